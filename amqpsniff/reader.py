@@ -267,6 +267,21 @@ class Capture:
 
         return sql(statement, {name: (schema, opened(name)) for name, schema in EVERYTHING.items()})
 
+    def report_table(self, name: str, *, bucket_seconds: int = 0) -> pa.Table:
+        """The rows of a report (`amqpsniff.analysis.report_tables.REPORTS`) as a `pyarrow.Table`.
+
+        The input is read once. `bucket_seconds` is the length of a time bucket; 0 to choose one.
+        Raises UsageError for a report that is not there.
+
+        >>> import amqpsniff
+        >>> capture = amqpsniff.open("samples/pika_mix.pcap")
+        >>> capture.report_table("losses").column("published").to_pylist()
+        [2, 51]
+        """
+        from amqpsniff.analysis.report_tables import report_table
+
+        return report_table(self, name, bucket_seconds=bucket_seconds)
+
     def summary(
         self,
         *,
@@ -681,21 +696,6 @@ class Capture:
     def _started(self) -> int | None:
         """The time of the first packet of this pass; None while there was none."""
         return self.totals.first_ns
-
-    def report_table(self, name: str, *, bucket_seconds: int = 0) -> pa.Table:
-        """The rows of a report (`amqpsniff.analysis.report_tables.REPORTS`) as a `pyarrow.Table`.
-
-        The input is read once. `bucket_seconds` is the length of a time bucket; 0 to choose one.
-        Raises UsageError for a report that is not there.
-
-        >>> import amqpsniff
-        >>> capture = amqpsniff.open("samples/pika_mix.pcap")
-        >>> capture.report_table("losses").column("published").to_pylist()
-        [2, 51]
-        """
-        from amqpsniff.analysis.report_tables import report_table
-
-        return report_table(self, name, bucket_seconds=bucket_seconds)
 
     def count(self, census: Census) -> Iterator[int]:
         """Read everything once for a census; gives the number of packets now and then.

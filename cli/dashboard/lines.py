@@ -10,7 +10,7 @@ from rich.text import Text
 from amqpsniff.quantities import count
 
 from ..render.text import NONE, cells, cut, cut_middle
-from .views import LEAST, Row, flow, often, wait
+from .views import AT_LEAST, Row, flow, often, wait
 
 DOT = " · "
 
@@ -81,4 +81,4 @@ def _zero(written: str, unit: str = "") -> str:
 
 def _known(row: Row, name: str, write: Callable[[Any], str]) -> str:
     """A number of a row, marked where it is so high at least."""
-    return (LEAST if row[name] and name in row["at_least"].split() else "") + write(row[name])
+    return (AT_LEAST if row[name] and name in row["at_least"].split() else "") + write(row[name])

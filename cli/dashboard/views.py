@@ -16,7 +16,7 @@ from ..render.text import NONE
 
 Row = dict[str, Any]
 CHOSEN = "›"
-LEAST = "≥"
+AT_LEAST = "≥"
 """What stands before a number that is so high at least; `at_least` of a row names such columns."""
 
 _CALLED = {"messages_per_s": "messages/s", "rank": "severity", "octets_per_s": "octets/s"}
@@ -115,7 +115,7 @@ def _cell(row: Row, key: str, write: Callable[[Any], str]) -> str:
     """A value as it is written; with a mark where it is known to be that much at least."""
     written = write(row.get(key))
     marked = key in row.get("at_least", "").split() and written not in (NONE, UNKNOWN)
-    return LEAST + written if marked else written
+    return AT_LEAST + written if marked else written
 
 
 def clock(ts_ns: int | None) -> str:
