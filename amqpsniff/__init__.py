@@ -6,7 +6,7 @@
     for message in capture.messages():
         print(message.timestamp, message.exchange, message.routing_key, message.body_size)
 
-`open` reads captures (`Capture`), `Engine` decodes packets or octets that one has already. Both
+`open` reads captures (`Capture`), `Engine` decodes packets or bytes that one has already. Both
 give rows as Arrow batches or as objects (`Frame`, `Message`, `Finding`).
 """
 

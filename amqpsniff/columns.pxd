@@ -20,8 +20,8 @@ cdef class Octets:
     cdef public long long used, size
     cdef int room(self, long long count) except? -1
     cdef int _grow(self, long long count) except? -1
-    cdef int put_octet(self, unsigned char octet) except? -1
-    cdef bytes octets_between(self, long long start, long long end)
+    cdef int put_byte(self, unsigned char octet) except? -1
+    cdef bytes bytes_between(self, long long start, long long end)
     cdef int put_from(self, Octets source, long long start, long long count) except? -1
     cdef int put_bool(self, bint value) except? -1
     cpdef int put_bytes(self, bytes octets) except? -1
@@ -51,4 +51,4 @@ cdef class Texts(Octets):
     cdef int end(self) except? -1
     cpdef int clear(self, long long rows) except? -1
     cpdef bint has(self, long long row) except? -1
-    cpdef bytes octets_of(self, long long row)
+    cpdef bytes bytes_of(self, long long row)

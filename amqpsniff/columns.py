@@ -4,11 +4,11 @@
 A stage that finds a row writes one value into each column of its table; nothing else is made for
 it. A column is a buffer that Arrow can take over without a copy (`amqpsniff.tables` does that), so
 this module needs no Arrow. Nulls are in the values: `NULL` in an integer column, a negative code in
-a code column, a zero octet of `valid` in a text column. A row is null until it is written.
+a code column, a zero byte of `valid` in a text column. A row is null until it is written.
 
 The columns of one table grow together: the table asks `reserve(rows)` before it writes a row, and
 writes `values[row]` directly. A text is begun at its row (`begin`; rows passed over are null),
-appended octet by octet (`room` first, then `octets[used]`) and closed with `end`. Texts that repeat
+appended byte by byte (`room` first, then `octets[used]`) and closed with `end`. Texts that repeat
 are entered into a `Vocabulary` and stand in the rows as its codes.
 """
 
@@ -113,7 +113,7 @@ class Codes:
 
 
 class Octets:
-    """Octets that grow at their end; `used` of them are there."""
+    """Bytes that grow at their end; `used` of them are there."""
 
     def __init__(self, size=256):
         self.used = 0
@@ -122,7 +122,7 @@ class Octets:
         self.octets = self.storage
 
     def room(self, count):
-        """Make sure that `count` more octets can be written at `used`."""
+        """Make sure that `count` more bytes can be written at `used`."""
         if self.used + count > self.size:
             self._grow(count)
         return 0
@@ -144,26 +144,26 @@ class Octets:
         self.storage = self.storage[: self.size]
         self.octets = self.storage
 
-    def put_octet(self, octet):
-        """Append one octet."""
+    def put_byte(self, octet):
+        """Append one byte."""
         self.room(1)
         self.octets[self.used] = octet
         self.used += 1
         return 0
 
-    def octets_between(self, start, end):
-        """A copy of the octets from `start` up to `end`."""
+    def bytes_between(self, start, end):
+        """A copy of the bytes from `start` up to `end`."""
         if start == end:
             return b""
         if not 0 <= start < end <= self.size:
-            raise IndexError("octets outside a buffer")
+            raise IndexError("bytes outside a buffer")
         if cython.compiled:
             first = cython.cast(cython.p_char, cython.address(self.octets[start]))
             return PyBytes_FromStringAndSize(first, end - start)
         return bytes(self.octets[start:end])
 
     def put_from(self, source, start, count):
-        """Append `count` octets of another `Octets` from `start`."""
+        """Append `count` bytes of another `Octets` from `start`."""
         self.room(count)
         if start < 0 or start + count > source.size:
             raise IndexError("copy outside a buffer")
@@ -223,7 +223,7 @@ class Vocabulary(Octets):
     """Distinct texts, each once, by code: 0 for the first that was added, and so on.
 
     Who adds texts looks for them first, with a hash of his own making. A code of which `meant` says
-    another stands for octets that were not text: the other one has what they were written as.
+    another stands for bytes that were not text: the other one has what they were written as.
     `near` is the code that was found last, negative for none: the next text is often the same.
     """
 
@@ -262,7 +262,7 @@ class Vocabulary(Octets):
             self.slot = (self.slot + 1) & (len(self.slots) - 1)
 
     def add(self, digest):
-        """Enter the octets appended since the last text as a new one, after `find`; its code."""
+        """Enter the bytes appended since the last text as a new one, after `find`; its code."""
         code: cython.int = self.count
         self.hashes[code] = digest
         self.ends[code + 1] = self.used
@@ -303,7 +303,7 @@ class Vocabulary(Octets):
         return self.strings[code]
 
     def entries(self):
-        """Offsets and octets of every text, in the order of codes; those that are not text empty.
+        """Offsets and bytes of every text, in the order of codes; those that are not text empty.
 
         The offsets are 32-bit integers, one more than there are texts.
         """
@@ -321,7 +321,7 @@ class Vocabulary(Octets):
 
 
 class Texts(Octets):
-    """Octet strings of any length, one after the other, with 32-bit offsets."""
+    """Byte strings of any length, one after the other, with 32-bit offsets."""
 
     def __init__(self, size=256):
         Octets.__init__(self, size)
@@ -372,11 +372,11 @@ class Texts(Octets):
         """Whether a row has a value."""
         return 0 <= row < self.rows and self.valid[row] != 0
 
-    def octets_of(self, row):
-        """The octets of a row; None when it is null."""
+    def bytes_of(self, row):
+        """The bytes of a row; None when it is null."""
         if row < 0 or row >= self.rows or not self.valid[row]:
             return None
-        return self.octets_between(self.offsets[row], self.offsets[row + 1])
+        return self.bytes_between(self.offsets[row], self.offsets[row + 1])
 
     def clear(self, rows):
         """Forget every row; there are `rows` at most."""
@@ -385,7 +385,7 @@ class Texts(Octets):
         return 0
 
     def take(self, rows):
-        """Give (offsets, valid, octets, values that are not null) of `rows` rows away."""
+        """Give (offsets, valid, bytes, values that are not null) of `rows` rows away."""
         self.begin(rows)
         octets = sealed(self.storage, self.used)
         taken = (self.offsets_storage, self.valid_storage, octets, self.values)

@@ -1,7 +1,7 @@
-"""The engine without files: packets or octets in, rows out.
+"""The engine without files: packets or bytes in, rows out.
 
 For those who have packets already (a capture library, a test, another program's buffers) or the
-octets of connections (a proxy, a tap behind TLS). Rows gather until `take`.
+bytes of connections (a proxy, a tap behind TLS). Rows gather until `take`.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _DIRECTIONS = {"client": 0, "server": 1}
 
 
 class Engine:
-    """Decodes packets, or octets of connections, that the caller has.
+    """Decodes packets, or bytes of connections, that the caller has.
 
-    Packets are numbered from 1, and so are calls of `feed_octets` and `gap`, which count as
-    packets. An engine takes packets or octets, not both. Raises UsageError for a call that makes no
-    sense; what is wrong with the octets is a finding.
+    Packets are numbered from 1, and so are calls of `feed_bytes` and `gap`, which count as
+    packets. An engine takes packets or bytes, not both. Raises UsageError for a call that makes no
+    sense; what is wrong with the bytes is a finding.
 
     >>> engine = Engine()
-    >>> engine.feed_octets("a", "client", b"AMQP\\x00\\x00\\x09\\x01")
-    >>> engine.feed_octets("a", "client", bytes.fromhex("08 0000 00000000 ce"))
+    >>> engine.feed_bytes("a", "client", b"AMQP\\x00\\x00\\x09\\x01")
+    >>> engine.feed_bytes("a", "client", bytes.fromhex("08 0000 00000000 ce"))
     >>> [frame.frame_type for frame in engine.frames()]
     ['protocol-header', 'heartbeat']
 
@@ -110,32 +110,32 @@ class Engine:
         octets: bytes,
         ts_ns: int | None = None,
         link_type: int = ETHERNET,
-        original_octets: int | None = None,
+        original_bytes: int | None = None,
     ) -> None:
         """Decode the next packet.
 
         `octets` begin with the header that `link_type` (a number of LINKTYPE) says, `ts_ns` is
-        nanoseconds since the epoch, None when it is not known, and `original_octets` the length
+        nanoseconds since the epoch, None when it is not known, and `original_bytes` the length
         on the wire, where a snap length cut the packet.
         """
         if self._streams is not None:
-            raise UsageError("this engine was given octets of connections; make one for packets")
+            raise UsageError("this engine was given bytes of connections; make one for packets")
         held, time = _bytes(octets), _time(ts_ns)
-        original = len(held) if original_octets is None else original_octets
+        original = len(held) if original_bytes is None else original_bytes
         self._held.add(self._next(), time, held, original, link_type)
         self._number += 1
         if self._held.full:
             self._decode_held()
 
-    def feed_octets(
+    def feed_bytes(
         self, connection_key: Key, direction: str, octets: bytes, ts_ns: int | None = None
     ) -> None:
-        """Decode the next octets that the `client` or the `server` of a connection sent.
+        """Decode the next bytes that the `client` or the `server` of a connection sent.
 
         The key is any string, or a pair of the client's and the server's `address:port`, which
         then stand in the rows. `connection_id_of` gives its `connection_id`. A connection that
         begins with the client's protocol header, or with a proxy's, is taken to be whole; another
-        may have begun at any octet.
+        may have begun at any byte.
         """
         way, data, time = self._way(direction), _bytes(octets), _time(ts_ns)
         self._number = number = self._next()
@@ -148,10 +148,10 @@ class Engine:
     def gap(
         self, connection_key: Key, direction: str, missing: int, ts_ns: int | None = None
     ) -> None:
-        """Say that the next `missing` octets of one direction are lost."""
+        """Say that the next `missing` bytes of one direction are lost."""
         way, time = self._way(direction), _time(ts_ns)
         if missing < 0:
-            raise UsageError(f"a gap of {missing} octets; it cannot be negative")
+            raise UsageError(f"a gap of {missing} bytes; it cannot be negative")
         self._number = self._next()
         if missing:
             self._stream().gap(connection_key, way, missing, self._number, time)
@@ -225,7 +225,7 @@ class Engine:
     def _stream(self) -> Streams:
         if self._streams is None:
             if self.totals.packets:
-                raise UsageError("this engine was given packets; make one for octets")
+                raise UsageError("this engine was given packets; make one for bytes")
             self._streams = Streams(self._pipeline.decoder)
             self._pipeline.capture = self.capture
         self._use_capture()
@@ -273,7 +273,7 @@ class _HeldPackets:
 
     def _clear(self) -> None:
         self._pieces: list[bytes] = []
-        self._octets = 0
+        self._bytes = 0
         self._columns = [array("q") for _ in range(6)]
 
     def __len__(self) -> int:
@@ -282,14 +282,14 @@ class _HeldPackets:
     @property
     def full(self) -> bool:
         limits = self._limits
-        return len(self._pieces) >= limits.packets or self._octets >= limits.packet_bytes
+        return len(self._pieces) >= limits.packets or self._bytes >= limits.packet_bytes
 
     def add(self, number: int, time: int, octets: bytes, original: int, link_type: int) -> None:
-        row = array("q", (number, time, self._octets, len(octets), original, link_type))
+        row = array("q", (number, time, self._bytes, len(octets), original, link_type))
         for column, value in zip(self._columns, row, strict=True):
             column.append(value)
         self._pieces.append(octets)
-        self._octets += len(octets)
+        self._bytes += len(octets)
 
     def take(self) -> PacketBatch:
         batch = PacketBatch(self._capture, b"".join(self._pieces), 0, len(self), *self._columns)
@@ -302,5 +302,5 @@ def _time(ts_ns: int | None) -> int:
 
 
 def _bytes(octets: bytes) -> bytes:
-    """The octets of any buffer, as they are now: its owner may use it again."""
+    """The bytes of any buffer, as they are now: its owner may use it again."""
     return octets if type(octets) is bytes else bytes(memoryview(octets))

@@ -2,7 +2,7 @@
 
     AmqpsniffError
     ├── CaptureError            a capture cannot be read
-    │   ├── NotACapture             the octets are no capture format we know
+    │   ├── NotACapture             the bytes are no capture format we know
     │   └── TsharkError             tshark is missing, too old, or cannot do what it is asked
     ├── OutputError             what is made cannot be written
     ├── FilterError             a `--where` expression or SQL statement that does not run
@@ -22,7 +22,7 @@ class CaptureError(AmqpsniffError):
 
 
 class NotACapture(CaptureError):
-    """The file begins with octets of no capture format that is known here.
+    """The file begins with bytes of no capture format that is known here.
 
     `what` says what it seems to be instead, in words; empty where nothing is known.
     """

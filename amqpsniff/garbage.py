@@ -20,10 +20,10 @@ and 0.37 s with this, and holds as much memory with each."""
 COUNT_WHAT_IS_LEFT = ("duckdb",)
 """Modules that complain of what was not freed when the process ends."""
 
-LARGE_OCTETS = 4 * 1024 * 1024
+LARGE_BYTES = 4 * 1024 * 1024
 """Size from which memory is given back at once. With 1 MiB ordinary captures take 2 % longer."""
 
-LARGE_PAGES_OCTETS = 64 * 1024 * 1024
+LARGE_PAGES_BYTES = 64 * 1024 * 1024
 """Memory that is asked for in large pages. What `export` of messages takes does not fit into half
 of it, and more is not used."""
 
@@ -101,8 +101,8 @@ def take_large_pages() -> None:
         libc.free.argtypes = [ctypes.c_void_p]
         libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
         libc.mallopt(_MMAP_THRESHOLD, _LAST_MMAP_THRESHOLD)
-        libc.mallopt(_TRIM_THRESHOLD, 2 * LARGE_PAGES_OCTETS)  # not to lose them while unused
-        libc.mallopt(_TOP_PAD, LARGE_PAGES_OCTETS)
+        libc.mallopt(_TRIM_THRESHOLD, 2 * LARGE_PAGES_BYTES)  # not to lose them while unused
+        libc.mallopt(_TOP_PAD, LARGE_PAGES_BYTES)
         end = libc.sbrk(0)
         libc.free(libc.malloc(_LARGE_PAGE))  # more than the heap has left: it grows
         libc.mallopt(_TOP_PAD, _FIRST_TOP_PAD)
@@ -117,8 +117,8 @@ def keep_little() -> None:
     next: `sql` of messages with headers of 1.5 kB takes 15 MB less, in up to a sixth more time,
     of others the same of both. Not for a library to do in the process of others.
     """
-    _call("mallopt", _MMAP_THRESHOLD, LARGE_OCTETS)
-    _call("mallopt", _TRIM_THRESHOLD, 2 * LARGE_OCTETS)
+    _call("mallopt", _MMAP_THRESHOLD, LARGE_BYTES)
+    _call("mallopt", _TRIM_THRESHOLD, 2 * LARGE_BYTES)
 
 
 def _call(name: str, *given: int) -> None:

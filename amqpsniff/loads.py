@@ -1,7 +1,7 @@
-"""Numbers out of octets, unchecked but for `checked_u32`: whoever asks knows that they are there.
+"""Numbers out of bytes, unchecked but for `checked_u32`: whoever asks knows that they are there.
 
 Compiled modules have these from `loads.pxd`, where each is one load; C compilers make no such thing
-of an expression that indexes a memoryview for every octet. Both say the same.
+of an expression that indexes a memoryview for every byte. Both say the same.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ def u32(octets: Octets, at: int) -> int:
 
 
 def u32_little(octets: Octets, at: int) -> int:
-    """Unsigned 32-bit integer, least octet first."""
+    """Unsigned 32-bit integer, least byte first."""
     return octets[at + 3] << 24 | octets[at + 2] << 16 | octets[at + 1] << 8 | octets[at]
 
 
 def u32_in(octets: Octets, at: int, big: bool) -> int:
-    """Unsigned 32-bit integer in network order if `big`, else least octet first."""
+    """Unsigned 32-bit integer in network order if `big`, else least byte first."""
     return u32(octets, at) if big else u32_little(octets, at)
 
 
 def checked_u32(octets: Octets, at: int, big: bool) -> int:
-    """The same; IndexError where it is not in the octets."""
+    """The same; IndexError where it is not in the bytes."""
     if at < 0 or at + 4 > len(octets):
-        raise IndexError("a number outside the octets")
+        raise IndexError("a number outside the bytes")
     return u32_in(octets, at, big)
 
 

@@ -10,13 +10,13 @@ import json
 from collections.abc import Iterable
 from datetime import datetime
 
-MOST_CHARACTERS = 200
+MAX_CHARACTERS = 200
 """Characters of a value that are shown: two lines of a notebook."""
 
-MOST_OCTETS = 32
-"""Octets of a body that are shown, in hex."""
+MAX_BYTES = 32
+"""Bytes of a body that are shown, in hex."""
 
-MOST_ROWS = 80
+MAX_ROWS = 80
 """Rows of a table, more than there are columns of any table: a mapping may have any number."""
 
 _TABLE = '<table style="text-align:left"><caption style="text-align:left">'
@@ -26,16 +26,16 @@ _LEFT = ' style="text-align:left"'
 def line(value: object) -> str:
     """A value in one printable line of bounded length."""
     if isinstance(value, bytes):
-        more = " …" if len(value) > MOST_OCTETS else ""
-        return f"{value[:MOST_OCTETS].hex(' ')}{more} ({len(value):,} octets)"
+        more = " …" if len(value) > MAX_BYTES else ""
+        return f"{value[:MAX_BYTES].hex(' ')}{more} ({len(value):,} bytes)"
     if isinstance(value, datetime):
         return value.isoformat()
     text = (
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=_plain)
     )
     # an escape is as long as ten characters
-    shown = "".join(map(_printable, text[: MOST_CHARACTERS + 1]))
-    return shown if len(shown) <= MOST_CHARACTERS else f"{shown[:MOST_CHARACTERS]}…"
+    shown = "".join(map(_printable, text[: MAX_CHARACTERS + 1]))
+    return shown if len(shown) <= MAX_CHARACTERS else f"{shown[:MAX_CHARACTERS]}…"
 
 
 def _plain(value: object) -> object:
@@ -60,11 +60,11 @@ def table(title: str, rows: Iterable[tuple[str, object]]) -> str:
     """Names and values as an HTML table; those that are None are left out."""
     shown = [(name, value) for name, value in rows if value is not None]
     lines = [f"{_TABLE}<b>{_escaped(title)}</b></caption>"]
-    for name, value in shown[:MOST_ROWS]:
+    for name, value in shown[:MAX_ROWS]:
         cell = f"<code>{_escaped(value)}</code>"
         lines.append(f"<tr><th{_LEFT}>{_escaped(name)}</th><td{_LEFT}>{cell}</td></tr>")
-    if len(shown) > MOST_ROWS:
-        lines.append(f"<tr><td{_LEFT}>… and {len(shown) - MOST_ROWS:,} more</td></tr>")
+    if len(shown) > MAX_ROWS:
+        lines.append(f"<tr><td{_LEFT}>… and {len(shown) - MAX_ROWS:,} more</td></tr>")
     return "\n".join([*lines, "</table>"])
 
 

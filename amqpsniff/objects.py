@@ -121,7 +121,7 @@ class Message(Row):
     >>> import amqpsniff
     >>> message = next(amqpsniff.open("samples/pika_mix.pcap").messages())
     >>> message
-    <Message basic.publish #42 x=orders rk=order.new.eu 18 octets>
+    <Message basic.publish #42 x=orders rk=order.new.eu 18 bytes>
     >>> message.status, message.content_type
     ('complete', 'application/json')
     """
@@ -184,7 +184,7 @@ class Message(Row):
     reply_late: bool | None
 
     def __repr__(self) -> str:
-        size = None if self.body_size is None else f"{self.body_size} octets"
+        size = None if self.body_size is None else f"{self.body_size} bytes"
         return self._repr(
             self.method, f"#{self.packet_number}", f"x={self.exchange} rk={self.routing_key}", size
         )

@@ -36,7 +36,7 @@ class Options:
         tls_keylog: A key log that opens TLS conversations; it may grow while it is used.
         tls_keylog_later: The key log need not be there yet: that is no error.
         tls_keys: Files of RSA private keys that open TLS conversations, or `Contents` of them.
-        secrets: Secrets that are known beforehand: (type, octets), as Decryption Secrets Blocks
+        secrets: Secrets that are known beforehand: (type, bytes), as Decryption Secrets Blocks
             have them.
         reader: Who reads captures: `own`, `tshark`, or `auto`: tshark what our own cannot.
         limits: How many rows wait and how much is remembered.

@@ -1,7 +1,7 @@
 """The way through the house: packets → segments → half-streams → frames → rows.
 
 `Pipeline` joins the stages and is fed; it never reads by itself, so that the same object serves
-files, a live interface, a Spark task and a test. Octets of a connection that came some other way
+files, a live interface, a Spark task and a test. Bytes of a connection that came some other way
 than in packets go to its `decoder` (`amqpsniff.engine` does that).
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode.decoder import Decoder
 from amqpsniff.decode.moments import Moments
-from amqpsniff.decode.preamble import header_octets
+from amqpsniff.decode.preamble import header_bytes
 from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.options import Options
 from amqpsniff.plan import Plan
@@ -50,7 +50,7 @@ class Totals:
         sealed: Those of them that could not be read.
         retransmissions: Segments of AMQP connections that were sent again.
         gaps: Holes in AMQP connections.
-        lost_octets: Octets in those holes.
+        lost_bytes: Bytes in those holes.
         counters: The TCP stage's counters, in packets or segments.
     """
 
@@ -65,7 +65,7 @@ class Totals:
     sealed: int = 0
     retransmissions: int = 0
     gaps: int = 0
-    lost_octets: int = 0
+    lost_bytes: int = 0
     counters: dict[str, int] = field(default_factory=dict)
 
 
@@ -96,7 +96,7 @@ class Pipeline:
             self.options.tls_keylog, self.options.tls_keys, later=self.options.tls_keylog_later
         )
         self._learn(self.options.secrets)
-        self.tls = TlsStage(self.secrets, header_octets, plan.claims)
+        self.tls = TlsStage(self.secrets, header_bytes, plan.claims)
         deferred = plan.sightings is not None or plan.linkables is not None
         moments = Moments(self.reassembler.captures) if deferred else None
         self.decoder = Decoder(
@@ -128,7 +128,7 @@ class Pipeline:
         """Decode a batch of packets; gives the events of TCP that they made known.
 
         `secrets` are the contents of Decryption Secrets Blocks that stood before them: (type,
-        octets).
+        bytes).
         """
         self._learn(secrets)
         self._count(packets)
@@ -317,9 +317,9 @@ class Pipeline:
         totals.retransmissions += sum(conversation.retransmissions)
         gaps = sum(conversation.gaps)
         if gaps:
-            lost = sum(conversation.lost_octets)
+            lost = sum(conversation.lost_bytes)
             totals.gaps += gaps
-            totals.lost_octets += lost
+            totals.lost_bytes += lost
             self._say_of("tcp-gap", f"{octets(lost)} in {gaps} hole{'s' * (gaps > 1)}", connection)
 
     def _say_of(self, code: str, detail: str, connection: Any) -> None:

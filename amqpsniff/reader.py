@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from amqpsniff.tables.query import Result
     from amqpsniff.tcp.shares import Share
 
-MOST_NAMES = 3
+MAX_NAMES = 3
 """Names of captures that are shown of one."""
 
 FEW_FRAMES = 8_192
@@ -157,8 +157,8 @@ class Capture:
         self._passes = 0
 
     def __repr__(self) -> str:
-        names = ", ".join(map(notebook.line, self.names[:MOST_NAMES])) or "closed"
-        more = len(self.names) - MOST_NAMES
+        names = ", ".join(map(notebook.line, self.names[:MAX_NAMES])) or "closed"
+        more = len(self.names) - MAX_NAMES
         return f"<Capture {names}{f' and {more:,} more' if more > 0 else ''}>"
 
     def _repr_html_(self) -> str:

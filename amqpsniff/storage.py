@@ -10,10 +10,10 @@ if cython.compiled:
 
 NULL_INTEGER = -(2**63 - 1) - 1
 
-PADDING_OCTETS = 64
-"""Octets up to a multiple of which Arrow's streams have buffers."""
+PADDING_BYTES = 64
+"""Bytes up to a multiple of which Arrow's streams have buffers."""
 
-# Repeating one octet is quick, repeating eight is not: integers are copied from a block of nulls.
+# Repeating one byte is quick, repeating eight is not: integers are copied from a block of nulls.
 _NULLS_ROWS = 4096
 _NULLS = NULL_INTEGER.to_bytes(8, sys.byteorder, signed=True) * _NULLS_ROWS
 
@@ -29,14 +29,14 @@ def null_codes(rows):
 
 
 def room_for(octets):
-    """Storage of so many octets, whatever they are: who gives it away seals it."""
+    """Storage of so many bytes, whatever they are: who gives it away seals it."""
     if cython.compiled:
         return PyByteArray_FromStringAndSize(cython.NULL, octets)
     return bytearray(octets)
 
 
 def sealed(storage, used):
-    """Storage without what was in that memory before: Arrow sends some octets behind the last."""
-    behind = storage[used : used + PADDING_OCTETS]
-    storage[used : used + PADDING_OCTETS] = bytes(len(behind))
+    """Storage without what was in that memory before: Arrow sends some bytes behind the last."""
+    behind = storage[used : used + PADDING_BYTES]
+    storage[used : used + PADDING_BYTES] = bytes(len(behind))
     return storage

@@ -1,4 +1,4 @@
-"""Connections whose octets come without packets, by the key that the caller gives them."""
+"""Connections whose bytes come without packets, by the key that the caller gives them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from amqpsniff.decode.preamble import may_open
 AMQP_PORT = 5672
 
 Key: TypeAlias = str | tuple[str, str]
-Call: TypeAlias = tuple[bytes, int, int]  # octets, number and time of a call
+Call: TypeAlias = tuple[bytes, int, int]  # bytes, number and time of a call
 
 
 def connection_id_of(key: Key) -> str:
-    """The 16 hex digits that stand in `connection_id` for a key of `Engine.feed_octets`."""
+    """The 16 hex digits that stand in `connection_id` for a key of `Engine.feed_bytes`."""
     name = key if isinstance(key, str) else "\n".join(key)
     return blake2b(name.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 class Streams:
-    """Connections whose octets come without packets: their places in the decoder, by key."""
+    """Connections whose bytes come without packets: their places in the decoder, by key."""
 
     def __init__(self, decoder: Any) -> None:
         self._decoder = decoder
@@ -31,7 +31,7 @@ class Streams:
         self._free: list[int] = []
 
     def data(self, key: Key, way: int, octets: bytes, number: int, ts_ns: int) -> None:
-        """The next octets of one direction."""
+        """The next bytes of one direction."""
         if way or key in self._slots:
             self._feed(self._place(key), way, octets, number, ts_ns)
             return
@@ -42,7 +42,7 @@ class Streams:
             self._place(key, began)
 
     def gap(self, key: Key, way: int, missing: int, number: int, ts_ns: int) -> None:
-        """The next octets of one direction are missing."""
+        """The next bytes of one direction are missing."""
         slot = self._place(key)
         self._open[slot].lost(way, missing, number, ts_ns)
         self._decoder.gap(slot, way, missing, number, ts_ns)
@@ -94,13 +94,13 @@ class Stream:
         self.ended = self.ended_by = None  # of TCP's end nothing is known
         self.ended_ns, self.ended_packet_number = -1, 0
         self.over_ns = self.reset_ns = -1
-        self.packets, self.octets, self.gaps, self.lost_octets = [0, 0], [0, 0], [0, 0], [0, 0]
-        self.retransmissions = self.cut_octets = self.awaited_acks = self.acked = (0, 0)
-        self.owed = (False, False)  # the caller gives every octet at once
+        self.packets, self.octets, self.gaps, self.lost_bytes = [0, 0], [0, 0], [0, 0], [0, 0]
+        self.retransmissions = self.cut_bytes = self.awaited_acks = self.acked = (0, 0)
+        self.owed = (False, False)  # the caller gives every byte at once
         self.last_times_ns = [NO_TIME, NO_TIME]
         self.impaired = True  # it may be: the counts above tell
         self.zero_windows, self.tls = (None, None), None
-        self.starts = (0, 0)  # whoever gives octets has a connection
+        self.starts = (0, 0)  # whoever gives bytes has a connection
 
     def saw(self, way: int, octets: int, number: int, ts_ns: int) -> None:
         self.packets[way] += number != self.last_packet_number  # a call may come in pieces
@@ -116,4 +116,4 @@ class Stream:
     def lost(self, way: int, octets: int, number: int, ts_ns: int) -> None:
         self._at(number, ts_ns)
         self.gaps[way] += 1
-        self.lost_octets[way] += octets
+        self.lost_bytes[way] += octets

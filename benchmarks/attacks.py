@@ -1,6 +1,6 @@
-"""Captures of traffic that costs a reader as much as it can, for the octets that it takes to send.
+"""Captures of traffic that costs a reader as much as it can, for the bytes that it takes to send.
 
-An attack is a generator of turns; a turn is what is said next: (connection, sender, octets), which
+An attack is a generator of turns; a turn is what is said next: (connection, sender, bytes), which
 `packets` cuts into segments of an Ethernet. What a sender says is coalesced, as TCP does it under
 load, so packets are full and there is as little ordinary work beside each frame as there can be.
 """
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from talk import CLIENT, SERVER, Connection, frame, long, method, short, write
 
-SEGMENT_OCTETS = 1_448
+SEGMENT_BYTES = 1_448
 MANY = 100_000
 """Messages or requests that wait while others are settled, or are not."""
 
@@ -24,7 +24,7 @@ WAITING = 30_000
 """Requests and messages that wait where packets are few and far between."""
 
 CHANNELS = 65_535
-NAME_OCTETS = 16
+NAME_BYTES = 16
 DEEP = 60
 """Tables within tables; a table of more is not read on by brokers or by us."""
 
@@ -68,16 +68,16 @@ def packets(turns: Iterable[Iterable[Said]]) -> Iterator[list[bytes]]:
                 connection.sent[sender] += octets.octets
                 continue
             waiting += octets
-            while len(waiting) >= SEGMENT_OCTETS:
-                made.append(connection.packet(sender, bytes(waiting[:SEGMENT_OCTETS])))
-                del waiting[:SEGMENT_OCTETS]
+            while len(waiting) >= SEGMENT_BYTES:
+                made.append(connection.packet(sender, bytes(waiting[:SEGMENT_BYTES])))
+                del waiting[:SEGMENT_BYTES]
         yield made
     if last is not None and waiting:
         yield [last[0].packet(last[1], bytes(waiting))]
 
 
 def make_attack(name: str, octets: int, path: Path) -> Path:
-    """Write the attack `name` as a capture of at least so many octets, unless it is there."""
+    """Write the attack `name` as a capture of at least so many bytes, unless it is there."""
     if not path.exists() or path.stat().st_size < octets:
         attack = ATTACKS[name]
         write(path, packets(attack.turns()), octets, attack.step_micros)
@@ -94,7 +94,7 @@ def tag(number: int, flags: int = 0) -> bytes:
 
 def name(number: int, kind: bytes = b"n") -> bytes:
     """A name of its own as a short string."""
-    return short(kind + b"%0*d" % (NAME_OCTETS - 1, number))
+    return short(kind + b"%0*d" % (NAME_BYTES - 1, number))
 
 
 def content(channel: int = 1, body: bytes = b"x", properties: bytes = b"\0\0") -> bytes:
@@ -334,8 +334,8 @@ def client_name(number: int) -> bytes:
     return short(b"connection_name") + b"S" + long(b"client %012d" % number)
 
 
-def one_octet() -> Turns:
-    """A segment for each octet of the frames."""
+def one_byte() -> Turns:
+    """A segment for each byte of the frames."""
     connection, first = begun()
     yield first
     for _ in count():
@@ -360,7 +360,7 @@ def interleaved() -> Turns:
 
 
 def behind_a_hole(octets: Callable[[int], bytes]) -> Callable[[], Turns]:
-    """Octets behind a hole, and then another hole."""
+    """Bytes behind a hole, and then another hole."""
 
     def turns() -> Turns:
         connection, first = begun()
@@ -406,7 +406,7 @@ def wrong(number: int) -> list[tuple[int, bytes]]:
         (SERVER, method(1, 60, 80, tag(number))),  # a confirm without confirm mode
         (SERVER, deliver(number * 7, name(number))),
         (CLIENT, ack(number * 3 + 1)),
-        (CLIENT, frame(8, 1, b"x")),  # a heartbeat on a channel, with octets
+        (CLIENT, frame(8, 1, b"x")),  # a heartbeat on a channel, with bytes
     )
     return [ways[number % len(ways)]]
 
@@ -694,7 +694,7 @@ ATTACKS = {
     # frames
     "heartbeats": Attack(said(of_client(lambda number: HEARTBEAT))),
     "bodies of nothing": Attack(said(of_client(lambda number: publish() + content(body=b"")))),
-    "body frames of one octet": Attack(
+    "body frames of one byte": Attack(
         said(
             of_client(
                 lambda number: (
@@ -708,7 +708,7 @@ ATTACKS = {
     "body frames of nothing": Attack(said(of_client(lambda number: frame(3, 1, b"")))),
     "frames of other types": Attack(said(of_client(lambda number: frame(9, 1, b"")))),
     "methods unknown": Attack(said(of_client(lambda number: method(1, 60, 300 + number % 9999)))),
-    "segments of one octet": Attack(one_octet),
+    "segments of one byte": Attack(one_byte),
     # values
     "tables in tables": Attack(with_properties(lambda number: nested(b"F"))),
     "arrays in arrays": Attack(with_properties(lambda number: nested(b"A"))),

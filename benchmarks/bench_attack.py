@@ -6,7 +6,7 @@ Each command reads an empty capture, an ordinary one (the mix `mixed` of `captur
 each attack (`attacks.py`), as a whole process on one core. What the empty one takes, which is the
 start of the program, is taken from the others: the rest, by megabyte of the capture, is the cost.
 Prints processor seconds per megabyte, the ratio to ordinary traffic of the same command, and the
-peak of the memory. Exits with 1 where a ratio is above `MOST_TIMES` or a peak above `MOST_MB`.
+peak of the memory. Exits with 1 where a ratio is above `MAX_TIMES` or a peak above `MAX_MB`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from measure import run
 
 from amqpsniff.tables.schema import TABLES
 
-MOST_TIMES = 10.0
-MOST_MB = 400
-MOST_SECONDS = 30
+MAX_TIMES = 10.0
+MAX_MB = 400
+MAX_SECONDS = 30
 """Processor seconds after which a run is ended; its figures are then what it took until then."""
 
-LEAST_CPU_SECONDS = 0.1
+MIN_CPU_SECONDS = 0.1
 """Processor seconds above those of the start that are not told from chance."""
 
 ORDINARY_MEGABYTES = 20
@@ -95,11 +95,11 @@ def main() -> int:
             for attack in chosen:
                 path = folder / f"{attack.replace(',', '').replace(' ', '-')}.pcap"
                 capture = make_attack(attack, given.megabytes * 1_000_000, path)
-                ran = run(command(program, name, capture), most_seconds=MOST_SECONDS)
+                ran = run(command(program, name, capture), most_seconds=MAX_SECONDS)
                 spent = ran.cpu - start.cpu
                 each = spent / (capture.stat().st_size / 1e6)
-                good = spent < LEAST_CPU_SECONDS or each / cost <= MOST_TIMES
-                good = good and ran.megabytes <= MOST_MB and ran.status >= 0
+                good = spent < MIN_CPU_SECONDS or each / cost <= MAX_TIMES
+                good = good and ran.megabytes <= MAX_MB and ran.status >= 0
                 missed += not good
                 print(
                     f"  {name:20} {attack:32} {each:7.3f} s/MB  {each / cost:6.1f} x  "

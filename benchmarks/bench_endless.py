@@ -3,8 +3,8 @@
     python benchmarks/bench_endless.py [--messages 1000000] [COMMAND…]
 
 Pipes packets of a long connection into commands (`COMMANDS` when none is named) and prints what is
-resident after each tenth, and the peak. Exits with 1 where the last is more than `MOST_TIMES` that
-after the third tenth, or the peak is above `MOST_MB`. The streams: publishes and deliveries that
+resident after each tenth, and the peak. Exits with 1 where the last is more than `MAX_TIMES` that
+after the third tenth, or the peak is above `MAX_MB`. The streams: publishes and deliveries that
 are settled, and that never are, alone and together; mandatory publishes whose routing keys never
 come again, as those of replies, settled and not, on a channel of each mode, and beside requests
 without replies; deliveries of which one in 5,000 is never acknowledged; long headers.
@@ -28,8 +28,8 @@ from tests.capture.build import pcap_header, pcap_record
 from tests.session.script import Script
 from tests.tcp import wire
 
-MOST_TIMES = 1.5
-MOST_MB = 300
+MAX_TIMES = 1.5
+MAX_MB = 300
 NEVER = 5_000
 """Of so many deliveries one is never acknowledged."""
 OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
@@ -155,8 +155,8 @@ def main() -> int:
     for name in STREAMS:
         for command in [tuple(given.command)] if given.command else COMMANDS:
             found = resident(name, given.messages, command)
-            grows = len(found) > 1 and found[-2] > MOST_TIMES * found[2]
-            missed += grows or found[-1] > MOST_MB
+            grows = len(found) > 1 and found[-2] > MAX_TIMES * found[2]
+            missed += grows or found[-1] > MAX_MB
             print(f"{name}, {' '.join(command)}: {found[:-1]}, peak {found[-1]} MB", flush=True)
     return 1 if missed else 0
 

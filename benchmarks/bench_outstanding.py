@@ -2,7 +2,7 @@
 
     python benchmarks/bench_outstanding.py [--messages 160000] [--rounds 3]
 
-The same octets in the same number of calls, on one channel: blocks of messages, then what settles
+The same bytes in the same number of calls, on one channel: blocks of messages, then what settles
 them; only the length of the blocks differs. Prints CPU microseconds a message of both, the best of
 the rounds; exits with 1 where a message costs more than twice as much with 80,000.
 """
@@ -23,7 +23,7 @@ from amqpsniff.spec import Method, methods_for
 from tests import encoder
 
 FEW, MANY = 80, 80_000
-MOST_TIMES = 2.0
+MAX_TIMES = 2.0
 
 Talk = Iterator[tuple[str, list[bytes]]]
 """Who sends, and frames: as many as fit one call."""
@@ -151,10 +151,10 @@ def measure(before: tuple[tuple[str, bytes], ...], talk: Talk, messages: int) ->
     calls = [(sender, b"".join(frames)) for sender, frames in talk]
     engine = Engine()
     for sender, octets in (*OPENING, *before):
-        engine.feed_octets("a", sender, octets, 1)
+        engine.feed_bytes("a", sender, octets, 1)
     begin = time.process_time()
     for sender, octets in calls:
-        engine.feed_octets("a", sender, octets, 1)
+        engine.feed_bytes("a", sender, octets, 1)
     engine.finish()
     return (time.process_time() - begin) / messages * 1e6
 
@@ -177,10 +177,10 @@ def main() -> int:
             times.append(min(measure(before, talk, given.messages) for talk in talks))
         few, many = times
         ratio = many / few
-        missed += ratio > MOST_TIMES
+        missed += ratio > MAX_TIMES
         print(
             f"{name + ', ' + order:36} {few:6.2f} µs with {FEW}  {many:6.2f} µs with {MANY:,}"
-            f"  {ratio:.2f} x (bar {MOST_TIMES})",
+            f"  {ratio:.2f} x (bar {MAX_TIMES})",
             flush=True,
         )
     return 1 if missed else 0

@@ -38,7 +38,7 @@ import pyarrow.parquet
 from amqpsniff.archive import Batch, output
 from amqpsniff.tables import export
 print(json.dumps({"stage": "files"}), flush=True)
-Batch([sys.argv[1]], sys.argv[2], tables=sys.argv[3].split(","), task_octets=1 << 60).run()
+Batch([sys.argv[1]], sys.argv[2], tables=sys.argv[3].split(","), task_bytes=1 << 60).run()
 print(json.dumps({"summary": {}}), flush=True)
 """
 
@@ -142,7 +142,7 @@ class Bench:
             runs.append(measure(command, core))
         cost = min(runs, key=lambda one: one.job)
         run += "" if core is None else f", core {core}"
-        octets = _octets(captures) / 1e6
+        octets = _bytes(captures) / 1e6
         print(f"{name:<13}{tables:<7}{run:<18}{cost.wall:7.1f}{cost.job:7.2f}{cost.cpu:7.1f}"
               f"{cost.job_cpu:9.2f}{octets / cost.job:7.0f}{cost.megabytes:8.0f}"
               f"{cost.first_megabytes:8.0f}",
@@ -186,7 +186,7 @@ class Bench:
             path = make_talks(folder / f"{percent}.pcap", octets, percent)
             found[percent] = self.job(f"{percent}% in one", path, "rows", 2).job
             path.unlink()
-        even = "of the octets in one connection, to an even capture"
+        even = "of the bytes in one connection, to an even capture"
         bars = [Bar(f"{at} % {even}", found[at] / found[0], 1.2, "x", True) for at in (70, 100)]
         memory = Bar(
             "memory of a worker, the most of all runs", self.most_megabytes, 512, "MB", True
@@ -200,7 +200,7 @@ class Bench:
         command = [sys.executable, "-c", SOURCE, str(small), str(captures), str(self._output)]
         shutil.rmtree(self._output, ignore_errors=True)
         facts = [one for one in measure(command).facts if "source" in one]
-        octets = _octets(captures) / 1e6
+        octets = _bytes(captures) / 1e6
         for one in facts:
             turn = "warm" if "warm" in one else "first"
             rate = octets / float(str(one[turn]))
@@ -220,7 +220,7 @@ class Bench:
         ]  # fmt: skip
 
 
-def _octets(captures: Path) -> int:
+def _bytes(captures: Path) -> int:
     files = captures.iterdir() if captures.is_dir() else [captures]
     return sum(one.stat().st_size for one in files)
 

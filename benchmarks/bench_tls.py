@@ -2,7 +2,7 @@
 
 The capture repeats connections of `samples` over TLS 1.2 and 1.3 with other addresses. Both read
 the same key log; tshark prints the fields of AMQP that `export` writes. The bar is that we are at
-least as quick, in less than 300 MB. What tshark needs to print only the decrypted octets, with its
+least as quick, in less than 300 MB. What tshark needs to print only the decrypted bytes, with its
 AMQP dissector switched off, is measured for comparison: another program would have to decode them.
 """
 
@@ -58,7 +58,7 @@ def main() -> int:
                 [program, "summary", str(capture), "-q", "--tls-keylog", str(keys)],
                 keyed(tshark_fields(capture, FIELDS), keys),
             ),
-            "octets by tshark": (
+            "bytes by tshark": (
                 [program, "summary", str(capture), "-q", "--tls-keylog", str(keys)],
                 keyed(octets, keys),
             ),

@@ -29,7 +29,7 @@ FIRST_SECOND = 1_700_000_000
 _ETHERNET_IPV4 = b"\x08\x00"
 
 
-def octets_of(sample: str) -> bytes:
+def bytes_of(sample: str) -> bytes:
     """A real capture, of the samples or of ours."""
     path = SAMPLES / f"{sample}.pcap"
     if path.exists():
@@ -39,7 +39,7 @@ def octets_of(sample: str) -> bytes:
 
 def records_of(sample: str) -> list[tuple[int, bytearray]]:
     """(microseconds since the sample's first packet, record with its header) of each packet."""
-    octets = octets_of(sample)
+    octets = bytes_of(sample)
     records = []
     at = 24
     begin = None
@@ -53,7 +53,7 @@ def records_of(sample: str) -> list[tuple[int, bytearray]]:
 
 
 def make(name: str, octets: int, path: Path) -> Path:
-    """Write the capture `name` of at least `octets` octets to `path`, unless it is there."""
+    """Write the capture `name` of at least `octets` bytes to `path`, unless it is there."""
     if path.exists() and path.stat().st_size >= octets:
         return path
     samples = [records_of(sample) for sample in MIXES[name]]
@@ -61,7 +61,7 @@ def make(name: str, octets: int, path: Path) -> Path:
     size = 24
     turn = 0
     with path.open("wb") as file:
-        file.write(octets_of(MIXES[name][0])[:24])
+        file.write(bytes_of(MIXES[name][0])[:24])
         while size < octets:
             for records in samples:
                 for offset, record in records:
@@ -78,5 +78,5 @@ def renew(record: bytearray, micros: int, turn: int) -> None:
     struct.pack_into("<II", record, 0, micros // 1_000_000, micros % 1_000_000)
     if record[28:30] == _ETHERNET_IPV4:
         high, low = turn >> 8 & 255, turn & 255
-        record[43:45] = bytes((high, low))  # the middle two octets of the source address
+        record[43:45] = bytes((high, low))  # the middle two bytes of the source address
         record[47:49] = bytes((high, low))  # and of the destination

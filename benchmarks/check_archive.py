@@ -35,7 +35,7 @@ MASTERS = ("local[2]", "local-cluster[2,1,2048]")
 LANES = 24
 """Clients at a time."""
 
-FILE_OCTETS = 8_000_000
+FILE_BYTES = 8_000_000
 """Where a file ends: a connection goes on in two or three, and nothing waits for its answer for
 more rows than one engine remembers."""
 
@@ -63,7 +63,7 @@ from amqpsniff.tables.export import ParquetRows
 from amqpsniff.tables.schema import schema_of
 from amqpsniff.session.rules import remembering
 log.MAX_FINDINGS = log.MAX_PLACES = 5_000_000  # as many as a batch keeps
-remembering.MOST_KEPT = 5_000_000  # what is said once for many is counted without a bound there
+remembering.MAX_KEPT = 5_000_000  # what is said once for many is counted without a bound there
 folder, captures, LINKS, tables = Path(sys.argv[1]), sys.argv[2], "links" in sys.argv, sys.argv[4:]
 folder.mkdir()
 links = {"messages": schema_of("messages", everything=True).names} if LINKS else {}
@@ -119,7 +119,7 @@ def make_archive(folder: Path, octets: int) -> int:
     for record in packets():
         held.append(bytes(record))
         size += len(record)
-        if size < FILE_OCTETS:
+        if size < FILE_BYTES:
             continue
         content = head + b"".join(held)
         name = f"{number * 7919 % 10_000:04d}-{number:04d}.pcap"  # not in the order of time

@@ -1,6 +1,6 @@
 """A client that costs next to nothing: it sends frames that were encoded once, as fast as they go.
 
-`publish` says the same 200 octets again and again, in writes of a hundred messages; with `confirms`
+`publish` says the same 200 bytes again and again, in writes of a hundred messages; with `confirms`
 the broker answers, which is read and thrown away. `consume` takes messages without acks. What is
 left of the processor is for the broker and for who watches.
 

@@ -15,7 +15,7 @@ from captures import FIRST_SECOND
 CLIENT, SERVER = 0, 1
 BROKER = 0x0A000001
 PORT = 5672
-BODY_OCTETS = 512
+BODY_BYTES = 512
 STEP_MICROS = 20
 """Time between two packets."""
 
@@ -39,7 +39,7 @@ class Connection:
     def login(
         self, channel_max: int = 2047, properties: bytes = b""
     ) -> Iterator[tuple[int, bytes]]:
-        """(sender, octets) from the protocol header to an open connection.
+        """(sender, bytes) from the protocol header to an open connection.
 
         `properties` are the names and values of the client's table.
         """
@@ -73,7 +73,7 @@ class Talk(Connection):
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.tag = 0
-        self.body = bytes(ord("a") + at % 26 for at in range(BODY_OCTETS))
+        self.body = bytes(ord("a") + at % 26 for at in range(BODY_BYTES))
 
     def opening(self) -> Iterator[bytes]:
         """The packets from the handshake to the consumer."""
@@ -104,12 +104,12 @@ class Talk(Connection):
     def content(self) -> bytes:
         """Header and body of the next message."""
         told = short(b"application/json") + b"\x02" + short(b"%d-%d" % (self.port, self.tag))
-        head = struct.pack(">HHQH", 60, 0, BODY_OCTETS, 0x9080)
+        head = struct.pack(">HHQH", 60, 0, BODY_BYTES, 0x9080)
         return frame(2, 1, head + told) + frame(3, 1, self.body)
 
 
 def make_talks(path: Path, octets: int, percent: int) -> Path:
-    """A capture in which one connection has so many percent of the octets, others the rest."""
+    """A capture in which one connection has so many percent of the bytes, others the rest."""
     talks = [Talk(number) for number in range(OTHERS + 1)]
     return write(path, _turns(talks, percent), octets)
 

@@ -58,7 +58,7 @@ TELLING = ("[DATA_SOURCE_NOT_FOUND]", "All masters are unresponsive")
 _CLASSES = re.compile(r"^: \S*(?:Exception|Error): |^\S+ \S+ (?:ERROR|WARN) [^:]*: ")
 """What stands before it: classes of exceptions, or the time and the part of Spark."""
 
-MOST_TOLD = 15
+MAX_TOLD = 15
 """Lines of what Spark said that are shown when it fails: the last ones."""
 
 
@@ -283,6 +283,6 @@ def _explain(said: IO[bytes], code: int) -> int:
         return FAILED
     complain("the Spark job failed; it said:")
     worth = [line for line in lines if line.strip() and not line.lstrip().startswith("at ")]
-    for line in worth[-MOST_TOLD:]:
+    for line in worth[-MAX_TOLD:]:
         complain(f"  {line}")
     return FAILED

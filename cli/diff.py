@@ -35,7 +35,7 @@ def diff(
         str | None,
         fail_on_option(
             "Exit with 1 when AFTER has a finding of this severity (info, warning, error) or "
-            "a worse one that BEFORE has not. With --same-traffic: error for altered octets, "
+            "a worse one that BEFORE has not. With --same-traffic: error for altered bytes, "
             "warning also for losses, info also for what a capture lacks.",
             FAILING,
         ),

@@ -20,7 +20,7 @@ LAST_SECONDS = 0.1
 """How long packets are waited for that are on their way to an interface or into a pipe when the run
 is told to end."""
 
-MOST_LAST_SECONDS = 5
+MAX_LAST_SECONDS = 5
 """How long what is there by then is taken, if packets never cease."""
 
 
@@ -101,7 +101,7 @@ class Steps:
             return
         if not timed_out:
             self.watch.end_in(0)
-        end = time.monotonic() + MOST_LAST_SECONDS
+        end = time.monotonic() + MAX_LAST_SECONDS
         if source.fileno() is not None and not self.watch.done:
             time.sleep(LAST_SECONDS)
         while not self.watch.done and time.monotonic() < end:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .reading import Reading
 
 BODY_LIMIT = 64
-"""Octets of a body shown by default: enough to know it again."""
+"""Bytes of a body shown by default: enough to know it again."""
 
 FORMATS = ("text", "ndjson")
 
@@ -50,7 +50,7 @@ def follow(
         ),
     ] = False,
     body_limit: Annotated[
-        int, body_limit_option("Octets of each body that are shown, 0 for none.")
+        int, body_limit_option("Bytes of each body that are shown, 0 for none.")
     ] = BODY_LIMIT,
     time: TimeForm = TIME_FORMS[0],
     format_: Annotated[
@@ -60,7 +60,7 @@ def follow(
     """Show one conversation, both directions, from top to bottom.
 
     Each method is a line as in inspect: → to the server, ← from it. Under a message is the
-    beginning of its body; text is shown as text, other octets in hex. Octets that are missing from
+    beginning of its body; text is shown as text, other bytes in hex. Bytes that are missing from
     the capture and findings about the connection stand where they occurred; --where leaves out
     methods, not these.
 

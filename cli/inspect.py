@@ -49,7 +49,7 @@ def inspect(
         bool,
         typer.Option(
             "--hex",
-            help="Under each line the frame's octets, as a hex dump; with --frames. Those of "
+            help="Under each line the frame's bytes, as a hex dump; with --frames. Those of "
             "secrets are shown as **, those that were not captured as --.",
             rich_help_panel=OUTPUT,
         ),
@@ -76,7 +76,7 @@ def inspect(
     check_format(format_, FORMATS)
     if format_ == "ndjson":
         if hex_:
-            raise UsageError("--hex is for text; rows have no octets")
+            raise UsageError("--hex is for text; rows have no bytes")
         from .rows import write_rows
 
         return write_rows(source, rows, "frames", format_)

@@ -10,7 +10,7 @@ from .options import Input, Rows, check_format
 
 FORMATS = ("text", "ndjson", "csv")
 
-MOST_LAID_OUT = 10_000
+MAX_LAID_OUT = 10_000
 """Rows laid out as one table; of more there is a table for each so many."""
 
 
@@ -36,7 +36,7 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
     found = _rows(reading, wanted, table)
     several = len(reading.capture.names) > 1
     some = False
-    while piece := list(islice(found, MOST_LAID_OUT)):
+    while piece := list(islice(found, MAX_LAID_OUT)):
         some = True
         piece.sort(key=_begin)
         if verbose:

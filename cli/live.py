@@ -30,8 +30,8 @@ FORMATS = ("dashboard", "ndjson", "csv", "arrow")
 TABLE = "messages"
 SETTLE = "10s"
 BUFFER = "64MiB"
-LEAST_FILE = 10_000
-"""Octets of a file of a rotation, at least: `--rotate-size 100` is meant to be more."""
+MIN_FILE = 10_000
+"""Bytes of a file of a rotation, at least: `--rotate-size 100` is meant to be more."""
 
 DUMB = ("dumb", "unknown")
 """Values of TERM of terminals whose cursor does not move."""
@@ -251,11 +251,11 @@ def _settle(text: str) -> float | None:
     return None if text == "end" else span(text, "settle")
 
 
-def rotation_octets(text: str) -> int:
+def rotation_bytes(text: str) -> int:
     """The size of a file of a rotation; raises UsageError for one that holds hardly a packet."""
     octets = size(text, "rotate-size")
-    if octets < LEAST_FILE:
-        raise UsageError(f"--rotate-size {text}: from 10kB; a number without a unit is octets")
+    if octets < MIN_FILE:
+        raise UsageError(f"--rotate-size {text}: from 10kB; a number without a unit is bytes")
     return octets
 
 
@@ -267,7 +267,7 @@ def rotation_seconds(text: str) -> float:
     return seconds
 
 
-def buffer_octets(text: str) -> int:
+def buffer_bytes(text: str) -> int:
     """The size of the ring; raises UsageError for one that cannot be."""
     octets = size(text, "buffer")
     if not 4 << 20 <= octets <= 4 << 30:

@@ -25,7 +25,7 @@ from .render.clock import FORMS as TIME_FORMS
 FORMATS = ("text", "ndjson", "csv")
 
 BODY_LIMIT = 256
-"""Octets of a body shown by default: a few lines."""
+"""Bytes of a body shown by default: a few lines."""
 
 
 @spread
@@ -43,7 +43,7 @@ def messages(
         ),
     ] = False,
     body_limit: Annotated[
-        int, body_limit_option("Octets of a body that --body shows.")
+        int, body_limit_option("Bytes of a body that --body shows.")
     ] = BODY_LIMIT,
     time: TimeForm = TIME_FORMS[0],
     format_: Annotated[

@@ -1,4 +1,4 @@
-"""Amounts as a person types them: sizes in octets, spans of time."""
+"""Amounts as a person types them: sizes in bytes, spans of time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PREFIXES = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def size(text: str, option: str) -> int:
-    """Octets: `500000`, `100MB`, `1.5G`, `64MiB`; raises UsageError for what is none."""
+    """Bytes: `500000`, `100MB`, `1.5G`, `64MiB`; raises UsageError for what is none."""
     match = _SIZE.fullmatch(text.strip())
     if match:
         whole, digits, prefix, binary = match.groups()

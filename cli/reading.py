@@ -37,7 +37,7 @@ NO_ROW = "no row matches the options"
 KEY_LOG = "SSLKEYLOGFILE"
 """Environment variable that names the file to which programs write the secrets of TLS."""
 
-MOST_WARNINGS = 20
+MAX_WARNINGS = 20
 """Warnings written: a directory of a thousand damaged files is one thing to say, not a thousand."""
 
 
@@ -143,10 +143,10 @@ class Reading:
         warnings = Counter(
             f"{one.kind.severity}: {_said(one)}" for one in self.findings if one.code in told
         )
-        for warning, places in warnings.most_common(MOST_WARNINGS):
+        for warning, places in warnings.most_common(MAX_WARNINGS):
             complain(warning + (f" ({places} times)" if places > 1 else ""))
-        if len(warnings) > MOST_WARNINGS:
-            complain(f"warning: {len(warnings) - MOST_WARNINGS} more such findings")
+        if len(warnings) > MAX_WARNINGS:
+            complain(f"warning: {len(warnings) - MAX_WARNINGS} more such findings")
         if self.options.quiet:
             return
         totals = self.capture.totals

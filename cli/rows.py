@@ -111,7 +111,7 @@ def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
 
 
 def standard_output() -> IO[bytes]:
-    """Standard output for octets; on a terminal those that steer it are written as escapes."""
+    """Standard output for bytes; on a terminal those that steer it are written as escapes."""
     import sys
 
     return _Harmless() if sys.stdout.isatty() else sys.stdout.buffer  # type: ignore[return-value]

@@ -96,7 +96,7 @@ def _wanted(name: str) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A row as JSON has it: objects by column, octets in hex, without `index`, a detail."""
+    """A row as JSON has it: objects by column, bytes in hex, without `index`, a detail."""
     if isinstance(value, Row):
         columns = (name for name in value.__slots__ if name != "index")
         row = {name: _plain(getattr(value, name)) for name in columns}
@@ -118,7 +118,7 @@ def _write_text(rows: list[Any], name: str) -> None:
 
     output = Output()
     kind = type(rows[0]).__name__
-    if kind == "Method" and len({row.name for row in rows}) <= MOST_PAGES and name:
+    if kind == "Method" and len({row.name for row in rows}) <= MAX_PAGES and name:
         output.show(*method_pages(rows))
     elif kind == "ReplyCode" and len(rows) == 1:
         output.show(code_page(rows[0]))
@@ -126,5 +126,5 @@ def _write_text(rows: list[Any], name: str) -> None:
         output.show(listing(rows))
 
 
-MOST_PAGES = 3
+MAX_PAGES = 3
 """Methods that are shown with all their arguments; more of them are listed, one a line."""

@@ -22,7 +22,7 @@ def topology(
 ) -> int:
     """Show exchanges, queues, bindings, publishers and consumers as they were seen.
 
-    What was declared and bound, and how many messages and octets went along each edge. A graph
+    What was declared and bound, and how many messages and bytes went along each edge. A graph
     leads from publishers over exchanges and queues to consumers.
 
     Examples:

@@ -169,7 +169,7 @@ class Live:
 
     def _source(self) -> Source:
         """Where the packets come from, opened; rights that were needed for it are given up."""
-        from .live import BUFFER, buffer_octets
+        from .live import BUFFER, buffer_bytes
 
         captures = self._sources.captures
         if captures:
@@ -182,7 +182,7 @@ class Live:
 
         expression = self._sources.filter_ or ports_expression(self._decoding.port or ())
         buffer = self._sources.buffer
-        octets = buffer_octets(BUFFER if buffer is None else buffer)
+        octets = buffer_bytes(BUFFER if buffer is None else buffer)
         source = InterfaceCapture(self._sources.interface or (), expression, octets)
         written = self._recording.write
         folders = [written.absolute().parent] if written is not None else []
@@ -208,13 +208,13 @@ class Live:
     def _writer(self, source: Source) -> CaptureWriter | None:
         from amqpsniff.capture.writer import CaptureWriter, Rotation
 
-        from .live import rotation_octets, rotation_seconds
+        from .live import rotation_bytes, rotation_seconds
 
         recording = self._recording
         if recording.write is None:
             return None
         rotation = Rotation(
-            None if recording.rotate_size is None else rotation_octets(recording.rotate_size),
+            None if recording.rotate_size is None else rotation_bytes(recording.rotate_size),
             None if recording.rotate_time is None else rotation_seconds(recording.rotate_time),
             recording.keep,
         )

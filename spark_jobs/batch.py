@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.report_tables import REPORTS, find
 from amqpsniff.archive.batch import Batch, Summary
-from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
+from amqpsniff.archive.plan import MAX_READS, TASK_BYTES
 from amqpsniff.archive.progress import Step
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.garbage import collect_seldom, none_collected
@@ -121,7 +121,7 @@ def _batch(given: argparse.Namespace) -> Batch:
         [one.strip() for one in given.tables.split(",")],
         links=given.links,
         storage=json_object("--storage", given.storage),
-        task_octets=given.task_octets,
+        task_bytes=given.task_bytes,
         max_reads=given.max_reads,
     )
 
@@ -197,7 +197,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--rows", type=int, default=20, help="rows of a report that are shown")
     add("--writer", choices=WRITERS, default=WRITERS[0])
     add("--format", default=FORMAT, help="with --writer spark: parquet, delta, iceberg …")
-    add("--task-octets", type=int, default=TASK_OCTETS)
+    add("--task-bytes", type=int, default=TASK_BYTES)
     add("--max-reads", type=int, default=MAX_READS)
     add("--progress", choices=("none", "json"), default="none")
     return parser

@@ -50,7 +50,7 @@ def _write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
         tlsKey=",".join(os.fspath(one) for one in given.tls_keys),
         storageOptions=json.dumps(batch.storage),
         surveys=batch.folder.name,
-        taskOctets=str(batch.planning["task_octets"]),
+        taskBytes=str(batch.planning["task_bytes"]),
         maxReads=str(batch.planning["max_reads"]),
     )
     counts: dict[str, int] = {}

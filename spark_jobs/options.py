@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
-from amqpsniff.archive.plan import MAX_READS, TASK_OCTETS
+from amqpsniff.archive.plan import MAX_READS, TASK_BYTES
 from amqpsniff.archive.secrets import carried
 from amqpsniff.archive.survey import Surveyed
 from amqpsniff.errors import UsageError
@@ -34,7 +34,7 @@ class SourceOptions:
         from_ns, to_ns: Files without a packet in this time are left out; None for no bound.
         storage: Options for fsspec.
         surveys: A folder of surveys, which is read and written; empty for none.
-        task_octets, max_reads: As for `amqpsniff.archive.make_plan`.
+        task_bytes, max_reads: As for `amqpsniff.archive.make_plan`.
         close_after_ns: For streams: how long a file must have been left alone.
     """
 
@@ -47,7 +47,7 @@ class SourceOptions:
     to_ns: int | None = None
     storage: dict[str, Any] = field(default_factory=dict)
     surveys: str = ""
-    task_octets: int = TASK_OCTETS
+    task_bytes: int = TASK_BYTES
     max_reads: int = MAX_READS
     close_after_ns: int = int(CLOSE_AFTER_SECONDS * 1e9)
 
@@ -61,6 +61,8 @@ class SourceOptions:
 
 def parse(options: Mapping[str, str]) -> SourceOptions:
     """Read the options; raises UsageError for an invalid one."""
+    if "taskOctets" in options:
+        raise UsageError("the option taskOctets is taskBytes now")
     mode = options.get("mode", MODES[0]).upper()
     if mode not in MODES:
         raise UsageError(f"no mode `{mode}`; there are {', '.join(MODES)}")
@@ -74,7 +76,7 @@ def parse(options: Mapping[str, str]) -> SourceOptions:
         to_ns=_time(options, "to"),
         storage=_storage(options),
         surveys=options.get("surveys", ""),
-        task_octets=_number(options, "taskOctets", TASK_OCTETS),
+        task_bytes=_number(options, "taskBytes", TASK_BYTES),
         max_reads=_number(options, "maxReads", MAX_READS),
         close_after_ns=int(_seconds(options, "closeAfter", CLOSE_AFTER_SECONDS) * 1e9),
     )

@@ -28,7 +28,7 @@ FLAG = "--prefork"
 
 _STREAMS = (0, 1, 2)
 
-_LENGTH_OCTETS = 8
+_LENGTH_BYTES = 8
 
 _TAKEN = b"\1"
 
@@ -87,7 +87,7 @@ def hand_over() -> bool:
     try:
         with socket.socket(socket.AF_UNIX) as peer:
             peer.connect(os.environ[PLACE])
-            socket.send_fds(peer, [len(octets).to_bytes(_LENGTH_OCTETS, "big")], _STREAMS)
+            socket.send_fds(peer, [len(octets).to_bytes(_LENGTH_BYTES, "big")], _STREAMS)
             peer.sendall(octets)
             if peer.recv(1) != _TAKEN:
                 return False
@@ -110,7 +110,7 @@ def wait(prepare: Callable[[], None]) -> None:
         if listener.fileno() not in ready:  # the driver has ended
             sys.exit()
         peer, _ = listener.accept()
-    head, streams, _, _ = socket.recv_fds(peer, _LENGTH_OCTETS, len(_STREAMS))
+    head, streams, _, _ = socket.recv_fds(peer, _LENGTH_BYTES, len(_STREAMS))
     with peer.makefile("rb") as file:
         given = json.loads(file.read(int.from_bytes(head, "big")))
     for stream, own in zip(streams, _STREAMS, strict=True):

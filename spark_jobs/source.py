@@ -2,7 +2,7 @@
 
 The driver surveys the files and makes a plan (`amqpsniff.archive`); each task of it is a partition,
 which runs the whole engine over its files for its conversations and hands Arrow batches to Spark.
-Octets of packets never pass between the JVM and Python. Rows are those of one engine that reads all
+Bytes of packets never pass between the JVM and Python. Rows are those of one engine that reads all
 files in the order of time.
 
 Findings may be about several connections, and the columns of messages that link them are: that
@@ -44,7 +44,7 @@ from amqpsniff.archive.merging import merge_findings
 from amqpsniff.archive.output import Note
 from amqpsniff.archive.places import Folder, opener_for
 from amqpsniff.archive.plan import Task, make_plan
-from amqpsniff.archive.secrets import ONE_TASK, task_octets_for, with_secrets_of
+from amqpsniff.archive.secrets import ONE_TASK, task_bytes_for, with_secrets_of
 from amqpsniff.archive.sightings import SightingsFile
 from amqpsniff.archive.store import survey_files
 from amqpsniff.archive.survey import Surveyed
@@ -78,7 +78,7 @@ class AmqpDataSource(DataSource):
     in that time are left out; `mode` for files that cannot be read whole: `PERMISSIVE` (default:
     what could be read, and rows in `errors` and `findings`), `DROPMALFORMED` (nothing of them),
     `FAILFAST`; `storageOptions`, a JSON object for fsspec; `surveys`, a folder that keeps what is
-    known of files; `taskOctets`, `maxReads` for the
+    known of files; `taskBytes`, `maxReads` for the
     plan; for streams `closeAfter`, in seconds. `.schema("method string, body_size long")` chooses
     columns and saves making the others; those that link messages are made where they are named.
     Paths are those of the workers' file system. Raises
@@ -142,14 +142,14 @@ class Reading:
         files = [one for one in files if self.options.has_time(one)]
         if self.table == ERRORS:
             return [Share(rows=error_rows(files))]
-        task_octets = task_octets_for(self.options.decoding, self.options.task_octets)
+        task_bytes = task_bytes_for(self.options.decoding, self.options.task_bytes)
         if self.table == "messages" and not LINKS.isdisjoint(self.needed):
-            task_octets = ONE_TASK
-        plan = make_plan(files, task_octets=task_octets, max_reads=self.options.max_reads)
+            task_bytes = ONE_TASK
+        plan = make_plan(files, task_bytes=task_bytes, max_reads=self.options.max_reads)
         decoding = with_secrets_of(files, self.options.decoding, self.options.storage)
         if self.table == "findings":
             for one in plan.files:
-                one.marks = one.mark_octets = one.marks[:0]
+                one.marks = one.mark_bytes = one.marks[:0]
             return [Share(plan.tasks, plan.files, decoding=decoding)]
         return [Share([task], decoding=decoding) for task in plan.tasks] or [Share()]
 

@@ -1,7 +1,7 @@
 """Conversations with every method and every text, and the captures that they make.
 
 `full` is a conversation of a client with a broker; `texts` are the places of all its texts: short
-and long strings, names and strings of field tables. `with_texts` puts other octets at some of them.
+and long strings, names and strings of field tables. `with_texts` puts other bytes at some of them.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def _ways(value: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def with_texts(frames: list[Said], places: Iterable[Place], octets: bytes) -> list[Said]:
-    """The conversation with these octets in place of the texts at these places."""
+    """The conversation with these bytes in place of the texts at these places."""
     changed = list(frames)
     for number, *way in places:
         values = _put(changed[number].values, tuple(way), octets)
@@ -263,7 +263,7 @@ def named(place: Place, frames: list[Said]) -> str:
     return " ".join(map(str, (frames[place[0]].row.name, *place[1:])))
 
 
-def octets_of(frame: Said, dialect: str) -> bytes:
+def bytes_of(frame: Said, dialect: str) -> bytes:
     """The frames of a method, with those of its content."""
     values = {name: value for name, value in frame.values.items() if name != "properties"}
     octets = encoder.method(frame.row, values, frame.channel)
@@ -285,5 +285,5 @@ def packets(
     talk.client(encoder.PROTOCOL_HEADERS[dialect])
     for frame in frames:
         talk.wait(frame.pause_ms * MILLISECOND)
-        talk.put(SIDES.index(frame.side), octets_of(frame, dialect))
+        talk.put(SIDES.index(frame.side), bytes_of(frame, dialect))
     return talk.goodbye().packets

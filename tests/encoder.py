@@ -1,4 +1,4 @@
-"""Octets of AMQP 0-8, 0-9 and 0-9-1 from the protocol's rows, and the JSON that stands for them.
+"""Bytes of AMQP 0-8, 0-9 and 0-9-1 from the protocol's rows, and the JSON that stands for them.
 
 Written for the tests and apart from the decoder: nothing of `amqpsniff.decode` is used here. Field
 values are `Field(tag, value)`; `json_value` is what a table column shows of one under a reading.
@@ -27,9 +27,9 @@ LAST_SECOND = 253402300799
 
 
 class Field(NamedTuple):
-    """A field value: its tag octet as a character and what it holds.
+    """A field value: its tag byte as a character and what it holds.
 
-    Integers, bool, float; decimal as (scale, unscaled); text and octets as bytes; array as a list
+    Integers, bool, float; decimal as (scale, unscaled); text and bytes as bytes; array as a list
     of Fields, table as a list of (name as bytes, Field); void None.
     """
 
@@ -37,7 +37,7 @@ class Field(NamedTuple):
     value: Any
 
 
-# octets
+# bytes
 
 
 def shortstr(octets: bytes) -> bytes:
@@ -71,7 +71,7 @@ def type_of(tag: str, reading: str = "rabbitmq") -> str:
     return FIELD_TYPES[field_tags(reading)[ord(tag)]]
 
 
-def value_octets(field: Field, reading: str = "rabbitmq") -> bytes:
+def value_bytes(field: Field, reading: str = "rabbitmq") -> bytes:
     """A field value without its tag."""
     kind = type_of(field.tag, reading)
     if kind in _NUMBERS:
@@ -93,7 +93,7 @@ def value_octets(field: Field, reading: str = "rabbitmq") -> bytes:
 
 def tagged(field: Field, reading: str = "rabbitmq") -> bytes:
     """A field value with its tag."""
-    return field.tag.encode("latin-1") + value_octets(field, reading)
+    return field.tag.encode("latin-1") + value_bytes(field, reading)
 
 
 def pairs(fields: Iterable[tuple[bytes, Field]], reading: str = "rabbitmq") -> bytes:
@@ -107,7 +107,7 @@ def table(fields: Iterable[tuple[bytes, Field]], reading: str = "rabbitmq") -> b
 
 
 def typed(kind: str, value: Any, reading: str = "rabbitmq") -> bytes:
-    """An argument or property by its type letter; bits are not octets, see `arguments`."""
+    """An argument or property by its type letter; bits are not bytes, see `arguments`."""
     if kind in "ohlLT":
         return struct.pack({"o": ">B", "h": ">H", "l": ">I", "L": ">Q", "T": ">Q"}[kind], value)
     if kind == "s":
@@ -123,7 +123,7 @@ def typed(kind: str, value: Any, reading: str = "rabbitmq") -> bytes:
 
 
 def arguments(row: Method, values: Mapping[str, Any], reading: str = "rabbitmq") -> bytes:
-    """The arguments of a method; bits that follow each other share octets, low bit first."""
+    """The arguments of a method; bits that follow each other share bytes, low bit first."""
     octets = bytearray()
     bit = 0
     for argument in row.arguments:
@@ -202,7 +202,7 @@ def content(
 
 
 def json_text(octets: bytes) -> Any:
-    """Text, or octets that are not UTF-8."""
+    """Text, or bytes that are not UTF-8."""
     try:
         return octets.decode()
     except UnicodeDecodeError:

@@ -20,7 +20,7 @@ def copied(folder: Path, *names: str) -> Path:
     return folder
 
 
-def octets_of(folder: Path, script: str, *arguments: str) -> bytes:
+def bytes_of(folder: Path, script: str, *arguments: str) -> bytes:
     """What a script writes that imports the package from a folder."""
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],
@@ -35,4 +35,4 @@ def octets_of(folder: Path, script: str, *arguments: str) -> bytes:
 
 def lines_of(folder: Path, script: str, *arguments: str) -> list[str]:
     """The same as lines of text."""
-    return octets_of(folder, script, *arguments).decode().splitlines()
+    return bytes_of(folder, script, *arguments).decode().splitlines()

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from amqpsniff import loads
 
-OCTETS = st.binary(min_size=8, max_size=24)
+BYTES = st.binary(min_size=8, max_size=24)
 
 
-@given(OCTETS, st.integers(0, 16))
+@given(BYTES, st.integers(0, 16))
 def test_numbers_are_those_of_struct(octets: bytes, at: int) -> None:
     at = min(at, len(octets) - 8)
     assert loads.u16(octets, at) == struct.unpack_from(">H", octets, at)[0]

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 MAX_DECODED_BYTES = 1 << 30
-"""Octets that one body may decode to: 1 kB of zeros, packed twice, can stand for gigabytes."""
+"""Bytes that one body may decode to: 1 kB of zeros, packed twice, can stand for gigabytes."""
 
 PIECE_BYTES = 1 << 20
-"""Octets decoded at once."""
+"""Bytes decoded at once."""
 
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -59,7 +59,7 @@ else `bin`. Nothing else of a name comes from the wire."""
 
 
 class NotDecodable(Exception):
-    """The octets are not what their content encoding says, or become too many."""
+    """The bytes are not what their content encoding says, or become too many."""
 
 
 def decoded(body: bytes, encoding: str) -> Iterator[bytes]:
@@ -72,7 +72,7 @@ def decoded(body: bytes, encoding: str) -> Iterator[bytes]:
     for piece in pieces:
         total += len(piece)
         if total > MAX_DECODED_BYTES:
-            raise NotDecodable(f"decodes to more than {MAX_DECODED_BYTES:,} octets")
+            raise NotDecodable(f"decodes to more than {MAX_DECODED_BYTES:,} bytes")
         yield piece
 
 

@@ -33,8 +33,8 @@ def is_one_of(column: Any, names: frozenset[str]) -> Any:
     return pc.is_in(column.indices.cast(pa.int32()), value_set=_integers("i", wanted))
 
 
-def with_sent_octets(batch: Any) -> Any:
-    """Rows of messages with a column `SENT`: octets of their bodies that were sent.
+def with_sent_bytes(batch: Any) -> Any:
+    """Rows of messages with a column `SENT`: bytes of their bodies that were sent.
 
     That is what was announced, or was there of a body that never ended, as a census counts them.
     """

@@ -10,12 +10,12 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.decode.redaction import (
-    HEADER_OCTETS,
-    METHOD_OCTETS,
+    HEADER_BYTES,
+    METHOD_BYTES,
     SECRET_METHODS,
     secret_positions,
 )
-from amqpsniff.spec import FRAME_OVERHEAD_OCTETS
+from amqpsniff.spec import FRAME_OVERHEAD_BYTES
 from amqpsniff.tcp.stream import DATA
 
 if TYPE_CHECKING:
@@ -109,13 +109,13 @@ class FrameBytes:
 
 def length_of(entry: Entry) -> int:
     """Bytes of a frame with its header and its end."""
-    return entry.size + (FRAME_OVERHEAD_OCTETS if entry.frame_type != "protocol-header" else 0)
+    return entry.size + (FRAME_OVERHEAD_BYTES if entry.frame_type != "protocol-header" else 0)
 
 
 def hidden_positions(entry: Entry, octets: bytes, missing: frozenset[int]) -> frozenset[int]:
     """Positions in a frame's bytes that may be a secret's; all arguments if its row hides one."""
     if REDACTED in (entry.arguments or "") and entry.method not in SECRET_METHODS:
-        return frozenset(range(HEADER_OCTETS + METHOD_OCTETS, len(octets) - 1))
+        return frozenset(range(HEADER_BYTES + METHOD_BYTES, len(octets) - 1))
     return frozenset(
         secret_positions(
             entry.frame_type, entry.channel, entry.method, entry.sender, octets, missing

@@ -43,7 +43,7 @@ USUAL_ARGUMENTS = (("prefetch_size", 0),)
 """Usual values of arguments, which a line leaves out."""
 
 BASE64 = {"base64"}
-"""Keys of what stands for octets that are no text."""
+"""Keys of what stands for bytes that are no text."""
 
 DECISIONS = frozenset(("requeue", "active"))
 """Bits of which false says as much as true; of others only true is shown, by name."""

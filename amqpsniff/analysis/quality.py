@@ -31,7 +31,7 @@ _ENDED_EARLY = {
 """Flaws by the code of a finding."""
 
 _QUALITY = (
-    ("lost_octets", "{gaps} with {lost_octets} lost", "gap"),
+    ("lost_bytes", "{gaps} with {lost_bytes} lost", "gap"),
     ("unreadable_tls", "{} could not be read", "TLS conversation"),
     ("cut", "{} cut by the snap length", "packet"),
     ("retransmissions", "{} sent again", "segment"),
@@ -47,7 +47,7 @@ def quality(totals: Totals) -> dict[str, Any]:
     """Numbers of gaps, bytes, connections, packets and segments, by name."""
     return {
         "gaps": totals.gaps,
-        "lost_octets": totals.lost_octets,
+        "lost_bytes": totals.lost_bytes,
         "midstream_connections": totals.midstream,
         "foreign_conversations": totals.foreign,
         "unreadable_tls": totals.sealed,
@@ -63,9 +63,9 @@ def flaws(quality: dict[str, Any], codes: Collection[str]) -> list[str]:
     for name, text, noun in _QUALITY:
         if not quality[name]:
             continue
-        if name == "lost_octets":
+        if name == "lost_bytes":
             gaps = plural(quality["gaps"], noun)
-            parts.append(text.format(gaps=gaps, lost_octets=octets(quality[name])))
+            parts.append(text.format(gaps=gaps, lost_bytes=octets(quality[name])))
         else:
             parts.append(text.format(plural(quality[name], noun)))
     for name in ("truncated", "incomplete"):

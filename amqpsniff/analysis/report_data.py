@@ -33,7 +33,7 @@ from amqpsniff.analysis.topology import (
     PUBLISHES,
     Topology,
 )
-from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, SIDES
+from amqpsniff.spec import FRAME_OVERHEAD_BYTES, SIDES
 from amqpsniff.tables.values import rows_of, values
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class ReportData:
         self.topology.add_frames(batch)
         batch = batch.filter(pc.is_valid(batch.column("ts_ns")))
         header = is_one_of(batch.column("frame_type"), frozenset(OTHER_FRAMES))
-        octets = pc.add(batch.column("size"), pc.if_else(header, 0, FRAME_OVERHEAD_OCTETS))
+        octets = pc.add(batch.column("size"), pc.if_else(header, 0, FRAME_OVERHEAD_BYTES))
         for side in SIDES:
             mask = is_one_of(batch.column("sender"), frozenset((side,)))
             times = batch.column("ts_ns").filter(mask)

@@ -145,7 +145,7 @@ def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> Row:
     """One connection, of which the selection may have left something out."""
     from amqpsniff.session.records import connection_row
 
-    frames, channels, client_octets, server_octets = volume.facts()
+    frames, channels, client_bytes, server_bytes = volume.facts()
     if session is None:  # not a single method was decoded
         row = {"closed_by": peer.conversation.ended}
     else:
@@ -159,8 +159,8 @@ def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> Row:
         **{name: row.get(name) for name in CONNECTION},
         "channels": channels,
         "frames": frames,
-        "client_octets": client_octets,
-        "server_octets": server_octets,
+        "client_bytes": client_bytes,
+        "server_bytes": server_bytes,
         **{name: row.get(name) for name in ("closed_by", "close_code", "close_text")},
     }
 
@@ -195,7 +195,7 @@ def _messages(statistics: Mapping[str, Any], method: str, span_ns: int | None) -
         "per_second": round(messages * 1e9 / span_ns, 3) if span_ns else None,
         "peak_per_second": peak,
         "peak_at": times.absolute(second * times.SECOND_NS) if second else None,
-        "octets": octets if largest is not None else None,
+        "bytes": octets if largest is not None else None,
         "size_p50": p50,
         "size_p95": p95,
         "size_p99": p99,
@@ -235,14 +235,14 @@ def _tallied(tally: Any, names: tuple[str, ...], top: int) -> Row:
     rows = []
     for name, counts in tally.top(top):
         parts = name if isinstance(name, tuple) else (name,)
-        published, published_octets, delivered, delivered_octets = amounts(counts)
+        published, published_bytes, delivered, delivered_bytes = amounts(counts)
         rows.append(
             {
                 **dict(zip(names, parts, strict=True)),
                 "published": published,
-                "published_octets": published_octets,
+                "published_bytes": published_bytes,
                 "delivered": delivered,
-                "delivered_octets": delivered_octets,
+                "delivered_bytes": delivered_bytes,
             }
         )
     return {"distinct": None if tally.forgotten else len(tally.counts), "rows": rows}

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from amqpsniff.spec import FRAME_OVERHEAD_OCTETS, METHODS
+from amqpsniff.spec import FRAME_OVERHEAD_BYTES, METHODS
 from amqpsniff.tables.values import values
 
 FOLDED = ("header", "body", "heartbeat")
@@ -156,7 +156,7 @@ class Gaps:
             if offset > expected:
                 yield gap, batch.slice(begin, at - begin)
                 begin, gap = at, _gap(batch.slice(at, 1), offset - expected)
-            end = offset + size + (0 if kind == "protocol-header" else FRAME_OVERHEAD_OCTETS)
+            end = offset + size + (0 if kind == "protocol-header" else FRAME_OVERHEAD_BYTES)
             self._next[sender] = max(expected, end)
         yield gap, batch.slice(begin)
 

@@ -17,8 +17,8 @@ MAX_CHANNELS = 2_000
 CONNECTION_COLUMNS = (
     "capture", "connection_id", "client", "server", "first_packet_number", "start_ns", "end_ns",
     "protocol", "midstream", "vhost", "user", "client_product", "client_version", "connection_name",
-    "server_product", "server_version", "channels", "client_octets", "server_octets", "published",
-    "delivered", "acknowledged", "retransmissions", "lost_octets", "blocked_ns", "closed_by",
+    "server_product", "server_version", "channels", "client_bytes", "server_bytes", "published",
+    "delivered", "acknowledged", "retransmissions", "lost_bytes", "blocked_ns", "closed_by",
     "close_code", "close_text",
 )  # fmt: skip
 CHANNEL_COLUMNS = (
@@ -58,7 +58,7 @@ def connection_weight(row: Row) -> tuple[Any, ...]:
 
     Of equal ones the id decides, so that those are kept that lie anywhere in the time.
     """
-    octets = (row["client_octets"] or 0) + (row["server_octets"] or 0)
+    octets = (row["client_bytes"] or 0) + (row["server_bytes"] or 0)
     return end_of(row) in BAD_ENDS, octets, row["connection_id"]
 
 

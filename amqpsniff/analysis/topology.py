@@ -13,9 +13,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypedDict, cast
 
-from amqpsniff.analysis.counting import SENT, grouped, is_one_of, with_sent_octets
+from amqpsniff.analysis.counting import SENT, grouped, is_one_of, with_sent_bytes
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.session.counts import MOST_NAMES, NO_COUNTS, Tally, amounts
+from amqpsniff.session.counts import MAX_NAMES, NO_COUNTS, Tally, amounts
 from amqpsniff.spec import peer_property
 
 MAX_CONNECTIONS = 50_000
@@ -46,7 +46,7 @@ QUEUE = ("durable", "exclusive", "auto_delete", "arguments")
 """Arguments of declarations; those of a passive one mean nothing."""
 
 NOTHING = (0, 0, 0)
-"""No messages: their number, their octets, how many of them have octets."""
+"""No messages: their number, their bytes, how many of them have bytes."""
 
 Facts = dict[str, Any]
 Name = tuple[str, Any, Any]
@@ -150,7 +150,7 @@ class Topology:
 
     def add_messages(self, batch: Any) -> None:
         """Count a batch of the messages table."""
-        batch = with_sent_octets(batch)
+        batch = with_sent_bytes(batch)
         sums = [([], "count_all"), (SENT, "sum"), (SENT, "count")]
         rows = batch.filter(is_one_of(batch.column("method"), PUBLISHES))
         names = ("connection_id", "client", "exchange", "routing_key")
@@ -168,7 +168,7 @@ class Topology:
         """
         for row in batch.to_pylist():
             ends = row["connection_id"], row["client"], row["exchange"]
-            sent = row["messages"], row["octets"], row["sized"]
+            sent = row["messages"], row["bytes"], row["sized"]
             if row["method"] in PUBLISHES:
                 self._publish(*ends, row["routing_key"], sent)
             elif row["method"] in DELIVERIES:
@@ -232,7 +232,7 @@ class Topology:
     # what is there
 
     def _put(self, where: dict[Any, Facts], key: Any, facts: Facts) -> None:
-        if key in where or len(where) < MOST_NAMES:
+        if key in where or len(where) < MAX_NAMES:
             where[key] = facts
         else:
             self.forgotten = True
@@ -289,7 +289,7 @@ class Topology:
     def _delete(self, row: Facts, arguments: Facts, name: Name) -> None:
         if not _holds(row, arguments):
             return
-        if name in self._deleted or len(self._deleted) < MOST_NAMES:
+        if name in self._deleted or len(self._deleted) < MAX_NAMES:
             self._deleted[name] = self._deleted.get(name, 0) + 1
             self._gone.add(name)
         else:
@@ -348,7 +348,7 @@ class Topology:
             "bindings": self._bindings(),
             "routes": [
                 {"vhost": vhost, "exchange": exchange, "queue": queue, **_delivered(counts)}
-                for (vhost, exchange, queue), counts in self.routes.top(MOST_NAMES)
+                for (vhost, exchange, queue), counts in self.routes.top(MAX_NAMES)
             ],
             "publishers": self._publishers(top),
             "consumers": self._consumers(),
@@ -406,10 +406,10 @@ class Topology:
 
     def _publishers(self, top: int | None) -> list[Facts]:
         keys: dict[Any, list[Any]] = {}
-        for (client, exchange, key), _ in self.keys.top(MOST_NAMES):
+        for (client, exchange, key), _ in self.keys.top(MAX_NAMES):
             keys.setdefault((client, exchange), []).append(key)
         rows = []
-        for name, counts in self.published.top(MOST_NAMES):
+        for name, counts in self.published.top(MAX_NAMES):
             client, exchange = name
             used = keys.get(name, [])
             rows.append(
@@ -474,16 +474,16 @@ def _said(arguments: Facts, names: tuple[str, ...]) -> Facts:
 
 
 def _counts(published: Any, delivered: Any) -> tuple[int, ...]:
-    """Counts for a `Tally` of (messages, sum of their octets, how many have octets) each."""
-    (sent, sent_octets, sized), (came, came_octets, sized_too) = published, delivered
-    return sent, sent_octets or 0, came, came_octets or 0, sized, sized_too
+    """Counts for a `Tally` of (messages, sum of their bytes, how many have bytes) each."""
+    (sent, sent_bytes, sized), (came, came_bytes, sized_too) = published, delivered
+    return sent, sent_bytes or 0, came, came_bytes or 0, sized, sized_too
 
 
 def _published(counts: Any) -> Facts:
     published, octets, _, _ = amounts(counts)
-    return {"published": published, "octets": octets}
+    return {"published": published, "bytes": octets}
 
 
 def _delivered(counts: Any) -> Facts:
     _, _, delivered, octets = amounts(counts)
-    return {"delivered": delivered, "octets": octets}
+    return {"delivered": delivered, "bytes": octets}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.session.counts import MOST_NAMES, Tally, amounts
+from amqpsniff.session.counts import MAX_NAMES, Tally, amounts
 
 from .topology import Topology
 
@@ -27,7 +27,7 @@ def schema() -> Any:
             *((name, pa.string()) for name in texts),
             ("removed", pa.bool_()),
             ("messages", pa.int64()),
-            ("octets", pa.int64()),
+            ("bytes", pa.int64()),
         ]
     )
 
@@ -65,7 +65,7 @@ def _edges(topology: Topology) -> Iterator[tuple[Any, ...]]:
             sent, sent_bytes, came, came_bytes = amounts(counts)
             yield *ends, None, None, *((came, came_bytes) if came else (sent, sent_bytes))
     seen = set()
-    for one in topology.result(MOST_NAMES)["bindings"]:
+    for one in topology.result(MAX_NAMES)["bindings"]:
         ends = one["vhost"], "exchange", one["exchange"], one["destination_type"]
         edge = *ends, one["destination"], one["routing_key"], one["removed"]
         if edge not in seen:  # bindings may differ by their arguments alone

@@ -31,9 +31,9 @@ from .listing import Listed, list_captures
 from .merging import merge_findings
 from .output import NO_DATE, Note, Order, by_day, carry_out
 from .places import Folder, StorageOptions, whole_path
-from .plan import KEY_DIGITS, MAX_READS, TASK_OCTETS, Plan, make_plan
+from .plan import KEY_DIGITS, MAX_READS, TASK_BYTES, Plan, make_plan
 from .progress import NOTES, Progress, Step
-from .secrets import carried, digest, task_octets_for, with_secrets_of
+from .secrets import carried, digest, task_bytes_for, with_secrets_of
 from .store import (
     FORM,
     HERE_SECONDS,
@@ -80,7 +80,7 @@ class Summary:
     Attributes:
         files, bad_files: Files named, and those among them that could not be read as a whole.
         unreadable_files: Those of which nothing at all could be read, or not by all tasks.
-        octets: Captured octets in them, `read_octets` what the tasks read, packets passed over
+        octets: Captured bytes in them, `read_bytes` what the tasks read, packets passed over
             included.
         packets, connections: What the tasks followed.
         tasks, done_before: Tasks of the plan, and how many of them an earlier run had done.
@@ -92,7 +92,7 @@ class Summary:
     bad_files: int = 0
     unreadable_files: int = 0
     octets: int = 0
-    read_octets: int = 0
+    read_bytes: int = 0
     packets: int = 0
     connections: int = 0
     tasks: int = 0
@@ -128,7 +128,7 @@ class Batch:
         *,
         links: bool = False,
         storage: StorageOptions | None = None,
-        task_octets: int = TASK_OCTETS,
+        task_bytes: int = TASK_BYTES,
         max_reads: int = MAX_READS,
     ) -> None:
         self.inputs = list(inputs)
@@ -145,8 +145,8 @@ class Batch:
         self.folder = Folder(whole_path(output), self.storage)
         self.turn = Turn(self.folder)
         self._entered = 0
-        task_octets = task_octets_for(self.options, task_octets)
-        self.planning = {"task_octets": task_octets, "max_reads": max_reads}
+        task_bytes = task_bytes_for(self.options, task_bytes)
+        self.planning = {"task_bytes": task_bytes, "max_reads": max_reads}
         self.plan = Plan()
         self.notes: list[Note] = []
         self._seed = 0
@@ -301,7 +301,7 @@ class Batch:
                 continue
             octets = self.folder.read(name)
             try:
-                note = Note.from_octets(octets or b"")
+                note = Note.from_bytes(octets or b"")
             except (ValueError, KeyError, TypeError):
                 continue
             if note.witnessed and note.seed != self._seed:
@@ -337,7 +337,7 @@ class Batch:
                 one.error is not None or one.path in gone for one in self.plan.files
             ),
             octets=self.plan.octets,
-            read_octets=self.plan.read_octets,
+            read_bytes=self.plan.read_bytes,
             packets=sum(one.packets for one in self.plan.files),
             connections=sum(note.connections for note in self.notes),
             tasks=len(self.plan.tasks),

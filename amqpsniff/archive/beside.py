@@ -7,7 +7,7 @@ from queue import Queue
 from threading import Thread
 from typing import Any
 
-MOST_WAITING = 4
+MAX_WAITING = 4
 """Calls that wait, at most: batches of rows, some 10 MB each."""
 
 
@@ -20,7 +20,7 @@ class Beside:
 
     def __init__(self, function: Callable[..., None]) -> None:
         self._function = function
-        self._waiting: Queue[tuple[Any, ...] | None] = Queue(MOST_WAITING)
+        self._waiting: Queue[tuple[Any, ...] | None] = Queue(MAX_WAITING)
         self._error: BaseException | None = None
         self._thread = Thread(target=self._work, daemon=True)
 

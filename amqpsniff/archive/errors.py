@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 KINDS: Final = ("capture-unreadable", "capture-damaged", "capture-truncated")
 """Codes of findings that are rows of the table, and their `kind` there."""
 
-_SKIPPED = re.compile(r"\((\d+) octets skipped\)")
+_SKIPPED = re.compile(r"\((\d+) bytes skipped\)")
 _OFFSET = re.compile(r"at offset (\d+)")
 
 
 def schema() -> Any:
-    """The schema: path, offset of the trouble in the file (or in what it unpacks to) and octets
+    """The schema: path, offset of the trouble in the file (or in what it unpacks to) and bytes
     passed over because of it, both null where they are not known; kind and detail.
     """
     import pyarrow as pa
@@ -30,7 +30,7 @@ def schema() -> Any:
             ("offset", pa.int64()),
             ("kind", pa.string()),
             ("detail", pa.string()),
-            ("skipped_octets", pa.int64()),
+            ("skipped_bytes", pa.int64()),
         ]
     )
 
@@ -58,7 +58,7 @@ def error_table(rows: list[dict[str, Any]]) -> Any:
 
 
 def _text(name: str | None) -> str | None:
-    """A text with escapes for what is not UTF-8 in it: names of files may be any octets."""
+    """A text with escapes for what is not UTF-8 in it: names of files may be any bytes."""
     if name is None:
         return None
     return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
@@ -78,5 +78,5 @@ def _row(finding: Finding, size: int | None) -> dict[str, Any]:
         "offset": offset,
         "kind": finding.code,
         "detail": _text(finding.detail),
-        "skipped_octets": skipped,
+        "skipped_bytes": skipped,
     }

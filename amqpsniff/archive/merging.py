@@ -18,8 +18,8 @@ from .places import Folder
 from .sightings import review_sightings
 from .survey import Surveyed
 
-MOST_FINDINGS = 5_000_000
-"""Findings of an archive that are kept, of whatever code, some 500 octets each: more than the
+MAX_FINDINGS = 5_000_000
+"""Findings of an archive that are kept, of whatever code, some 500 bytes each: more than the
 bounds of one reader, which keep it small."""
 
 # What a task finds of its own reading as a whole, which is said anew of all.
@@ -41,7 +41,7 @@ def merge_findings(
     known = {(one.capture, one.code) for one in of_files}
     for note in notes:
         of_files += [one for one in note.lost if (one.capture, one.code) not in known]
-    log = FindingLog(MOST_FINDINGS)
+    log = FindingLog(MAX_FINDINGS)
     records = Records()
     found = []
     for note in notes:

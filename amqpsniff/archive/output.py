@@ -39,11 +39,11 @@ DAY_NS = 86_400_000_000_000
 NO_DATE = "__HIVE_DEFAULT_PARTITION__"
 """The date of rows without a time, in the spelling that readers take for null."""
 
-MOST_DAYS = 366
+MAX_DAYS = 366
 """Days of one task that have files of their own in each table; the clock of a capture may say
 anything. Rows of further days stand with those that have no date."""
 
-MOST_OPEN = 256
+MAX_OPEN = 256
 """Files that are held open at a time, of the 1,024 that a process usually may. The one that was not
 written to for the longest time is closed; rows that are its after all go to another file."""
 
@@ -98,7 +98,7 @@ class Note:
     files: dict[str, list[str]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     octets: int = 0
-    read_octets: int = 0
+    read_bytes: int = 0
     packets: int = 0
     connections: int = 0
     counters: dict[str, int] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class Note:
             key,
             encrypted=run.totals.encrypted,
             octets=run.task.octets,
-            read_octets=run.task.read_octets,
+            read_bytes=run.task.read_bytes,
             packets=run.totals.packets,
             connections=run.totals.connections,
             counters={name: run.totals.counters.get(name, 0) for name in ("segments", "cut")},
@@ -140,14 +140,14 @@ class Note:
         """The name of its file."""
         return f"{NOTES}/{self.key}.json"
 
-    def to_octets(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Itself as two lines of JSON."""
         head = [sum(self.rows.values()), len(self.found)]
         return f"{json.dumps(head)}\n{json.dumps(self._plain())}".encode()
 
     @classmethod
-    def from_octets(cls, octets: bytes) -> Note:
-        """The opposite of `to_octets`; raises ValueError when they are none."""
+    def from_bytes(cls, octets: bytes) -> Note:
+        """The opposite of `to_bytes`; raises ValueError when they are none."""
         return cls._of(json.loads(octets.partition(b"\n")[2]), Records.of)
 
     def __reduce__(self) -> tuple[Callable[[bytes], Note], tuple[bytes]]:
@@ -209,9 +209,9 @@ def carry_out(order: Order) -> Note:
     note.sighted, note.linkable = file.sighted, linkables.sighted
     note.rows, note.files = rows, files
     if not note.lost:  # a file that comes back is read again
-        folder.write(note.place, note.to_octets())
+        folder.write(note.place, note.to_bytes())
     else:
-        folder.write(note.place.replace(NOTES, f"{NOTES}/lost"), note.to_octets())
+        folder.write(note.place.replace(NOTES, f"{NOTES}/lost"), note.to_bytes())
     signs.clear()
     return note
 
@@ -243,9 +243,9 @@ class _Days:
 
     def _writer(self, table: str, day: str, schema: Any) -> Any:
         place = table, day
-        if place not in self._open and self._begun.total() >= MOST_DAYS * len(TIMES):
+        if place not in self._open and self._begun.total() >= MAX_DAYS * len(TIMES):
             place = table, NO_DATE
-        if place not in self._open and len(self._open) >= MOST_OPEN:
+        if place not in self._open and len(self._open) >= MAX_OPEN:
             self._finish(next(iter(self._open)))
         made = self._open.pop(place, None) or self._begin(place, schema)
         self._open[place] = made  # the last one that was used

@@ -104,7 +104,7 @@ class Folder:
         self._local = not is_remote(name)
 
     def read(self, name: str, most: int | None = None) -> bytes | None:
-        """A file's octets, or the first `most` of them; None when it is not there."""
+        """A file's bytes, or the first `most` of them; None when it is not there."""
         try:
             with self._system.open_input_stream(self._path(name)) as file:
                 octets: bytes = file.read(most)

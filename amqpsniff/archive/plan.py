@@ -1,6 +1,6 @@
 """Who reads what: the files of an archive, and the conversations in them, as tasks.
 
-Files stand in the order of time and are packed in that order, `TASK_OCTETS` to a pack, or a part
+Files stand in the order of time and are packed in that order, `TASK_BYTES` to a pack, or a part
 of it: small tasks come last and fill what cores have left. A
 conversation whose packets are all in one pack belongs to that pack's tasks. One that goes on in
 another pack belongs to a task that reads every file in which its conversations occur: these are
@@ -24,18 +24,18 @@ from typing import Any
 
 from .survey import Surveyed, integers
 
-TASK_OCTETS = 64 << 20
-"""Captured octets that one task decodes, about: half a second of work, against some 0.03 s that a
+TASK_BYTES = 64 << 20
+"""Captured bytes that one task decodes, about: half a second of work, against some 0.03 s that a
 task costs by itself. Larger tasks leave cores idle at the end of a run."""
 
 PARTS = (1, 1, 1, 2, 4)
-"""Packs hold so many parts of `TASK_OCTETS`, over and over: with packs that are alike cores are
+"""Packs hold so many parts of `TASK_BYTES`, over and over: with packs that are alike cores are
 idle at the end of a run for half a task on average. (40 files of 7 MB on two cores: the longer one
 has 141 MB of 281 instead of 155.)"""
 
 LIGHT = 32
 """Conversations that go from pack to pack are gathered with those of the next pack as long as all
-have less than this part of `TASK_OCTETS`: what a task costs by itself."""
+have less than this part of `TASK_BYTES`: what a task costs by itself."""
 
 READ_TWICE = 4
 """How much larger tasks are that share files, since each of them reads the whole (a file of 300 MB
@@ -56,12 +56,12 @@ KEY_DIGITS = 20
 
 @dataclass(frozen=True)
 class Source:
-    """A file that a task reads; `skipped_octets` of packets lie between it and the one before."""
+    """A file that a task reads; `skipped_bytes` of packets lie between it and the one before."""
 
     path: str
     size: int | None
     modified_ns: int | None
-    skipped_octets: int = 0
+    skipped_bytes: int = 0
 
 
 @dataclass
@@ -71,8 +71,8 @@ class Task:
     Attributes:
         sources: What it reads, in the order that breaks ties between packets of one time.
         marks: Marks of its conversations, or, `inverted`, of those that are not; None for all.
-        octets: Captured octets of its own packets.
-        read_octets: Captured octets of all packets that it reads.
+        octets: Captured bytes of its own packets.
+        read_bytes: Captured bytes of all packets that it reads.
         packets: Packets that it reads.
     """
 
@@ -80,12 +80,12 @@ class Task:
     marks: array[int] | None = None
     inverted: bool = False
     octets: int = 0
-    read_octets: int = 0
+    read_bytes: int = 0
     packets: int = 0
 
     def key(self, salt: str = "") -> str:
         """20 hex digits that are the same while files, share and `salt` (options) are."""
-        facts = [[one.path, one.size, one.modified_ns, one.skipped_octets] for one in self.sources]
+        facts = [[one.path, one.size, one.modified_ns, one.skipped_bytes] for one in self.sources]
         machine = hashlib.blake2b(
             json.dumps([salt, facts, self.inverted]).encode(), digest_size=KEY_DIGITS // 2
         )
@@ -103,27 +103,27 @@ class Plan:
 
     @property
     def octets(self) -> int:
-        """Captured octets of all packets, each once."""
+        """Captured bytes of all packets, each once."""
         return sum(one.octets for one in self.files)
 
     @property
-    def read_octets(self) -> int:
-        """Captured octets that all tasks read together."""
-        return sum(task.read_octets for task in self.tasks)
+    def read_bytes(self) -> int:
+        """Captured bytes that all tasks read together."""
+        return sum(task.read_bytes for task in self.tasks)
 
 
 def make_plan(
-    files: Sequence[Surveyed], *, task_octets: int = TASK_OCTETS, max_reads: int = MAX_READS
+    files: Sequence[Surveyed], *, task_bytes: int = TASK_BYTES, max_reads: int = MAX_READS
 ) -> Plan:
     """A plan for these files, in whatever order they are listed."""
     listed = sorted(files, key=lambda one: one.path)
     known = [one for one in listed if one.error is None and one.packets]
     ordered = [known[at] for at in _in_time(known)]
-    packs = _packs(ordered, task_octets)
+    packs = _packs(ordered, task_bytes)
     spans = _Spans(ordered, packs)
-    tasks = [*_local(ordered, packs, spans, task_octets, max_reads)]
-    tasks += _crossing(ordered, packs, spans, task_octets, max_reads)
-    tasks.sort(key=lambda task: -task.octets - task.read_octets // PASSED)
+    tasks = [*_local(ordered, packs, spans, task_bytes, max_reads)]
+    tasks += _crossing(ordered, packs, spans, task_bytes, max_reads)
+    tasks.sort(key=lambda task: -task.octets - task.read_bytes // PASSED)
     return Plan(tasks, listed)
 
 
@@ -137,12 +137,12 @@ def _in_time(files: Sequence[Surveyed]) -> list[int]:
     return [at for _, at in sorted(times)]
 
 
-def _packs(files: Sequence[Surveyed], task_octets: int) -> list[int]:
+def _packs(files: Sequence[Surveyed], task_bytes: int) -> list[int]:
     """The pack of each file."""
     packs: list[int] = []
     pack, held = 0, 0
     for one in files:
-        if held and held + one.octets > task_octets // PARTS[pack % len(PARTS)]:
+        if held and held + one.octets > task_bytes // PARTS[pack % len(PARTS)]:
             pack, held = pack + 1, 0
         held += one.octets
         packs.append(pack)
@@ -150,8 +150,8 @@ def _packs(files: Sequence[Surveyed], task_octets: int) -> list[int]:
 
 
 class _Spans:
-    """Where conversations occur: `rows` has (mark, file, octets), `crossing` the marks that occur
-    in more than one pack with their first and last pack and octets.
+    """Where conversations occur: `rows` has (mark, file, bytes), `crossing` the marks that occur
+    in more than one pack with their first and last pack and bytes.
     """
 
     def __init__(self, files: Sequence[Surveyed], packs: list[int]) -> None:
@@ -166,7 +166,7 @@ class _Spans:
         marks, octets = array("q"), array("q")
         for one in files:
             marks.extend(one.marks)
-            octets.extend(one.mark_octets)
+            octets.extend(one.mark_bytes)
         columns = [integers(one) for one in (marks, places, of_packs, octets)]
         self.rows = pa.Table.from_arrays(columns, names=["mark", "file", "pack", "octets"])
         grouped = self.rows.group_by("mark").aggregate(
@@ -187,7 +187,7 @@ class _Spans:
 
 
 def _local(
-    files: Sequence[Surveyed], packs: list[int], spans: _Spans, task_octets: int, max_reads: int
+    files: Sequence[Surveyed], packs: list[int], spans: _Spans, task_bytes: int, max_reads: int
 ) -> list[Task]:
     """Tasks of the conversations that stay in one pack."""
     strangers: dict[int, array[int]] = {}
@@ -201,13 +201,13 @@ def _local(
         members = list(group)
         mine = own.get(pack, [])
         octets = sum(one for _, one in mine)
-        parts = _parts(octets, READ_TWICE * task_octets, max_reads)
+        parts = _parts(octets, READ_TWICE * task_bytes, max_reads)
         shares = _even(mine, parts, sum(files[at].octets for at in members))
         if len(shares) > 1:
             for share in shares:
                 marks = array("q", sorted(mark for mark, _ in share))
-                share_octets = sum(one for _, one in share)
-                tasks.append(_task(files, members, marks, False, share_octets))
+                share_bytes = sum(one for _, one in share)
+                tasks.append(_task(files, members, marks, False, share_bytes))
             continue
         others = strangers.get(pack)
         strange = None if others is None else array("q", sorted(set(others)))
@@ -216,10 +216,8 @@ def _local(
     return tasks
 
 
-def _even(
-    marks: list[tuple[int, int]], parts: int, read_octets: int
-) -> list[list[tuple[int, int]]]:
-    """Conversations dealt out so that all parts have about as many octets.
+def _even(marks: list[tuple[int, int]], parts: int, read_bytes: int) -> list[list[tuple[int, int]]]:
+    """Conversations dealt out so that all parts have about as many bytes.
 
     What is left beside a large one is a part of its own only where it is more work than to pass
     over the packets that are read for it.
@@ -233,14 +231,14 @@ def _even(
         shares[least].append((mark, octets))
         held[least] += octets
     order = sorted(range(parts), key=lambda part: -held[part])
-    heavy = [part for part in order if held[part] * PASSED > read_octets] or order[:1]
+    heavy = [part for part in order if held[part] * PASSED > read_bytes] or order[:1]
     for part in order[len(heavy) :]:
         shares[heavy[-1]] += shares[part]
     return [shares[part] for part in heavy]
 
 
 def _crossing(
-    files: Sequence[Surveyed], packs: list[int], spans: _Spans, task_octets: int, max_reads: int
+    files: Sequence[Surveyed], packs: list[int], spans: _Spans, task_bytes: int, max_reads: int
 ) -> list[Task]:
     """Tasks of the conversations that go from pack to pack, by the packs in which they begin."""
     rows = spans.crossing.to_pylist()
@@ -248,10 +246,10 @@ def _crossing(
         return []
     width = 1
     while True:
-        families = _families(rows, width, task_octets // LIGHT)
+        families = _families(rows, width, task_bytes // LIGHT)
         parts = {
             family: _parts(
-                sum(row["octets"] for row in members), READ_TWICE * task_octets, max_reads
+                sum(row["octets"] for row in members), READ_TWICE * task_bytes, max_reads
             )
             for family, members in families.items()
         }
@@ -271,10 +269,10 @@ def _crossing(
 
 
 def _families(
-    rows: list[dict[str, int]], width: int, light_octets: int
+    rows: list[dict[str, int]], width: int, light_bytes: int
 ) -> dict[int, list[dict[str, int]]]:
     """Conversations by the packs in which they begin, `width` of them to a family; families with
-    few octets that are side by side are one.
+    few bytes that are side by side are one.
     """
     apart: dict[int, list[dict[str, int]]] = {}
     for row in rows:
@@ -284,7 +282,7 @@ def _families(
     for family in sorted(apart):
         octets = sum(row["octets"] for row in apart[family])
         held += octets
-        if families and held <= light_octets:
+        if families and held <= light_bytes:
             families[last] += apart[family]
         else:
             families[family], held, last = apart[family], octets, family
@@ -304,10 +302,10 @@ def _readers(families: dict[int, list[dict[str, int]]], parts: dict[int, int], p
     return most
 
 
-def _parts(octets: int, task_octets: int, max_reads: int) -> int:
-    """Into how many tasks so many octets go: a power of 2, so that growing seldom changes it."""
+def _parts(octets: int, task_bytes: int, max_reads: int) -> int:
+    """Into how many tasks so many bytes go: a power of 2, so that growing seldom changes it."""
     parts = 1
-    while parts < max_reads and octets > parts * task_octets:
+    while parts < max_reads and octets > parts * task_bytes:
         parts *= 2
     return min(parts, max_reads)
 

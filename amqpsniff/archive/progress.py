@@ -25,8 +25,8 @@ NOTES = "_work/tasks"
 
 RUNNING = "_work/running"
 
-HEAD_OCTETS = 64
-"""Octets within which the first line of a note ends, and a sign: two numbers."""
+HEAD_BYTES = 64
+"""Bytes within which the first line of a note ends, and a sign: two numbers."""
 
 SIGN_SECONDS = 0.5
 """Time between two signs of a task."""
@@ -44,7 +44,7 @@ class Step:
     done: int = 0
     total: int = 0
     octets: int = 0
-    total_octets: int = 0
+    total_bytes: int = 0
     rows: int = 0
     findings: int = 0
     files: int = 0
@@ -93,7 +93,7 @@ class Progress:
         self._notice = notice
         octets = sum(order.task.octets for order in orders)
         self._step = Step(
-            "tasks", total=len(orders), total_octets=octets, total_files=len(self._readers)
+            "tasks", total=len(orders), total_bytes=octets, total_files=len(self._readers)
         )
         for name in folder.names(RUNNING):  # of a run that was killed
             folder.delete(name)
@@ -117,7 +117,7 @@ class Progress:
             key = name.rpartition("/")[2].removesuffix(".json")
             if key not in self._waiting:
                 continue
-            octets = self._folder.read(name, HEAD_OCTETS) or b""
+            octets = self._folder.read(name, HEAD_BYTES) or b""
             with contextlib.suppress(ValueError, TypeError):  # of one that will be written anew
                 one, other = json.loads(octets.partition(b"\n")[0])
                 found.append((key, one, other))

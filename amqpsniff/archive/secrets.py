@@ -20,7 +20,7 @@ from .places import StorageOptions, opener_for
 from .survey import Surveyed
 
 ONE_TASK = 1 << 62
-"""Octets of a task that has everything."""
+"""Bytes of a task that has everything."""
 
 
 def carried(options: Options) -> Options:
@@ -48,12 +48,12 @@ def with_secrets_of(
     return replace(options, secrets=tuple(dict.fromkeys([*options.secrets, *found])))
 
 
-def task_octets_for(options: Options, task_octets: int) -> int:
+def task_bytes_for(options: Options, task_bytes: int) -> int:
     """How large tasks are: one is all with private keys.
 
     They open a session that is resumed only where the one that it resumes was opened.
     """
-    return ONE_TASK if options.tls_keys else task_octets
+    return ONE_TASK if options.tls_keys else task_bytes
 
 
 def digest(options: Options) -> str:

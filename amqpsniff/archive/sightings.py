@@ -19,7 +19,7 @@ from amqpsniff.session.rules.requeueing import POISON, poison_words
 from amqpsniff.session.sightings import NUMBERS, PLACES, TEXTS, Sightings
 
 from .places import Folder
-from .witnessed import Open, Sighted, WitnessFile, buffer_of, in_order, number_columns, octets_of
+from .witnessed import Open, Sighted, WitnessFile, buffer_of, bytes_of, in_order, number_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +50,7 @@ def _columns(sightings: Sightings) -> dict[str, pa.Array]:
     for row, *place in sightings.places:
         for values, value in zip(places, place, strict=True):
             values[row] = value
-    places[0] = [None if name is None else octets_of(name) for name in places[0]]
+    places[0] = [None if name is None else bytes_of(name) for name in places[0]]
     for name, values in zip(PLACES, places, strict=True):
         columns[name] = pa.array(values, _PLACE_TYPES.get(name, "string"))
     return columns

@@ -20,17 +20,17 @@ from .survey import Surveyed, survey
 
 SURVEYS = "_work/surveys"
 
-SURVEY_OCTETS = 512 << 20
-"""Octets of files that are surveyed in one go, about: a fifth of a second."""
+SURVEY_BYTES = 512 << 20
+"""Bytes of files that are surveyed in one go, about: a fifth of a second."""
 
 HERE_SECONDS = 0.5
 """Time that whoever plans spends on surveys before it has others make them: asking Spark for them
 costs about a second, in which 3 GB are surveyed."""
 
-MOST_REMEMBERED = 500_000
-"""Conversations of surveys that a process remembers, 16 octets each."""
+MAX_REMEMBERED = 500_000
+"""Conversations of surveys that a process remembers, 16 bytes each."""
 
-LEAST_SIZE = 50
+MIN_SIZE = 50
 """A survey takes as much memory as so many conversations, beside its own."""
 
 FORM = 6
@@ -67,7 +67,7 @@ class _Remembered:
             return
         self._surveys[_place(one)] = made
         self._held += _size(made)
-        while self._held > MOST_REMEMBERED:
+        while self._held > MAX_REMEMBERED:
             self._held -= _size(self._surveys.pop(next(iter(self._surveys))))
 
 
@@ -76,7 +76,7 @@ def _place(one: Listed) -> tuple[Listed, str]:
 
 
 def _size(one: Surveyed) -> int:
-    return len(one.marks) + LEAST_SIZE
+    return len(one.marks) + MIN_SIZE
 
 
 _remembered = _Remembered()
@@ -85,9 +85,9 @@ _remembered = _Remembered()
 def survey_orders(listed: Sequence[Listed], folder: Folder) -> list[SurveyOrder]:
     """Orders for all of these files."""
     groups: list[list[Listed]] = []
-    held = SURVEY_OCTETS
+    held = SURVEY_BYTES
     for one in listed:
-        if held >= SURVEY_OCTETS:
+        if held >= SURVEY_BYTES:
             groups.append([])
             held = 0
         groups[-1].append(one)
@@ -103,7 +103,7 @@ def survey_all(order: SurveyOrder) -> list[Surveyed]:
         made = survey(*one, opener=opener_for([one.path], order.storage, order.home))
         found.append(made)
         if made.error is None and folder is not None:
-            folder.write(survey_name(made), _to_octets(made.to_table()))
+            folder.write(survey_name(made), _to_bytes(made.to_table()))
     return found
 
 
@@ -118,7 +118,7 @@ def survey_here(
     found: list[Surveyed] = []
     left: list[Listed] = []
     for one in listed:
-        small = len(listed) == 1 or (one.size or 0) < SURVEY_OCTETS
+        small = len(listed) == 1 or (one.size or 0) < SURVEY_BYTES
         if small and not is_remote(one.path) and time.monotonic() < until:
             found += survey_all(SurveyOrder([one], folder.name, folder.options))
         else:
@@ -179,7 +179,7 @@ def _read(folder: Folder, one: Listed) -> Surveyed | None:
         return None
 
 
-def _to_octets(table: Any) -> bytes:
+def _to_bytes(table: Any) -> bytes:
     from pyarrow import parquet
 
     buffer = BytesIO()

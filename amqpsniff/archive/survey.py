@@ -25,17 +25,17 @@ class Surveyed:
 
     Attributes:
         path: Its name.
-        size, modified_ns: Its length in octets and the time of its last change; None where the file
+        size, modified_ns: Its length in bytes and the time of its last change; None where the file
             system does not say.
         error: Why it could not be read at all; None when it could.
         packets, segments: Packets, and TCP segments among them.
-        octets: Captured octets of its packets.
+        octets: Captured bytes of its packets.
         first_ns: Time of the first packet that has one; None when none has.
         least_ns, last_ns: The earliest and the latest time.
         findings: What is wrong with the file.
         secrets: Decryption Secrets Blocks in it.
-        marks, mark_octets: Its conversations by mark (`amqpsniff.tcp.shares`), and the captured
-            octets of each one's packets.
+        marks, mark_bytes: Its conversations by mark (`amqpsniff.tcp.shares`), and the captured
+            bytes of each one's packets.
     """
 
     path: str
@@ -51,7 +51,7 @@ class Surveyed:
     secrets: int = 0
     findings: list[Finding] = field(default_factory=list)
     marks: array[int] = field(default_factory=lambda: array("q"))
-    mark_octets: array[int] = field(default_factory=lambda: array("q"))
+    mark_bytes: array[int] = field(default_factory=lambda: array("q"))
 
     def to_table(self) -> Any:
         """Itself as an Arrow table: a row for each conversation, the rest as its metadata."""
@@ -60,10 +60,10 @@ class Surveyed:
         facts = {
             name: value
             for name, value in vars(self).items()
-            if name not in ("findings", "marks", "mark_octets")
+            if name not in ("findings", "marks", "mark_bytes")
         }
         facts["findings"] = [asdict(one) for one in self.findings]
-        columns = [integers(one) for one in (self.marks, self.mark_octets)]
+        columns = [integers(one) for one in (self.marks, self.mark_bytes)]
         table = pa.Table.from_arrays(columns, names=["mark", "octets"])
         return table.replace_schema_metadata({"survey": json.dumps(facts)})
 
@@ -73,7 +73,7 @@ class Surveyed:
         facts = json.loads(table.schema.metadata[b"survey"])
         facts["findings"] = [Finding(**one) for one in facts["findings"]]
         columns = [_array(table.column(name)) for name in ("mark", "octets")]
-        return cls(**facts, marks=columns[0], mark_octets=columns[1])
+        return cls(**facts, marks=columns[0], mark_bytes=columns[1])
 
 
 def survey(
@@ -100,7 +100,7 @@ def survey(
     found.packets, found.segments = counts.packet_count, counts.segment_count
     found.octets = counts.octets
     found.first_ns, found.least_ns, found.last_ns = counts.times
-    found.marks, _, found.mark_octets = counts.conversations()
+    found.marks, _, found.mark_bytes = counts.conversations()
     return found
 
 

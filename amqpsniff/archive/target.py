@@ -122,7 +122,7 @@ def _told(one: Surveyed) -> dict[str, Any]:
         "size": one.size,
         "modified_ns": one.modified_ns,
         "packets": one.packets,
-        "octets": one.octets,
+        "bytes": one.octets,
         "first_ns": one.first_ns,
         "last_ns": one.last_ns,
         "error": one.error,

@@ -89,7 +89,7 @@ class TaskRun:
         except CaptureError as error:
             self.lost = [Finding("capture-unreadable", str(error), name) for name in names]
             return
-        skipped = {source.path: source.skipped_octets for source in self.task.sources}
+        skipped = {source.path: source.skipped_bytes for source in self.task.sources}
 
         def skip(batch: PacketBatch) -> None:
             pipeline.reassembler.skip(skipped.pop(batch.capture, 0))

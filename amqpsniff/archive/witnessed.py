@@ -106,12 +106,12 @@ def number_columns(witness: Witness, names: Sequence[str]) -> dict[str, pa.Array
         columns[name] = pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(storage)])
     codes = [None if code < 0 else code for code in columns["capture"].to_pylist()]
     columns["capture"] = pa.DictionaryArray.from_arrays(
-        pa.array(codes, pa.int32()), pa.array(map(octets_of, witness.captures), pa.binary())
+        pa.array(codes, pa.int32()), pa.array(map(bytes_of, witness.captures), pa.binary())
     ).cast(pa.binary())
     return columns
 
 
-def octets_of(capture: str) -> bytes:
+def bytes_of(capture: str) -> bytes:
     """The name of a capture, which need not be text."""
     return capture.encode(errors="surrogateescape")
 
@@ -190,7 +190,7 @@ def in_order(
     """
     import pyarrow as pa
 
-    ranks = pa.array(map(octets_of, dict.fromkeys(captures)), pa.binary())
+    ranks = pa.array(map(bytes_of, dict.fromkeys(captures)), pa.binary())
     places = sorted(range(len(sighted)), key=lambda at: sighted[at].first_ns)
     waiting = deque((at, sighted[at]) for at in places)
     lanes: list[_Lane] = []

@@ -27,11 +27,11 @@ _VLAN_TPID_VALID = cython.declare(cython.int, 0x40)
 _SECOND = cython.declare(cython.longlong, 1_000_000_000)
 _MASK = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 # Offsets within a packet's header, and within the address that follows it.
-_HEADER_OCTETS = cython.declare(cython.Py_ssize_t, 68)
+_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 68)
 _ADDRESS = cython.declare(cython.Py_ssize_t, 48)
 
-VLAN_OCTETS = 4
-"""Octets of a VLAN tag, which the kernel is asked to leave room for before each packet."""
+VLAN_BYTES = 4
+"""Bytes of a VLAN tag, which the kernel is asked to leave room for before each packet."""
 
 
 @cython.cfunc
@@ -66,8 +66,8 @@ def _put_tag(
     return 0
 
 
-def block_octets(ring: cython.uchar[::1], begin: cython.Py_ssize_t) -> tuple:
-    """(packets, octets used) of the block that begins at an offset of the ring."""
+def block_bytes(ring: cython.uchar[::1], begin: cython.Py_ssize_t) -> tuple:
+    """(packets, bytes used) of the block that begins at an offset of the ring."""
     return _u32(ring, begin + 12), _u32(ring, begin + 20)
 
 
@@ -102,7 +102,7 @@ def walk(
     status: cython.int
     tag_kind: cython.int
 
-    while there > 0 and row < most and at + _HEADER_OCTETS <= end:
+    while there > 0 and row < most and at + _HEADER_BYTES <= end:
         there -= 1
         kind = _u16(ring, at + _ADDRESS + 8)
         if kind != _LOOPBACK or ring[at + _ADDRESS + 10] != _OUTGOING:
@@ -151,7 +151,7 @@ def _put(target: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglo
 
 
 def enhanced_packets(batch: object, indices: cython.longlong[::1], out: object) -> cython.longlong:
-    """Write a batch as Enhanced Packet Blocks to a bytearray that has room; gives their octets.
+    """Write a batch as Enhanced Packet Blocks to a bytearray that has room; gives their bytes.
 
     `indices` are the places of each row's interface in the section. Times are written in ns.
     """

@@ -1,7 +1,7 @@
-"""Compressed captures: octets of a gzip or zstd stream in, the octets within out.
+"""Compressed captures: bytes of a gzip or zstd stream in, the bytes within out.
 
 Both machines take any number of members (frames) one after the other, hand out at most a bounded
-number of octets at a time whatever a hostile stream expands to, and keep what was decoded before
+number of bytes at a time whatever a hostile stream expands to, and keep what was decoded before
 damage. Padding of zeros after a gzip member is allowed, as gzip allows it.
 
 Source: RFC 1952, RFC 8878.
@@ -16,15 +16,15 @@ from typing import Any, Protocol
 from amqpsniff.capture.formats import GZIP
 from amqpsniff.errors import CaptureError
 
-# Compressed octets given to a decompressor at once. Zstandard turns four octets into 128 KiB at
+# Compressed bytes given to a decompressor at once. Zstandard turns four bytes into 128 KiB at
 # most, and its Python binding returns all of them: 1 KiB bounds a bomb at 32 MiB and measured as
 # fast as 16 KiB. For gzip it is
-# what is decoded again, octet by octet, to find where damage begins.
-ZSTD_SLICE_OCTETS = 1 << 10
-GZIP_SLICE_OCTETS = 1 << 14
+# what is decoded again, byte by byte, to find where damage begins.
+ZSTD_SLICE_BYTES = 1 << 10
+GZIP_SLICE_BYTES = 1 << 14
 
-# Octets of gzip output handed out at once.
-GZIP_OUTPUT_OCTETS = 1 << 18
+# Bytes of gzip output handed out at once.
+GZIP_OUTPUT_BYTES = 1 << 18
 
 
 class Damaged(Exception):
@@ -32,21 +32,21 @@ class Damaged(Exception):
 
 
 class Decompressor(Protocol):
-    """A machine that is fed compressed octets; `inside` says that a member is not over."""
+    """A machine that is fed compressed bytes; `inside` says that a member is not over."""
 
     inside: bool
 
     def feed(self, octets: bytes) -> Iterator[bytes]:
-        """The octets these octets decode to, in pieces; raises `Damaged`."""
+        """The bytes these bytes decode to, in pieces; raises `Damaged`."""
         ...
 
 
 def decompressor(compression: str, capture: str) -> Decompressor:
     """A new machine for `gzip` or `zstd`; raises CaptureError when zstandard is not installed."""
-    return GzipOctets() if compression == GZIP else ZstdOctets(capture)
+    return GzipBytes() if compression == GZIP else ZstdBytes(capture)
 
 
-class GzipOctets:
+class GzipBytes:
     """Decodes a gzip stream of any number of members."""
 
     def __init__(self) -> None:
@@ -55,9 +55,9 @@ class GzipOctets:
         self._member: Any = None
 
     def feed(self, octets: bytes) -> Iterator[bytes]:
-        """The octets within, in pieces of at most `GZIP_OUTPUT_OCTETS`; raises `Damaged`."""
-        for begin in range(0, len(octets), GZIP_SLICE_OCTETS):
-            rest = octets[begin : begin + GZIP_SLICE_OCTETS]
+        """The bytes within, in pieces of at most `GZIP_OUTPUT_BYTES`; raises `Damaged`."""
+        for begin in range(0, len(octets), GZIP_SLICE_BYTES):
+            rest = octets[begin : begin + GZIP_SLICE_BYTES]
             while rest:
                 if not self.inside:
                     rest = self._begin(rest)
@@ -65,7 +65,7 @@ class GzipOctets:
                         break
                 before = self._member.copy()
                 try:
-                    piece = self._member.decompress(rest, GZIP_OUTPUT_OCTETS)
+                    piece = self._member.decompress(rest, GZIP_OUTPUT_BYTES)
                 except zlib.error as error:
                     yield from _salvage(before, rest)
                     raise Damaged(self._trouble(error)) from None
@@ -90,7 +90,7 @@ class GzipOctets:
 
 
 def _salvage(member: Any, octets: bytes) -> Iterator[bytes]:
-    """What the octets before the damage decode to: the decoder gives nothing when it fails."""
+    """What the bytes before the damage decode to: the decoder gives nothing when it fails."""
     for at in range(len(octets)):
         try:
             piece = member.decompress(octets[at : at + 1])
@@ -100,7 +100,7 @@ def _salvage(member: Any, octets: bytes) -> Iterator[bytes]:
             yield piece
 
 
-class ZstdOctets:
+class ZstdBytes:
     """Decodes a Zstandard stream of any number of frames."""
 
     def __init__(self, capture: str) -> None:
@@ -117,9 +117,9 @@ class ZstdOctets:
         self._frame: Any = None
 
     def feed(self, octets: bytes) -> Iterator[bytes]:
-        """The octets within, in pieces; raises `Damaged`."""
-        for begin in range(0, len(octets), ZSTD_SLICE_OCTETS):
-            rest = octets[begin : begin + ZSTD_SLICE_OCTETS]
+        """The bytes within, in pieces; raises `Damaged`."""
+        for begin in range(0, len(octets), ZSTD_SLICE_BYTES):
+            rest = octets[begin : begin + ZSTD_SLICE_BYTES]
             while rest:
                 if not self.inside:
                     self._frame = self._zstandard.ZstdDecompressor().decompressobj()

@@ -1,6 +1,6 @@
 """One capture file, or a stream of one: opened by name, told by its content, read block by block.
 
-Octets are delivered as they arrive: a read takes what is there and never waits for a block to fill,
+Bytes are delivered as they arrive: a read takes what is there and never waits for a block to fill,
 so a capture that is still being written to a pipe comes out packet by packet.
 """
 
@@ -16,7 +16,7 @@ from typing import IO, Protocol
 from amqpsniff.capture.compressed import Damaged, Decompressor, decompressor
 from amqpsniff.capture.formats import (
     GZIP,
-    MAGIC_OCTETS,
+    MAGIC_BYTES,
     PCAP,
     PCAPNG,
     ZSTD,
@@ -34,10 +34,10 @@ from amqpsniff.capture.reader import Reader
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
-# Octets asked for at once. Measured in processor time for a capture of 261 MB: the engine, making
+# Bytes asked for at once. Measured in processor time for a capture of 261 MB: the engine, making
 # no rows, needs 0.27 s with blocks of 256 KiB, 0.26 s with 1 MiB, 0.28 s with 4 MiB, which take
 # 16 MB more.
-BLOCK_OCTETS = 1 << 20
+BLOCK_BYTES = 1 << 20
 
 STANDARD_INPUT = "-"
 
@@ -52,13 +52,13 @@ READERS: dict[str, type[Reader]] = {PCAP: PcapReader, PCAPNG: PcapngReader}
 
 
 class Source(Protocol):
-    """Where the octets of a capture come from."""
+    """Where the bytes of a capture come from."""
 
     regular: bool
 
     @property
     def position(self) -> int:
-        """Octets read so far."""
+        """Bytes read so far."""
         ...
 
     def read(self, octets: int) -> bytes:
@@ -66,11 +66,11 @@ class Source(Protocol):
         ...
 
     def back(self, octets: int) -> None:
-        """Read the last octets once more; only where the source is regular."""
+        """Read the last bytes once more; only where the source is regular."""
         ...
 
     def at_rest(self) -> bool:
-        """True if a read would wait, because whoever writes the octets has no more for now."""
+        """True if a read would wait, because whoever writes the bytes has no more for now."""
         ...
 
     def park(self) -> None:
@@ -86,7 +86,7 @@ class CaptureFile:
     """An iterator over the batches of packets in one capture; `name` is a path or `-`.
 
     `opener` opens files that are not on this machine: given the name, a file to `read` and `seek`.
-    With a `source` the octets come from there, and the name only stands in rows.
+    With a `source` the bytes come from there, and the name only stands in rows.
 
     `capture` is the name shown in rows, `format` is `pcap` or `pcapng`, `compression` `gzip`,
     `zstd` or null. `findings`, `secrets`, `link_types` and `comments` grow while it is read and are
@@ -98,12 +98,12 @@ class CaptureFile:
         self,
         name: str | os.PathLike[str],
         *,
-        block_octets: int = BLOCK_OCTETS,
+        block_bytes: int = BLOCK_BYTES,
         opener: Opener | None = None,
         source: Source | None = None,
     ) -> None:
         self.capture = os.fspath(name)
-        self.block_octets = block_octets
+        self.block_bytes = block_bytes
         self.compression: str | None = None
         self._ahead: list[PacketBatch] = []
         self._troubles: list[tuple[str, str]] = []
@@ -127,7 +127,7 @@ class CaptureFile:
 
     @property
     def secrets(self) -> list[tuple[int, bytes]]:
-        """Secrets type and octets of every Decryption Secrets Block so far."""
+        """Secrets type and bytes of every Decryption Secrets Block so far."""
         return self._reader.secrets
 
     @property
@@ -220,7 +220,7 @@ class CaptureFile:
         return self._reader.finish(explained=bool(self._troubles))
 
     def _recognised(self) -> tuple[Reader, Iterator[bytes]]:
-        """The reader for what the first octets say it is, and all octets for it."""
+        """The reader for what the first bytes say it is, and all bytes for it."""
         head, blocks = _peek(self._raw())
         found = recognise(head)
         where = ""
@@ -229,7 +229,7 @@ class CaptureFile:
             where = inside(found)
             head, blocks = _peek(self._decoded(blocks, decompressor(found, self.capture)))
             found = recognise(head)
-        if self._troubles and len(head) < MAGIC_OCTETS:
+        if self._troubles and len(head) < MAGIC_BYTES:
             code, detail = self._troubles[0]
             more = "" if code == "capture-unreadable" else f"; {NOTHING_READ}"
             raise CaptureError(f"{shown(self.capture)}: {detail}{more}")
@@ -242,7 +242,7 @@ class CaptureFile:
     def _raw(self) -> Iterator[bytes]:
         while True:
             try:
-                octets = self._source.read(self.block_octets)
+                octets = self._source.read(self.block_bytes)
             except OSError as error:
                 position = self._source.position
                 self._troubles.append(
@@ -262,7 +262,7 @@ class CaptureFile:
                 for piece in machine.feed(block):
                     pieces.append(piece)
                     held += len(piece)
-                    if held >= self.block_octets:
+                    if held >= self.block_bytes:
                         yield b"".join(pieces)
                         pieces = []
                         held = 0
@@ -279,7 +279,7 @@ class CaptureFile:
 
 
 def is_regular(name: str) -> bool:
-    """True if a name stands for a file that gives the same octets whenever it is opened.
+    """True if a name stands for a file that gives the same bytes whenever it is opened.
 
     Pipes and devices do not, nor does a file that is not there.
     """
@@ -289,9 +289,9 @@ def is_regular(name: str) -> bool:
         return False
 
 
-def open_capture(name: str | os.PathLike[str], *, block_octets: int = BLOCK_OCTETS) -> CaptureFile:
+def open_capture(name: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) -> CaptureFile:
     """Open a capture by path, or `-` for standard input; raises CaptureError, NotACapture."""
-    return CaptureFile(name, block_octets=block_octets)
+    return CaptureFile(name, block_bytes=block_bytes)
 
 
 def standard_input() -> io.FileIO:
@@ -311,11 +311,11 @@ def _reason(error: OSError) -> str:
 
 
 def _peek(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """The first octets, enough to recognise a format where there are as many, and all octets."""
+    """The first bytes, enough to recognise a format where there are as many, and all bytes."""
     head = b""
     for block in blocks:
         head = head + block
-        if len(head) >= MAGIC_OCTETS:
+        if len(head) >= MAGIC_BYTES:
             break
     return head, _behind(head, blocks)
 
@@ -326,7 +326,7 @@ def _behind(head: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Source:
-    """The octets of a file or of standard input, with the position they are read from."""
+    """The bytes of a file or of standard input, with the position they are read from."""
 
     def __init__(self, name: str, opener: Opener | None = None) -> None:
         self._name = name
@@ -350,7 +350,7 @@ class _Source:
 
     @property
     def position(self) -> int:
-        """Octets read so far."""
+        """Bytes read so far."""
         return self._position
 
     def read(self, octets: int) -> bytes:
@@ -374,7 +374,7 @@ class _Source:
         return not readable(self._file)
 
     def back(self, octets: int) -> None:
-        """Read the last octets once more; only where the file is regular."""
+        """Read the last bytes once more; only where the file is regular."""
         self._position -= octets
         if octets and self._file is not None:
             self._file.seek(self._position)

@@ -21,18 +21,18 @@ from typing import Any, NamedTuple
 from amqpsniff.capture.blocks import ETHERNET, RAW_IP
 from amqpsniff.errors import UsageError
 
-WHOLE_OCTETS = 262_144
+WHOLE_BYTES = 262_144
 """What a packet is cut to, the most that tcpdump and Wireshark read; a loopback packet may have
-65,550 octets, which is more than filters compiled by scapy let through."""
+65,550 bytes, which is more than filters compiled by scapy let through."""
 
 MAX_INTERFACES = 200
 """Interfaces that can be named: a program has at most 4,096 instructions."""
 
-_LOAD, _LOAD_HALF, _LOAD_OCTET = 0x20, 0x28, 0x30
+_LOAD, _LOAD_HALF, _LOAD_BYTE = 0x20, 0x28, 0x30
 _HEADER_LENGTH = 0xB1
 _RETURN, _JUMP, _JUMP_EQUAL = 0x06, 0x05, 0x15
 _INDIRECT = (0x40, 0x48, 0x50)
-_DIRECT = (_LOAD, _LOAD_HALF, _LOAD_OCTET, _HEADER_LENGTH)
+_DIRECT = (_LOAD, _LOAD_HALF, _LOAD_BYTE, _HEADER_LENGTH)
 
 _ANCILLARY = 0xFFFFF000
 _PACKET_TYPE, _INTERFACE, _HARDWARE = _ANCILLARY + 4, _ANCILLARY + 8, _ANCILLARY + 28
@@ -169,7 +169,7 @@ def _wanted(indices: Sequence[int]) -> list[Instruction]:
 def _compiled(expression: str, link_type: int) -> list[Instruction]:
     """What libpcap makes of an expression, with whole packets let through."""
     if not expression.strip():
-        return [Instruction(_RETURN, 0, 0, WHOLE_OCTETS)]
+        return [Instruction(_RETURN, 0, 0, WHOLE_BYTES)]
     common, errors = scapy("scapy.arch.common"), scapy("scapy.error")
     # libpcap calls RAW_IP 12 on Linux
     link = 12 if link_type == RAW_IP else link_type
@@ -187,7 +187,7 @@ def _compiled(expression: str, link_type: int) -> list[Instruction]:
     ]
     common.free_filter(compiled)
     return [
-        one._replace(number=WHOLE_OCTETS) if one.code == _RETURN and one.number else one
+        one._replace(number=WHOLE_BYTES) if one.code == _RETURN and one.number else one
         for one in found
     ]
 

@@ -1,4 +1,4 @@
-"""What the first octets of a file say it is: captures that are read, and others, by name.
+"""What the first bytes of a file say it is: captures that are read, and others, by name.
 
 Names and suffixes say nothing: rotated and compressed captures are called anything.
 """
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from amqpsniff.errors import CaptureError, NotACapture
 
-# Octets that are enough to tell what can be read, and to describe what cannot.
-MAGIC_OCTETS = 12
-DESCRIBED_OCTETS = 512
+# Bytes that are enough to tell what can be read, and to describe what cannot.
+MAGIC_BYTES = 12
+DESCRIBED_BYTES = 512
 
 PCAP, PCAPNG, GZIP, ZSTD = "pcap", "pcapng", "gzip", "zstd"
 
-# Magic number of a pcap file -> nanoseconds in a unit of the fraction, octets of a record header.
+# Magic number of a pcap file -> nanoseconds in a unit of the fraction, bytes of a record header.
 PCAP_MAGIC_NUMBERS = {
     0xA1B2C3D4: (1000, 16),
     0xA1B23C4D: (1, 16),
@@ -34,7 +34,7 @@ _TSHARK = 'extract packets with "tshark -r FILE -w OUT" if Wireshark reads it'
 _UNPACK = "unpack it first"
 NOTHING = "give a pcap or pcapng file"
 
-# First octets -> what it is, and what to do.
+# First bytes -> what it is, and what to do.
 _OTHERS = (
     (b"snoop\x00\x00\x00", "a snoop capture", _EDITCAP),
     (b"GMBU", "a Microsoft Network Monitor 2 capture", _EDITCAP),
@@ -95,16 +95,16 @@ def _known(octets: bytes) -> tuple[str, str]:
 
 
 def head(name: str) -> bytes:
-    """The first octets of a file, enough to describe it; none of what cannot be read."""
+    """The first bytes of a file, enough to describe it; none of what cannot be read."""
     try:
         with Path(name).open("rb") as file:
-            return file.read(DESCRIBED_OCTETS)
+            return file.read(DESCRIBED_BYTES)
     except OSError:
         return b""
 
 
 def recognise(octets: bytes) -> str:
-    """`pcap`, `pcapng`, `gzip` or `zstd` by the first twelve octets; "" for anything else."""
+    """`pcap`, `pcapng`, `gzip` or `zstd` by the first twelve bytes; "" for anything else."""
     if octets[:4] == PCAPNG_MAGIC and (len(octets) < 12 or pcapng_byte_order(octets)):
         return PCAPNG
     if octets[:2] == GZIP_MAGIC:
@@ -115,7 +115,7 @@ def recognise(octets: bytes) -> str:
 
 
 def pcap_byte_order(octets: bytes) -> str:
-    """`little` or `big` when the octets begin with the magic number of a pcap file, else ""."""
+    """`little` or `big` when the bytes begin with the magic number of a pcap file, else ""."""
     for order in ("little", "big"):
         if number(octets[:4], order) in PCAP_MAGIC_NUMBERS:
             return order
@@ -123,7 +123,7 @@ def pcap_byte_order(octets: bytes) -> str:
 
 
 def pcapng_byte_order(octets: bytes) -> str:
-    """`little` or `big` by the first twelve octets of a pcapng section, else ""."""
+    """`little` or `big` by the first twelve bytes of a pcapng section, else ""."""
     for order in ("little", "big"):
         if number(octets[8:12], order) == PCAPNG_BYTE_ORDER_MAGIC:
             return order
@@ -131,7 +131,7 @@ def pcapng_byte_order(octets: bytes) -> str:
 
 
 def describe(octets: bytes) -> tuple[str, str]:
-    """What a file that is not read seems to be, from its first octets, and what to do about it."""
+    """What a file that is not read seems to be, from its first bytes, and what to do about it."""
     if not octets:
         return "it is empty", NOTHING
     name, advice = _known(octets)
@@ -143,7 +143,7 @@ def describe(octets: bytes) -> tuple[str, str]:
     if text:
         return f"it is {text}", _TEXT_ADVICE
     if len(octets) < 4:
-        return f"it has only {len(octets)} octets", NOTHING
+        return f"it has only {len(octets)} bytes", NOTHING
     return f"it begins with {octets[:8].hex(' ')}", _TSHARK
 
 
@@ -151,7 +151,7 @@ def _text(octets: bytes) -> str:
     try:
         text = octets.decode("utf-8")
     except UnicodeDecodeError as error:
-        # A character may be cut where the octets end.
+        # A character may be cut where the bytes end.
         if error.start < len(octets) - 3 or error.start == 0:
             return ""
         text = octets[: error.start].decode("utf-8")
@@ -185,13 +185,13 @@ def number(octets: bytes, order: str, *, signed: bool = False) -> int:
 
 
 def no_capture(capture: str, head: bytes, where: str = "") -> NotACapture:
-    """The error for a file whose octets, which begin with `head`, are no capture."""
-    what, advice = describe(head[:DESCRIBED_OCTETS])
+    """The error for a file whose bytes, which begin with `head`, are no capture."""
+    what, advice = describe(head[:DESCRIBED_BYTES])
     error = NotACapture(f"{shown(capture)}: not a capture: {where}{what}; {advice}")
     error.what = f"{where}{what}"
     return error
 
 
 def inside(compression: str) -> str:
-    """Where octets are that were compressed, in words before what they are."""
+    """Where bytes are that were compressed, in words before what they are."""
     return f"inside its {compression} compression "

@@ -26,8 +26,8 @@ from amqpsniff.capture.formats import is_remote, missing, shown
 from amqpsniff.capture.push_reader import PushReader
 from amqpsniff.errors import CaptureError
 
-HEAD_OCTETS = 4096
-"""Octets by which a file that was begun anew is told from one that goes on: the time of the first
+HEAD_BYTES = 4096
+"""Bytes by which a file that was begun anew is told from one that goes on: the time of the first
 packet is among them."""
 
 SPARE = 20
@@ -63,7 +63,7 @@ class _State(NamedTuple):
 
 @dataclass
 class _File:
-    """What is known of a file; `head` are its first octets, empty if it was not opened."""
+    """What is known of a file; `head` are its first bytes, empty if it was not opened."""
 
     path: str
     state: _State
@@ -205,7 +205,7 @@ class Listing:
             self._known[identity] = self._judged(path, status)
 
     def _judged(self, path: str, status: os.stat_result) -> _File:
-        """What a file is, by its first octets; one that has none yet is no capture."""
+        """What a file is, by its first bytes; one that has none yet is no capture."""
         head = self._head(path)
         octets = PushReader(path)
         try:
@@ -223,10 +223,10 @@ class Listing:
             self._lose(file.path, file.state.octets, "was removed before it was read")
 
     def _head(self, path: str) -> bytes:
-        """The first octets of a file; empty if it cannot be read."""
+        """The first bytes of a file; empty if it cannot be read."""
         try:
             with open(path, "rb", 0) as file:  # noqa: PTH123 (a Path for each costs as much again)
-                return file.read(HEAD_OCTETS)
+                return file.read(HEAD_BYTES)
         except FileNotFoundError:
             return b""
         except OSError as error:
@@ -234,7 +234,7 @@ class Listing:
             return b""
 
     def _lose(self, path: str, octets: int, why: str) -> None:
-        self.lost.append(Lost(path, f"{shown(path)} {why}: {octets} octets are lost"))
+        self.lost.append(Lost(path, f"{shown(path)} {why}: {octets} bytes are lost"))
 
     def _tell(self, text: str) -> None:
         if text not in self._told:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from amqpsniff.capture import filter as filters
-from amqpsniff.capture.packet_ring import RING_OCTETS, Ring, index_of
+from amqpsniff.capture.packet_ring import RING_BYTES, Ring, index_of
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.errors import CaptureError, UsageError
@@ -67,7 +67,7 @@ class InterfaceCapture:
     Args:
         names: Interfaces; `any` alone for all of them.
         expression: A filter in the language of tcpdump; empty for none.
-        ring_octets: Size of the memory shared with the kernel.
+        ring_bytes: Size of the memory shared with the kernel.
 
     Attributes:
         capture: What the rows say they come from: the interfaces' names.
@@ -81,7 +81,7 @@ class InterfaceCapture:
         self,
         names: Iterable[str],
         expression: str = "",
-        ring_octets: int = RING_OCTETS,
+        ring_bytes: int = RING_BYTES,
     ) -> None:
         self.names = list(dict.fromkeys(names)) or [ANY]
         self.all = self.names == [ANY]
@@ -106,7 +106,7 @@ class InterfaceCapture:
         self._socket: socket.socket = self._scapy_socket.ins
         try:
             self._aim()
-            self._ring = Ring(self.capture, self._socket, ring_octets)
+            self._ring = Ring(self.capture, self._socket, ring_bytes)
         except BaseException:
             self._scapy_socket.close()
             raise

@@ -17,19 +17,19 @@ from functools import partial
 
 import cython
 
-from amqpsniff.capture.file import BLOCK_OCTETS, Opener
+from amqpsniff.capture.file import BLOCK_BYTES, Opener
 from amqpsniff.capture.open import OWN, AnyCapture, opened
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
 # Enough to find the first packet of nearly every capture in one read.
-GLANCE_OCTETS = 1 << 14
+GLANCE_BYTES = 1 << 14
 
 # Captures that overlap share this much for their blocks, so that memory does not grow with their
 # number until blocks have reached their least size, below which reads cost more than they bring.
-MERGED_OCTETS = 1 << 25
-MIN_BLOCK_OCTETS = 1 << 14
+MERGED_BYTES = 1 << 25
+MIN_BLOCK_BYTES = 1 << 14
 
 # Past this many captures open at once, descriptors are given back between reads: a process may
 # commonly have 1024, and other parts of it need some.
@@ -64,7 +64,7 @@ class _Lane:
 
         A stream that cannot be opened again stays open, with that batch.
         """
-        file = open_file(self.name, GLANCE_OCTETS)
+        file = open_file(self.name, GLANCE_BYTES)
         self.time = before
         batch = next(file, None)
         if batch is not None:
@@ -118,12 +118,12 @@ class CaptureSet:
         self,
         names: list[str],
         *,
-        block_octets: int = BLOCK_OCTETS,
+        block_bytes: int = BLOCK_BYTES,
         opener: Opener | None = None,
         reader: str = OWN,
     ) -> None:
         self._open_file = partial(opened, reader=reader, opener=opener)
-        self._block_octets = block_octets
+        self._block_bytes = block_bytes
         self._findings: list[Finding] = []
         self._secrets: list[tuple[int, bytes]] = []
         self._new_secrets: list[tuple[int, bytes]] = []
@@ -133,7 +133,7 @@ class CaptureSet:
         self._waiting: list[_Lane] = []
         if len(names) == 1:
             lane = _Lane(names[0], 0)
-            lane.file = self._open_file(names[0], block_octets)
+            lane.file = self._open_file(names[0], block_bytes)
             self._waiting.append(lane)
         else:
             self._line_up(names)
@@ -146,7 +146,7 @@ class CaptureSet:
 
     @property
     def secrets(self) -> list[tuple[int, bytes]]:
-        """Secrets type and octets of every Decryption Secrets Block so far."""
+        """Secrets type and bytes of every Decryption Secrets Block so far."""
         return [*self._secrets, *(one for file in self._files() for one in file.secrets)]
 
     def take_secrets(self) -> list[tuple[int, bytes]]:
@@ -240,7 +240,7 @@ class CaptureSet:
         """Open a lane's capture; whether it has packets."""
         if lane.file is None:
             try:
-                lane.file = self._open_file(lane.name, MIN_BLOCK_OCTETS)
+                lane.file = self._open_file(lane.name, MIN_BLOCK_BYTES)
             except CaptureError as error:
                 self._unreadable(lane.name, error)
                 return False
@@ -250,8 +250,8 @@ class CaptureSet:
     def _more(self, lane: _Lane) -> bool:
         """Read a lane's next batch; False, and the file closed, when there is none."""
         assert lane.file is not None
-        share = max(MIN_BLOCK_OCTETS, MERGED_OCTETS // len(self._open))
-        lane.file.block_octets = min(self._block_octets, share)
+        share = max(MIN_BLOCK_BYTES, MERGED_BYTES // len(self._open))
+        lane.file.block_bytes = min(self._block_bytes, share)
         loaded = lane.load()
         if len(lane.file.secrets) > lane.secrets:
             self._new_secrets += lane.file.secrets[lane.secrets :]

@@ -23,7 +23,7 @@ READERS = (AUTO, OWN, TSHARK)
 """Who reads: tshark where nothing else can, never, or always."""
 
 
-def opened(name: str, block_octets: int, reader: str, opener: Opener | None = None) -> AnyCapture:
+def opened(name: str, block_bytes: int, reader: str, opener: Opener | None = None) -> AnyCapture:
     """Open a capture with the reader that is asked for.
 
     With `auto` tshark reads a format that is not read here, and a file whose link types are not,
@@ -31,21 +31,21 @@ def opened(name: str, block_octets: int, reader: str, opener: Opener | None = No
     NotACapture.
     """
     if opener is not None:
-        return CaptureFile(name, block_octets=block_octets, opener=opener)
+        return CaptureFile(name, block_bytes=block_bytes, opener=opener)
     if reader == TSHARK:
         why = "tshark was asked for"
-        return _through(name, why, block_octets=block_octets, segments=True)
+        return _through(name, why, block_bytes=block_bytes, segments=True)
     try:
-        file = CaptureFile(name, block_octets=block_octets)
+        file = CaptureFile(name, block_bytes=block_bytes)
     except NotACapture as error:
         if reader == OWN or not for_tshark(name, named=True):
             raise
         trouble = _trouble()
         if trouble:
             raise NotACapture(f"{error}; reading it through tshark: {trouble}") from None
-        return _through(name, error.what, block_octets=block_octets)
+        return _through(name, error.what, block_bytes=block_bytes)
     if reader == AUTO and file.regular and file.compression is None:
-        return _with_known_links(file, block_octets)
+        return _with_known_links(file, block_bytes)
     return file
 
 
@@ -56,21 +56,21 @@ def _through(name: str, why: str, **how: Any) -> TsharkCapture:
     return TsharkCapture(name, why, **how)
 
 
-def _with_known_links(file: CaptureFile, block_octets: int) -> AnyCapture:
+def _with_known_links(file: CaptureFile, block_bytes: int) -> AnyCapture:
     """The file, or tshark's reading of it when none of its link types is read here."""
     kinds = file.first_link_types()
     if not kinds:
         return file
     if LINK_TYPES & set(kinds):
-        return _other_pcap(file, block_octets) or file
+        return _other_pcap(file, block_bytes) or file
     if _trouble():
         return file
     file.close()
     why = f"its link type is {', '.join(map(str, kinds))}"
-    return _through(file.capture, why, block_octets=block_octets, segments=True)
+    return _through(file.capture, why, block_bytes=block_bytes, segments=True)
 
 
-def _other_pcap(file: CaptureFile, block_octets: int) -> AnyCapture | None:
+def _other_pcap(file: CaptureFile, block_bytes: int) -> AnyCapture | None:
     """tshark's reading of a file that begins as pcap does and has other records.
 
     Some kinds of tcpdump added fields to a record without changing the file's magic number: here
@@ -80,7 +80,7 @@ def _other_pcap(file: CaptureFile, block_octets: int) -> AnyCapture | None:
         return None
     why = "its records are not laid out as in pcap, though it begins like one"
     try:
-        other = _through(file.capture, why, block_octets=block_octets)
+        other = _through(file.capture, why, block_bytes=block_bytes)
     except CaptureError:
         return None
     if other.packets > file.packets:

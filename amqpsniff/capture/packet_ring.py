@@ -18,16 +18,16 @@ import sys
 from array import array
 from collections.abc import Iterator
 
-from amqpsniff.capture.blocks import VLAN_OCTETS, block_octets, walk
+from amqpsniff.capture.blocks import VLAN_BYTES, block_bytes, walk
 from amqpsniff.capture.packets import PacketBatch, PacketRows
 from amqpsniff.errors import CaptureError
 
-BLOCK_OCTETS = 1 << 18
-"""A block must hold the largest packet, 65,550 octets on loopback. The kernel hands over a block
+BLOCK_BYTES = 1 << 18
+"""A block must hold the largest packet, 65,550 bytes on loopback. The kernel hands over a block
 that is not full too, so the ring holds traffic of at most `RETIRE_MS` times its blocks, however
 little that is: blocks are to be small."""
 
-RING_OCTETS = 64 << 20
+RING_BYTES = 64 << 20
 """Default size of the ring: half a second of traffic at 1 Gbit/s, ten of little traffic; time for a
 slow disk or a reader that stops."""
 
@@ -42,15 +42,15 @@ RETIRE_MS = 40
 _SOL_PACKET = 263
 _RX_RING, _STATISTICS, _VERSION, _RESERVE = 5, 6, 10, 12
 _TPACKET_V3 = 2
-_FRAME_OCTETS = 1 << 11
+_FRAME_BYTES = 1 << 11
 _USER = 1
-_LEAST_PACKET_OCTETS = 80
+_MIN_PACKET_BYTES = 80
 
 
 class Ring:
     """The packets of one packet socket, as batches."""
 
-    def __init__(self, capture: str, socket_: socket.socket, octets: int = RING_OCTETS) -> None:
+    def __init__(self, capture: str, socket_: socket.socket, octets: int = RING_BYTES) -> None:
         if sys.byteorder != "little":
             raise CaptureError(
                 f"{capture}: capturing needs a little-endian machine; "
@@ -59,7 +59,7 @@ class Ring:
         self.capture = capture
         self.socket = socket_
         self.packets = 0
-        self._blocks = max(MIN_BLOCKS, octets // BLOCK_OCTETS)
+        self._blocks = max(MIN_BLOCKS, octets // BLOCK_BYTES)
         self._next = 0
         self._memory, self._view = self._share()
         self._status = self._view.cast("I")
@@ -67,12 +67,12 @@ class Ring:
         self._poll.register(socket_, select.POLLIN | select.POLLERR)
 
     def _share(self) -> tuple[mmap.mmap, memoryview]:
-        size = self._blocks * BLOCK_OCTETS
-        frames = size // _FRAME_OCTETS
-        request = (BLOCK_OCTETS, self._blocks, _FRAME_OCTETS, frames, RETIRE_MS, 0, 0)
+        size = self._blocks * BLOCK_BYTES
+        frames = size // _FRAME_BYTES
+        request = (BLOCK_BYTES, self._blocks, _FRAME_BYTES, frames, RETIRE_MS, 0, 0)
         try:
             self.socket.setsockopt(_SOL_PACKET, _VERSION, _TPACKET_V3)
-            self.socket.setsockopt(_SOL_PACKET, _RESERVE, VLAN_OCTETS)
+            self.socket.setsockopt(_SOL_PACKET, _RESERVE, VLAN_BYTES)
             self.socket.setsockopt(_SOL_PACKET, _RX_RING, struct.pack("7I", *request))
             memory = mmap.mmap(self.socket.fileno(), size)
         except OSError as error:
@@ -92,7 +92,7 @@ class Ring:
         At most `BLOCKS_AT_ONCE` blocks are read, however quickly more of them come.
         """
         left = BLOCKS_AT_ONCE
-        while most > 0 and left and self._status[(self._next * BLOCK_OCTETS + 8) // 4] & _USER:
+        while most > 0 and left and self._status[(self._next * BLOCK_BYTES + 8) // 4] & _USER:
             left -= 1
             taken = self._block(most)
             if taken is not None:
@@ -101,10 +101,10 @@ class Ring:
 
     def _block(self, most: int) -> tuple[PacketBatch, array[int]] | None:
         """The packets of the next block, which goes back to the kernel."""
-        begin = self._next * BLOCK_OCTETS
-        there, used = block_octets(self._view, begin)
-        there = min(there, BLOCK_OCTETS // _LEAST_PACKET_OCTETS)
-        used = min(used, BLOCK_OCTETS)
+        begin = self._next * BLOCK_BYTES
+        there, used = block_bytes(self._view, begin)
+        there = min(there, BLOCK_BYTES // _MIN_PACKET_BYTES)
+        used = min(used, BLOCK_BYTES)
         rows = PacketRows(0)
         while rows.capacity < there:
             rows.grow()
@@ -123,7 +123,7 @@ class Ring:
     @property
     def held(self) -> bool:
         """True if the kernel still fills a block that has packets."""
-        return self._status[(self._next * BLOCK_OCTETS + 12) // 4] > 0
+        return self._status[(self._next * BLOCK_BYTES + 12) // 4] > 0
 
     def statistics(self) -> tuple[int, int]:
         """(packets received, packets dropped for want of room) since the last call."""

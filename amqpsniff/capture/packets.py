@@ -1,8 +1,8 @@
-"""Packets on their way into the engine: rows over one block of octets.
+"""Packets on their way into the engine: rows over one block of bytes.
 
 A batch makes no object per packet. Each packet is one row of six columns of 64-bit integers, and
-its octets are a slice of the batch's one immutable block. A block is never written to or reused, so
-whatever keeps a batch (or a view of it) keeps valid octets.
+its bytes are a slice of the batch's one immutable block. A block is never written to or reused, so
+whatever keeps a batch (or a view of it) keeps valid bytes.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ NO_TIME = -(2**63)
 
 # Rows are allocated for packets of this size on average and doubled when there are more; small
 # enough that most captures need one allocation, large enough that few rows stay unused.
-OCTETS_PER_ROW = 128
+BYTES_PER_ROW = 128
 FEWEST_ROWS = 16
 
 _COLUMNS = ("number", "ts_ns", "start", "captured", "original", "link_type")
 
 
 class PacketBatch:
-    """Packets of one capture: rows `begin` to `end - 1` of the columns, octets in one block.
+    """Packets of one capture: rows `begin` to `end - 1` of the columns, bytes in one block.
 
     `number` is 1-based within the capture, `ts_ns` nanoseconds since the epoch or `NO_TIME`,
-    `start` the offset of the captured octets in `octets`, `captured` and `original` lengths in
-    octets, `link_type` a LINKTYPE_ value (https://www.tcpdump.org/linktypes.html).
+    `start` the offset of the captured bytes in `octets`, `captured` and `original` lengths in
+    bytes, `link_type` a LINKTYPE_ value (https://www.tcpdump.org/linktypes.html).
     """
 
     __slots__ = ("capture", "octets", "begin", "end", *_COLUMNS)
@@ -80,7 +80,7 @@ class PacketBatch:
         )
 
     def packet(self, row: int) -> bytes:
-        """The captured octets of one row."""
+        """The captured bytes of one row."""
         start = self.start[row]
         return self.octets[start : start + self.captured[row]]
 
@@ -101,7 +101,7 @@ class PacketRows:
     link_type: memoryview
 
     def __init__(self, octets: int) -> None:
-        self.capacity = max(FEWEST_ROWS, octets // OCTETS_PER_ROW)
+        self.capacity = max(FEWEST_ROWS, octets // BYTES_PER_ROW)
         for column in _COLUMNS:
             setattr(self, column, memoryview(room_for(8 * self.capacity)).cast("q"))
 

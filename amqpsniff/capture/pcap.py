@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Savefiles of libpcap: a header of 24 octets, then records.
+"""Savefiles of libpcap: a header of 24 bytes, then records.
 
 Five magic numbers are known, each in both byte orders: microseconds, nanoseconds, and the modified
-format whose record headers have 24 octets instead of 16. Records carry a time, the captured length
+format whose record headers have 24 bytes instead of 16. Records carry a time, the captured length
 and the original length; versions before 2.3 wrote the two lengths the other way round, and 2.3 did
-so sometimes. Lengths are believed up to `MAX_PACKET_OCTETS` and whatever the header's snap length
+so sometimes. Lengths are believed up to `MAX_PACKET_BYTES` and whatever the header's snap length
 says: writers get that one wrong. A record of nothing but zeros at the epoch is not a packet but the
 zero-filled tail a crash leaves. A file header where a record should be is that of another file,
 which somebody appended: it is read on with.
 
-After a record that cannot be, the search goes octet by octet. There is no mark to look for, so a
+After a record that cannot be, the search goes byte by byte. There is no mark to look for, so a
 record has to prove itself: it has a possible time, within 30 days of the last one, and possible
 lengths, and so has the next after it, or the file ends with it.
 
@@ -29,18 +29,18 @@ from amqpsniff.capture.packets import PacketRows
 from amqpsniff.capture.reader import Reader
 from amqpsniff.errors import NotACapture
 
-# tcpdump, dumpcap and Wireshark capture and accept at most 262,144 octets a packet; four times
+# tcpdump, dumpcap and Wireshark capture and accept at most 262,144 bytes a packet; four times
 # that leaves room for snap lengths set by hand. Above it a length is taken for damage: it would
 # otherwise make a reader wait for, and hold, up to 4 GiB.
-MAX_PACKET_OCTETS = 1 << 20
+MAX_PACKET_BYTES = 1 << 20
 
-FILE_HEADER_OCTETS = 24
+FILE_HEADER_BYTES = 24
 
 # Every record begins with a time, its fraction, and two lengths.
-_NUMBERS_OCTETS = cython.declare(cython.Py_ssize_t, 16)
+_NUMBERS_BYTES = cython.declare(cython.Py_ssize_t, 16)
 
 # The link-type field: type in the low 26 bits; bit 26 says that the top four bits hold the length
-# of the frame check sequence, in units of 16 bits. Nobody needs it: what stands behind the octets
+# of the frame check sequence, in units of 16 bits. Nobody needs it: what stands behind the bytes
 # that an IP header counts is no payload (tests/tcp/test_headers.py).
 LINK_TYPE_MASK = 0x03FFFFFF
 
@@ -75,16 +75,16 @@ class PcapReader(Reader):
 
     def __init__(self, capture: str) -> None:
         super().__init__(capture)
-        self._needed = FILE_HEADER_OCTETS
+        self._needed = FILE_HEADER_BYTES
         self._settings: array[int] | None = None
 
     def _read(self, block: bytes, rows: PacketRows, final: bool) -> tuple[int, int, int]:
         before = self.packets
-        # position, octets needed, why it stopped
+        # position, bytes needed, why it stopped
         state = array("q", [0, 0, _MORE])
         if self._settings is None:
-            if len(block) < FILE_HEADER_OCTETS:
-                return 0, 0, FILE_HEADER_OCTETS
+            if len(block) < FILE_HEADER_BYTES:
+                return 0, 0, FILE_HEADER_BYTES
             self._begin(block, state)
         count = 0
         while True:
@@ -103,7 +103,7 @@ class PcapReader(Reader):
                 break
             if why == _SHORTENED:
                 at = rows.start[count - 1] - self._settings[2]
-                what = f"a record claims {state[1]} octets of a packet of"
+                what = f"a record claims {state[1]} bytes of a packet of"
                 self._damaged(
                     at,
                     f"{what} {rows.captured[count - 1]}",
@@ -114,7 +114,7 @@ class PcapReader(Reader):
                 self._damaged(state[0], "another pcap file begins", 0, "it was read as well")
                 self._begin(block, state)
             else:
-                long = f"a packet of {state[1]} octets (limit {MAX_PACKET_OCTETS})"
+                long = f"a packet of {state[1]} bytes (limit {MAX_PACKET_BYTES})"
                 self._lose(state[0], long if why == _TOO_LONG else "a record of nothing but zeros")
                 state[0] += 1
         return count, state[0], state[1]
@@ -127,14 +127,14 @@ class PcapReader(Reader):
     def _begin(self, block: bytes, state: array[int]) -> None:
         """Read a file header where the scan stands."""
         at = state[0]
-        self._settings = self._header(block[at : at + FILE_HEADER_OCTETS])
-        state[0] += FILE_HEADER_OCTETS
+        self._settings = self._header(block[at : at + FILE_HEADER_BYTES])
+        state[0] += FILE_HEADER_BYTES
 
     def _header(self, octets: bytes) -> array[int]:
         order = pcap_byte_order(octets)
         if not order:
             raise NotACapture(f"{self.capture}: not a pcap file: it begins with {octets[:4].hex()}")
-        unit_ns, record_octets = PCAP_MAGIC_NUMBERS[number(octets[:4], order)]
+        unit_ns, record_bytes = PCAP_MAGIC_NUMBERS[number(octets[:4], order)]
         major = number(octets[4:6], order)
         minor = number(octets[6:8], order)
         link_type = number(octets[20:24], order) & LINK_TYPE_MASK
@@ -142,7 +142,7 @@ class PcapReader(Reader):
         swap = LENGTHS_IN_ORDER
         if major == 2 and minor <= 3:
             swap = LENGTHS_MAYBE_SWAPPED if minor == 3 else LENGTHS_SWAPPED
-        return array("q", [order == "big", unit_ns, record_octets, link_type, swap])
+        return array("q", [order == "big", unit_ns, record_bytes, link_type, swap])
 
 
 @cython.cfunc
@@ -173,7 +173,7 @@ def _record_at(
     seconds: cython.longlong = checked_u32(octets, at, big)
     length: cython.longlong = checked_u32(octets, at + 8, big)
     whole: cython.longlong = checked_u32(octets, at + 12, big)
-    limit: cython.longlong = MAX_PACKET_OCTETS
+    limit: cython.longlong = MAX_PACKET_BYTES
     swapped: cython.longlong
     if near_s >= 0 and not -_NEAR_S <= seconds - near_s <= _NEAR_S:
         return -1
@@ -193,17 +193,17 @@ def _find(
     near_s: cython.longlong,
     final: cython.bint,
 ) -> bool:
-    """True if records or a file header begin again in the octets; `state` is where, as in a scan.
+    """True if records or a file header begin again in the bytes; `state` is where, as in a scan.
 
-    Where they do not, the search is to go on there with so many octets at least; `final` says that
+    Where they do not, the search is to go on there with so many bytes at least; `final` says that
     there will be no more. The time of the last packet is `near_s`, -1 where there was none.
     """
     header: cython.Py_ssize_t = settings[2]
     big: cython.bint = settings[0] != 0
     at: cython.Py_ssize_t = state[0]
     end: cython.Py_ssize_t = len(octets)
-    file_header: cython.Py_ssize_t = FILE_HEADER_OCTETS
-    needed: cython.longlong = FILE_HEADER_OCTETS
+    file_header: cython.Py_ssize_t = FILE_HEADER_BYTES
+    needed: cython.longlong = FILE_HEADER_BYTES
     seconds: cython.longlong
     after: cython.Py_ssize_t
     length: cython.longlong
@@ -250,10 +250,10 @@ def _scan(
     rows: object,
     final: cython.bint,
 ) -> cython.Py_ssize_t:
-    """Fill rows from `row` on until octets, rows or sense end; returns the next row.
+    """Fill rows from `row` on until bytes, rows or sense end; returns the next row.
 
-    `settings` are: big-endian, nanoseconds in a unit, octets of a record's header, link type, order
-    of lengths. `state` is the position, the octets needed from there on, and why the scan stopped.
+    `settings` are: big-endian, nanoseconds in a unit, bytes of a record's header, link type, order
+    of lengths. `state` is the position, the bytes needed from there on, and why the scan stopped.
     """
     numbers: cython.longlong[::1] = rows.number
     ts_ns: cython.longlong[::1] = rows.ts_ns
@@ -266,7 +266,7 @@ def _scan(
     header: cython.Py_ssize_t = settings[2]
     link: cython.longlong = settings[3]
     swap: cython.longlong = settings[4]
-    limit: cython.longlong = MAX_PACKET_OCTETS
+    limit: cython.longlong = MAX_PACKET_BYTES
     capacity: cython.Py_ssize_t = len(numbers)
     end: cython.Py_ssize_t = len(octets)
     position: cython.Py_ssize_t = state[0]
@@ -279,7 +279,7 @@ def _scan(
     swapped: cython.longlong
     after: cython.Py_ssize_t
 
-    if position < 0 or header < _NUMBERS_OCTETS:
+    if position < 0 or header < _NUMBERS_BYTES:
         raise IndexError("records outside a buffer")
     while end - position >= header:
         if row == capacity:
@@ -315,7 +315,7 @@ def _scan(
                 break
             if _is_magic(seconds):
                 why = _FILE_HEADER
-                needed = FILE_HEADER_OCTETS
+                needed = FILE_HEADER_BYTES
                 break
         if end - position < header + length:
             needed = header + length

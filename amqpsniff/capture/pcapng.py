@@ -32,8 +32,8 @@ from amqpsniff.capture.pcapng_blocks import (
     INTERFACE_DESCRIPTION,
     INTERFACE_STATISTICS,
     LENGTH,
-    MAX_BLOCK_OCTETS,
-    MAX_FOUND_OCTETS,
+    MAX_BLOCK_BYTES,
+    MAX_FOUND_BYTES,
     MORE,
     NO_INTERFACE,
     SECTION_HEADER,
@@ -64,10 +64,10 @@ MAX_INTERFACES_NAMED = 8
 MAX_SECTIONS = 1 << 12
 
 # Key logs of long runs reach some megabytes; a file of nothing but secrets must not fill memory.
-MAX_SECRETS_OCTETS = 1 << 26
+MAX_SECRETS_BYTES = 1 << 26
 
 # Comments are a person's remarks: more than this is no remark.
-MAX_COMMENT_OCTETS = 1 << 20
+MAX_COMMENT_BYTES = 1 << 20
 
 OPT_COMMENT = 1
 
@@ -95,8 +95,8 @@ class PcapngReader(Reader):
         self._order = ""
         self._table = array("q")
         self._statistics: dict[str, InterfaceStatistics] = {}
-        self._secret_octets = 0
-        self._comment_octets = 0
+        self._secret_bytes = 0
+        self._comment_bytes = 0
         self._kept_interfaces = 0
         self._limits: set[str] = set()
         self._told: set[int] = set()
@@ -120,7 +120,7 @@ class PcapngReader(Reader):
 
     def _read(self, block: bytes, rows: PacketRows, final: bool) -> tuple[int, int, int]:
         count = 0
-        # position, octets needed, why it stopped, kind of the block there, last packet number
+        # position, bytes needed, why it stopped, kind of the block there, last packet number
         state = array("q", [0, 12, MORE, 0, self.packets])
         if self._offset == 0 and len(block) < 12:
             return 0, 0, 12
@@ -158,9 +158,9 @@ class PcapngReader(Reader):
     def _mend(
         self, block: bytes, state: array[int], rows: PacketRows, count: int, final: bool
     ) -> tuple[int, int]:
-        """Rows kept of the damaged block where the scan stands, and octets used.
+        """Rows kept of the damaged block where the scan stands, and bytes used.
 
-        Where the octets do not say it yet, those needed are in `state`, and none is used.
+        Where the bytes do not say it yet, those needed are in `state`, and none is used.
         """
         position, _, why, kind, _ = state
         length = number(block[position + 4 : position + 8], self._order)
@@ -179,7 +179,7 @@ class PcapngReader(Reader):
                 number(head[at : at + 4], self._order) for at in range(0, 20, 4)
             )
             least = 32 + (seen + 3 & ~3)
-            if index >= len(self.interfaces) or seen > min(whole, MAX_FOUND_OCTETS):
+            if index >= len(self.interfaces) or seen > min(whole, MAX_FOUND_BYTES):
                 ends = []
             elif why == LENGTH or least <= padded:
                 ends.append(least)
@@ -188,7 +188,7 @@ class PcapngReader(Reader):
         if ends and len(block) - position < max(ends) + 12 and not final:
             state[1] = max(ends) + 12
             return 0, 0
-        cut = why == LENGTH and 12 <= length <= MAX_BLOCK_OCTETS
+        cut = why == LENGTH and 12 <= length <= MAX_BLOCK_BYTES
         for end in ends:
             if not self._ends(block, position, end, final and not cut):
                 continue
@@ -214,7 +214,7 @@ class PcapngReader(Reader):
         return 0, 1
 
     def _ends(self, block: bytes, position: int, end: int, last: bool) -> bool:
-        """True if a block at `position` ends `end` octets further on, with the file if `last`."""
+        """True if a block at `position` ends `end` bytes further on, with the file if `last`."""
         after = position + end
         if after > len(block):
             return False
@@ -231,7 +231,7 @@ class PcapngReader(Reader):
             self._damaged(position, _DAMAGE[why], octets, rest)
 
     def _block(self, block: bytes, position: int, state: array[int]) -> int:
-        """Read the block at `position`; octets used, 0 when it is not whole."""
+        """Read the block at `position`; bytes used, 0 when it is not whole."""
         kind = state[3]
         if kind == SECTION_HEADER:
             return self._section(block, position, state)
@@ -258,7 +258,7 @@ class PcapngReader(Reader):
             return self._no_section(position, "a section header without its byte-order magic")
         length = number(block[position + 4 : position + 8], order)
         padded = length + 3 & ~3
-        if not 28 <= length <= MAX_BLOCK_OCTETS:
+        if not 28 <= length <= MAX_BLOCK_BYTES:
             return self._no_section(position, _DAMAGE[LENGTH])
         state[1] = padded
         if len(block) - position < padded:
@@ -280,7 +280,7 @@ class PcapngReader(Reader):
         return padded
 
     def _no_section(self, position: int, what: str) -> int:
-        """Search for the next section; octets used of this one."""
+        """Search for the next section; bytes used of this one."""
         self._end_section()
         self._order = ""
         self._lose(position, what)
@@ -319,23 +319,23 @@ class PcapngReader(Reader):
                 interface.multiplier,
                 plain_below,
                 interface.offset_ns if plain_below else 0,
-                interface.snap_octets,
+                interface.snap_bytes,
             )
         )
         return True
 
     def _secret(self, body: bytes) -> None:
         length = number(body[4:8], self._order)
-        self._secret_octets += len(body)
-        if len(body) < 8 or self._secret_octets > MAX_SECRETS_OCTETS:
-            self._limit("decryption secrets", f"past {MAX_SECRETS_OCTETS} octets")
+        self._secret_bytes += len(body)
+        if len(body) < 8 or self._secret_bytes > MAX_SECRETS_BYTES:
+            self._limit("decryption secrets", f"past {MAX_SECRETS_BYTES} bytes")
             return
         self.secrets.append((number(body[0:4], self._order), body[8 : 8 + length]))
 
     def _comment(self, value: bytes) -> None:
-        self._comment_octets += len(value) + 1
-        if self._comment_octets > MAX_COMMENT_OCTETS:
-            self._limit("comments", f"past {MAX_COMMENT_OCTETS} octets")
+        self._comment_bytes += len(value) + 1
+        if self._comment_bytes > MAX_COMMENT_BYTES:
+            self._limit("comments", f"past {MAX_COMMENT_BYTES} bytes")
             return
         self.comments.append(value.decode("utf-8", "replace"))
 

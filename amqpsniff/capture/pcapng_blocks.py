@@ -17,14 +17,14 @@ from cython.cimports.amqpsniff.loads import checked_u32
 from amqpsniff.capture.packets import NO_TIME
 
 # Wireshark's own limit; a damaged length would otherwise make a reader wait for, and hold, 4 GiB.
-MAX_BLOCK_OCTETS = 1 << 24
+MAX_BLOCK_BYTES = 1 << 24
 
 # Blocks that a search believes: a packet is no longer (see `pcap`), and for a wrong one it waits.
-MAX_FOUND_OCTETS = 1 << 20
+MAX_FOUND_BYTES = 1 << 20
 
 # The least packet of a Simple Packet Block that a search believes is an Ethernet header: small
 # numbers in a row look like such a block without a packet.
-MIN_SIMPLE_OCTETS = 32
+MIN_SIMPLE_BYTES = 32
 
 SECTION_HEADER = 0x0A0D0D0A
 INTERFACE_DESCRIPTION = 1
@@ -52,15 +52,15 @@ def _block_at(
     known: cython.longlong,
     end: cython.Py_ssize_t,
 ) -> cython.longlong:
-    """Octets that a block takes which may begin here; 0 where none does, -1 where some are missing.
+    """Bytes that a block takes which may begin here; 0 where none does, -1 where some are missing.
 
-    `known` is how many interfaces there are, `end` where the octets end.
+    `known` is how many interfaces there are, `end` where the bytes end.
     """
     kind: cython.longlong = checked_u32(octets, at, big)
     if not (kind == 10 or (0 < kind < 7 and kind != 4)):
         return 0
     length: cython.longlong = checked_u32(octets, at + 4, big)
-    if length & 3 or not 20 <= length <= MAX_FOUND_OCTETS:
+    if length & 3 or not 20 <= length <= MAX_FOUND_BYTES:
         return 0
     if end - at < length:
         return -length
@@ -75,7 +75,7 @@ def _block_at(
     elif kind == 5:
         if length < 24 or index >= known:
             return 0
-    elif kind == 3 and (known == 0 or length < MIN_SIMPLE_OCTETS):
+    elif kind == 3 and (known == 0 or length < MIN_SIMPLE_BYTES):
         return 0
     return length
 
@@ -87,9 +87,9 @@ def find_block(
     state: cython.longlong[::1],
     final: cython.bint,
 ) -> bool:
-    """True if blocks begin again in the octets; `state` is where, as in a scan.
+    """True if blocks begin again in the bytes; `state` is where, as in a scan.
 
-    Where they do not, the search is to go on there with so many octets at least; `final` says that
+    Where they do not, the search is to go on there with so many bytes at least; `final` says that
     there will be no more. Without a byte order only the header of a section is looked for; `known`
     is how many interfaces the present one has.
     """
@@ -124,14 +124,14 @@ def find_block(
 def begins_block(
     octets: cython.const[cython.uchar][::1], at: cython.Py_ssize_t, big: cython.bint
 ) -> bool:
-    """True if the twelve octets from `at` on may be the begin of a block of a known kind."""
+    """True if the twelve bytes from `at` on may be the begin of a block of a known kind."""
     if at + 12 > len(octets):
         return False
     kind: cython.longlong = checked_u32(octets, at, big)
     length: cython.longlong = checked_u32(octets, at + 4, big)
     if kind == 0x0A0D0D0A:
         return True
-    return (0 < kind < 7 or kind in READ) and 12 <= length <= MAX_BLOCK_OCTETS
+    return (0 < kind < 7 or kind in READ) and 12 <= length <= MAX_BLOCK_BYTES
 
 
 def scan_blocks(
@@ -143,10 +143,10 @@ def scan_blocks(
     row: cython.Py_ssize_t,
     rows: object,
 ) -> cython.Py_ssize_t:
-    """Fill rows from `row` on until octets, rows or sense end, or a block is to be read.
+    """Fill rows from `row` on until bytes, rows or sense end, or a block is to be read.
 
-    `table` has what is to be known of each interface. `state` is the position, the octets needed
-    from there on (of a block that is whole, its octets), why the scan stopped, the kind of the
+    `table` has what is to be known of each interface. `state` is the position, the bytes needed
+    from there on (of a block that is whole, its bytes), why the scan stopped, the kind of the
     block there, the last packet's number. Returns the next row.
     """
     numbers: cython.longlong[::1] = rows.number
@@ -158,7 +158,7 @@ def scan_blocks(
     capacity: cython.Py_ssize_t = len(numbers)
     end: cython.Py_ssize_t = len(octets)
     known: cython.longlong = len(interfaces)
-    limit: cython.longlong = MAX_BLOCK_OCTETS
+    limit: cython.longlong = MAX_BLOCK_BYTES
     no_time: cython.longlong = NO_TIME
     position: cython.Py_ssize_t = state[0]
     last: cython.longlong = state[4]

@@ -18,9 +18,9 @@ from amqpsniff.capture.packets import NO_TIME
 NS = 10**9
 MICROSECONDS = 6
 
-# Octets kept of a name: Linux has 15, Windows some 50; a file of nothing but names must not fill
+# Bytes kept of a name: Linux has 15, Windows some 50; a file of nothing but names must not fill
 # memory.
-MAX_NAME_OCTETS = 255
+MAX_NAME_BYTES = 255
 
 # Types of blocks with packets.
 PACKET, ENHANCED_PACKET = 2, 6
@@ -55,7 +55,7 @@ class Interface:
     __slots__ = (
         "name",
         "link_type",
-        "snap_octets",
+        "snap_bytes",
         "binary",
         "exponent",
         "offset_s",
@@ -65,14 +65,14 @@ class Interface:
     def __init__(self, body: bytes, order: str, index: int) -> None:
         self.name = f"interface {index}"
         self.link_type = number(body[0:2], order)
-        self.snap_octets = number(body[4:8], order)
+        self.snap_bytes = number(body[4:8], order)
         self.binary = False
         self.exponent = MICROSECONDS
         self.offset_s = 0
         self.statistics: InterfaceStatistics | None = None
         for code, value in options(body[8:], order):
             if code == IF_NAME:
-                self.name = value[:MAX_NAME_OCTETS].decode("utf-8", "replace")
+                self.name = value[:MAX_NAME_BYTES].decode("utf-8", "replace")
             elif code == IF_TSRESOL and value:
                 self.binary = value[0] >= 0x80
                 self.exponent = value[0] & 0x7F
@@ -144,7 +144,7 @@ class Section(NamedTuple):
     """A section: the last packet before it, its byte order, its interfaces by index.
 
     Rows of packets name no interface: few need it, and a column would cost all others. It stands in
-    the header of the packet's block, right before its octets.
+    the header of the packet's block, right before its bytes.
     """
 
     packets_before: int
@@ -152,7 +152,7 @@ class Section(NamedTuple):
     interfaces: list[Interface]
 
     def interface_of(self, octets: bytes, start: int, captured: int) -> Interface:
-        """The interface of a packet, of which `captured` octets begin at `start` of the file's."""
+        """The interface of a packet, of which `captured` bytes begin at `start` of the file's."""
         begin = start - 28
         kind = number(octets[begin : begin + 4], self.order) if begin >= 0 else 0
         index = 0

@@ -56,8 +56,8 @@ def section_block(application: str | None = None) -> bytes:
     return block(SECTION_HEADER, struct.pack("<IHHq", _MAGIC, 1, 0, -1) + options)
 
 
-def interface_block(link_type: int, snap_octets: int, name: str | None = None) -> bytes:
-    """An interface; `snap_octets` is 0 for no limit.
+def interface_block(link_type: int, snap_bytes: int, name: str | None = None) -> bytes:
+    """An interface; `snap_bytes` is 0 for no limit.
 
     Raises CaptureError for a link type that pcapng has no room for: LINKTYPE_ values are lower.
     """
@@ -67,7 +67,7 @@ def interface_block(link_type: int, snap_octets: int, name: str | None = None) -
         )
     named = [(IF_NAME, name.encode(errors="surrogateescape"))] if name else []
     options = _options(*named, (IF_TSRESOL, _NANOSECONDS))
-    return block(INTERFACE_DESCRIPTION, struct.pack("<HHI", link_type, 0, snap_octets) + options)
+    return block(INTERFACE_DESCRIPTION, struct.pack("<HHI", link_type, 0, snap_bytes) + options)
 
 
 def statistics_block(interface: int, counted: InterfaceStatistics, ts_ns: int = 0) -> bytes:
@@ -93,18 +93,18 @@ class PcapngWriter:
     def __init__(self, sink: IO[bytes]) -> None:
         self._sink = sink
         self.octets = 0
-        self._snap_octets: list[int] = []
+        self._snap_bytes: list[int] = []
         self._put(section_block())
 
     def secrets(self, kind: int, octets: bytes) -> None:
         """Write what opens packets that follow."""
         self._put(block(DECRYPTION_SECRETS, struct.pack("<II", kind, len(octets)) + octets))
 
-    def interface(self, link_type: int, snap_octets: int, name: str | None = None) -> int:
+    def interface(self, link_type: int, snap_bytes: int, name: str | None = None) -> int:
         """Describe an interface; its number. Arguments and errors as in `interface_block`."""
-        self._put(interface_block(link_type, snap_octets, name))
-        self._snap_octets.append(snap_octets)
-        return len(self._snap_octets) - 1
+        self._put(interface_block(link_type, snap_bytes, name))
+        self._snap_bytes.append(snap_bytes)
+        return len(self._snap_bytes) - 1
 
     def packet(self, interface: int, ts_ns: int, octets: bytes, original: int) -> None:
         """Write a packet; one without a time goes to the first interface if it fits there."""
@@ -127,7 +127,7 @@ class PcapngWriter:
 
     def _fits(self, octets: bytes, original: int) -> bool:
         """True if a packet without a captured length would be read as it is."""
-        snap = self._snap_octets[0]
+        snap = self._snap_bytes[0]
         return len(octets) == (min(original, snap) if snap else original)
 
     def _put(self, octets: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Push parser: the octets of one capture in any pieces in, batches of packets out."""
+"""Push parser: the bytes of one capture in any pieces in, batches of packets out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from amqpsniff.capture.compressed import Damaged, Decompressor, decompressor
 from amqpsniff.capture.file import BEFORE_READ, NOTHING_READ, READERS
 from amqpsniff.capture.formats import (
     GZIP,
-    MAGIC_OCTETS,
+    MAGIC_BYTES,
     ZSTD,
     inside,
     no_capture,
@@ -22,7 +22,7 @@ from amqpsniff.findings import Finding
 
 
 class PushReader:
-    """The octets of one capture, in any pieces, into batches of packets."""
+    """The bytes of one capture, in any pieces, into batches of packets."""
 
     def __init__(self, capture: str) -> None:
         self.capture = capture
@@ -35,7 +35,7 @@ class PushReader:
         self._secrets = 0
 
     def take_secrets(self) -> list[tuple[int, bytes]]:
-        """Type and octets of the Decryption Secrets Blocks that were read since the last call."""
+        """Type and bytes of the Decryption Secrets Blocks that were read since the last call."""
         found = self._reader.secrets[self._secrets :] if self._reader is not None else []
         self._secrets += len(found)
         return found
@@ -51,7 +51,7 @@ class PushReader:
         return self._reader.findings if self._reader is not None else []
 
     def feed(self, octets: bytes) -> Iterator[PacketBatch]:
-        """Packets complete with these octets; raises NotACapture."""
+        """Packets complete with these bytes; raises NotACapture."""
         pieces: Iterable[bytes] = (octets,)
         if self._reader is None:
             self._head += octets
@@ -81,7 +81,7 @@ class PushReader:
         return self._reader.finish(explained=cut or self._trouble is not None)
 
     def refuse(self) -> None:
-        """Raise NotACapture where nothing told what the octets are, and no more will come."""
+        """Raise NotACapture where nothing told what the bytes are, and no more will come."""
         if self._reader is None:
             where = self._where
             why = None if self._trouble is None else self._trouble[1]
@@ -92,10 +92,10 @@ class PushReader:
             raise no_capture(self.capture, self._inside if where else self._head, where)
 
     def _recognised(self) -> bool:
-        """True if it is known what the octets are; from then on there is a reader or a machine."""
+        """True if it is known what the bytes are; from then on there is a reader or a machine."""
         if self._machine is not None:
             return True
-        if len(self._head) < MAGIC_OCTETS:
+        if len(self._head) < MAGIC_BYTES:
             return False
         found = recognise(self._head)
         if found in (GZIP, ZSTD):
@@ -112,9 +112,9 @@ class PushReader:
         return READERS[found](self.capture)
 
     def _inner(self, piece: bytes) -> Iterator[PacketBatch]:
-        """Octets out of compression, before it is known what they are."""
+        """Bytes out of compression, before it is known what they are."""
         self._inside += piece
-        if len(self._inside) < MAGIC_OCTETS:
+        if len(self._inside) < MAGIC_BYTES:
             return
         self._reader = self._reader_of(self._inside)
         self._reader.unpacked = True

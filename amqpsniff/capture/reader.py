@@ -1,8 +1,8 @@
-"""What the readers of pcap and pcapng share: octets in, in any pieces, batches of packets out.
+"""What the readers of pcap and pcapng share: bytes in, in any pieces, batches of packets out.
 
-A reader is fed the octets of one capture file in order, cut anywhere. Every `feed` returns the
+A reader is fed the bytes of one capture file in order, cut anywhere. Every `feed` returns the
 packets that are complete by then, over the very block that was fed, or over that block joined to
-what was left of the one before. Octets of an unfinished record are held until all of it is there
+what was left of the one before. Bytes of an unfinished record are held until all of it is there
 and are joined once, so many small pieces cost no more than one large one. A reader does no I/O.
 
 Record boundaries follow from lengths, so after a record that cannot be the place of the next is not
@@ -22,9 +22,9 @@ from amqpsniff.findings import Finding
 # A file can be nothing but damage; more than this is counted.
 MAX_TOLD = 16
 
-# Octets of an unpacked capture that are searched for records in all, which takes 1 s. Two megabytes
+# Bytes of an unpacked capture that are searched for records in all, which takes 1 s. Two megabytes
 # of gzip unpack to two gigabytes of zeros; damage in a capture that goes on costs kilobytes.
-MAX_SEARCHED_OCTETS = 64 << 20
+MAX_SEARCHED_BYTES = 64 << 20
 
 # As many as there are numbers for them in pcapng; a pcap file that was put together of others has
 # room for more.
@@ -42,8 +42,8 @@ class Reader(ABC):
     """An incremental reader of one capture file; `PcapReader` and `PcapngReader` know the formats.
 
     `findings`, `link_types` (LINKTYPE_ values in order of first declaration), `secrets` (pairs of
-    secrets type and octets) and `comments` grow while it is fed. `packets` counts packets so far,
-    `ended` says that the file is over and further octets are ignored; `unpacked`, set by the
+    secrets type and bytes) and `comments` grow while it is fed. `packets` counts packets so far,
+    `ended` says that the file is over and further bytes are ignored; `unpacked`, set by the
     caller, that offsets in findings are not those of the file on disk.
     """
 
@@ -66,11 +66,11 @@ class Reader(ABC):
         self._offset = 0
         self._lost: Lost | None = None
         self._damages = 0
-        self._untold_octets = 0
+        self._untold_bytes = 0
         self._searched = 0
 
     def feed(self, octets: bytes) -> PacketBatch | None:
-        """Packets complete with these octets of the file, or None when they complete none."""
+        """Packets complete with these bytes of the file, or None when they complete none."""
         if self.ended or not octets:
             return None
         self._pieces.append(bytes(octets))
@@ -80,7 +80,7 @@ class Reader(ABC):
         return self._more(final=False)
 
     def _more(self, *, final: bool) -> PacketBatch | None:
-        """Packets of the octets that are held; `final` says that no others will follow."""
+        """Packets of the bytes that are held; `final` says that no others will follow."""
         block = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         rows = PacketRows(len(block))
         count, position, self._needed = self._read(block, rows, final)
@@ -94,7 +94,7 @@ class Reader(ABC):
         return rows.batch(self.capture, block, count)
 
     def give_back(self) -> int:
-        """Forget the octets of an unfinished record; how many of the last ones fed these are.
+        """Forget the bytes of an unfinished record; how many of the last ones fed these are.
 
         For a caller that can feed them again, together with those that follow: joining costs more.
         """
@@ -103,9 +103,9 @@ class Reader(ABC):
         return held
 
     def finish(self, *, explained: bool = False) -> PacketBatch | None:
-        """Say that the file is over; octets of an unfinished record become a finding.
+        """Say that the file is over; bytes of an unfinished record become a finding.
 
-        Unless it is `explained`: another finding already says why octets are missing. Gives the
+        Unless it is `explained`: another finding already says why bytes are missing. Gives the
         last packets where the file's end was needed to know them.
         """
         batch = None
@@ -117,13 +117,13 @@ class Reader(ABC):
         elif self._held and not self.ended and not explained:
             self.report(
                 "capture-truncated",
-                f"the file ends inside a record: {self._held} octets of it are there, "
+                f"the file ends inside a record: {self._held} bytes of it are there, "
                 f"{self._place(0)}, where at least {self._needed} are needed; "
                 "everything before it was read",
             )
         if self._damages > MAX_TOLD:
             what = f"the file is damaged in {self._damages - MAX_TOLD} more places"
-            self.report("capture-damaged", f"{what} ({self._untold_octets} octets skipped)")
+            self.report("capture-damaged", f"{what} ({self._untold_bytes} bytes skipped)")
         self.ended = True
         self._pieces = []
         self._held = 0
@@ -152,24 +152,24 @@ class Reader(ABC):
         offset = self._offset + position
         skipped = offset - self._lost.offset
         self._searched += skipped
-        again = f"and again from offset {offset} on ({skipped} octets skipped)"
+        again = f"and again from offset {offset} on ({skipped} bytes skipped)"
         self._tell(self._lost, again, skipped)
         self._lost = None
         return True
 
     def _is_too_far(self, lost: Lost, position: int) -> bool:
-        """End a capture that unpacks to more octets without records than are searched."""
+        """End a capture that unpacks to more bytes without records than are searched."""
         searched = self._searched + self._offset + position - lost.offset
-        if not self.unpacked or searched <= MAX_SEARCHED_OCTETS:
+        if not self.unpacked or searched <= MAX_SEARCHED_BYTES:
             return False
         self._lost = None
         self.ended = True
-        self._tell(lost, f"nothing after it is, for {MAX_SEARCHED_OCTETS} octets held no record")
+        self._tell(lost, f"nothing after it is, for {MAX_SEARCHED_BYTES} bytes held no record")
         return True
 
     def _damaged(self, position: int, what: str, octets: int, rest: str) -> None:
-        """Report damage that costs so many octets, and after which the next record is known."""
-        detail = f"{what} {self._place(position)}; {rest} ({octets} octets skipped)"
+        """Report damage that costs so many bytes, and after which the next record is known."""
+        detail = f"{what} {self._place(position)}; {rest} ({octets} bytes skipped)"
         self._count(detail, octets)
 
     def _end_at(self, position: int, what: str) -> None:
@@ -182,12 +182,12 @@ class Reader(ABC):
         self._count(f"{lost.what} {place}; everything before it was read, {rest}", octets)
 
     def _count(self, detail: str, octets: int) -> None:
-        """Report damage that costs so many octets, unless there was much before it."""
+        """Report damage that costs so many bytes, unless there was much before it."""
         self._damages += 1
         if self._damages <= MAX_TOLD:
             self.report("capture-damaged", detail)
         else:
-            self._untold_octets += octets
+            self._untold_bytes += octets
 
     def _place(self, position: int) -> str:
         unpacked = " of the unpacked capture" if self.unpacked else ""
@@ -202,7 +202,7 @@ class Reader(ABC):
 
     @abstractmethod
     def _read(self, block: bytes, rows: PacketRows, final: bool) -> tuple[int, int, int]:
-        """Rows filled, octets used, and octets needed from there on for the next record.
+        """Rows filled, bytes used, and bytes needed from there on for the next record.
 
-        `final` says that no octets follow the block's.
+        `final` says that no bytes follow the block's.
         """

@@ -9,19 +9,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from amqpsniff.capture.file import (
-    BLOCK_OCTETS,
+    BLOCK_BYTES,
     STANDARD_INPUT,
     CaptureFile,
     is_regular,
     open_capture,
 )
 from amqpsniff.capture.formats import is_remote, missing, shown
-from amqpsniff.capture.merge import GLANCE_OCTETS, CaptureSet
+from amqpsniff.capture.merge import GLANCE_BYTES, CaptureSet
 from amqpsniff.capture.open import OWN, for_tshark
 from amqpsniff.errors import CaptureError, NotACapture
 
 __all__ = [
-    "BLOCK_OCTETS",
+    "BLOCK_BYTES",
     "CaptureFile",
     "CaptureSet",
     "expand",
@@ -54,7 +54,7 @@ def expand(inputs: Iterable[str | os.PathLike[str]]) -> list[str]:
 def read(
     inputs: Iterable[str | os.PathLike[str]],
     *,
-    block_octets: int = BLOCK_OCTETS,
+    block_bytes: int = BLOCK_BYTES,
     reader: str = OWN,
 ) -> CaptureSet:
     """The packets of all inputs (see `expand`) in the order of time, as an iterator of batches.
@@ -62,7 +62,7 @@ def read(
     Numbers are within each capture. Raises CaptureError when nothing can be read; with several
     captures, those that cannot be read are findings.
     """
-    return CaptureSet(expand(inputs), block_octets=block_octets, reader=reader)
+    return CaptureSet(expand(inputs), block_bytes=block_bytes, reader=reader)
 
 
 def _named(one: str) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _holds_capture(path: str) -> bool:
     try:
         if not stat.S_ISREG(Path(path).stat().st_mode):
             return False
-        open_capture(path, block_octets=GLANCE_OCTETS).close()
+        open_capture(path, block_bytes=GLANCE_BYTES).close()
     except NotACapture:
         return for_tshark(path, named=False)
     except (CaptureError, OSError):

@@ -18,23 +18,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from amqpsniff.capture.file import BEFORE_READ, BLOCK_OCTETS, STANDARD_INPUT, standard_input
+from amqpsniff.capture.file import BEFORE_READ, BLOCK_BYTES, STANDARD_INPUT, standard_input
 from amqpsniff.capture.formats import (
-    DESCRIBED_OCTETS,
-    MAGIC_OCTETS,
+    DESCRIBED_BYTES,
+    MAGIC_BYTES,
     no_capture,
     recognise,
     shown,
 )
-from amqpsniff.capture.listing import HEAD_OCTETS, Listing, Lost
+from amqpsniff.capture.listing import HEAD_BYTES, Listing, Lost
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.poll import readable
 from amqpsniff.capture.push_reader import PushReader
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
-OCTETS_AT_ONCE = 4 * BLOCK_OCTETS
-"""Octets read before there is time for something else, such as a key that was pressed."""
+BYTES_AT_ONCE = 4 * BLOCK_BYTES
+"""Bytes read before there is time for something else, such as a key that was pressed."""
 
 LOOK_SECONDS = 0.5
 """How often it is looked for other files while this one has more: they may be gone by its end."""
@@ -52,7 +52,7 @@ class _Followed(ABC):
     """What captures of this module have in common; `live` is whether the kernel counts drops."""
 
     live = False
-    _octets: PushReader
+    _bytes: PushReader
 
     def __init__(self, capture: str) -> None:
         self.capture = capture
@@ -79,17 +79,17 @@ class _Followed(ABC):
         return False
 
     def take_secrets(self) -> list[tuple[int, bytes]]:
-        """Secrets for TLS that were read since the last call, as (type, octets)."""
-        return self._octets.take_secrets()
+        """Secrets for TLS that were read since the last call, as (type, bytes)."""
+        return self._bytes.take_secrets()
 
     def take(self, most: int) -> Iterator[Taken]:
         """Batches of the packets that are there, at most `packets`; raises NotACapture."""
         read = 0
-        while read < OCTETS_AT_ONCE and most > 0 and not self.ended:
+        while read < BYTES_AT_ONCE and most > 0 and not self.ended:
             octets = self._next()
             read += len(octets)
             last, self._last = self._last, []
-            for batch in chain(last, self._octets.feed(octets)):
+            for batch in chain(last, self._bytes.feed(octets)):
                 taken = self._counted(batch, most)
                 most -= len(taken[0])
                 yield taken
@@ -99,22 +99,22 @@ class _Followed(ABC):
                 return
 
     def _next(self) -> bytes:
-        """The next octets that are there; what cannot be read any more is over."""
+        """The next bytes that are there; what cannot be read any more is over."""
         try:
             return self._more()
         except OSError as error:
             detail = f"{error.strerror or error}; {BEFORE_READ}"
-            self.findings.append(Finding("capture-unreadable", detail, self._octets.capture))
+            self.findings.append(Finding("capture-unreadable", detail, self._bytes.capture))
             self._over(cut=True)
             self.ended = True
             return b""
 
     def _over(self, *, cut: bool) -> None:
         """The present capture is over; `cut` when it goes on without us."""
-        batch = self._octets.finish(cut=cut)
+        batch = self._bytes.finish(cut=cut)
         if batch is not None:
             self._last.append(batch)
-        self.findings += self._octets.findings
+        self.findings += self._bytes.findings
 
     def finish(self) -> None:
         """There will be no more: say what was wrong."""
@@ -124,7 +124,7 @@ class _Followed(ABC):
 
     @abstractmethod
     def _more(self) -> bytes:
-        """The next octets that are there; empty when there is nothing for now."""
+        """The next bytes that are there; empty when there is nothing for now."""
 
     def _counted(self, batch: PacketBatch, most: int) -> Taken:
         """At most so many packets of a batch."""
@@ -142,7 +142,7 @@ class PipeCapture(_Followed):
 
     def __init__(self, name: str = STANDARD_INPUT) -> None:
         super().__init__(name)
-        self._octets = PushReader(name)
+        self._bytes = PushReader(name)
         self._file = standard_input() if name == STANDARD_INPUT else _opened(name)
 
     def fileno(self) -> int:
@@ -152,9 +152,9 @@ class PipeCapture(_Followed):
     def _more(self) -> bytes:
         if not readable(self._file):
             return b""
-        octets = self._file.read(BLOCK_OCTETS)
+        octets = self._file.read(BLOCK_BYTES)
         if octets == b"":
-            self._octets.refuse()
+            self._bytes.refuse()
             self._over(cut=False)
             self.ended = True
         return octets or b""
@@ -224,33 +224,33 @@ class FileCapture(_Followed):
         self._path = path
         self._position = self._size = 0
         self._head = b""
-        self._octets = PushReader(path)
+        self._bytes = PushReader(path)
         self._listing.turned(path, os.fstat(file.fileno()))
 
     def _check(self) -> None:
         """Raise NotACapture when it can be told already that the file is none."""
         assert self._file is not None
         try:
-            head = os.pread(self._file.fileno(), DESCRIBED_OCTETS, 0)
+            head = os.pread(self._file.fileno(), DESCRIBED_BYTES, 0)
         except OSError as error:
             what = error.strerror
             raise CaptureError(f"{shown(self._path)}: cannot be read: {what}") from None
-        if len(head) >= MAGIC_OCTETS and not recognise(head):
+        if len(head) >= MAGIC_BYTES and not recognise(head):
             self.close()
             raise no_capture(self._path, head)
 
     def _read(self) -> bytes:
-        """The next octets of the file; where it was begun anew none, and it is let go of."""
+        """The next bytes of the file; where it was begun anew none, and it is let go of."""
         if self._file is None:
             return b""
-        octets = self._file.read(BLOCK_OCTETS) or b""
+        octets = self._file.read(BLOCK_BYTES) or b""
         position = self._position + len(octets)
-        head = os.pread(self._file.fileno(), HEAD_OCTETS, 0)
+        head = os.pread(self._file.fileno(), HEAD_BYTES, 0)
         size = os.fstat(self._file.fileno()).st_size
         if size < position or not head.startswith(self._head):
             unread = self._size - self._position
             if unread > 0:
-                why = f"was begun anew while it was read: {unread} octets are lost"
+                why = f"was begun anew while it was read: {unread} bytes are lost"
                 self._lose(Lost(self._path, f"{shown(self._path)} {why}"))
             self._over(cut=unread > 0)
             self.close()
@@ -293,7 +293,7 @@ class FileCapture(_Followed):
             except OSError:  # the next look says what became of it
                 continue
             if self._file is not None:
-                head = self._head if self._octets.packets else b""
+                head = self._head if self._bytes.packets else b""
                 self._listing.read(self._path, os.fstat(self._file.fileno()), head)
                 self._over(cut=False)
                 self._file.close()

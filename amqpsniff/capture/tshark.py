@@ -37,10 +37,10 @@ SILENCE_S = 60.0
 GOODBYE_S = 2.0
 """Seconds between asking a process to end and ending it."""
 
-KEPT_OCTETS = 8192
-"""Octets kept of the end of standard error, for the reason of a failure."""
+KEPT_BYTES = 8192
+"""Bytes kept of the end of standard error, for the reason of a failure."""
 
-READ_OCTETS = 1 << 16
+READ_BYTES = 1 << 16
 
 CUT_SHORT = b"cut short in the middle of a packet"
 """What tshark says of a capture that ends inside a packet, after the last whole one."""
@@ -147,8 +147,8 @@ class Run:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def read(self, octets: int = READ_OCTETS) -> bytes:
-        """The next octets of standard output, as they come; none once tshark has ended well.
+    def read(self, octets: int = READ_BYTES) -> bytes:
+        """The next bytes of standard output, as they come; none once tshark has ended well.
 
         Raises TsharkError when it ended badly or is given up.
         """
@@ -211,12 +211,12 @@ class Run:
         source = self._process.stderr
         while source is not None and not source.closed:
             try:
-                octets = os.read(source.fileno(), READ_OCTETS)
+                octets = os.read(source.fileno(), READ_BYTES)
             except (OSError, ValueError):
                 return
             if not octets:
                 return
-            self._said = (self._said + octets)[-KEPT_OCTETS:]
+            self._said = (self._said + octets)[-KEPT_BYTES:]
 
 
 def _pyshark() -> Any:

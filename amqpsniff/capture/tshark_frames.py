@@ -25,7 +25,7 @@ from amqpsniff.errors import TsharkError
 LAYER = "amqp"
 MALFORMED = "_ws.malformed"
 PAYLOAD = "amqp.payload"
-"""The field whose octets are not kept: a body, five times over."""
+"""The field whose bytes are not kept: a body, five times over."""
 
 TCP = "tcp"
 _ADDRESSED = ("ip", "ipv6", TCP)
@@ -36,7 +36,7 @@ MAX_DEPTH = 100
 
 
 class Field(NamedTuple):
-    """One field: its name, what is shown of it with and without its name, its octets if it says
+    """One field: its name, what is shown of it with and without its name, its bytes if it says
     which, and the fields below it."""
 
     name: str
@@ -106,7 +106,7 @@ class _Pdml:
 
     def __init__(self) -> None:
         self._parser = expat.ParserCreate()
-        # tshark repeats the capture's name, which may be of any octets
+        # tshark repeats the capture's name, which may be of any bytes
         self._text = codecs.getincrementaldecoder("utf-8")("replace")
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
@@ -171,7 +171,7 @@ class _Pdml:
             raise TsharkError("what tshark writes cannot be read: fields nested without end")
         octets = None
         if name != PAYLOAD and told.get("value"):
-            octets = _octets(told.get("unmaskedvalue") or told["value"])
+            octets = _bytes(told.get("unmaskedvalue") or told["value"])
         show = "" if name == PAYLOAD else told.get("show", "")
         field = Field(name, told.get("showname", ""), show, octets, [])
         if self._open:
@@ -185,7 +185,7 @@ class _Pdml:
                 self._found.append(Dissected(self._number, self._ends, field, False))
 
 
-def _octets(text: str) -> bytes | None:
+def _bytes(text: str) -> bytes | None:
     try:
         return bytes.fromhex(text)
     except ValueError:

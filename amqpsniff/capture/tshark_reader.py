@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import cache
 from subprocess import DEVNULL
 
-from amqpsniff.capture.file import BLOCK_OCTETS, STANDARD_INPUT, CaptureFile, is_regular
+from amqpsniff.capture.file import BLOCK_BYTES, STANDARD_INPUT, CaptureFile, is_regular
 from amqpsniff.capture.formats import LINK_TYPES, NOTHING, head, is_wiresharks, shown
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.poll import readable
@@ -60,7 +60,7 @@ def _refused(error: TsharkError) -> str:
 
 
 class _Pipe:
-    """The pcapng that tshark makes of a capture, as a source of octets."""
+    """The pcapng that tshark makes of a capture, as a source of bytes."""
 
     regular = False
 
@@ -102,12 +102,12 @@ class TsharkCapture:
         name: str,
         why: str,
         *,
-        block_octets: int = BLOCK_OCTETS,
+        block_bytes: int = BLOCK_BYTES,
         segments: bool = False,
     ) -> None:
         self.capture = name
         self.why = why
-        self.block_octets = block_octets
+        self.block_bytes = block_bytes
         try:
             self.tshark = found_tshark()
         except TsharkError as error:
@@ -151,7 +151,7 @@ class TsharkCapture:
         """Have the packets written as pcapng; whether that can be done and is of use."""
         run = self._start(("-F", "pcapng", "-w", "-"))
         try:
-            file = CaptureFile(self.capture, block_octets=self.block_octets, source=_Pipe(run))
+            file = CaptureFile(self.capture, block_bytes=self.block_bytes, source=_Pipe(run))
             self._first = next(file, None)
         except CaptureError:  # pcapng cannot hold it, or it is no capture
             return False
@@ -176,7 +176,7 @@ class TsharkCapture:
         """Raise NotACapture when tshark finds no TCP in what nothing else says is a capture."""
         run, segments = self._start(ARGUMENTS), Segments(self.capture)
         try:
-            while octets := run.read(self.block_octets):
+            while octets := run.read(self.block_bytes):
                 batch = segments.feed(octets)
                 if batch is not None and any(batch.captured):
                     return
@@ -208,7 +208,7 @@ class TsharkCapture:
 
     def _read(self, run: Run) -> bytes:
         try:
-            return run.read(self.block_octets)
+            return run.read(self.block_bytes)
         except TsharkError as error:
             self._fail(error)
             return b""
@@ -248,7 +248,7 @@ class TsharkCapture:
             raise StopIteration
         if self._file is None:
             return next(self._rows)
-        self._file.block_octets = self.block_octets
+        self._file.block_bytes = self.block_bytes
         try:
             batch = next(self._file, None)
         except TsharkError as error:

@@ -3,7 +3,7 @@
 tshark writes a line of fields a packet (`FIELDS`), the last occurrence of each, which in a tunnel
 is that of the innermost packet; which of IPv4 and IPv6 that is, the packet's protocols say in their
 order. Each becomes an IP packet with a TCP header of its own and the payload, under the number and
-time of the packet it was in; a packet without TCP becomes one without octets.
+time of the packet it was in; a packet without TCP becomes one without bytes.
 
 Not carried over: IP options, TCP options, checksums.
 """
@@ -36,7 +36,7 @@ ARGUMENTS = (
 )  # fmt: skip
 """What tshark is told."""
 
-MAX_LINE_OCTETS = 1 << 20
+MAX_LINE_BYTES = 1 << 20
 """A packet has at most 256 KiB, twice as long in hexadecimal."""
 
 _IPV4 = struct.Struct(">BBHHHBBH4s4s")
@@ -55,9 +55,9 @@ class Segments:
         self._rest = b""
 
     def feed(self, octets: bytes) -> PacketBatch | None:
-        """The packets of the lines that are whole with these octets; None when none are."""
+        """The packets of the lines that are whole with these bytes; None when none are."""
         *lines, self._rest = (self._rest + octets).split(b"\n")
-        if len(self._rest) > MAX_LINE_OCTETS:
+        if len(self._rest) > MAX_LINE_BYTES:
             self._rest = b""
         columns = [array("q") for _ in range(6)]
         pieces: list[bytes] = []
@@ -91,7 +91,7 @@ def _time(text: str) -> int:
 
 
 def _packet(fields: list[str]) -> tuple[bytes, int]:
-    """An IP packet of the fields of a line, and how many octets of it were not captured."""
+    """An IP packet of the fields of a line, and how many bytes of it were not captured."""
     _, _, protocols, source, target, source6, target6, *tcp, hexed = fields
     four = [one for one in protocols.split(":") if one in ("ip", "ipv6")][-1:] == ["ip"]
     try:

@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amqpsniff.capture.blocks import enhanced_packets
-from amqpsniff.capture.filter import WHOLE_OCTETS
+from amqpsniff.capture.filter import WHOLE_BYTES
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.pcapng_interface import ENHANCED_PACKET, InterfaceStatistics
 from amqpsniff.capture.pcapng_writer import interface_block, section_block, statistics_block
 
-PACKET_OVERHEAD_OCTETS = 36
+PACKET_OVERHEAD_BYTES = 36
 """What an Enhanced Packet Block adds to a packet, at most."""
 
 
@@ -152,7 +152,7 @@ class CaptureWriter:
             return len(rows)
         size = self._size
         for row in range(rows.begin, rows.end):
-            size += rows.captured[row] + PACKET_OVERHEAD_OCTETS
+            size += rows.captured[row] + PACKET_OVERHEAD_BYTES
             if size > most and (self._written or row > rows.begin):
                 return row - rows.begin
         return len(rows)
@@ -171,13 +171,13 @@ class CaptureWriter:
                 last = key
                 known = self._places.get(key)
                 if known is None:
-                    described += interface_block(key[1], WHOLE_OCTETS, self._name_of(index))
+                    described += interface_block(key[1], WHOLE_BYTES, self._name_of(index))
                     known = self._places[key] = len(self._places)
                 place = known
             places[at] = place
         if described:
             self._put(described)
-        room = sum(rows.captured[rows.begin : rows.end]) + PACKET_OVERHEAD_OCTETS * len(rows)
+        room = sum(rows.captured[rows.begin : rows.end]) + PACKET_OVERHEAD_BYTES * len(rows)
         if len(self._room) < room:
             self._room = bytearray(room)
         used = enhanced_packets(rows, places, self._room)
@@ -196,7 +196,7 @@ class CaptureWriter:
         described = b""
         place = next((at for key, at in self._places.items() if self._is(key, now)), None)
         if place is None:
-            described = interface_block(1, WHOLE_OCTETS, now.interface)
+            described = interface_block(1, WHOLE_BYTES, now.interface)
             place = len(self._places)
         counted = InterfaceStatistics(now.interface, received, None, dropped)
         return described + statistics_block(place, counted, time.time_ns())
@@ -236,7 +236,7 @@ class CaptureWriter:
 
 
 def _whole_blocks(octets: bytes | memoryview, written: int) -> tuple[int, int]:
-    """Of blocks of which so many octets were written: those of whole ones, and the packets."""
+    """Of blocks of which so many bytes were written: those of whole ones, and the packets."""
     at = packets = 0
     while at + 8 <= written:
         kind, length = struct.unpack_from("<II", octets, at)

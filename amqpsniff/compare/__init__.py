@@ -2,7 +2,7 @@
 connections at two places.
 
 `before_and_after` compares what two captures show: how much, how fast, what is wrong, what routes
-messages. `amqpsniff.compare.same_traffic` follows the same octets from one host to another.
+messages. `amqpsniff.compare.same_traffic` follows the same bytes from one host to another.
 """
 
 from amqpsniff.compare.before_after import before_and_after

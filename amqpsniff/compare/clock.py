@@ -15,25 +15,25 @@ from __future__ import annotations
 from statistics import median
 from typing import Any
 
-MOST_WINDOWS = 256
+MAX_WINDOWS = 256
 """Windows of time of which the smallest differences are kept; twice as many become half as many."""
 
 FIRST_WINDOW_NS = 10_000_000
 """Length of a window at first."""
 
-LEAST_WINDOWS = 8
+MIN_WINDOWS = 8
 """Windows with both directions that it takes to tell a drift."""
 
 STEEP = 4.0
 """How much more a line must change over the whole time than the windows scatter around it."""
 
-LEAST_DRIFT_NS = 20_000
+MIN_DRIFT_NS = 20_000
 """Change over the whole time below which no drift is told: time stamps are not more exact."""
 
 EXACT_NS = 5_000
 """How far two bounds may cross: time stamps are whole microseconds, and a drift is estimated."""
 
-MOST_DRIFT = 1e-3
+MAX_DRIFT = 1e-3
 """A thousandth: no clock is so wrong (quartz: 1e-4); what looks so was set, or is congestion."""
 
 
@@ -64,7 +64,7 @@ class Clock:
         window = self._windows.get(place)
         if window is None:
             window = self._windows[place] = [None, None]
-            if len(self._windows) > MOST_WINDOWS:
+            if len(self._windows) > MAX_WINDOWS:
                 self._widen()
                 window = self._windows[here_ns // self._length_ns]
         known = window[direction]
@@ -82,7 +82,7 @@ class Clock:
                 if one is not None and (other is None or one < other):
                     known[direction] = one
         self._windows = windows
-        if len(windows) > MOST_WINDOWS:
+        if len(windows) > MAX_WINDOWS:
             self._widen()
 
     @property
@@ -137,7 +137,7 @@ def _slope(points: list[tuple[float, float]]) -> float:
     The median of the slopes between all of them (Theil and Sen), which a few windows of congestion
     do not turn.
     """
-    if len(points) < LEAST_WINDOWS:
+    if len(points) < MIN_WINDOWS:
         return 0.0
     slopes = [
         (other[1] - one[1]) / (other[0] - one[0])
@@ -152,6 +152,6 @@ def _slope(points: list[tuple[float, float]]) -> float:
     scatter = median(abs(value - slope * at - level) for at, value in points)
     span = max(at for at, _ in points) - min(at for at, _ in points)
     change = abs(slope * span)
-    if change < max(STEEP * scatter, LEAST_DRIFT_NS) or abs(slope) > MOST_DRIFT:
+    if change < max(STEEP * scatter, MIN_DRIFT_NS) or abs(slope) > MAX_DRIFT:
         return 0.0
     return slope

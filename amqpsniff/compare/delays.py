@@ -12,7 +12,7 @@ from amqpsniff.compare.clock import Clock
 from amqpsniff.compare.matching import Pair
 from amqpsniff.compare.sighting import NO_TIME, Direction
 from amqpsniff.session.counts import Spread
-from amqpsniff.spec import FRAME_OVERHEAD_OCTETS
+from amqpsniff.spec import FRAME_OVERHEAD_BYTES
 
 Frame = tuple[int, ...]
 """Columns of `sighting.FRAME`."""
@@ -52,7 +52,7 @@ def _forward(direction: Direction, shift: int) -> Iterator[Frame]:
         begin = frame[0]
         while at < len(holes) and holes[at][1] <= begin:
             at += 1
-        if at < len(holes) and holes[at][0] < begin + frame[3] + FRAME_OVERHEAD_OCTETS:
+        if at < len(holes) and holes[at][0] < begin + frame[3] + FRAME_OVERHEAD_BYTES:
             frame = (begin, NO_TIME, *frame[2:])  # noqa: PLW2901
         if last is None or begin > last:
             last = begin

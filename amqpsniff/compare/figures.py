@@ -8,9 +8,9 @@ from amqpsniff.compare.noise import FRACTIONS, direction, per_second, slower
 from amqpsniff.compare.profile import CaptureProfile, Row
 
 RATES = (
-    "published", "published octets", "confirmed", "rejected", "returned", "unconfirmed",
-    "delivered", "delivered octets", "acknowledged", "requeued", "discarded", "automatic",
-    "unsettled", "frames", "octets", "connections opened", "connections closed", "channels opened",
+    "published", "published bytes", "confirmed", "rejected", "returned", "unconfirmed",
+    "delivered", "delivered bytes", "acknowledged", "requeued", "discarded", "automatic",
+    "unsettled", "frames", "bytes", "connections opened", "connections closed", "channels opened",
 )  # fmt: skip
 """What is counted, in the order in which it is shown."""
 

@@ -1,10 +1,10 @@
 """What of one direction was lost between two captures, or is missing from one of them.
 
-TCP tells which it was. Octets that the sender's side saw go out more often than the receiver's side
-saw them come were lost on the way, and sent again. Octets that never came, in a stream that went on
-and was acknowledged, did come: the capture missed them. Octets that came twice, and were not
+TCP tells which it was. Bytes that the sender's side saw go out more often than the receiver's side
+saw them come were lost on the way, and sent again. Bytes that never came, in a stream that went on
+and was acknowledged, did come: the capture missed them. Bytes that came twice, and were not
 acknowledged when they came again, were dropped by the receiving host behind its capture, unless its
-acknowledgement was still to come. Octets that came but were not seen to go
+acknowledgement was still to come. Bytes that came but were not seen to go
 are missing from the sender's capture.
 """
 
@@ -33,11 +33,11 @@ KINDS = {
     SENDER_MISSED: "missing from the capture at the sender",
     RECEIVER_MISSED: "missing from the capture at the receiver",
 }
-"""What may have become of octets."""
+"""What may have become of bytes."""
 
 
 class Loss(NamedTuple):
-    """Octets of one direction that did not go through once, and once only.
+    """Bytes of one direction that did not go through once, and once only.
 
     `begin` and `end` are stream offsets of the client's capture. `times`: how often they were lost,
     or came too often. `number` is the packet that carried them again, at the sender's side for what
@@ -83,7 +83,7 @@ def shared(sender: View, receiver: View) -> tuple[int, int] | None:
 
 
 def losses(sender: View, receiver: View) -> list[Loss]:
-    """What became of the octets that did not go through once, in the order of the stream."""
+    """What became of the bytes that did not go through once, in the order of the stream."""
     bounds = shared(sender, receiver)
     if bounds is None:
         return []
@@ -100,7 +100,7 @@ Carried = list[tuple[int, int, Repeat | None]]
 
 
 def _carried(view: View) -> Carried:
-    """Every time that octets were carried."""
+    """Every time that bytes were carried."""
     first: Carried = [(begin, end, None) for begin, end in view.spans()]
     return first + [(one.begin, one.end, one) for one in view.repeats()]
 
@@ -132,7 +132,7 @@ def _pieces(
 def _judged(
     begin: int, end: int, out: list[Repeat | None], back: list[Repeat | None], acked: int
 ) -> Iterator[Loss]:
-    """What became of octets that were sent and came so often."""
+    """What became of bytes that were sent and came so often."""
     if len(out) == len(back) == 1 or not (out or back):
         return
     if not out:
@@ -157,7 +157,7 @@ def _judged(
 
 
 def _last_of(carried: list[Repeat | None]) -> Repeat | None:
-    """The segment that carried octets last."""
+    """The segment that carried bytes last."""
     return max((one for one in carried if one is not None), key=_number, default=None)
 
 

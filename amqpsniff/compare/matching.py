@@ -106,7 +106,7 @@ def _alike(key: Callable[[Talk], Hashable]) -> Callable[[list[Talk]], Choices]:
 
 
 def _overlapping(far: list[Talk]) -> Choices:
-    """Choices in mid-stream are those whose octets may have the same sequence numbers."""
+    """Choices in mid-stream are those whose bytes may have the same sequence numbers."""
     others = [talk for talk in far if talk.isn is None]
     kept = [_Numbers(others, by_client) for by_client in (True, False)]
 
@@ -124,7 +124,7 @@ def _overlapping(far: list[Talk]) -> Choices:
 class _Numbers:
     """Connections sorted by the sequence numbers of what one side sent.
 
-    They are kept apart by how many octets that is, in powers of two: then those that overlap with
+    They are kept apart by how many bytes that is, in powers of two: then those that overlap with
     others begin at most twice as far before them as they have to.
     """
 
@@ -189,7 +189,7 @@ def _pair(talk: Talk, other: Talk, how: str) -> Pair | None:
 
 
 def _overlap(mine: Direction, yours: Direction, shift: int) -> bool:
-    """Whether both captures have octets of the same numbers, or one has none at all."""
+    """Whether both captures have bytes of the same numbers, or one has none at all."""
     one, other = mine.coverage.bounds, yours.coverage.bounds
     if one is None or other is None:
         return True

@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any, NamedTuple
 
-LEAST_COUNT = 20
+MIN_COUNT = 20
 """Events below which nothing is said: the 95th of a hundred is a guess among fewer than twenty."""
 
 DEVIATIONS = 2.58
@@ -21,7 +21,7 @@ at some fifty numbers, so that 95 % would call noise a change in nearly every on
 NOTABLE_RATIO = 1.25
 """Factor between two rates, or two times, from which on they are worth a person's attention."""
 
-LEAST_TIME_NS = 100_000
+MIN_TIME_NS = 100_000
 """Difference of two times below which they are equal: the scheduling of hosts and the time stamps
 of captures make as much (measured on an idle veth pair: 20 to 80 µs)."""
 
@@ -58,7 +58,7 @@ def quantile(spread: Any, fraction: float) -> Quantile | None:
 
 def slower(before: Any, after: Any, fraction: float, ratio: float = NOTABLE_RATIO) -> bool:
     """Whether times grew by more than a ratio, beyond what chance makes of their numbers."""
-    if min(before.facts()[0], after.facts()[0]) < LEAST_COUNT:
+    if min(before.facts()[0], after.facts()[0]) < MIN_COUNT:
         return False
     old, new = quantile(before, fraction), quantile(after, fraction)
     assert old is not None
@@ -68,7 +68,7 @@ def slower(before: Any, after: Any, fraction: float, ratio: float = NOTABLE_RATI
         and new.high is not None
         and new.low > old.high
         and new.value > ratio * old.value
-        and new.value - old.value >= LEAST_TIME_NS
+        and new.value - old.value >= MIN_TIME_NS
     )
 
 
@@ -87,14 +87,14 @@ def more(
 ) -> bool:
     """Whether so many more happened in a second that it is notable; False where no time is known.
 
-    `events` are how many things the counts are of, where they are not counts of things: octets come
+    `events` are how many things the counts are of, where they are not counts of things: bytes come
     by the message.
     """
     old_ns, new_ns = spans_ns
     if not old_ns or not new_ns:
         return False
     old_events, new_events = events or (before, after)
-    if max(old_events, new_events) < LEAST_COUNT:
+    if max(old_events, new_events) < MIN_COUNT:
         return False
     old, new = before / old_ns, after / new_ns
     if new <= ratio * old:

@@ -21,10 +21,10 @@ TABLES = ("frames", "messages", "connections", "channels", "findings")
 COLUMNS = topology.COLUMNS
 """Tables that a profile is made of; of two of them only these columns."""
 
-MOST_CLIENTS = 50_000
-"""Connections of which it is kept who their client is, for findings about them: 200 octets each."""
+MAX_CLIENTS = 50_000
+"""Connections of which it is kept who their client is, for findings about them: 200 bytes each."""
 
-MOST_KINDS = 10_000
+MAX_KINDS = 10_000
 """Kinds of ends, and of clients and servers, that are counted apart; further ones together."""
 
 
@@ -103,9 +103,9 @@ class CaptureProfile:
         if row["closed_by"] is not None:
             self.counts["connections closed"] += 1
             self._closed("connection", row)
-        self.counts["octets"] += (row["client_octets"] or 0) + (row["server_octets"] or 0)
+        self.counts["bytes"] += (row["client_bytes"] or 0) + (row["server_bytes"] or 0)
         name = row["connection_name"] or row["client_product"]
-        if name and len(self.clients) < MOST_CLIENTS:
+        if name and len(self.clients) < MAX_CLIENTS:
             self.clients[row["connection_id"]] = name
         for side in SIDES:
             parts = (row[f"{side}_product"], row[f"{side}_version"], row.get(f"{side}_platform"))
@@ -133,9 +133,9 @@ class CaptureProfile:
             number, octets, _ = sizes.facts()
             self.counts[way] += counted["rates"][method].facts()[0]
             if way != "returned":
-                self.counts[f"{way} octets"] += octets
-                self.events[f"{way} octets"] = self.events.get(f"{way} octets", 0) + number
-        self.events["octets"] = self.counts["frames"]
+                self.counts[f"{way} bytes"] += octets
+                self.events[f"{way} bytes"] = self.events.get(f"{way} bytes", 0) + number
+        self.events["bytes"] = self.counts["frames"]
         for name, (number, spread) in outcomes.items():
             if name != "returned":
                 self.counts[_OUTCOMES.get(name, name)] += number
@@ -151,7 +151,7 @@ class CaptureProfile:
 
     def _count(self, counts: Counter[tuple[Any, ...]], key: tuple[Any, ...]) -> bool:
         """Count one, among others of its sort where there are too many kinds."""
-        if key not in counts and len(counts) >= MOST_KINDS:
+        if key not in counts and len(counts) >= MAX_KINDS:
             counts[key[:1] + (None,) * (len(key) - 1)] += 1
             return False
         counts[key] += 1

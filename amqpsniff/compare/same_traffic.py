@@ -1,4 +1,4 @@
-"""The same connections captured at two places: how long octets took, and what became of them."""
+"""The same connections captured at two places: how long bytes took, and what became of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from amqpsniff.compare.matching import Pair, pairs
 from amqpsniff.compare.sighting import CRC_BITS, Readable, Sighter, Sighting, Talk, Vocabulary
 from amqpsniff.findings.kind import at_least
 from amqpsniff.quantities import octets, plural
-from amqpsniff.spec import FRAME_OVERHEAD_OCTETS
+from amqpsniff.spec import FRAME_OVERHEAD_BYTES
 
 Row = dict[str, Any]
 
@@ -38,7 +38,7 @@ FATES = {"altered": "error", "lost": "warning", "unrepaired": "warning", "droppe
          "doubled": "info", "sender-capture": "info", "receiver-capture": "info"}  # fmt: skip
 """Severities of what happened on the way. What was sent again needlessly has none."""
 
-MOST_ROWS = 1_000
+MAX_ROWS = 1_000
 """Connections, losses, alterations and frames that are listed; all are counted."""
 
 
@@ -71,7 +71,7 @@ class SameTraffic:
         for one in self.sightings:
             one.spill.close()
 
-    def report(self, top: int = MOST_ROWS) -> Row:
+    def report(self, top: int = MAX_ROWS) -> Row:
         """What was found, as JSON has it; `top` rows of each list."""
         client, broker = self.sightings
         found, near, far = pairs(client, broker)
@@ -80,7 +80,7 @@ class SameTraffic:
             for way in (0, 1):
                 learn(clock, pair, way)
         clock.settle()
-        overall = _Overall(clock, self._words, client, min(top, MOST_ROWS))
+        overall = _Overall(clock, self._words, client, min(top, MAX_ROWS))
         for pair in found:
             overall.add(pair)
         return {
@@ -132,7 +132,7 @@ class _Overall:
         self._rows: list[Row] = []
         self._losses: list[Row] = []
         self._altered: list[Row] = []
-        self._altered_octets = self._altered_places = 0
+        self._altered_bytes = self._altered_places = 0
         self._compared = 0
         self._fates: Counter[tuple[int, str, str]] = Counter()
         self._slowest = Slowest(top)
@@ -151,8 +151,8 @@ class _Overall:
             default=0,
         )
         self._rows.append(row)
-        if len(self._rows) > 2 * MOST_ROWS:
-            self._rows = _worst(self._rows, MOST_ROWS)
+        if len(self._rows) > 2 * MAX_ROWS:
+            self._rows = _worst(self._rows, MAX_ROWS)
 
     def _way(self, pair: Pair, way: int) -> Row:
         direction = direction_of(pair, way)
@@ -164,7 +164,7 @@ class _Overall:
         for loss in lost:
             counts[loss.kind] += 1
             self._fates[way, loss.kind, "places"] += 1
-            self._fates[way, loss.kind, "octets"] += (loss.end - loss.begin) * loss.times
+            self._fates[way, loss.kind, "bytes"] += (loss.end - loss.begin) * loss.times
         altered = [] if pair.rewritten else self._differing(pair, direction)
         delays, frames = self._frames_of(pair, way, lost, altered, fates.shared(sender, receiver))
         return {
@@ -219,7 +219,7 @@ class _Overall:
             self._slowest.add(Slow(corrected_ns, raw_ns, pair, way, near, far))
 
     def _differing(self, pair: Pair, direction: int) -> list[tuple[int, int]]:
-        """Blocks of octets that differ, as spans of the client's stream offsets, joined."""
+        """Blocks of bytes that differ, as spans of the client's stream offsets, joined."""
         shift = pair.shifts[direction]
         mine = pair.client.directions[direction].blocks
         yours = iter(pair.broker.directions[direction ^ pair.turned].blocks)
@@ -248,17 +248,17 @@ class _Overall:
             "way": WAYS[way],
         }
         for at, (begin, end) in enumerate(touched.altered):
-            self._altered_octets += end - begin
+            self._altered_bytes += end - begin
             self._altered_places += 1
             if len(self._altered) < self._top:
-                span = {"offset": begin, "octets": end - begin}
+                span = {"offset": begin, "bytes": end - begin}
                 self._altered.append(place | span | {"frames": touched.frames["altered", at]})
         for at, loss in enumerate(touched.lost):
             if len(self._losses) < self._top:
                 row = {
                     "kind": loss.kind,
                     "offset": loss.begin,
-                    "octets": loss.end - loss.begin,
+                    "bytes": loss.end - loss.begin,
                     "times": loss.times,
                     "packet_number": loss.number,
                     "ts_ns": loss.ts_ns,
@@ -277,7 +277,7 @@ class _Overall:
                 **{
                     kind: {
                         "places": self._fates[way, kind, "places"],
-                        "octets": self._fates[way, kind, "octets"],
+                        "bytes": self._fates[way, kind, "bytes"],
                     }
                     for kind in fates.KINDS
                 },
@@ -287,8 +287,8 @@ class _Overall:
             del row["slowest_ns"]
         return {
             **ways,
-            "compared_octets": self._compared,
-            "altered": {"places": self._altered_places, "octets": self._altered_octets},
+            "compared_bytes": self._compared,
+            "altered": {"places": self._altered_places, "bytes": self._altered_bytes},
             "by_connection": rows,
             "losses": self._losses,
             "alterations": self._altered,
@@ -329,7 +329,7 @@ def _connection(pair: Pair, names: dict[str, str]) -> Row:
     }
 
 
-MOST_FRAMES = 5
+MAX_FRAMES = 5
 """Frames that are named for what was lost or altered: it is seldom more than one."""
 
 
@@ -354,13 +354,13 @@ class _Touched:
         for what, spans in self._spans.items():
             if not spans:
                 continue
-            end = begin + frame[3] + FRAME_OVERHEAD_OCTETS
+            end = begin + frame[3] + FRAME_OVERHEAD_BYTES
             at = max(bisect_right(spans, (begin, begin)) - 1, 0)
-            while at and spans[at - 1][1] > begin:  # of the same octets two things may be told
+            while at and spans[at - 1][1] > begin:  # of the same bytes two things may be told
                 at -= 1
             while at < len(spans) and spans[at][0] < end:
                 named = self.frames[what, at]
-                if spans[at][1] > begin and len(named) < MOST_FRAMES:
+                if spans[at][1] > begin and len(named) < MAX_FRAMES:
                     named.append(words.names[frame[4]])
                 at += 1
 
@@ -377,6 +377,6 @@ def failures(report: Row, fail_on: str | None) -> list[str]:
         places = sum(one["places"] for one in sums)
         if places:
             text = fates.KINDS.get(kind, "altered on the way")
-            size = octets(sum(one["octets"] for one in sums))
+            size = octets(sum(one["bytes"] for one in sums))
             found.append(f"{severity}: {text}: {plural(places, 'place')}, {size}")
     return found

@@ -1,11 +1,11 @@
 """One capture read for a comparison with another one of the same connections.
 
 Of each direction of a connection are kept: its frames (where they stand in the stream, when they
-were complete, in which packet), a checksum of each block of octets, and which octets segments
+were complete, in which packet), a checksum of each block of bytes, and which bytes segments
 carried once, again, or not at all. The first two wait in a temporary file when they are many.
 
-Blocks begin at multiples of `BLOCK_OCTETS` of the TCP sequence number, so that two captures that
-began at different octets of a connection have the same ones.
+Blocks begin at multiples of `BLOCK_BYTES` of the TCP sequence number, so that two captures that
+began at different bytes of a connection have the same ones.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from amqpsniff.plan import Plan
 from amqpsniff.tables.values import values
 from amqpsniff.tcp.stream import DATA, GAP, OPEN, PLACE_FIELDS, StreamBatch
 
-BLOCK_OCTETS = 256
-"""Octets of a block: 16 octets are kept for each, and what differs is known to be in one."""
+BLOCK_BYTES = 256
+"""Bytes of a block: 16 bytes are kept for each, and what differs is known to be in one."""
 
 CRC_BITS = 32
 
-MOST_CONNECTIONS = 30_000
+MAX_CONNECTIONS = 30_000
 """AMQP connections of one capture that are compared, some 4 kB each; later ones are counted."""
 
 NO_TIME = -(2**63)
@@ -65,7 +65,7 @@ class Direction:
 
     Attributes:
         frames: Rows of `FRAME`.
-        blocks: Rows of (stream offset of the first octet, octets << 32 | CRC-32).
+        blocks: Rows of (stream offset of the first byte, bytes << 32 | CRC-32).
         coverage: What segments carried, and `acked` how far that was acknowledged beyond a hole.
         start: The sequence number of offset 0, None where it is not known.
     """
@@ -81,14 +81,14 @@ class Direction:
         self._begin = self._at = self._crc = 0
 
     def take(self, offset: int, octets: memoryview) -> None:
-        """The next octets of the stream."""
+        """The next bytes of the stream."""
         if offset != self._at:
             self.cut()
             self._begin = self._at = offset
         begin, end = 0, len(octets)
         base = self.start or 0
         while begin < end:
-            room = BLOCK_OCTETS - (base + self._at) % BLOCK_OCTETS
+            room = BLOCK_BYTES - (base + self._at) % BLOCK_BYTES
             stop = min(begin + room, end)
             self._crc = crc32(octets[begin:stop], self._crc)
             self._at += stop - begin
@@ -154,7 +154,7 @@ class Sighting:
         talks: AMQP connections, by connection id.
         totals: `pipeline.Totals`.
         found: Findings about the capture.
-        forgotten: Connections beyond `MOST_CONNECTIONS`.
+        forgotten: Connections beyond `MAX_CONNECTIONS`.
         connection_names: What clients call their connections, by connection id.
     """
 
@@ -216,9 +216,9 @@ class Sighter:
             if end > offset:
                 coverage = talk.directions[half & 1].coverage
                 coverage.add(offset, end, batch.ts_ns[row], batch.number[row], acked)
-        self._octets(events, talks)
+        self._bytes(events, talks)
 
-    def _octets(self, events: StreamBatch, talks: dict[int, Talk]) -> None:
+    def _bytes(self, events: StreamBatch, talks: dict[int, Talk]) -> None:
         kinds, halves, lengths = events.kind, events.half, events.length
         sources, starts, offsets = events.source, events.start, events.stream_offset
         block = memoryview(events.octets)
@@ -266,7 +266,7 @@ class Sighter:
 
     def _keep(self, talk: Talk, row: dict[str, Any]) -> None:
         """A conversation was AMQP, as a row of the connections table says."""
-        if len(self.sighting.talks) >= MOST_CONNECTIONS:
+        if len(self.sighting.talks) >= MAX_CONNECTIONS:
             self.sighting.forgotten += 1
             return
         talk.client = 1 if row["client"] == talk.ends[1] else 0

@@ -1,4 +1,4 @@
-"""Spans of a stream's octets as sorted lists of [begin, end), and what was carried again."""
+"""Spans of a stream's bytes as sorted lists of [begin, end), and what was carried again."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from amqpsniff.tcp.limits import Limits
 
-MOST_SPANS = 4_096
+MAX_SPANS = 4_096
 """Holes of one half-stream that are kept apart; then the first ones are taken for filled."""
 
-MOST_REPEATS = 16_384
+MAX_REPEATS = 16_384
 """Segments of one half-stream, sent again, that are kept; the others are counted."""
 
 RECENT = 16
@@ -21,7 +21,7 @@ DUPLICATE_NS = Limits().duplicate_ns
 
 
 class Repeat(NamedTuple):
-    """Octets that a segment carried though they had come before.
+    """Bytes that a segment carried though they had come before.
 
     `acked`: the offset that the other side had acknowledged by then, -1 if it had not.
     """
@@ -34,12 +34,12 @@ class Repeat(NamedTuple):
 
 
 class Coverage:
-    """Which octets of a half-stream the segments of one capture carried, and which of them again.
+    """Which bytes of a half-stream the segments of one capture carried, and which of them again.
 
     Attributes:
         spans: Sorted, disjoint [begin, end) in stream offsets.
         repeats: What came again, in the order of the packets; a packet captured twice did not.
-        forgotten: Repeats beyond `MOST_REPEATS`.
+        forgotten: Repeats beyond `MAX_REPEATS`.
     """
 
     __slots__ = ("_recent", "forgotten", "repeats", "spans")
@@ -52,17 +52,17 @@ class Coverage:
 
     @property
     def bounds(self) -> tuple[int, int] | None:
-        """The lowest offset, and that behind the highest octet; None where nothing was carried."""
+        """The lowest offset, and that behind the highest byte; None where nothing was carried."""
         return (self.spans[0][0], self.spans[-1][1]) if self.spans else None
 
     def add(self, begin: int, end: int, ts_ns: int, number: int, acked: int = -1) -> None:
-        """A segment carried these octets."""
+        """A segment carried these bytes."""
         spans = self.spans
         if spans and begin == spans[-1][1]:
             spans[-1][1] = end
         elif not spans or begin > spans[-1][1]:
             spans.append([begin, end])
-            if len(spans) > MOST_SPANS:
+            if len(spans) > MAX_SPANS:
                 spans[0:2] = [[spans[0][0], spans[1][1]]]
         elif end - begin <= 1 and begin == spans[-1][1] - 1:
             return  # a keep-alive
@@ -77,14 +77,14 @@ class Coverage:
         self._recent = []
 
     def _again(self, begin: int, end: int, ts_ns: int, number: int, acked: int) -> None:
-        """Take octets of which some came before: fill holes, and note the rest."""
+        """Take bytes of which some came before: fill holes, and note the rest."""
         if any(
             (begin, end) == seen[:2] and abs(ts_ns - seen[2]) <= DUPLICATE_NS
             for seen in self._recent
         ):
             return
         for first, stop in common(self.spans, begin, end):
-            if len(self.repeats) < MOST_REPEATS:
+            if len(self.repeats) < MAX_REPEATS:
                 self.repeats.append(Repeat(first, stop, ts_ns, number, acked))
             else:
                 self.forgotten += 1

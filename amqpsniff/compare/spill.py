@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import IO
 
 IN_MEMORY = 16 * 1024 * 1024
-"""Octets of rows kept in memory, of all logs of one file together; some 400,000 frames."""
+"""Bytes of rows kept in memory, of all logs of one file together; some 400,000 frames."""
 
-INTEGER_OCTETS = 8
+INTEGER_BYTES = 8
 
 
 class Spill:
@@ -20,7 +20,7 @@ class Spill:
     def __init__(self, most: int = IN_MEMORY) -> None:
         self._file: IO[bytes] | None = None
         self._grown: list[Log] = []
-        self._room = self._most = most // INTEGER_OCTETS
+        self._room = self._most = most // INTEGER_BYTES
 
     def took(self, log: Log, integers: int) -> None:
         """A log grew; all are written to the file when they have become too large together."""
@@ -46,7 +46,7 @@ class Spill:
         assert self._file is not None
         self._file.seek(place)
         integers = array("q")
-        integers.frombytes(self._file.read(count * INTEGER_OCTETS))
+        integers.frombytes(self._file.read(count * INTEGER_BYTES))
         return integers
 
     def close(self) -> None:

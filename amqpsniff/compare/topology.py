@@ -16,7 +16,7 @@ from amqpsniff.compare.names import lasting
 from amqpsniff.compare.noise import direction, per_second
 from amqpsniff.compare.profile import CaptureProfile, Row
 
-MOST_KEYS = 100
+MAX_KEYS = 100
 """Routing keys of a publisher that are compared: more of them are data, not topology."""
 
 
@@ -213,7 +213,7 @@ def _changed(section: Section, old: Row, new: Row) -> dict[str, list[Any]]:
             continue
         if name == "routing_keys":
             keys = [set(map(lasting, filter(None, side))) for side in (one, other)]
-            if max(map(len, keys)) > MOST_KEYS:
+            if max(map(len, keys)) > MAX_KEYS:
                 continue
             gone, came = sorted(keys[0] - keys[1]), sorted(keys[1] - keys[0])
             if gone or came:

@@ -1,1 +1,1 @@
-"""Octets of TCP conversations in, rows of AMQP frames and messages out."""
+"""Bytes of TCP conversations in, rows of AMQP frames and messages out."""

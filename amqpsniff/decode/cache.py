@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Caches of what octets came to, for octets that come again.
+"""Caches of what bytes came to, for bytes that come again.
 
 A publisher sends to the same few exchanges and routing keys and puts the same headers on its
-messages, and clients of one kind introduce themselves in the same way. A cache keeps octets that
+messages, and clients of one kind introduce themselves in the same way. A cache keeps bytes that
 were read without anything odd about them, and what they came to. It holds a fixed number of
 entries, is emptied when it is full, and skips lookups for a while after most were in vain.
 """
@@ -12,9 +12,9 @@ from cython.cimports.amqpsniff.columns import Octets, Texts, Vocabulary
 
 MAX_ENTRIES = 2048
 """Distinct methods, and distinct field tables, in a cache: what a busy broker's connections send
-at one time. Each entry takes some 300 octets beside its own."""
+at one time. Each entry takes some 300 bytes beside its own."""
 
-MAX_OCTETS = 1024
+MAX_BYTES = 1024
 """Longest method or field table that is kept: longer ones seldom come twice."""
 
 TRIAL_LOOKUPS = 2048
@@ -24,7 +24,7 @@ SKIPPED_LOOKUPS = 16 * TRIAL_LOOKUPS
 """Lookups that are skipped if they are not: the time lost is then below a tenth."""
 
 _MAX = cython.declare(cython.int, MAX_ENTRIES)
-_LONGEST = cython.declare(cython.longlong, MAX_OCTETS)
+_LONGEST = cython.declare(cython.longlong, MAX_BYTES)
 _TRIAL = cython.declare(cython.int, TRIAL_LOOKUPS)
 _SKIPPED = cython.declare(cython.int, SKIPPED_LOOKUPS)
 
@@ -35,7 +35,7 @@ def integers(count):
 
 
 class Cache:
-    """Octets that were read before, by code, and the JSON that each of them came to."""
+    """Bytes that were read before, by code, and the JSON that each of them came to."""
 
     def __init__(self):
         self.lookups = 0

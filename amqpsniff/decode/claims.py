@@ -1,7 +1,7 @@
-"""What octets of a half-stream are: for those who write them again and must know each one.
+"""What bytes of a half-stream are: for those who write them again and must know each one.
 
-A claim is made for every frame that is read (a body's when it begins), for every end octet that is
-right, for protocol headers, and for what stands before them. Octets that no claim covers were not
+A claim is made for every frame that is read (a body's when it begins), for every end byte that is
+right, for protocol headers, and for what stands before them. Bytes that no claim covers were not
 understood, or are inside a body.
 """
 
@@ -12,9 +12,9 @@ from typing import NamedTuple
 METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
 PROTOCOL_HEADER = 256
 END = 257
-"""One octet, 0xCE, behind a payload."""
+"""One byte, 0xCE, behind a payload."""
 PROXY = 258
-"""A proxy's header before the first octets of a connection."""
+"""A proxy's header before the first bytes of a connection."""
 UNFINISHED = 259
 """The begin of a frame whose rest never came; `payload` is all of it that did, header included."""
 
@@ -24,7 +24,7 @@ class Claim(NamedTuple):
 
     `conversation` is the serial number of the conversation and `direction` that of its half-stream;
     `kind` is a frame type or one of the constants here, `offset` the stream offset where it begins,
-    `size` the payload's octets as the frame says. `payload` is what was captured of it, empty for a
+    `size` the payload's bytes as the frame says. `payload` is what was captured of it, empty for a
     body. `method` is the index in `METHODS`, -1 where no row has the numbers or any argument may be
     a secret; `exact`: the payload is whole and its arguments end where it does.
     """

@@ -25,7 +25,7 @@ cdef class ContentAssembler:
     cdef int header(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
     cdef int _check_header(self, Half half, Content content, ValueReader reader, long long at, long long end, bint whole) except? -1
     cdef int lose(self, Half half, long long begin) except? -1
-    cdef int body_octets(self, Half half, ValueReader reader, long long at, long long count) except? -1
+    cdef int body_bytes(self, Half half, ValueReader reader, long long at, long long count) except? -1
     cdef int body_missing(self, Half half, long long count) except? -1
     cdef int body_end(self, Half half) except? -1
     cpdef int finish(self, Half half) except? -1

@@ -3,15 +3,15 @@
 
 Per half-stream and channel a content is open or it is not (`state.Content`); frames of different
 channels interleave freely. A frame that does not fit the state of its channel is a finding, unless
-octets were lost before it: then it is what is left of a content whose beginning is missing.
+bytes were lost before it: then it is what is left of a content whose beginning is missing.
 
-After octets of unknown meaning were lost (`lossy`), what comes next on a channel may be of a later
-content. A header then never belongs to the method before the loss; a body does where too few octets
+After bytes of unknown meaning were lost (`lossy`), what comes next on a channel may be of a later
+content. A header then never belongs to the method before the loss; a body does where too few bytes
 are missing for the rest of the body, a method and a header. In doubt the content ends there.
 
-A body is not kept unless it was asked for. Octets that are missing from the capture are counted:
+A body is not kept unless it was asked for. Bytes that are missing from the capture are counted:
 `body_captured` is what was there, and a message that lacks any is `truncated`; of its body only the
-octets before the first missing one are kept.
+bytes before the first missing one are kept.
 """
 
 from operator import attrgetter
@@ -29,22 +29,22 @@ MAX_OPEN_CONTENTS = 2047
 """Contents open at once in one half-stream: RabbitMQ's default channel-max. A hostile stream could
 open one on each of 65,535 channels, in every connection."""
 
-MAX_BODY_OCTETS = 128 * 1024 * 1024
-"""Octets of bodies held at once when bodies are asked for: the largest message RabbitMQ took up to
-3.13. A body that does not fit has its size but no octets."""
+MAX_BODY_BYTES = 128 * 1024 * 1024
+"""Bytes of bodies held at once when bodies are asked for: the largest message RabbitMQ took up to
+3.13. A body that does not fit has its size but no bytes."""
 
-OTHER_OCTETS = 1024
+OTHER_BYTES = 1024
 """What a content costs beside the current one of its half-stream, whatever is in it."""
 
-METHOD_OCTETS = 1280
-"""Octets of a method with content in which all its texts are; more than that is left over."""
+METHOD_BYTES = 1280
+"""Bytes of a method with content in which all its texts are; more than that is left over."""
 
-MIN_OPENING_OCTETS = 39
-"""Octets of the smallest frames that open a content: basic.publish (17) and its header (22)."""
+MIN_OPENING_BYTES = 39
+"""Bytes of the smallest frames that open a content: basic.publish (17) and its header (22)."""
 
-_OPENING = cython.declare(cython.longlong, MIN_OPENING_OCTETS)
-_OTHER = cython.declare(cython.longlong, OTHER_OCTETS)
-_METHOD = cython.declare(cython.longlong, METHOD_OCTETS)
+_OPENING = cython.declare(cython.longlong, MIN_OPENING_BYTES)
+_OTHER = cython.declare(cython.longlong, OTHER_BYTES)
+_METHOD = cython.declare(cython.longlong, METHOD_BYTES)
 _NULL = cython.declare(cython.longlong, NULL)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _RETURNABLE = cython.declare(cython.int, plan.MANDATORY | plan.IMMEDIATE)
@@ -75,7 +75,7 @@ class ContentAssembler:
 
     `unread`: messages have no rows. `losses` are places where
     frames may be missing: (row of the next frame, connection, direction), and frames that come
-    `LATE`: (row, `FrameRows.moment` when its octets came, LATE). `seed` is that of the marks of
+    `LATE`: (row, `FrameRows.moment` when its bytes came, LATE). `seed` is that of the marks of
     messages, made while `marking`, or `marking_all`: else only of those the broker may give back.
     """
 
@@ -178,7 +178,7 @@ class ContentAssembler:
         came = plan.frame_words(half.frame_type, method)
         if content.state == _AWAIT_BODY and content.body_seen:
             size = "too many" if content.body_size == _NULL else content.body_size
-            detail = f"{content.body_seen} of {size} octets, then {came}"
+            detail = f"{content.body_seen} of {size} bytes, then {came}"
             self.report("content-body-shorter", half, detail)
         else:
             awaited = "content header" if content.state == _AWAIT_HEADER else "body"
@@ -204,7 +204,7 @@ class ContentAssembler:
         self.losses.append((self.frames.rows, half.connection, half.direction))
 
     def lose(self, half, begin):
-        """Octets of unknown meaning are missing from `begin` on: what is open may lack frames."""
+        """Bytes of unknown meaning are missing from `begin` on: what is open may lack frames."""
         self.note_loss(half)
         half.lossy = True
         half.opened_since = set()
@@ -225,7 +225,7 @@ class ContentAssembler:
             return self._end(half, content, _TRUNCATED)
         if end - at < 12:
             if whole:
-                self.report("properties-malformed", half, f"content header of {end - at} octets")
+                self.report("properties-malformed", half, f"content header of {end - at} bytes")
             else:
                 self.unsure(half, half.frame_channel)
             return self._end(half, content, _TRUNCATED)
@@ -287,7 +287,7 @@ class ContentAssembler:
             detail = f"flags {reader.u16(at + 12):#06x}"
             self.report("property-flags-undefined", half, detail)
         elif answer and whole:
-            detail = "octets left over" if answer == 2 else "octets missing"
+            detail = "bytes left over" if answer == 2 else "bytes missing"
             self.report("properties-malformed", half, detail)
         return 0
 
@@ -307,8 +307,8 @@ class ContentAssembler:
             content.lost = lost
         return content
 
-    def body_octets(self, half, reader, at, count):
-        """Octets of a body, a frame or a piece of one."""
+    def body_bytes(self, half, reader, at, count):
+        """Bytes of a body, a frame or a piece of one."""
         content: Content = self._awaiting(half)
         if content is None:
             return 0
@@ -324,11 +324,11 @@ class ContentAssembler:
         return 0
 
     def _take(self, half, content, reader, at, count):
-        """Octets of a body that is asked for."""
+        """Bytes of a body that is asked for."""
         if content.hash is not None:
-            content.hash.update(reader.octets_at(at, count))
+            content.hash.update(reader.bytes_at(at, count))
         if content.keeping and not content.body_missing:
-            if self.held + count > MAX_BODY_OCTETS:
+            if self.held + count > MAX_BODY_BYTES:
                 self.report("body-limit", half, "", content.place())
                 self._let_go(content)
             else:
@@ -337,13 +337,13 @@ class ContentAssembler:
         return 0
 
     def _let_go(self, content):
-        """The octets of a body are not held any more."""
+        """The bytes of a body are not held any more."""
         self.held -= content.body.used
         content.end_body()
         return 0
 
     def body_missing(self, half, count):
-        """Octets of a body that are not in the capture."""
+        """Bytes of a body that are not in the capture."""
         content: Content = self._awaiting(half)
         if content is not None:
             content.body_seen += count
@@ -365,7 +365,7 @@ class ContentAssembler:
         if content.body_seen > content.body_size:
             if content.lost:
                 return self._end(half, content, _TRUNCATED)
-            detail = f"{content.body_seen} octets, {content.body_size} declared"
+            detail = f"{content.body_seen} bytes, {content.body_size} declared"
             self.report("content-body-longer", half, detail)
         self._end(half, content, _COMPLETE)
         return 0

@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""The decoder: octets of TCP conversations in, rows of frames and messages out.
+"""The decoder: bytes of TCP conversations in, rows of frames and messages out.
 
 Each half-stream is cut into frames (`framer`), each frame becomes a row and methods are read
 (`frames`, `methods`), content is put together (`contents`, `messages`).
 
 `feed` takes the events of reassembly (`amqpsniff.tcp.stream`), or `open`, `data`, `gap` and `close`
-may be called directly by those who have octets and no packets. Rows gather in the handler until
-`take`. Nothing here raises on any octets.
+may be called directly by those who have bytes and no packets. Rows gather in the handler until
+`take`. Nothing here raises on any bytes.
 """
 
 import cython
@@ -20,7 +20,7 @@ from amqpsniff.decode import plan, state
 from amqpsniff.decode.non_amqp import NonAmqpReporter, is_unanswered, left_text
 from amqpsniff.decode.preamble import name_protocol
 from amqpsniff.findings import Finding
-from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
+from amqpsniff.spec import PROTOCOL_HEADER_BYTES
 
 _NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
 _NUMBER_MASK = cython.declare(cython.longlong, NUMBER_MASK)
@@ -104,7 +104,7 @@ class Decoder:
 
     @property
     def octets(self):
-        """Octets of text and bodies in the rows made since the last `take`."""
+        """Bytes of text and bodies in the rows made since the last `take`."""
         frames, messages = self.handler.frames, self.handler.messages
         return frames.octets() + messages.octets() + frames.vocabularies.octets()
 
@@ -270,7 +270,7 @@ class Decoder:
         return half
 
     def data(self, slot, direction, octets, number=0, ts_ns=NULL):
-        """The next octets of one half-stream, as a bytes object."""
+        """The next bytes of one half-stream, as a bytes object."""
         half: Half = self.halves[2 * slot + direction]
         if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
             half.offset += len(octets)
@@ -279,7 +279,7 @@ class Decoder:
             self.framer.octets(half, octets, 0, len(octets))
 
     def gap(self, slot, direction, missing, number=0, ts_ns=NULL):
-        """The next `missing` octets of one half-stream are not in the capture."""
+        """The next `missing` bytes of one half-stream are not in the capture."""
         half: Half = self.halves[2 * slot + direction]
         if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
             half.offset += missing
@@ -317,7 +317,7 @@ class Decoder:
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _finish(self, half: Half) -> cython.int:
-        """No more octets of a half-stream."""
+        """No more bytes of a half-stream."""
         self.framer.finish(half)
         if half.connection.is_amqp:
             self.handler.refresh(half.connection)
@@ -381,19 +381,19 @@ class Decoder:
         """Where only one side of a conversation spoke AMQP, or the client was not understood."""
         conversation = client.connection.conversation
         if client.mode == _NOT_AMQP or client.mode == _UNIDENTIFIED:
-            self._say_of("not-amqp", client, name_protocol(client.first_octets))
+            self._say_of("not-amqp", client, name_protocol(client.first_bytes))
         elif client.connection.asked is None or conversation.tls is not None:
             return
-        elif server.first_octets[:4] == b"AMQP":
-            if client.first_octets and server.offset == PROTOCOL_HEADER_OCTETS:
-                self._say_of("not-amqp", client, name_protocol(client.first_octets))
-        elif server.first_octets and not client.first_octets:  # else a proxy may have answered
-            detail = name_protocol(server.first_octets, "server")
+        elif server.first_bytes[:4] == b"AMQP":
+            if client.first_bytes and server.offset == PROTOCOL_HEADER_BYTES:
+                self._say_of("not-amqp", client, name_protocol(client.first_bytes))
+        elif server.first_bytes and not client.first_bytes:  # else a proxy may have answered
+            detail = name_protocol(server.first_bytes, "server")
             self._say_of("server-not-amqp", server, detail)
         elif is_unanswered(conversation):
             place = (None, conversation.first_packet_number, conversation.start_ns)
             self._report("protocol-header-unanswered", client, left_text(conversation), place)
 
     def _say_of(self, code, half, detail):
-        """A finding about the first octets of a side."""
+        """A finding about the first bytes of a side."""
         self._report(code, half, detail, (None, half.first_number, half.first_ns))

@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Framing: the octets of a half-stream cut into frames.
+"""Framing: the bytes of a half-stream cut into frames.
 
 How a half-stream begins: with a protocol header, with a proxy's header before it, or with anything
 else. That may be AMQP all the same, captured from its midst, for which `search` looks; if the
-begin is in the capture, it is another protocol, and its first octets are kept to say which. A
+begin is in the capture, it is another protocol, and its first bytes are kept to say which. A
 capture may lack the TCP handshake alone, for example after a display filter: then connection.start,
-which answers the protocol header, is known by its own first octets.
+which answers the protocol header, is known by its own first bytes.
 
-At a known place: a frame that lies whole in the octets at hand is handed on there; one that only
+At a known place: a frame that lies whole in the bytes at hand is handed on there; one that only
 begins there is kept until the rest comes, a body is only counted. Framing that breaks (wrong end
-octet, impossible size) is a finding.
+byte, impossible size) is a finding.
 
 After a hole the place is kept by arithmetic when the hole lies inside a frame whose size is known:
 a body goes on behind it, of another frame what was captured is handed on as cut. Otherwise, and
@@ -29,20 +29,20 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode import plan, state
 from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY, UNFINISHED
 from amqpsniff.decode.contents import LATE
-from amqpsniff.decode.preamble import MAX_PREAMBLE_OCTETS, is_amqp_1_0, preamble_octets
-from amqpsniff.decode.resync import MAX_KEPT_FRAME_OCTETS, FrameProbe, Search
-from amqpsniff.decode.state import TENTATIVE_OCTETS
+from amqpsniff.decode.preamble import MAX_PREAMBLE_BYTES, is_amqp_1_0, preamble_bytes
+from amqpsniff.decode.resync import MAX_KEPT_FRAME_BYTES, FrameProbe, Search
+from amqpsniff.decode.state import TENTATIVE_BYTES
 from amqpsniff.spec import PROTOCOL_HEADERS, protocol_of
 
-MAX_REREAD_OCTETS = 128 * 1024
-"""Largest frame with a wrong end octet that is searched for frames, for its size may be wrong: the
-usual frame-max. Of octets made to break again and again each would be read that many times."""
+MAX_REREAD_BYTES = 128 * 1024
+"""Largest frame with a wrong end byte that is searched for frames, for its size may be wrong: the
+usual frame-max. Of bytes made to break again and again each would be read that many times."""
 
-FIRST_OCTETS = 16
-"""Octets kept of a half-stream that is not AMQP, to say what it is."""
+FIRST_BYTES = 16
+"""Bytes kept of a half-stream that is not AMQP, to say what it is."""
 
-START_OCTETS = 11
-"""Octets that tell connection.start: the frame's header, class and method."""
+START_BYTES = 11
+"""Bytes that tell connection.start: the frame's header, class and method."""
 
 _START = cython.declare(cython.int, state.START)
 _SEARCH = cython.declare(cython.int, state.SEARCH)
@@ -55,8 +55,8 @@ _BODY = cython.declare(cython.int, 3)
 _END = cython.declare(cython.int, 0xCE)
 _AMQP = cython.declare(cython.longlong, 0x414D5150)
 _NULL = cython.declare(cython.longlong, NULL)
-_MAX_REREAD = cython.declare(cython.longlong, MAX_REREAD_OCTETS)
-_MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_OCTETS)
+_MAX_REREAD = cython.declare(cython.longlong, MAX_REREAD_BYTES)
+_MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_BYTES)
 _DIALECTS = cython.declare(dict, plan.HEADER_DIALECTS)
 _BY_ROW = itemgetter(0)
 _AMQP_1_0 = next(row.octets for row in PROTOCOL_HEADERS if row.protocol == "1.0")
@@ -102,12 +102,12 @@ class Framer:
         self.probe = FrameProbe(handler)
 
     def octets(self, half, octets, start, length):
-        """Octets that are not in the block at hand."""
+        """Bytes that are not in the block at hand."""
         reader: ValueReader = self.handler.block.over(octets)
         return self.data(half, reader, start, start + length)
 
     def data(self, half, reader, at, end):
-        """The octets `at`..`end` of the reader's data are the next of a half-stream."""
+        """The bytes `at`..`end` of the reader's data are the next of a half-stream."""
         while at < end:
             if half.mode == _FRAMES:
                 if half.left > 0:
@@ -126,7 +126,7 @@ class Framer:
         return 0
 
     def gap(self, half, missing):
-        """`missing` octets of a half-stream are not in the capture."""
+        """`missing` bytes of a half-stream are not in the capture."""
         if half.mode == _SEARCH and half.connection.asked in _UNREAD:
             half.mode = _UNSUPPORTED_VERSION
             half.search = None
@@ -157,7 +157,7 @@ class Framer:
         return 0
 
     def finish(self, half):
-        """No more octets of a half-stream: take what the search believes after all."""
+        """No more bytes of a half-stream: take what the search believes after all."""
         if half.mode == _START and half.kept:
             self._end_start(half)
         if half.mode == _FRAMES and half.kept and self.handler.claims is not None:
@@ -220,7 +220,7 @@ class Framer:
         return at + count
 
     def is_tentative(self, half):
-        """True if a search found the framing, and not long ago; see `state.TENTATIVE_OCTETS`."""
+        """True if a search found the framing, and not long ago; see `state.TENTATIVE_BYTES`."""
         return half.search is not None and half.frame_offset < half.search
 
     def _refuse(self, half):
@@ -228,7 +228,7 @@ class Framer:
         kind: cython.int = half.frame_type
         if 0 < kind < 11:
             code = "frame-too-large"
-            detail = f"{plan.frame_words(kind, -1)} of {half.frame_size} octets"
+            detail = f"{plan.frame_words(kind, -1)} of {half.frame_size} bytes"
             if half.connection.frame_max > 0:
                 detail += f", frame-max {half.connection.frame_max}"
         else:
@@ -240,18 +240,18 @@ class Framer:
     def _wrong_end(self, half, octet):
         if self.is_tentative(half):
             return
-        found = f"{octet:#04x}" if half.frame_channel else "another octet"  # a login may be there
+        found = f"{octet:#04x}" if half.frame_channel else "another byte"  # a login may be there
         detail = f"{found} instead of 0xce at stream offset {half.frame_offset}"
         self.report("frame-end-wrong", half, detail)
 
     def _counted(self, half, reader, at, end):
-        """Inside a frame whose octets are only counted; position gone on to."""
+        """Inside a frame whose bytes are only counted; position gone on to."""
         count: cython.longlong = half.left - 1
         if count > end - at:
             count = end - at
         if count > 0:
             if not half.skipping:
-                self.contents.body_octets(half, reader, at, count)
+                self.contents.body_bytes(half, reader, at, count)
             half.left -= count
             half.offset += count
             at += count
@@ -268,7 +268,7 @@ class Framer:
         return at
 
     def _end_counted(self, half):
-        """The frame whose octets were only counted is over."""
+        """The frame whose bytes were only counted is over."""
         half.left = 0
         if half.skipping:
             return self._cut_frame(half)
@@ -322,7 +322,7 @@ class Framer:
         return 0
 
     def _reread(self, half, frame):
-        """Search in a kept frame whose end octet was wrong, as if it had come in one piece."""
+        """Search in a kept frame whose end byte was wrong, as if it had come in one piece."""
         if len(frame) > _MAX_REREAD:
             return self._lose_frame(half, False)
         half.offset -= len(frame) - 7
@@ -330,7 +330,7 @@ class Framer:
         return self.octets(half, frame, 7, len(frame) - 7)
 
     def _kept_header(self, half):
-        """The seven octets of a frame header came in pieces and are there now."""
+        """The seven bytes of a frame header came in pieces and are there now."""
         header: ValueReader = self.handler.scratch
         header.data = half.store.octets
         half.offset -= 7
@@ -348,12 +348,12 @@ class Framer:
             half.expected = half.frame_size + 8
         return 0
 
-    # the first octets of a half-stream
+    # the first bytes of a half-stream
 
     def _begin(self, half, reader, at, end):
-        """At the first octets of a half-stream; position gone on to."""
+        """At the first bytes of a half-stream; position gone on to."""
         if half.mode == _UNIDENTIFIED:
-            self._strange(half, reader.octets_at(at, min(end - at, FIRST_OCTETS)))
+            self._strange(half, reader.bytes_at(at, min(end - at, FIRST_BYTES)))
             half.offset += end - at
             return end
         known: cython.bint = half.connection.conversation.syn_seen
@@ -361,7 +361,7 @@ class Framer:
             if half.direction == 0 and end - at >= 8 and reader.u32(at) == _AMQP:
                 half.frame_offset = half.offset
                 half.offset += 8
-                self._protocol_header(half, reader.octets_at(at, 8))
+                self._protocol_header(half, reader.bytes_at(at, 8))
                 return at + 8
             if half.direction and half.connection.is_amqp and reader.data[at] == _METHOD:
                 half.mode = _FRAMES
@@ -370,11 +370,11 @@ class Framer:
         proxied: cython.longlong = 0
         if first:  # all that is there is looked at: the end of some headers has to be searched for
             kept: bytes = bytes(half.store.octets[0 : half.kept]) if half.kept else b""
-            there: bytes = reader.octets_at(at, min(end - at, MAX_PREAMBLE_OCTETS))
-            proxied = preamble_octets(kept + there, known)
+            there: bytes = reader.bytes_at(at, min(end - at, MAX_PREAMBLE_BYTES))
+            proxied = preamble_bytes(kept + there, known)
         wanted: cython.longlong = max(0, max(8, proxied) - half.kept)
-        if proxied == 0 and 8 <= half.kept < START_OCTETS:
-            wanted = START_OCTETS - half.kept
+        if proxied == 0 and 8 <= half.kept < START_BYTES:
+            wanted = START_BYTES - half.kept
         if wanted > end - at:
             wanted = end - at
         half.keep(reader, at, wanted)
@@ -390,11 +390,11 @@ class Framer:
         elif octets[:4] != b"AMQP"[: len(octets)] or self._is_text(half, octets):
             if not self._is_answer(half, octets):
                 self._headless(half, octets)
-            elif len(octets) == START_OCTETS:
+            elif len(octets) == START_BYTES:
                 half.kept = 0
-                half.offset -= START_OCTETS
+                half.offset -= START_BYTES
                 half.mode = _FRAMES
-                self.octets(half, octets, 0, START_OCTETS)
+                self.octets(half, octets, 0, START_BYTES)
         elif len(octets) == 8:
             half.kept = 0
             half.frame_offset = half.offset - 8
@@ -402,14 +402,14 @@ class Framer:
         return at
 
     def _strange(self, half, octets):
-        """More octets of a half-stream that is not AMQP: the first of all are kept."""
-        half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
-        if len(half.first_octets) == FIRST_OCTETS:
+        """More bytes of a half-stream that is not AMQP: the first of all are kept."""
+        half.first_bytes = (half.first_bytes + octets)[:FIRST_BYTES]
+        if len(half.first_bytes) == FIRST_BYTES:
             half.mode = _NOT_AMQP
 
     def _note_first(self, half, octets):
-        """Remember first octets that are not AMQP, in case it is not AMQP that follows."""
-        half.first_octets = octets[:FIRST_OCTETS]
+        """Remember first bytes that are not AMQP, in case it is not AMQP that follows."""
+        half.first_bytes = octets[:FIRST_BYTES]
         half.first_number = half.number
         half.first_ns = half.ts_ns
 
@@ -429,7 +429,7 @@ class Framer:
         return begun and octets[7:] == b"\0\x0a\0\x0a"[: max(0, len(octets) - 7)]
 
     def _protocol_header(self, half, octets):
-        """Eight octets that begin with AMQP, at the begin of a half-stream."""
+        """Eight bytes that begin with AMQP, at the begin of a half-stream."""
         connection: Connection = half.connection
         if self.handler.claims is not None:
             self.handler.claim(
@@ -448,7 +448,7 @@ class Framer:
         if from_client:
             connection.asked = version
         elif connection.asked is None or connection.asked == version:
-            half.first_octets = octets  # an answer, or a refusal of what came before
+            half.first_bytes = octets  # an answer, or a refusal of what came before
         else:
             asked, offered = _version(connection.asked), _version(version)
             detail = f"the client asked for {asked}, the broker offers {offered}"
@@ -472,7 +472,7 @@ class Framer:
         self.report(code, half, _version(version), (None, half.number, half.ts_ns))
 
     def _headless(self, half, octets):
-        """The first octets of a half-stream are no protocol header."""
+        """The first bytes of a half-stream are no protocol header."""
         half.kept = 0
         half.offset -= len(octets)
         known_start = half.connection.conversation.syn_seen
@@ -504,7 +504,7 @@ class Framer:
     # after holes and broken framing
 
     def _gap_in_counted(self, half, missing):
-        """A hole in a frame that is counted; octets of the hole behind that frame."""
+        """A hole in a frame that is counted; bytes of the hole behind that frame."""
         payload: cython.longlong = min(missing, half.left - 1)
         if not half.skipping:
             self.contents.body_missing(half, payload)
@@ -518,7 +518,7 @@ class Framer:
         return missing
 
     def _gap_in_kept(self, half, missing):
-        """A hole in a frame that is kept; octets of the hole behind that frame."""
+        """A hole in a frame that is kept; bytes of the hole behind that frame."""
         if half.expected == 0:
             missing += half.kept
             half.offset -= half.kept
@@ -541,7 +541,7 @@ class Framer:
         return self._lose(half, half.frame_offset, forced)
 
     def _lose(self, half, begin, forced):
-        """What the octets from `begin` on mean is not known: search from `half.offset` on."""
+        """What the bytes from `begin` on mean is not known: search from `half.offset` on."""
         self.contents.lose(half, begin)
         tentative: cython.bint = half.mode == _FRAMES and self.is_tentative(half)
         if tentative and not half.connection.began:
@@ -553,22 +553,22 @@ class Framer:
         return 0
 
     def _unlearn(self, connection):
-        """Forget what frames told of a connection that may have been octets of a body."""
+        """Forget what frames told of a connection that may have been bytes of a body."""
         connection.past_login = False
         connection.dialect = self.handler.dialect
         connection.frame_max = -1
         connection.login = connection.asked = None
 
     def _search(self, half, reader, at, end):
-        """Search on with these octets, or some of them; position gone on to."""
+        """Search on with these bytes, or some of them; position gone on to."""
         search = half.search
         count: cython.longlong = min(end - at, search.room)
-        octets: bytes = reader.octets_at(at, count)
+        octets: bytes = reader.bytes_at(at, count)
         if self._is_unread(half, octets):
             half.offset += end - at
             return end
-        if len(half.first_octets) < FIRST_OCTETS and not half.connection.is_amqp:
-            half.first_octets = (half.first_octets + octets)[:FIRST_OCTETS]
+        if len(half.first_bytes) < FIRST_BYTES and not half.connection.is_amqp:
+            half.first_bytes = (half.first_bytes + octets)[:FIRST_BYTES]
         begin: cython.longlong = search.end
         moment: cython.longlong = self.handler.frames.moment()
         chain = search.feed(octets, half.number, half.ts_ns, moment)
@@ -596,11 +596,11 @@ class Framer:
         return True
 
     def _take_up(self, half, search, chain, until, now):
-        """Take the frames of a chain that is believed and the octets between it and `until`; it is
+        """Take the frames of a chain that is believed and the bytes between it and `until`; it is
         this moment now.
         """
-        half.search = chain.start + TENTATIVE_OCTETS if search.tentative else None
-        half.first_octets = b""
+        half.search = chain.start + TENTATIVE_BYTES if search.tentative else None
+        half.first_bytes = b""
         half.mode = _FRAMES
         half.connection.is_amqp = True
         self._prove_role(half, chain.frames)
@@ -621,7 +621,7 @@ class Framer:
         self.contents.losses[noted:] = sorted(self.contents.losses[noted:], key=_BY_ROW)
 
     def _note_late(self, first, moment):
-        """Rows from `first` on are of octets that came at a moment; the other side went on then."""
+        """Rows from `first` on are of bytes that came at a moment; the other side went on then."""
         for row in range(first, self.handler.frames.rows):
             self.contents.losses.append((row, moment, LATE))
 
@@ -655,11 +655,11 @@ class Framer:
             self.handler.claim_end(half, offset + 7 + size)
 
     def _chain_body(self, half, payload, missing):
-        """Hand on a body of a chain; of one that was not kept the octets are only counted."""
+        """Hand on a body of a chain; of one that was not kept the bytes are only counted."""
         if payload is not None:
             reader: ValueReader = self.handler.scratch
             reader.read_from(payload)
-            self.contents.body_octets(half, reader, 0, half.frame_size)
+            self.contents.body_bytes(half, reader, 0, half.frame_size)
             return
         content = self.contents._awaiting(half)
         if content is not None:
@@ -667,7 +667,7 @@ class Framer:
             content.body_marking = False
             if content.keeping:
                 self.contents._let_go(content)
-            self.contents.body_octets(half, self.handler.scratch, 0, half.frame_size - missing)
+            self.contents.body_bytes(half, self.handler.scratch, 0, half.frame_size - missing)
             self.contents.body_missing(half, missing)
 
 

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Frames: what one frame means, as rows.
 
-`FrameHandler` is given frames that are whole (or whose missing octets are known) by the framer, in
+`FrameHandler` is given frames that are whole (or whose missing bytes are known) by the framer, in
 the order of their half-stream. It writes the frame's row, reads methods, hands content to the
 assembler, and learns about the connection.
 
@@ -22,7 +22,7 @@ from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.decode import plan
 from amqpsniff.decode.claims import END, Claim
-from amqpsniff.decode.redaction import LONG_LOGIN_OCTETS, shortened, with_secrets, without_secrets
+from amqpsniff.decode.redaction import LONG_LOGIN_BYTES, shortened, with_secrets, without_secrets
 from amqpsniff.decode.rows import FIRST_ROWS, as_many
 from amqpsniff.decode.values import oddity_codes, oddity_text
 
@@ -31,7 +31,7 @@ _HEADER = cython.declare(cython.int, 2)
 _BODY = cython.declare(cython.int, 3)
 _HEARTBEAT = cython.declare(cython.int, 8)
 PROTOCOL_HEADER = 256
-"""The frame-type code of a protocol header, which has no type octet."""
+"""The frame-type code of a protocol header, which has no type byte."""
 
 MAX_METHOD_NAMES = 4096
 """Names made for unknown class and method numbers; an attacker has 2^32 of them."""
@@ -96,7 +96,7 @@ class FrameHandler:
         self.methods_only = asked.methods_only
 
     def claim(self, half, kind, offset, channel, size, payload, method, exact):
-        """Say what the octets at `offset` are, to who asked for claims; see `claims`."""
+        """Say what the bytes at `offset` are, to who asked for claims; see `claims`."""
         serial = half.connection.conversation.serial
         self.claims.append(
             Claim(serial, half.direction, kind, offset, channel, size, payload, method, exact)
@@ -112,7 +112,7 @@ class FrameHandler:
         return 0
 
     def claim_end(self, half, offset):
-        """An end octet is right."""
+        """An end byte is right."""
         if self.claims is not None:
             self.claim(half, END, offset, 0, 0, b"", -1, True)
         return 0
@@ -195,13 +195,13 @@ class FrameHandler:
         if kind == _METHOD:
             return self.method(half, reader, at, end, whole)
         if self.claims is not None:
-            self._claim_frame(half, reader.octets_at(at, end - at), -1, whole)
+            self._claim_frame(half, reader.bytes_at(at, end - at), -1, whole)
         self._row(half)
         if kind == _HEADER:
             return self.contents.header(half, reader, at, end, whole)
         if kind == _HEARTBEAT:
             if half.frame_size or half.frame_channel:
-                octets = "1 octet" if half.frame_size == 1 else f"{half.frame_size} octets"
+                octets = "1 byte" if half.frame_size == 1 else f"{half.frame_size} bytes"
                 detail = f"a payload of {octets}, channel {half.frame_channel}"
                 self.report("heartbeat-malformed", half, detail)
         elif 0 < kind < 11:
@@ -215,7 +215,7 @@ class FrameHandler:
         if self.claims is not None:
             self.claim_body(half)
         if end > at:
-            self.contents.body_octets(half, reader, at, end - at)
+            self.contents.body_bytes(half, reader, at, end - at)
         return self.body_end(half)
 
     def body_end(self, half):
@@ -224,7 +224,7 @@ class FrameHandler:
         return self.contents.body_end(half)
 
     def protocol_header(self, half):
-        """Eight octets `AMQP…` at the begin of a half-stream."""
+        """Eight bytes `AMQP…` at the begin of a half-stream."""
         half.frame_type = PROTOCOL_HEADER
         half.frame_channel = 0
         half.frame_size = 8
@@ -251,9 +251,9 @@ class FrameHandler:
         """True if a method that came before tells a secret that was sent on this connection."""
         start: cython.longlong = known.starts[_REPLY_TEXT]
         if start >= 0:
-            told: bytes = reader.octets_at(at + start, known.lengths[_REPLY_TEXT])
+            told: bytes = reader.bytes_at(at + start, known.lengths[_REPLY_TEXT])
         elif known.class_id == 10:
-            told = reader.octets_at(at, end - at)
+            told = reader.bytes_at(at, end - at)
         else:
             return False
         return without_secrets(told, connection.sent_secrets) is not None
@@ -263,7 +263,7 @@ class FrameHandler:
         if not half.connection.role_proved and 0 < self.senders[known.method] < 3:
             self.prove_role(half, reader, at, end)
         if self.claims is not None:
-            self._claim_frame(half, reader.octets_at(at, end - at), known.method, True)
+            self._claim_frame(half, reader.bytes_at(at, end - at), known.method, True)
         self._begin(half)
         self.method_cache.end_row(self.frames, known, reader, at, self.serial)
         if self.content[known.method]:
@@ -279,7 +279,7 @@ class FrameHandler:
         decoder: MethodDecoder = self.decoder
         payload: bytes = b""
         if self.claims is not None:
-            payload = reader.octets_at(at, end - at)
+            payload = reader.bytes_at(at, end - at)
         if end - at < 4:
             return self._stump(half, payload, whole)
         reader.oddities = 0
@@ -334,7 +334,7 @@ class FrameHandler:
             self._claim_frame(half, payload, -1, False)
         self._begin(half)
         if whole:
-            detail = f"method frame of {half.frame_size} octets"
+            detail = f"method frame of {half.frame_size} bytes"
             self.report("arguments-truncated", half, detail)
         else:
             self.contents.unsure(half, half.frame_channel)
@@ -423,11 +423,11 @@ class FrameHandler:
         if facts.method_id == _TUNE or facts.method_id == _OPEN_OK:
             connection.past_login = True
         if self.decoder.secrets[facts.method] and not self.decoder.show_secrets:
-            payload: bytes = reader.octets_at(at, end - at)
+            payload: bytes = reader.bytes_at(at, end - at)
             connection.sent_secrets = with_secrets(connection.sent_secrets, facts.method, payload)
         if facts.method_id == 11:
-            connection.login = reader.octets_at(at, end - at)
-            if end - at > LONG_LOGIN_OCTETS:
+            connection.login = reader.bytes_at(at, end - at)
+            if end - at > LONG_LOGIN_BYTES:
                 connection.login = shortened(connection.login)
         elif facts.method_id == 31 and facts.frame_max >= 0:
             connection.frame_max = facts.frame_max

@@ -2,7 +2,7 @@
 
 These columns hold a text that is not UTF-8 as `{"base64": …}` (`values.py` writes it). Names are
 compared, counted and sorted, so `read_object` gives such a text the form that it has in columns of
-text: a str with U+FFFD in place of the octets that are not UTF-8. What shows arguments as they are
+text: a str with U+FFFD in place of the bytes that are not UTF-8. What shows arguments as they are
 in the rows reads them with `json.loads`.
 """
 
@@ -22,9 +22,9 @@ _TABLES = frozenset(
 
 
 def read_object(octets: bytes | str | None) -> dict[str, Any]:
-    """A JSON object as a dict; empty without octets, and where they are no object.
+    """A JSON object as a dict; empty without bytes, and where they are no object.
 
-    A table inside another one whose only name is `base64` cannot be told from octets.
+    A table inside another one whose only name is `base64` cannot be told from bytes.
     """
     if not octets:
         return {}
@@ -48,7 +48,7 @@ def _of_table(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value with texts in place of octets; the decoder bounds how deep it is."""
+    """A value with texts in place of bytes; the decoder bounds how deep it is."""
     if isinstance(value, list):
         return [_plain(one) for one in value]
     if not isinstance(value, dict):

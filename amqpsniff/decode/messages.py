@@ -59,7 +59,7 @@ class MessageWriter:
     def write(self, half, content, status, sound, frames):
         """Write the row of a content that is over; `frames` is the number of frame rows so far.
 
-        Octets of the body after the first `sound` are not believed.
+        Bytes of the body after the first `sound` are not believed.
         """
         out: MessageRows = self.messages
         reader: ValueReader = self.reader

@@ -4,7 +4,7 @@
 Of a delivery or an acknowledgement only the tag is new, so a method is remembered without it. One
 that may hold a secret, itself or in what its reply text quotes, never is. `cache` has the bounds.
 
-Of payloads that a few octets do not tell apart, the one that came last is compared first: mostly it
+Of payloads that a few bytes do not tell apart, the one that came last is compared first: mostly it
 is that one, and nothing has to be looked up.
 """
 
@@ -13,11 +13,11 @@ from cython.cimports.amqpsniff.columns import Texts, Vocabulary
 from cython.cimports.amqpsniff.decode.rows import copy_text
 
 from amqpsniff.decode import plan
-from amqpsniff.decode.cache import MAX_ENTRIES, MAX_OCTETS, Cache
+from amqpsniff.decode.cache import MAX_BYTES, MAX_ENTRIES, Cache
 from amqpsniff.decode.methods import DecodedMethod
 
 _MAX = cython.declare(cython.int, MAX_ENTRIES)
-_LONGEST = cython.declare(cython.longlong, MAX_OCTETS)
+_LONGEST = cython.declare(cython.longlong, MAX_BYTES)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _REPLY_TEXT = cython.declare(cython.int, plan.REPLY_TEXT)
 _NO_TAG = cython.declare(cython.int, plan.NO_TAG)
@@ -28,7 +28,7 @@ _PLACES = cython.declare(cython.ulonglong, _LAST)
 
 
 class CachedMethod(DecodedMethod):
-    """A method that was read: `count` octets, of which the `tag` (8 or none) after the `first` are
+    """A method that was read: `count` bytes, of which the `tag` (8 or none) after the `first` are
     a delivery tag and the others stand in the cache's words from `begin` on.
 
     Its JSON stands in the cache's from `json_start` to `json_end` but for the digits of the tag,

@@ -25,11 +25,11 @@ UNKNOWN = cython.declare(cython.int, 1)
 TOO_SHORT = cython.declare(cython.int, 2)
 """The payload ends before the last argument."""
 TRAILING = cython.declare(cython.int, 3)
-"""Octets are left after the last argument."""
+"""Bytes are left after the last argument."""
 
 _NULL = cython.declare(cython.longlong, NULL)
 _BIT = cython.declare(cython.int, 98)
-_OCTET = cython.declare(cython.int, 111)
+_BYTE = cython.declare(cython.int, 111)
 _SHORT = cython.declare(cython.int, 104)
 _LONG = cython.declare(cython.int, 108)
 _LONGLONG = cython.declare(cython.int, 76)
@@ -49,7 +49,7 @@ class DecodedMethod:
     """What later stages ask of a method, beside its arguments as JSON.
 
     `starts` and `lengths` say where its texts are, by role (`plan.roles`): counted from the first
-    octet of its payload, -1 where it has none. Texts stay where they are, so that no object is made
+    byte of its payload, -1 where it has none. Texts stay where they are, so that no object is made
     for them; `safe_text` is what may be shown of a reply text of which not all may be, else null.
     `written` says whether the JSON was. What a method does not have is -1, `NULL` or 0.
     """
@@ -113,7 +113,7 @@ class MethodDecoder(DecodedMethod):
     of `plan.senders`, 0 where that is not known) and `sent_secrets`, those that were sent on its
     connection before, or None.
 
-    `quoted`: the last method's reply text quotes octets or a secret, and what may be shown of these
+    `quoted`: the last method's reply text quotes bytes or a secret, and what may be shown of these
     depends on what came before it. `tells_secret`: some text or table of a method on channel 0 has
     one that was sent before. `secret_anywhere`: any argument of the last one `decode`d may be a
     secret.
@@ -150,7 +150,7 @@ class MethodDecoder(DecodedMethod):
         return self.far.get((dialect, class_id, method_id), -1)
 
     def decode(self, reader, dialect, at, end, size):
-        """Read the payload `at`..`end`, of which only that was captured if it has more octets.
+        """Read the payload `at`..`end`, of which only that was captured if it has more bytes.
 
         Writes the arguments' JSON to the reader's text column (the row is left open) and answers
         `EXACT`, `UNKNOWN`, `TOO_SHORT` or `TRAILING`.
@@ -172,7 +172,7 @@ class MethodDecoder(DecodedMethod):
             if self.secret_anywhere and not self.show_secrets:
                 out.put_bytes(b'{"base64":' + REDACTED + b"}")
             else:
-                reader._octets(at + 4, end - at - 4)
+                reader._bytes(at + 4, end - at - 4)
             return UNKNOWN
         if self.channel_zero and self.sent_secrets is not None and self.sender != _CLIENT:
             self.tells_secret = not self.show_secrets and self._told(reader, at, end) is not None
@@ -189,13 +189,13 @@ class MethodDecoder(DecodedMethod):
         if answer == TOO_SHORT and not whole:
             self.flags |= plan.CUT
         if answer != EXACT and self.secrets[self.method]:
-            octets: bytes = reader.octets_at(at, end - at)
+            octets: bytes = reader.bytes_at(at, end - at)
             odd: cython.bint = whole or reader.oddities != 0
             self.secret_anywhere = odd or not is_in_place(self.method, octets, size)
         elif self.channel_zero:
             self.secret_anywhere = self._is_doubtful()
             if answer != EXACT and self.sender != _SERVER and self.senders[self.method] & _CLIENT:
-                octets = reader.octets_at(at, end - at)
+                octets = reader.bytes_at(at, end - at)
                 self.secret_anywhere |= whole or not adds_up(self.method, octets, size)
         if self.secret_anywhere and not self.show_secrets:
             out.used = mark
@@ -222,12 +222,12 @@ class MethodDecoder(DecodedMethod):
         self.written = True
         reader.oddities = 0
         if not self.known[method]:
-            reader._octets(at, end - at)
+            reader._bytes(at, end - at)
             return EXACT
         if self.quiet and self.frequent[method]:
             self.written = False
             return self._skim(reader, at, end)
-        out.put_octet(123)
+        out.put_byte(123)
         answer: cython.int = EXACT
         bit: cython.int = 0
         mark: cython.longlong
@@ -252,7 +252,7 @@ class MethodDecoder(DecodedMethod):
                     out.used = mark
                 answer = self._cut(i)
                 break
-        out.put_octet(125)
+        out.put_byte(125)
         if answer == EXACT and at < end:
             return TRAILING
         return answer
@@ -300,13 +300,13 @@ class MethodDecoder(DecodedMethod):
                 self._number(role, reader.u16(at))
             elif kind == _LONG:
                 self._number(role, reader.u32(at))
-            elif kind == _OCTET:
+            elif kind == _BYTE:
                 self._number(role, reader.data[at])
             at += width
         return TRAILING if at < end else EXACT
 
     def fits(self, reader, method, at, end):
-        """True if the octets `at`..`end` can be the arguments of a row, to the last one."""
+        """True if the bytes `at`..`end` can be the arguments of a row, to the last one."""
         if not self.known[method]:
             return True
         bits: cython.int = 0
@@ -325,7 +325,7 @@ class MethodDecoder(DecodedMethod):
         return at == end
 
     def _width(self, reader, kind, at, end):
-        """Octets of the value at `at`; -2 when not even its length is there."""
+        """Bytes of the value at `at`; -2 when not even its length is there."""
         if kind == _SHORTSTR:
             return -2 if at + 1 > end else 1 + reader.data[at]
         if kind == _TABLE or kind == _LONGSTR:
@@ -336,7 +336,7 @@ class MethodDecoder(DecodedMethod):
             return 2
         if kind == _LONG:
             return 4
-        return 1 if kind == _OCTET else 8
+        return 1 if kind == _BYTE else 8
 
     def _bit(self, reader, i, value):
         role: cython.int = self.roles[i]
@@ -378,8 +378,8 @@ class MethodDecoder(DecodedMethod):
                 return -2
             self._number(role, reader.u32(at))
             return at + 4
-        if kind == _OCTET:
-            if reader.put_octet(at, end):
+        if kind == _BYTE:
+            if reader.put_byte(at, end):
                 return -2
             self._number(role, reader.data[at])
             return at + 1
@@ -423,7 +423,7 @@ class MethodDecoder(DecodedMethod):
             return -2
         reader.out.put_bytes(b'{"reference":' if reader.data[at] else b'{"inline":')
         reader.put_longstr(at + 1, end)
-        reader.out.put_octet(125)
+        reader.out.put_byte(125)
         return at + 5 + reader.u32(at + 1)
 
     def _reply_text(self, reader, i, at, end):
@@ -445,7 +445,7 @@ class MethodDecoder(DecodedMethod):
         if not reader.has_twice(_LESS_THAN, at + 1, after):
             return 0
         self.quoted = True
-        text: bytes = self.safe_text or reader.octets_at(at + 1, after - at - 1)
+        text: bytes = self.safe_text or reader.bytes_at(at + 1, after - at - 1)
         at = after
         blamed = (0, 0)
         last: cython.int = self.first_argument[self.method + 1]
@@ -457,8 +457,8 @@ class MethodDecoder(DecodedMethod):
         return 0
 
     def _told(self, reader, start, stop):
-        """These octets without the secrets that were sent before; None when there are none."""
-        return without_secrets(reader.octets_at(start, stop - start), self.sent_secrets)
+        """These bytes without the secrets that were sent before; None when there are none."""
+        return without_secrets(reader.bytes_at(start, stop - start), self.sent_secrets)
 
     def _put_told(self, reader, start, stop):
         """Write a text that has a secret in it, without that."""

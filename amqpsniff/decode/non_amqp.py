@@ -10,7 +10,7 @@ from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.findings.attempts import Attempts
 from amqpsniff.findings.records import order_of_end
 from amqpsniff.quantities import duration
-from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
+from amqpsniff.spec import PROTOCOL_HEADER_BYTES
 
 MAX_CLIENTS = 10_000
 """Clients remembered, each with one finding; those beyond are not reported."""
@@ -69,7 +69,7 @@ class NonAmqpReporter:
     def _silent(self, conversation: Any, capture: str | None) -> None:
         if _is_silent(conversation):
             octets = conversation.octets[0]
-            said = f"after {octets} octets" if octets else "without a word"
+            said = f"after {octets} bytes" if octets else "without a word"
             detail = f"the client connected and left {said}"
             self._say("connection-silent", detail, conversation, capture)
 
@@ -156,12 +156,12 @@ class NonAmqpReporter:
 
 def _is_silent(conversation: Any) -> bool:
     """True if both sides met, and the client ended less than a protocol header."""
-    return _no_answer(conversation) and conversation.octets[0] < PROTOCOL_HEADER_OCTETS
+    return _no_answer(conversation) and conversation.octets[0] < PROTOCOL_HEADER_BYTES
 
 
 def is_unanswered(conversation: Any) -> bool:
     """True if the server sent nothing to a client that sent its protocol header and no more."""
-    return _no_answer(conversation) and conversation.octets[0] >= PROTOCOL_HEADER_OCTETS
+    return _no_answer(conversation) and conversation.octets[0] >= PROTOCOL_HEADER_BYTES
 
 
 def _is_failed(conversation: Any) -> bool:
@@ -184,7 +184,7 @@ def _no_answer(conversation: Any) -> bool:
         and conversation.packets[1]
         and not conversation.octets[1]
         and not sum(conversation.gaps)
-        and not sum(conversation.cut_octets)
+        and not sum(conversation.cut_bytes)
     )
 
 

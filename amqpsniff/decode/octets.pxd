@@ -2,14 +2,14 @@ from amqpsniff.columns cimport Octets, Vocabulary
 
 cdef unsigned long long _factor(unsigned long long seed, unsigned long long place) noexcept
 
-cdef class OctetReader:
+cdef class ByteReader:
     cdef const unsigned char[::1] data
     cdef public int oddities
     cpdef int read_from(self, const unsigned char[::1] data) except? -1
     cdef long long u16(self, long long at) except? -1
     cdef long long u32(self, long long at) except? -1
     cdef long long i64(self, long long at) except? -1
-    cdef bytes octets_at(self, long long start, long long count)
+    cdef bytes bytes_at(self, long long start, long long count)
     cdef bint has_twice(self, int octet, long long start, long long end) except? -1
     cdef int copy_to(self, Octets column, long long start, long long count) except? -1
     cdef bint is_ascii(self, long long start, long long count) except? -1

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Octets on the wire: numbers, copies, and texts as codes of a vocabulary.
+"""Bytes on the wire: numbers, copies, and texts as codes of a vocabulary.
 
-An `OctetReader` looks at one buffer after the other; nothing outside it is read. What is odd about
+An `ByteReader` looks at one buffer after the other; nothing outside it is read. What is odd about
 what was read is a bit of `oddities`, the caller's to report.
 """
 
@@ -40,7 +40,7 @@ def _factor(seed, place):
     return (h ^ (h >> 31)) | 1
 
 
-class OctetReader:
+class ByteReader:
     """Reads `data`."""
 
     def __init__(self):
@@ -48,7 +48,7 @@ class OctetReader:
         self.oddities = 0
 
     def read_from(self, data):
-        """Read from these octets from now on."""
+        """Read from these bytes from now on."""
         self.data = data
         return 0
 
@@ -70,19 +70,19 @@ class OctetReader:
             raise IndexError("number outside the data")
         return i64(self.data, at)
 
-    def octets_at(self, start, count):
-        """`count` octets of the data from `start`; empty if that is below 1."""
+    def bytes_at(self, start, count):
+        """`count` bytes of the data from `start`; empty if that is below 1."""
         if count <= 0:
             return b""
         if start < 0 or start + count > len(self.data):
-            raise IndexError("octets outside the data")
+            raise IndexError("bytes outside the data")
         if cython.compiled:
             first = cython.cast(cython.p_char, cython.address(self.data[start]))
             return PyBytes_FromStringAndSize(first, count)
         return bytes(self.data[start : start + count])
 
     def has_twice(self, octet, start, end):
-        """True if an octet stands twice in a row in `start`..`end`."""
+        """True if a byte stands twice in a row in `start`..`end`."""
         at: cython.longlong
         for at in range(start, end - 1):
             if self.data[at] == octet and self.data[at + 1] == octet:
@@ -90,7 +90,7 @@ class OctetReader:
         return False
 
     def copy_to(self, column, start, count):
-        """Append `count` octets of the data from `start` to a column."""
+        """Append `count` bytes of the data from `start` to a column."""
         column.room(count)
         if start < 0 or start + count > len(self.data):
             raise IndexError("copy outside the data")
@@ -108,10 +108,10 @@ class OctetReader:
         return 0
 
     def is_ascii(self, start, count):
-        """True if no octet of these is above 127."""
+        """True if no byte of these is above 127."""
         end: cython.longlong = start + count
         if start < 0 or end > len(self.data):
-            raise IndexError("octets outside the data")
+            raise IndexError("bytes outside the data")
         every: cython.uchar = 0
         i: cython.longlong
         with cython.boundscheck(False):  # the range was checked: one wide loop instead of tests
@@ -120,7 +120,7 @@ class OctetReader:
         return every < 128
 
     def is_text(self, start, count):
-        """True if these octets are UTF-8 (RFC 3629 §4)."""
+        """True if these bytes are UTF-8 (RFC 3629 §4)."""
         end: cython.longlong = start + count
         first: cython.int
         second: cython.int
@@ -148,9 +148,9 @@ class OctetReader:
         return True
 
     def code_in(self, vocabulary, start, count):
-        """The code of `count` octets of the data from `start` in a vocabulary; new ones are added.
+        """The code of `count` bytes of the data from `start` in a vocabulary; new ones are added.
 
-        Octets that are not UTF-8 get the code of what they are written as.
+        Bytes that are not UTF-8 get the code of what they are written as.
         """
         code: cython.int = vocabulary.near
         if code >= 0 and self.is_word(vocabulary, code, start, count):
@@ -171,25 +171,25 @@ class OctetReader:
             return code
         self.oddities |= NOT_UTF8
         vocabulary.meant[code] = _code_of(
-            vocabulary, self.octets_at(start, count).decode(errors="replace").encode()
+            vocabulary, self.bytes_at(start, count).decode(errors="replace").encode()
         )
         return vocabulary.meant[code]
 
     def hash_of(self, start, count):
-        """A hash of octets of the data, with a seed that no capture can know."""
+        """A hash of bytes of the data, with a seed that no capture can know."""
         return self.hash_with(_SEED, start, count)
 
     def hash_with(self, seed, start, count):
         """The same with another seed, for hashes that several processes are to agree on."""
         if start < 0 or start + count > len(self.data):
-            raise IndexError("octets outside the data")
+            raise IndexError("bytes outside the data")
         h: cython.ulonglong = seed ^ cython.cast(cython.ulonglong, count)
         word: cython.ulonglong = 0
         at: cython.longlong = start
         end: cython.longlong = start + count
         with cython.boundscheck(False):  # the range was checked
             if count >= 8:
-                end -= 8  # the last word may share octets with the one before it
+                end -= 8  # the last word may share bytes with the one before it
                 while at < end:
                     if cython.compiled:
                         memcpy(cython.address(word), cython.address(self.data[at]), 8)
@@ -211,13 +211,13 @@ class OctetReader:
         return h ^ (h >> 29)
 
     def hash_part(self, seed, start, count, place):
-        """The share of `count` octets in the hash of a body, in which they begin at `place`.
+        """The share of `count` bytes in the hash of a body, in which they begin at `place`.
 
         Shares are added modulo 2^64. So the hash is the same however a body is cut into pieces: the
-        sum of its words of 8 octets, each times a number that its place and the seed make.
+        sum of its words of 8 bytes, each times a number that its place and the seed make.
         """
         if start < 0 or place < 0 or start + count > len(self.data):
-            raise IndexError("octets outside the data")
+            raise IndexError("bytes outside the data")
         h: cython.ulonglong = 0
         word: cython.ulonglong = 0
         at: cython.longlong = start
@@ -244,14 +244,14 @@ class OctetReader:
         return h
 
     def sketch(self, start, count):
-        """24 bits made of a few octets of a method's payload: of its numbers and the last ones."""
+        """24 bits made of a few bytes of a method's payload: of its numbers and the last ones."""
         if start < 0 or count < 4 or start + count > len(self.data):
-            raise IndexError("octets outside the data")
+            raise IndexError("bytes outside the data")
         word: cython.ulonglong = 0
         first: cython.ulonglong
         with cython.boundscheck(False):  # the range was checked
             first = (self.data[start + 1] << 8) | self.data[start + 3]
-            if count < 14:  # the octets before the last one may be a delivery tag
+            if count < 14:  # the bytes before the last one may be a delivery tag
                 word = self.data[start + count - 1]
             elif cython.compiled:
                 memcpy(cython.address(word), cython.address(self.data[start + count - 8]), 8)
@@ -262,15 +262,15 @@ class OctetReader:
         return ((((word * _MULTIPLIER) ^ first ^ _SEED) * _MULTIPLIER) & _MASK64) >> 40
 
     def equals_but(self, vocabulary, begin, start, count, first, gap):
-        """True if `count` octets of the data are those of a vocabulary from `begin`.
+        """True if `count` bytes of the data are those of a vocabulary from `begin`.
 
-        The `gap` octets after the `first` are not compared, and not in the vocabulary.
+        The `gap` bytes after the `first` are not compared, and not in the vocabulary.
         """
         rest: cython.longlong = count - first - gap
         if begin < 0 or first < 0 or gap < 0 or rest < 0 or begin + count - gap > vocabulary.size:
-            raise IndexError("octets outside a vocabulary")
+            raise IndexError("bytes outside a vocabulary")
         if start < 0 or start + count > len(self.data):
-            raise IndexError("octets outside the data")
+            raise IndexError("bytes outside the data")
         at: cython.longlong = start + count - rest
         if cython.compiled:
             with cython.boundscheck(False):  # the ranges were checked
@@ -291,18 +291,18 @@ class OctetReader:
         )
 
     def is_word(self, vocabulary, code, start, count):
-        """True if octets of the data are those of a code."""
+        """True if bytes of the data are those of a code."""
         first: cython.int = vocabulary.ends[code]
         return vocabulary.ends[code + 1] - first == count and self._equals(
             vocabulary, first, start, count
         )
 
     def _equals(self, vocabulary, first, start, count):
-        """True if octets of the data are those of a vocabulary from `first`."""
+        """True if bytes of the data are those of a vocabulary from `first`."""
         if count == 0:
             return True
         if first < 0 or first + count > vocabulary.size or start + count > len(self.data):
-            raise IndexError("octets outside the data")
+            raise IndexError("bytes outside the data")
         if cython.compiled:
             return (
                 memcmp(
@@ -317,6 +317,6 @@ class OctetReader:
 
 def _code_of(vocabulary, text):
     """The code of a text, which is UTF-8, in a vocabulary; new ones are added."""
-    reader: OctetReader = OctetReader()
+    reader: ByteReader = ByteReader()
     reader.read_from(text)
     return reader.code_in(vocabulary, 0, len(text))

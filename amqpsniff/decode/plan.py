@@ -27,7 +27,7 @@ HEADER_DIALECTS: dict[bytes, int] = {
     for row in PROTOCOL_HEADERS
     if row.protocol in DIALECT_CODES
 }
-"""The dialect that a protocol header opens, by the four octets after `AMQP`; others open none."""
+"""The dialect that a protocol header opens, by the four bytes after `AMQP`; others open none."""
 
 DIALECT_NAMES: tuple[str | None, ...] = (None, *DIALECTS)
 

@@ -1,7 +1,7 @@
-"""The first octets of a connection: another protocol's, or what a client says to a proxy first.
+"""The first bytes of a connection: another protocol's, or what a client says to a proxy first.
 
-A proxy puts the header of the PROXY protocol before a client's first octets. Version 1 is one line
-of text, `PROXY TCP4 192.0.2.1 192.0.2.2 40000 5672`. Version 2 is a signature, four octets, and as
+A proxy puts the header of the PROXY protocol before a client's first bytes. Version 1 is one line
+of text, `PROXY TCP4 192.0.2.1 192.0.2.2 40000 5672`. Version 2 is a signature, four bytes, and as
 many more as the last two of these say: addresses, then fields of type, length and value. The client
 behind the proxy is not remembered.
 
@@ -23,16 +23,16 @@ _TEXT = b"PROXY "
 _FAMILIES = (b"TCP4 ", b"TCP6 ", b"UNKNOWN")
 _SHORTEST_LINE = len(b"PROXY UNKNOWN\r\n")
 
-MAX_LINE_OCTETS = 107
+MAX_LINE_BYTES = 107
 """The longest line of version 1; of version 2 the length has 16 bits, so neither can grow."""
 
-MAX_REQUEST_OCTETS = 8192
+MAX_REQUEST_BYTES = 8192
 """Longest HTTP request that is taken for one, fields included: what servers commonly allow."""
 
-MAX_NAME_OCTETS = 255
+MAX_NAME_BYTES = 255
 """Longest text of SOCKS 4, as SOCKS 5 has it; there it ends with a zero and has no length."""
 
-MAX_PREAMBLE_OCTETS = 16 + 0xFFFF
+MAX_PREAMBLE_BYTES = 16 + 0xFFFF
 """The longest of all: version 2 of the PROXY protocol."""
 
 _CONNECT = b"CONNECT "
@@ -40,10 +40,10 @@ _END = b"\r\n\r\n"
 _IPV4, _NAME, _IPV6 = 1, 3, 4
 
 _MQTT = re.compile(rb"[\x80-\xff]{0,3}[\x00-\x7f]\x00(?:\x04MQTT|\x06MQIs)", re.DOTALL)
-"""Behind the first octet: the length of what follows, in up to four octets, and the name."""
+"""Behind the first octet: the length of what follows, in up to four bytes, and the name."""
 
-SHOWN_OCTETS = 8
-"""Octets shown of a protocol without a name: as many as a protocol header has, and a broker logs.
+SHOWN_BYTES = 8
+"""Bytes shown of a protocol without a name: as many as a protocol header has, and a broker logs.
 Others may hold a password, such as that of a proxy."""
 
 _PREFIXES = (
@@ -81,25 +81,25 @@ _TRANSFER = b"\x14"
 
 
 def may_open(octets: bytes) -> bool | None:
-    """True if octets begin a connection, with AMQP or a proxy's header; None: too few to tell."""
+    """True if bytes begin a connection, with AMQP or a proxy's header; None: too few to tell."""
     for opening in (b"AMQP", SIGNATURE, _TEXT):
         if octets[: len(opening)] == opening[: len(octets)]:
             return True if len(octets) >= len(opening) else None
     return False
 
 
-def preamble_octets(octets: bytes, opened: bool) -> int:
-    """How long what is said to or by a proxy is that a stream's first octets are, or begin.
+def preamble_bytes(octets: bytes, opened: bool) -> int:
+    """How long what is said to or by a proxy is that a stream's first bytes are, or begin.
 
     0 where they begin none. A request is only believed of a connection whose beginning was
     captured (`opened`).
     """
-    length = header_octets(octets)
-    return request_octets(octets) if length == 0 and opened else length
+    length = header_bytes(octets)
+    return request_bytes(octets) if length == 0 and opened else length
 
 
-def header_octets(octets: bytes) -> int:
-    """How long the header is that these octets are, or begin; 0 when they begin none.
+def header_bytes(octets: bytes) -> int:
+    """How long the header is that these bytes are, or begin; 0 when they begin none.
 
     Where that is more than there are, it is how many there must be to tell more.
     """
@@ -112,14 +112,14 @@ def header_octets(octets: bytes) -> int:
     family = octets[len(_TEXT) :]
     if not any(family[: len(each)] == each[: len(family)] for each in _FAMILIES):
         return 0
-    end = octets.find(b"\r\n", 0, MAX_LINE_OCTETS)
+    end = octets.find(b"\r\n", 0, MAX_LINE_BYTES)
     if end >= 0:
         return end + 2
-    return max(_SHORTEST_LINE, len(octets) + 1) if len(octets) < MAX_LINE_OCTETS else 0
+    return max(_SHORTEST_LINE, len(octets) + 1) if len(octets) < MAX_LINE_BYTES else 0
 
 
-def request_octets(octets: bytes) -> int:
-    """How long the request is that these octets are, or begin; 0 when they begin none.
+def request_bytes(octets: bytes) -> int:
+    """How long the request is that these bytes are, or begin; 0 when they begin none.
 
     Where that is more than there are, it is how many there must be to tell more.
     """
@@ -129,18 +129,18 @@ def request_octets(octets: bytes) -> int:
         return _socks_4(octets)
     if octets[: len(_CONNECT)] != _CONNECT[: len(octets)]:
         return 0
-    end = octets.find(_END, 0, MAX_REQUEST_OCTETS)
+    end = octets.find(_END, 0, MAX_REQUEST_BYTES)
     if end >= 0:
         return end + len(_END)
-    return max(len(_CONNECT), len(octets) + 1) if len(octets) < MAX_REQUEST_OCTETS else 0
+    return max(len(_CONNECT), len(octets) + 1) if len(octets) < MAX_REQUEST_BYTES else 0
 
 
 def safe_request(octets: bytes) -> bytes:
     """A request as long and of the same kind, without hosts, names and passwords.
 
-    Octets that are no whole request become zeros.
+    Bytes that are no whole request become zeros.
     """
-    if request_octets(octets) != len(octets):
+    if request_bytes(octets) != len(octets):
         return bytes(len(octets))
     if octets[:1] == b"\x05":
         return _safe_socks_5(octets)
@@ -172,9 +172,9 @@ def _socks_4(octets: bytes) -> int:
     texts = 2 if octets[4:7] == b"\0\0\0" and octets[7] else 1
     at = 8
     for _ in range(texts):
-        end = octets.find(0, at, at + MAX_NAME_OCTETS + 1)
+        end = octets.find(0, at, at + MAX_NAME_BYTES + 1)
         if end < 0:
-            return len(octets) + 1 if len(octets) <= at + MAX_NAME_OCTETS else 0
+            return len(octets) + 1 if len(octets) <= at + MAX_NAME_BYTES else 0
         at = end + 1
     return at
 
@@ -203,7 +203,7 @@ def _socks_5(octets: bytes) -> int:
 
 
 def is_amqp_1_0(octets: bytes) -> bool:
-    """True if octets begin with a frame of AMQP 1.0 whose sizes agree."""
+    """True if bytes begin with a frame of AMQP 1.0 whose sizes agree."""
     frame = _AMQP_1_0.match(octets)
     if frame is None:
         return False
@@ -216,10 +216,10 @@ def is_amqp_1_0(octets: bytes) -> bool:
 
 
 def name_protocol(octets: bytes, side: str = "client") -> str:
-    """Name of the protocol that begins with these octets, or the octets themselves in hex."""
+    """Name of the protocol that begins with these bytes, or the bytes themselves in hex."""
     for prefix, name in _PREFIXES:
         if octets.startswith(prefix[: len(octets)]) and len(octets) >= min(4, len(prefix)):
-            return f"the {side}'s first octets are those of {name}"
+            return f"the {side}'s first bytes are those of {name}"
     if octets[:1] == b"\x10" and _MQTT.match(octets, 1):
-        return f"the {side}'s first octets are those of MQTT"
-    return f"the {side}'s first octets are {octets[:SHOWN_OCTETS].hex(' ') or 'none'}"
+        return f"the {side}'s first bytes are those of MQTT"
+    return f"the {side}'s first bytes are {octets[:SHOWN_BYTES].hex(' ') or 'none'}"

@@ -24,7 +24,7 @@ UNDEFINED_FLAGS = cython.declare(cython.int, 3)
 _PLACES = {name: place for place, name in enumerate(COLUMNS)}
 _SLOTS = cython.declare(cython.int, 64)  # as many as there is room for
 _WIDTH = cython.declare(cython.int, 32)
-_OCTET = cython.declare(cython.int, 111)
+_BYTE = cython.declare(cython.int, 111)
 _SHORTSTR = cython.declare(cython.int, 115)
 _TIMESTAMP = cython.declare(cython.int, 84)
 _TABLE = cython.declare(cython.int, 70)
@@ -81,7 +81,7 @@ class PropertyDecoder:
     def locate(self, reader, class_id, at, end):
         """Note where each property of the list at `at` (its flags) is, counted from there.
 
-        Answers `EXACT`, `CUT` (octets ran out), `TRAILING` (octets left over) or
+        Answers `EXACT`, `CUT` (bytes ran out), `TRAILING` (bytes left over) or
         `UNDEFINED_FLAGS` (a flag is set that the class has no property for).
         """
         self.present = 0
@@ -121,7 +121,7 @@ class PropertyDecoder:
                 with cython.boundscheck(False):  # the range was checked
                     length = reader.data[at]
                 at += 1
-            elif kind == _OCTET:
+            elif kind == _BYTE:
                 length = 1
             elif kind == _TIMESTAMP:
                 length = 8

@@ -1,4 +1,4 @@
-"""Secrets: which frames may hold one, where it is in their octets, and what is shown instead.
+"""Secrets: which frames may hold one, where it is in their bytes, and what is shown instead.
 
 Logins are methods on channel 0. A frame there is shown only when its method is known, carries no
 secret and is one that its sender may send: a damaged login can look like a frame of another type,
@@ -11,16 +11,16 @@ its tail is missing, only the secret's own length can tell.
 
 A secret that was sent on the connection is taken out of any text of the broker's, wherever it
 stands. A broker's own words are not mistaken for it: an ordinary word (lower-case letters or digits
-alone, `ORDINARY_OCTETS` at most) is taken out only between quotation marks.
+alone, `ORDINARY_BYTES` at most) is taken out only between quotation marks.
 
-RabbitMQ answers a frame that it cannot read with its octets, as Erlang prints them: `cannot decode
-<<0,5,…>>`, blaming the method, or `type 1, all octets = <<0,10,0,11,…>>: unknown_frame`, blaming
+RabbitMQ answers a frame that it cannot read with its bytes, as Erlang prints them: `cannot decode
+<<0,5,…>>`, blaming the method, or `type 1, all bytes = <<0,10,0,11,…>>: unknown_frame`, blaming
 none, and `<<"abcd">>` where all of them are printable (measured on RabbitMQ 3.10.8). The frame may
 be any piece of a login, for its boundaries may be wrong.
 
 A quote is kept only when it is harmless: empty; of a method that is blamed and carries no secret;
-or, once the login is over, all octets of a method or a content header that are numbers, begin with
-its class and hold no method that carries a secret. Texts are cut at 255 octets, in a quote too.
+or, once the login is over, all bytes of a method or a content header that are numbers, begin with
+its class and hold no method that carries a secret. Texts are cut at 255 bytes, in a quote too.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from amqpsniff.spec import METHODS, Method
 REDACTED = b'"[redacted]"'
 """What stands for a secret in JSON; its length says nothing about the secret's."""
 
-HEADER_OCTETS = 7
-METHOD_OCTETS = 4
-"""Octets of a frame header, and of class and method number."""
+HEADER_BYTES = 7
+METHOD_BYTES = 4
+"""Bytes of a frame header, and of class and method number."""
 
-END_OCTET = 0xCE
+END_BYTE = 0xCE
 
 _FIXED = {"o": 1, "h": 2, "l": 4, "L": 8, "T": 8}
 _COUNTED = {"s": 1, "S": 4, "F": 4, "C": 5}
@@ -67,26 +67,26 @@ LOGIN = b"\x05LOGINS"
 PASSWORD = b"\x08PASSWORDS"
 """Names in an AMQPLAIN response, with the tag of a long string behind them."""
 
-MIN_SECRET_OCTETS = 4
-"""Secrets shorter than this are not looked for: a text holds so few octets by chance, and what is
+MIN_SECRET_BYTES = 4
+"""Secrets shorter than this are not looked for: a text holds so few bytes by chance, and what is
 taken out of it would say more than what stays."""
 
-MAX_SECRET_OCTETS = 255
-"""Octets remembered of a secret: a broker's text holds no more."""
+MAX_SECRET_BYTES = 255
+"""Bytes remembered of a secret: a broker's text holds no more."""
 
 MAX_SECRETS = 8
 """Secrets remembered of a connection, the latest: a client may renew its token without end."""
 
-LONG_LOGIN_OCTETS = 1024
+LONG_LOGIN_BYTES = 1024
 """Payloads of start-ok above this are not kept for their name alone: there may be very many."""
 
-ORDINARY_OCTETS = 15
-"""The longest password that may be one of a broker's words: `authentication` has 14 octets."""
+ORDINARY_BYTES = 15
+"""The longest password that may be one of a broker's words: `authentication` has 14 bytes."""
 
-CUT_FROM_OCTETS = 252
-"""Octets of a text that may have been cut, with or without dots: a short string holds 255."""
+CUT_FROM_BYTES = 252
+"""Bytes of a text that may have been cut, with or without dots: a short string holds 255."""
 
-_ALL_OCTETS = re.compile(rb"type ([12]), all octets = <<((?:\d{1,3},)*\d{1,3})(?:>>|\.{0,3}$)")
+_ALL_BYTES = re.compile(rb"type ([12]), all bytes = <<((?:\d{1,3},)*\d{1,3})(?:>>|\.{0,3}$)")
 _ORDINARY = re.compile(rb"[a-z]+|\d+")
 _TAIL = re.compile(rb">>(?:: (?:\w+|\{\w+(?:,\d+)*\}))?$")
 
@@ -99,7 +99,7 @@ def may_hold_secret(
 ) -> bool:
     """True if a frame's payload may hold a secret; arguments as the columns of `frames`.
 
-    Of the methods in `SECRET_METHODS` one argument is secret, of other frames any octet may be.
+    Of the methods in `SECRET_METHODS` one argument is secret, of other frames any byte may be.
     """
     if method in SECRET_METHODS:
         return True
@@ -125,33 +125,33 @@ def secret_positions(
     octets: bytes,
     missing: frozenset[int],
 ) -> range:
-    """Where in a frame's octets a secret may be.
+    """Where in a frame's bytes a secret may be.
 
     Args:
         frame_type: This and the next three as the columns of `frames`.
         channel: The channel.
         method: The method's name; null where it has none or that was not captured.
         sender: Who sent it; null where that is not known.
-        octets: The frame with its header and end octet, or its beginning.
+        octets: The frame with its header and end byte, or its beginning.
         missing: Positions in `octets` that were not captured.
     """
     if frame_type == "protocol-header":
         return range(0)
-    begin = HEADER_OCTETS + (METHOD_OCTETS if method is not None else 0)
+    begin = HEADER_BYTES + (METHOD_BYTES if method is not None else 0)
     end = len(octets) - 1
     everything = range(begin, max(begin, end))
-    size = int.from_bytes(octets[3:HEADER_OCTETS], "big")
-    if len(octets) == size + HEADER_OCTETS + 1 and octets[end] != END_OCTET and end not in missing:
+    size = int.from_bytes(octets[3:HEADER_BYTES], "big")
+    if len(octets) == size + HEADER_BYTES + 1 and octets[end] != END_BYTE and end not in missing:
         return range(begin, len(octets))  # where it ends is not known: a login may be in it
     rows = _ROWS.get(method or "", [])
-    first = HEADER_OCTETS + METHOD_OCTETS
+    first = HEADER_BYTES + METHOD_BYTES
     each = (_secret_of(row, octets, first, end, missing) for row in rows)
     exact = [found for found in each if found is not None]
     if method in SECRET_METHODS:
         return exact[0] if exact and not missing else everything
     if (
         may_hold_secret(frame_type, channel, method, sender)
-        or octets[HEADER_OCTETS:first] in SECRET_NUMBERS
+        or octets[HEADER_BYTES:first] in SECRET_NUMBERS
     ):
         return everything
     # a method of a client's whose arguments do not end where it does may be another
@@ -165,10 +165,10 @@ def adds_up(index: int, payload: bytes, size: int) -> bool:
     Args:
         index: The method, in `METHODS`.
         payload: What was captured, class and method numbers included.
-        size: Octets of the payload as the frame says.
+        size: Bytes of the payload as the frame says.
     """
     missing = range(len(payload), size)
-    return _secret_of(METHODS[index], payload, METHOD_OCTETS, size, missing) is not None
+    return _secret_of(METHODS[index], payload, METHOD_BYTES, size, missing) is not None
 
 
 def _secret_of(
@@ -200,13 +200,13 @@ def is_in_place(index: int, payload: bytes, size: int) -> bool:
     """True if the secret of a cut method is where it belongs, or wholly behind the cut.
 
     It is where it belongs if it reaches to the cut, and not beyond the frame: a wrong length before
-    it takes other octets for its length, which say gigabytes. A table that goes on behind the cut
+    it takes other bytes for its length, which say gigabytes. A table that goes on behind the cut
     is enough, for what it takes for names and values shows that it is none; a text takes anything.
 
     Args:
         index: The method, in `METHODS`.
         payload: What was captured, class and method numbers included.
-        size: Octets of the payload as the frame says.
+        size: Bytes of the payload as the frame says.
     """
     at = 4
     for argument in METHODS[index].arguments:
@@ -227,7 +227,7 @@ def is_in_place(index: int, payload: bytes, size: int) -> bool:
 def shortened(payload: bytes) -> bytes:
     """A start-ok's payload that gives the same name, and is short; empty where there is none."""
     name = login_name(payload)
-    if name is None or len(name) > LONG_LOGIN_OCTETS:
+    if name is None or len(name) > LONG_LOGIN_BYTES:
         return b""
     response = b"\0" + name.encode() + b"\0"
     return payload[:4] + bytes(4) + b"\x05PLAIN" + struct.pack(">I", len(response)) + response
@@ -236,7 +236,7 @@ def shortened(payload: bytes) -> bytes:
 def login_name(payload: bytes) -> str | None:
     """The user's name in a start-ok's payload, class and method numbers included.
 
-    Of the mechanisms PLAIN (RFC 4616: authorization id, name, password, between zero octets) and
+    Of the mechanisms PLAIN (RFC 4616: authorization id, name, password, between zero bytes) and
     AMQPLAIN (a field table with LOGIN and PASSWORD). Null for others, when it is cut, and when it
     is not exactly that: what stands in the name's place may be the password then.
     """
@@ -281,9 +281,9 @@ def with_secrets(
             mechanism = value
         if argument.secret:
             secret = password(mechanism, value)
-            if len(secret) < MIN_SECRET_OCTETS or secret == (login_name(payload) or "").encode():
+            if len(secret) < MIN_SECRET_BYTES or secret == (login_name(payload) or "").encode():
                 return known
-            found = (secret[:MAX_SECRET_OCTETS], *(known or ()))
+            found = (secret[:MAX_SECRET_BYTES], *(known or ()))
             return tuple(dict.fromkeys(found))[:MAX_SECRETS]
     return known
 
@@ -301,7 +301,7 @@ def password(mechanism: bytes, response: bytes) -> bytes:
 
 
 def redact_quote(text: bytes, blamed: tuple[int, int], past_login: bool) -> bytes | None:
-    """A reply text without the octets that it quotes; None when it may be shown as it is.
+    """A reply text without the bytes that it quotes; None when it may be shown as it is.
 
     Args:
         text: The reply text.
@@ -313,7 +313,7 @@ def redact_quote(text: bytes, blamed: tuple[int, int], past_login: bool) -> byte
         return None
     if blamed in plan.harmless_methods or (past_login and _is_harmless(text)):
         return None
-    tail = _TAIL.search(text, opened) if len(text) < CUT_FROM_OCTETS else None
+    tail = _TAIL.search(text, opened) if len(text) < CUT_FROM_BYTES else None
     return text[: opened + 2] + b"[redacted]" + (tail[0] if tail else b"")
 
 
@@ -323,14 +323,14 @@ def without_secrets(text: bytes, secrets: tuple[bytes, ...]) -> bytes | None:
     for secret in secrets:
         if secret in safe:
             safe = _without(safe, secret)
-        if len(text) >= CUT_FROM_OCTETS:
+        if len(text) >= CUT_FROM_BYTES:
             safe = _without_begin(safe, secret)
     return None if safe == text else safe
 
 
 def _without(text: bytes, secret: bytes) -> bytes:
     """A text without a secret that is in it."""
-    if len(secret) > ORDINARY_OCTETS or not _ORDINARY.fullmatch(secret):
+    if len(secret) > ORDINARY_BYTES or not _ORDINARY.fullmatch(secret):
         return text.replace(secret, b"[redacted]")
     for mark in (b"'", b'"', b"`"):
         text = text.replace(mark + secret + mark, mark + b"[redacted]" + mark)
@@ -340,7 +340,7 @@ def _without(text: bytes, secret: bytes) -> bytes:
 def _without_begin(text: bytes, secret: bytes) -> bytes:
     """A text that was cut, without the begin of a secret at its end."""
     kept = text.rstrip(b".")
-    for length in range(min(len(secret), len(kept)), MIN_SECRET_OCTETS - 1, -1):
+    for length in range(min(len(secret), len(kept)), MIN_SECRET_BYTES - 1, -1):
         if kept.endswith(secret[:length]):
             return kept[:-length] + b"[redacted]" + text[len(kept) :]
     return text
@@ -348,7 +348,7 @@ def _without_begin(text: bytes, secret: bytes) -> bytes:
 
 def _is_harmless(text: bytes) -> bool:
     """True if a text quotes a method or a content header, and no secret in or behind it."""
-    found = _ALL_OCTETS.search(text)
+    found = _ALL_BYTES.search(text)
     if found is None or text.count(b"<<") > 1:
         return False
     octets = found[2].split(b",")

@@ -1,31 +1,31 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Finding the next frame boundary in octets whose beginning was not seen.
+"""Finding the next frame boundary in bytes whose beginning was not seen.
 
-A capture that starts in the middle of a connection, or that lost packets, gives octets that begin
-anywhere in a frame. Every octet where a plausible header stands starts a *candidate*: a
-chain of frames, each of which must end in the frame-end octet where its size says and be followed
+A capture that starts in the middle of a connection, or that lost packets, gives bytes that begin
+anywhere in a frame. Every byte where a plausible header stands starts a *candidate*: a
+chain of frames, each of which must end in the frame-end byte where its size says and be followed
 by a plausible header. A candidate dies where that fails. Candidates that meet at a
 boundary are one chain from there on: one with a strong frame stays, else the earlier.
 
 A body says so little that the first one of a chain has to be awaited, or to stand behind an end
-octet or at the begin of what is there. The rest of a content header often looks like one: the 3 of
-a body size, flags for headers alone, the table's size, the table, and the header's end octet.
+byte or at the begin of what is there. The rest of a content header often looks like one: the 3 of
+a body size, flags for headers alone, the table's size, the table, and the header's end byte.
 
 A chain is believed when it has a strong frame and a plausible header behind it, when it has three
-frames of which one is strong, or when it has four that are only sizes and end octets (bodies). At
+frames of which one is strong, or when it has four that are only sizes and end bytes (bodies). At
 the end of the half-stream or before a hole, where nothing more can confirm it, a strong frame is
 enough, or a frame that ends exactly there; before a hole also the beginning of a method or content
 header. The first chain to be believed wins, at the ends the earliest.
 
-Whether the conversation is AMQP at all is not taken on the word of what a hole cut off: octets of
+Whether the conversation is AMQP at all is not taken on the word of what a hole cut off: bytes of
 any protocol that counts and sizes things in binary look like the beginning of a frame now and then.
 Until something else has shown that it is, only the third beginning is believed, of three runs of
-octets between holes one after the other that begin with one, as those of packets that were cut do.
+bytes between holes one after the other that begin with one, as those of packets that were cut do.
 
-What is found must not depend on the packets that the octets came in. So everything is decided in
+What is found must not depend on the packets that the bytes came in. So everything is decided in
 the order of the stream: each position, and each boundary that a candidate waits for, has its turn
-as soon as `HEADER_OCTETS` are there behind it, or a frame's end is; the search stops at belief, and
-what lies behind the chain goes the way of all other octets.
+as soon as `HEADER_BYTES` are there behind it, or a frame's end is; the search stops at belief, and
+what lies behind the chain goes the way of all other bytes.
 
 A header is *plausible* when its type, channel and size go together and, of a method or a content
 header, when the class and method are ones that this side may send. A whole frame is *strong* when
@@ -49,46 +49,46 @@ from amqpsniff.columns import Texts
 from amqpsniff.decode import plan
 from amqpsniff.spec import protocol_of
 
-MAX_BODY_FRAME_OCTETS = 256 * 1024 * 1024
+MAX_BODY_FRAME_BYTES = 256 * 1024 * 1024
 """Largest body frame believed while frame-max is unknown; brokers default to 131072."""
 
-MAX_KEPT_FRAME_OCTETS = 1024 * 1024
-"""Largest frame whose octets are kept until it is whole: field tables seldom pass 10 kB."""
+MAX_KEPT_FRAME_BYTES = 1024 * 1024
+"""Largest frame whose bytes are kept until it is whole: field tables seldom pass 10 kB."""
 
-HEADER_OCTETS = 11
-"""Octets that tell whether a frame may begin: its header, and class and method of its payload."""
+HEADER_BYTES = 11
+"""Bytes that tell whether a frame may begin: its header, and class and method of its payload."""
 
 MAX_CANDIDATES = 64
-"""Chains followed at once; octets made to look like frame headers could start one each."""
+"""Chains followed at once; bytes made to look like frame headers could start one each."""
 
-MAX_HELD_OCTETS = 4 * 1024 * 1024
-"""Octets of payloads that all candidates of a search keep: four of the largest frames kept."""
+MAX_HELD_BYTES = 4 * 1024 * 1024
+"""Bytes of payloads that all candidates of a search keep: four of the largest frames kept."""
 
-FOREIGN_AFTER_OCTETS = 16 * 1024 * 1024
-"""Octets searched in vain before a conversation is taken for another protocol."""
+FOREIGN_AFTER_BYTES = 16 * 1024 * 1024
+"""Bytes searched in vain before a conversation is taken for another protocol."""
 
 CHAIN_FRAMES = 3
 """Frames that make a chain with one strong frame believable without what follows."""
 
 CUT_BEGINNINGS = 3
-"""Runs of octets that begin like a method or a content header, one after the other, which show that
+"""Runs of bytes that begin like a method or a content header, one after the other, which show that
 a conversation is AMQP of which every packet was cut."""
 
-FIRST_FEED_OCTETS = 1024
-"""Octets searched at first; then as many as were searched. A half-stream that breaks again and
+FIRST_FEED_BYTES = 1024
+"""Bytes searched at first; then as many as were searched. A half-stream that breaks again and
 again would otherwise have all of a large piece copied for each frame of it."""
 
-FIRST_BUFFER_OCTETS = 1024
-"""Octets there is room for at first, which do not count in the budget."""
+FIRST_BUFFER_BYTES = 1024
+"""Bytes there is room for at first, which do not count in the budget."""
 
 MAX_MARKS = 65536
-"""Packets remembered of the octets kept. They are only that many when a peer sends its octets one
+"""Packets remembered of the bytes kept. They are only that many when a peer sends its bytes one
 by one; the frames of older ones then get the number of the oldest that is remembered."""
 
-_MAX_BODY = cython.declare(cython.longlong, MAX_BODY_FRAME_OCTETS)
-_MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_OCTETS)
-_MAX_HELD = cython.declare(cython.longlong, MAX_HELD_OCTETS)
-_HEADER = cython.declare(cython.longlong, HEADER_OCTETS)
+_MAX_BODY = cython.declare(cython.longlong, MAX_BODY_FRAME_BYTES)
+_MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_BYTES)
+_MAX_HELD = cython.declare(cython.longlong, MAX_HELD_BYTES)
+_HEADER = cython.declare(cython.longlong, HEADER_BYTES)
 _NEVER = cython.declare(cython.longlong, 1 << 62)
 _END = cython.declare(cython.int, 0xCE)
 _BODY = cython.declare(cython.int, 3)
@@ -97,7 +97,7 @@ _PROTOCOL_HEADER = cython.declare(cython.int, 65)
 
 @cython.cclass
 class FrameProbe:
-    """Tests octets that `reader` reads from; `kind`, `channel` and `size` are of the last header.
+    """Tests bytes that `reader` reads from; `kind`, `channel` and `size` are of the last header.
 
     Args:
         handler: Its method decoder and contents are asked; no row is written.
@@ -120,7 +120,7 @@ class FrameProbe:
     def header(
         self, half: Half, at: cython.longlong, have: cython.longlong, forced: cython.bint
     ) -> cython.int:
-        """1 if a frame may begin at `at`, with `have` octets there, 0 if not, -1 for too few.
+        """1 if a frame may begin at `at`, with `have` bytes there, 0 if not, -1 for too few.
 
         A protocol header has type 65 (its first letter) and, for want of a frame header, size 0.
         `forced` takes any header that can be followed to its end.
@@ -216,13 +216,13 @@ class FrameProbe:
 
 @cython.cclass
 class Window:
-    """The octets of a half-stream that are still needed, and the packets they came in.
+    """The bytes of a half-stream that are still needed, and the packets they came in.
 
     From stream offset `base` on they are `buffer[first:used]`: appended at the end and forgotten at
     the begin, and moved only when the buffer is full, so that each is copied about twice however
     small the pieces are.
 
-    `marks` holds (stream offset after its last octet, packet number, ts_ns, moment when it came)
+    `marks` holds (stream offset after its last byte, packet number, ts_ns, moment when it came)
     of each packet.
     """
 
@@ -235,7 +235,7 @@ class Window:
 
     def __init__(self, offset, budget):
         self.budget = budget
-        self.buffer = bytearray(FIRST_BUFFER_OCTETS)
+        self.buffer = bytearray(FIRST_BUFFER_BYTES)
         self.first = 0
         self.used = 0
         self.base = offset
@@ -243,23 +243,23 @@ class Window:
 
     @cython.cfunc
     def end(self) -> cython.longlong:
-        """Stream offset after the last octet."""
+        """Stream offset after the last byte."""
         return self.base + self.used - self.first
 
     @cython.cfunc
     def fits(self, count: cython.longlong) -> cython.bint:
-        """True if `count` octets more may be kept."""
+        """True if `count` bytes more may be kept."""
         kept: cython.longlong = self.used - self.first
         return kept + count <= len(self.buffer) or self.budget.allows(2 * (kept + count))
 
     def __del__(self):
-        self.budget.held -= len(self.buffer) - FIRST_BUFFER_OCTETS
+        self.budget.held -= len(self.buffer) - FIRST_BUFFER_BYTES
 
     @cython.cfunc
     def append(
         self, octets: bytes, number: object, ts_ns: object, moment: cython.longlong
     ) -> cython.int:
-        """These octets of a packet are the next."""
+        """These bytes of a packet are the next."""
         count: cython.longlong = len(octets)
         kept: cython.longlong = self.used - self.first
         if self.used + count > len(self.buffer):
@@ -281,7 +281,7 @@ class Window:
 
     @cython.cfunc
     def packet_of(self, end: cython.longlong) -> object:
-        """(packet number, ts_ns, moment) of the octet before `end`, which came lately."""
+        """(packet number, ts_ns, moment) of the byte before `end`, which came lately."""
         found = (0, 0, 0)
         for until, *packet in reversed(self.marks):
             if until < end:
@@ -291,7 +291,7 @@ class Window:
 
     @cython.cfunc
     def trim(self, keep: cython.longlong) -> cython.int:
-        """Forget the octets before stream offset `keep`."""
+        """Forget the bytes before stream offset `keep`."""
         keep = min(keep, self.end())
         if keep > self.base:
             self.first += keep - self.base
@@ -302,7 +302,7 @@ class Window:
 
     @cython.cfunc
     def jump(self, offset: cython.longlong) -> cython.int:
-        """Forget everything; the next octets are those from `offset` on."""
+        """Forget everything; the next bytes are those from `offset` on."""
         self.first = 0
         self.used = 0
         self.base = offset
@@ -311,7 +311,7 @@ class Window:
 
     @cython.cfunc
     def pieces(self, start: cython.longlong, end: cython.longlong) -> list:
-        """The octets `start`..`end` of the stream as (octets, packet number, ts_ns, moment)."""
+        """The bytes `start`..`end` of the stream as (bytes, packet number, ts_ns, moment)."""
         found = []
         octets = memoryview(self.buffer)
         shift: cython.longlong = self.first - self.base
@@ -327,8 +327,8 @@ class Window:
 class Candidate:
     """A chain of frames that begins at `start`; `next` is the boundary it is at.
 
-    `frames` holds (offset, type, channel, size, payload or None, octets missing, packet number,
-    ts_ns), `held` counts the octets of the payloads, `strong` the strong frames. Of the frame under
+    `frames` holds (offset, type, channel, size, payload or None, bytes missing, packet number,
+    ts_ns), `held` counts the bytes of the payloads, `strong` the strong frames. Of the frame under
     way `kind` is -1 while its header is awaited. `wake` is the position whose turn decides what
     comes next.
     """
@@ -358,7 +358,7 @@ class Candidate:
 
     @cython.cfunc
     def keeps(self) -> cython.bint:
-        """True if the octets of the frame under way are kept until it is whole."""
+        """True if the bytes of the frame under way are kept until it is whole."""
         return self.size <= _MAX_KEPT and self.missing == 0
 
     @cython.cfunc
@@ -381,12 +381,12 @@ class Search:
     """The search in one half-stream, from stream offset `offset` on.
 
     Args:
-        probe: Tests the octets; may serve other searches in turn.
+        probe: Tests the bytes; may serve other searches in turn.
         half: The half-stream.
-        offset: Stream offset of the first octet that will be fed.
+        offset: Stream offset of the first byte that will be fed.
         forced: Take the frame header there for granted (framing was known up to it).
 
-    `tentative`: framing was not known for sure before it either; see `state.TENTATIVE_OCTETS`.
+    `tentative`: framing was not known for sure before it either; see `state.TENTATIVE_BYTES`.
     """
 
     probe: FrameProbe
@@ -418,26 +418,26 @@ class Search:
 
     @property
     def end(self):
-        """Stream offset after the last octet fed."""
+        """Stream offset after the last byte fed."""
         return self.window.end()
 
     @property
     def room(self):
-        """How many octets to feed next at most."""
-        room: cython.longlong = max(FIRST_FEED_OCTETS, self.searched)
+        """How many bytes to feed next at most."""
+        room: cython.longlong = max(FIRST_FEED_BYTES, self.searched)
         if not self.half.budget.has_plenty():
-            room = FIRST_FEED_OCTETS
-        if self.searched < FOREIGN_AFTER_OCTETS:
-            return min(room, FOREIGN_AFTER_OCTETS - self.searched)
+            room = FIRST_FEED_BYTES
+        if self.searched < FOREIGN_AFTER_BYTES:
+            return min(room, FOREIGN_AFTER_BYTES - self.searched)
         return room
 
     @property
     def hopeless(self):
         """True if so much was searched in vain that this is another protocol."""
-        return self.searched >= FOREIGN_AFTER_OCTETS and not self.half.connection.is_amqp
+        return self.searched >= FOREIGN_AFTER_BYTES and not self.half.connection.is_amqp
 
     def feed(self, octets, number, ts_ns, moment):
-        """Search on with these octets of a packet that comes now; the chain that is believed, or
+        """Search on with these bytes of a packet that comes now; the chain that is believed, or
         None.
         """
         if not self.window.fits(len(octets)):
@@ -450,7 +450,7 @@ class Search:
         return believed
 
     def gap(self, missing):
-        """`missing` octets are not in the capture: the chain believed before them, or None."""
+        """`missing` bytes are not in the capture: the chain believed before them, or None."""
         believed = self._conclude(True)
         if believed is not None:
             return believed
@@ -468,7 +468,7 @@ class Search:
         return self._conclude(False)
 
     def rest(self, start, end):
-        """The octets `start`..`end` of the stream as (octets, packet number, ts_ns, moment)."""
+        """The bytes `start`..`end` of the stream as (bytes, packet number, ts_ns, moment)."""
         return self.window.pieces(start, end)
 
     @cython.cfunc
@@ -484,7 +484,7 @@ class Search:
 
     @cython.cfunc
     def _trim(self) -> cython.int:
-        """Forget octets that no chain needs any more."""
+        """Forget bytes that no chain needs any more."""
         keep: cython.longlong = self.scanned
         candidate: Candidate
         for candidate in self.candidates:
@@ -492,7 +492,7 @@ class Search:
                 keep = min(keep, candidate.next)
             else:
                 keep = min(keep, candidate.next + 7 + candidate.size)
-        return self.window.trim(keep - 1)  # and the end octet before it
+        return self.window.trim(keep - 1)  # and the end byte before it
 
     # turns
 
@@ -524,7 +524,7 @@ class Search:
 
     @cython.cfunc
     def _scan(self, stop: cython.longlong) -> cython.bint:
-        """Go on to `stop`, or to the first octet that could begin a frame, and start there."""
+        """Go on to `stop`, or to the first byte that could begin a frame, and start there."""
         data: cython.const[cython.uchar][::1] = self.window.buffer
         shift: cython.longlong = self.window.first - self.window.base
         at: cython.longlong = self.scanned + shift
@@ -700,7 +700,7 @@ class Search:
 
     @cython.cfunc
     def _begins_cut(self) -> cython.bint:
-        """True if the octets since the last hole begin with a method or a content header."""
+        """True if the bytes since the last hole begin with a method or a content header."""
         candidate: Candidate
         for candidate in self.candidates:
             if candidate.start == self.begin and (candidate.kind == 1 or candidate.kind == 2):

@@ -4,7 +4,7 @@
 Strings that belong to a connection, a capture or a method are codes here (indices into lists that
 travel with the rows), and so are texts that repeat (codes of a vocabulary); `amqpsniff.tables`
 turns them into the columns of the table contract. Text of arguments and properties is copied from
-the wire as UTF-8; octets that are not UTF-8 become U+FFFD.
+the wire as UTF-8; bytes that are not UTF-8 become U+FFFD.
 """
 
 import cython
@@ -34,12 +34,12 @@ def as_many(count):
 
 
 def copy_text(column, row, reader, start, count):
-    """Write octets of a reader to a row of a text column as UTF-8; nothing when `start` < 0."""
+    """Write bytes of a reader to a row of a text column as UTF-8; nothing when `start` < 0."""
     if start < 0:
         return 0
     column.begin(row)
     if not reader.is_ascii(start, count) and not reader.is_text(start, count):
-        octets: bytes = reader.octets_at(start, count)
+        octets: bytes = reader.bytes_at(start, count)
         reader.oddities |= NOT_UTF8
         column.put_bytes(octets.decode(errors="replace").encode())
     else:
@@ -48,7 +48,7 @@ def copy_text(column, row, reader, start, count):
 
 
 def copy_name(column, vocabulary, row, reader, start, count):
-    """Write the code that octets of a reader have in a vocabulary; nothing when `start` < 0."""
+    """Write the code that bytes of a reader have in a vocabulary; nothing when `start` < 0."""
     if start >= 0:
         column.values[row] = reader.code_in(vocabulary, start, count)
     return 0
@@ -81,7 +81,7 @@ class Vocabularies:
         return sum(getattr(self, name).count for name in self.NAMES)
 
     def octets(self):
-        """Octets of all of them."""
+        """Bytes of all of them."""
         return sum([getattr(self, name).used for name in self.NAMES])
 
     def by_name(self):
@@ -126,7 +126,7 @@ class Rows:
         return {name: getattr(self, name) for name in names if name not in self.unmade}
 
     def octets(self):
-        """Octets of texts."""
+        """Bytes of texts."""
         return sum([getattr(self, name).used for name in self.TEXTS])
 
     def reserve(self):
@@ -180,12 +180,12 @@ class Rows:
 
 
 _MOMENT_BITS = cython.declare(cython.int, 20)
-_MOST_MOMENTS = cython.declare(cython.longlong, (1 << 20) - 1)
+_MAX_MOMENTS = cython.declare(cython.longlong, (1 << 20) - 1)
 
 
 class FrameRows(Rows):
     """Rows of the `frames` table, one per frame; `rows_expected` of them, and
-    `octets_expected` of arguments, are made room for.
+    `bytes_expected` of arguments, are made room for.
 
     The methods that come with every message have their arguments as JSON only if `wanted`.
     """
@@ -204,11 +204,11 @@ class FrameRows(Rows):
         )
     )
 
-    def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True, octets_expected=256):
+    def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True, bytes_expected=256):
         Rows.__init__(self, vocabularies, rows_expected, wanted)
         self.capture_code = 0
         self.moments = 0
-        self.arguments = Texts(octets_expected)
+        self.arguments = Texts(bytes_expected)
 
     def follow(self, others):
         """These rows come after others."""
@@ -218,7 +218,7 @@ class FrameRows(Rows):
 
     def moment(self):
         """A number for now: it grows with every row of all, and with every call."""
-        self.moments = (self.moments + 1) & _MOST_MOMENTS
+        self.moments = (self.moments + 1) & _MAX_MOMENTS
         return ((self.first + self.rows) << _MOMENT_BITS) | self.moments
 
     def moment_after(self, row):
@@ -268,12 +268,12 @@ _PROPERTIES = tuple("message_timestamp" if name == "timestamp" else name for nam
 
 class MessageRows(Rows):
     """Rows of the `messages` table, one per content; `rows_expected` of them, and
-    `octets_expected` of headers, are made room for.
+    `bytes_expected` of headers, are made room for.
 
     Properties and bodies are written only if `wanted`. Beside the table's columns a row has the
     `ordinal` of its content among all that were opened, a `mark` that is the same for the same
     properties and body size (0 where they were not captured, negative where not whole), of those
-    that the broker may return a `body_mark` that is the same for the same octets of the body (null
+    that the broker may return a `body_mark` that is the same for the same bytes of the body (null
     where they were not captured), and the number of frames that were there when it `ended_at`.
     `made` has a bit for each of `PROPERTIES` that is made, from the lowest; `links` are the columns
     of `amqpsniff.session.links`, None without links.
@@ -308,11 +308,11 @@ class MessageRows(Rows):
         vocabularies,
         rows_expected=FIRST_ROWS,
         wanted=True,
-        octets_expected=256,
+        bytes_expected=256,
         unmade=frozenset(),
     ):
         Rows.__init__(self, vocabularies, rows_expected, wanted, unmade)
-        self.headers = Texts(octets_expected)
+        self.headers = Texts(bytes_expected)
         self.links = None
         self.made = 0
         for place, name in enumerate(self.PROPERTIES):
@@ -320,7 +320,7 @@ class MessageRows(Rows):
                 self.made |= 1 << place
 
     def sent(self, row):
-        """Octets of a body that were sent: what was announced, or was there of one that never
+        """Bytes of a body that were sent: what was announced, or was there of one that never
         ended; `NULL` where its header is missing.
         """
         size: cython.longlong = self.body_size.values[row]

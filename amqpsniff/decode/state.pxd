@@ -58,7 +58,7 @@ cdef class Half:
     cdef public Content active
     cdef public dict others
     cdef public object search, opened_since
-    cdef public bytes first_octets
+    cdef public bytes first_bytes
     cdef public long long first_number, first_ns
     cdef int begin(self, Connection connection, int direction) except? -1
     cdef bint has_grown(self) except? -1

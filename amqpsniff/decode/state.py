@@ -4,7 +4,7 @@ one `Content` per channel on which a message is under way.
 
 A `Content` is in one of three states, as in RabbitMQ's command assembler: no content is open;
 a method that carries content was seen and its header is awaited; the header was seen and `body_size
-- body_seen` octets of body are awaited. There are no other flags about where it is.
+- body_seen` bytes of body are awaited. There are no other flags about where it is.
 """
 
 import cython
@@ -18,11 +18,11 @@ from amqpsniff.decode.redaction import login_name
 START, SEARCH, FRAMES, NOT_AMQP, UNSUPPORTED_VERSION, UNIDENTIFIED = 0, 1, 2, 3, 4, 5
 """START: nothing seen yet but, it may be, a proxy's header. SEARCH: looking for a frame boundary.
 FRAMES: at a known place between or in frames. NOT_AMQP: another protocol. UNSUPPORTED_VERSION: AMQP
-of a version that is not decoded. UNIDENTIFIED: not AMQP, and not all of its first octets were seen
+of a version that is not decoded. UNIDENTIFIED: not AMQP, and not all of its first bytes were seen
 yet."""
 
-TENTATIVE_OCTETS = 128 * 1024
-"""Octets behind a search for which framing is tentative: a body that holds frames looks like them,
+TENTATIVE_BYTES = 128 * 1024
+"""Bytes behind a search for which framing is tentative: a body that holds frames looks like them,
 and ends after as many at most, the usual frame-max. What is wrong with frames until then is not the
 traffic's fault, and who the client is, as they tell, is not proved."""
 
@@ -34,31 +34,31 @@ _START = cython.declare(cython.int, START)
 
 _NULL = cython.declare(cython.longlong, NULL)
 
-MAX_KEPT_OCTETS = 16_384
-"""Octets of the buffers of a half-stream that is over, up to which they are used again."""
+MAX_KEPT_BYTES = 16_384
+"""Bytes of the buffers of a half-stream that is over, up to which they are used again."""
 
-MAX_UNFINISHED_OCTETS = 64 * 1024 * 1024
-"""Octets that all half-streams hold of frames and contents that are not whole, and of what may turn
+MAX_UNFINISHED_BYTES = 64 * 1024 * 1024
+"""Bytes that all half-streams hold of frames and contents that are not whole, and of what may turn
 out to be frames while framing is searched: each may be of 1 MiB, on each of 65,535 channels of each
 connection. Beyond half of it, buffers with nothing in them are given back at once."""
 
-FIRST_STORE_OCTETS = 256
-"""Octets that an empty store has room for."""
+FIRST_STORE_BYTES = 256
+"""Bytes that an empty store has room for."""
 
-_MAX_UNFINISHED = cython.declare(cython.longlong, MAX_UNFINISHED_OCTETS)
-_MOST_KEPT = cython.declare(cython.longlong, MAX_KEPT_OCTETS)
-_FIRST_STORE = cython.declare(cython.longlong, FIRST_STORE_OCTETS)
+_MAX_UNFINISHED = cython.declare(cython.longlong, MAX_UNFINISHED_BYTES)
+_MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_BYTES)
+_FIRST_STORE = cython.declare(cython.longlong, FIRST_STORE_BYTES)
 
 
 MAX_IDLE_BUFFERS = 8_192
-"""Stores beyond which one with nothing in it is given back: each takes 800 octets, and of tens of
+"""Stores beyond which one with nothing in it is given back: each takes 800 bytes, and of tens of
 thousands of connections that are open few have a frame or a content under way."""
 
 _MAX_IDLE_BUFFERS = cython.declare(cython.longlong, MAX_IDLE_BUFFERS)
 
 
 class MemoryBudget:
-    """How many octets all half-streams `held` of frames and contents that are not whole, in so many
+    """How many bytes all half-streams `held` of frames and contents that are not whole, in so many
     `stores`; `refused` counts what was not kept for that, by what it is."""
 
     def __init__(self):
@@ -66,7 +66,7 @@ class MemoryBudget:
         self.refused = {}
 
     def allows(self, octets):
-        """True if this many octets more may be held."""
+        """True if this many bytes more may be held."""
         return self.held + octets <= _MAX_UNFINISHED
 
     def has_plenty(self):
@@ -80,7 +80,7 @@ class MemoryBudget:
 
 
 class StreamBuffer(Octets):
-    """Octets that count in a budget, except for the few that each buffer has room for."""
+    """Bytes that count in a budget, except for the few that each buffer has room for."""
 
     def __init__(self, budget):
         Octets.__init__(self)
@@ -94,12 +94,12 @@ class StreamBuffer(Octets):
         return 0
 
     def fits(self, count):
-        """True if `count` octets more may be kept."""
+        """True if `count` bytes more may be kept."""
         return self.used + count <= self.size or self.budget.allows(2 * (self.used + count))
 
     def should_release(self):
         """True if it is so large, or one of so many, that it is released when it is empty."""
-        if self.size > _MOST_KEPT or self.budget.stores > _MAX_IDLE_BUFFERS:
+        if self.size > _MAX_KEPT or self.budget.stores > _MAX_IDLE_BUFFERS:
             return True
         return self.size > _FIRST_STORE and not self.budget.has_plenty()
 
@@ -109,13 +109,13 @@ class StreamBuffer(Octets):
 
 
 class Connection:
-    """One conversation as the decoder sees it; `began`: its first octets are in the capture.
+    """One conversation as the decoder sees it; `began`: its first bytes are in the capture.
 
     `login` is what `login_name` needs of connection.start-ok, secret and all, for `user`;
     `sent_secrets` are the secrets that its methods carried, null before the first. `asked` are the
-    four octets after `AMQP` in the client's protocol header; without one, those of a version that
+    four bytes after `AMQP` in the client's protocol header; without one, those of a version that
     is not decoded where frames or the server's header show it, else null. `capture` is the one that
-    it begins in, null where octets came without one. `session` and `volume` belong to those
+    it begins in, null where bytes came without one. `session` and `volume` belong to those
     who follow or count the connection.
     """
 
@@ -164,21 +164,21 @@ class Connection:
 
 
 class Half:
-    """One direction of a connection: where its octets are in terms of frames.
+    """One direction of a connection: where its bytes are in terms of frames.
 
-    `offset` is the stream offset of the next octet. A frame that has begun but is not whole is
-    either kept in `store` (`kept` octets of it, `expected` in all once the header is there), or, a
-    body frame, only counted: `left` octets of it, the end octet included, are still to come. After
+    `offset` is the stream offset of the next byte. A frame that has begun but is not whole is
+    either kept in `store` (`kept` bytes of it, `expected` in all once the header is there), or, a
+    body frame, only counted: `left` bytes of it, the end byte included, are still to come. After
     a hole in a kept frame the rest of it is counted the same way (`skipping`).
 
     `number` and `ts_ns` are those of the packet that is being read, `frame_…` the place, type,
     channel and size of the frame under way.
 
-    `first_octets` are those of a direction that is no AMQP, `first_…` packet and time of them.
+    `first_bytes` are those of a direction that is no AMQP, `first_…` packet and time of them.
     `search` is the search for the next boundary; behind one, the stream offset up to which framing
     is tentative; else null.
 
-    `lossy` says that octets of unknown meaning were missing; `opened_since` are the channels on
+    `lossy` says that bytes of unknown meaning were missing; `opened_since` are the channels on
     which a content was opened after that, whose state is therefore known again.
     """
 
@@ -199,7 +199,7 @@ class Half:
         self.offset = 0
         self.lossy = False
         self.opened_since = None
-        self.first_octets = b""
+        self.first_bytes = b""
         self.first_number = 0
         self.first_ns = _NULL
         self.forget_frame()
@@ -214,7 +214,7 @@ class Half:
         for buffer in (self.active.store, self.active.body):
             if buffer is not None:
                 size += buffer.size
-        return size > _MOST_KEPT or not self.budget.has_plenty()
+        return size > _MAX_KEPT or not self.budget.has_plenty()
 
     def forget_frame(self):
         """No frame is under way."""
@@ -229,7 +229,7 @@ class Half:
         return 0
 
     def keep(self, reader, start, count):
-        """Append octets of a reader to the frame under way; how many there was room for.
+        """Append bytes of a reader to the frame under way; how many there was room for.
 
         Where that is not all of them, the frame is cut: the rest is only counted.
         """
@@ -255,10 +255,10 @@ class Half:
 class Content:
     """A message under way on one channel of one half-stream.
 
-    `lossy`: octets of unknown meaning are missing from stream offset `lost_at` on, and nothing of
-    it came since. `lost` counts such octets after which more of it came; `sound` octets of the body
+    `lossy`: bytes of unknown meaning are missing from stream offset `lost_at` on, and nothing of
+    it came since. `lost` counts such bytes after which more of it came; `sound` bytes of the body
     came before the first of them. `body_size` is null when the header declares more than a signed
-    number holds. `body` has its octets while one is `keeping` them; `body_mark` is their hash so
+    number holds. `body` has its bytes while one is `keeping` them; `body_mark` is their hash so
     far while one is `body_marking` them.
     """
 
@@ -311,17 +311,17 @@ class Content:
         return 0
 
     def begin_body(self):
-        """Keep the octets of the body from now on."""
+        """Keep the bytes of the body from now on."""
         if self.body is None:
-            self.body = Octets(max(256, min(self.body_size, MAX_KEPT_OCTETS)))
+            self.body = Octets(max(256, min(self.body_size, MAX_KEPT_BYTES)))
         self.body.used = 0
         self.keeping = True
         return 0
 
     def end_body(self):
-        """Keep no octets of a body any more; only a small buffer is used again."""
+        """Keep no bytes of a body any more; only a small buffer is used again."""
         self.keeping = False
-        if self.body.size > MAX_KEPT_OCTETS:
+        if self.body.size > MAX_KEPT_BYTES:
             self.body = None
         return 0
 
@@ -330,7 +330,7 @@ class Content:
         return self.channel, self.number, self.ts_ns
 
     def body_rest(self):
-        """Octets of the body still to come; negative when more came than were declared."""
+        """Bytes of the body still to come; negative when more came than were declared."""
         if self.body_size == _NULL:
             return 0x7FFFFFFFFFFFFFFF
         return self.body_size - self.body_seen

@@ -1,11 +1,11 @@
 from amqpsniff.columns cimport Texts
-from amqpsniff.decode.octets cimport OctetReader
+from amqpsniff.decode.octets cimport ByteReader
 
-cdef class ValueReader(OctetReader):
+cdef class ValueReader(ByteReader):
     cdef public Texts out
     cdef int _digits(self, long long number) except? -1
     cdef int _padded(self, long long number, int width) except? -1
-    cdef int _octets(self, long long start, long long count) except? -1
+    cdef int _bytes(self, long long start, long long count) except? -1
     cdef const unsigned char[::1] base64
     cdef public bint plain
     cdef dict floats, doubles
@@ -22,7 +22,7 @@ cdef class ValueReader(OctetReader):
     cdef const unsigned char[::1] widths
     cdef long long next
     cdef int strange_tag
-    cdef int put_octet(self, long long at, long long end) except? -1
+    cdef int put_byte(self, long long at, long long end) except? -1
     cdef int put_short(self, long long at, long long end) except? -1
     cdef int put_long(self, long long at, long long end) except? -1
     cdef int put_longlong(self, long long at, long long end) except? -1

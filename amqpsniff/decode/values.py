@@ -1,13 +1,13 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""AMQP values: from octets on the wire straight to JSON text.
+"""AMQP values: from bytes on the wire straight to JSON text.
 
 `ValueReader` reads one value at a position of its `data` and appends its JSON to a text column; no
 Python object is made for it. The forms are those of the table contract: text that is not UTF-8 as
 `{"base64": "…"}`, timestamps as RFC 3339 strings, decimals with their digits.
 
 Invariants: nothing is read at or past `end` of the window given; what was written is whole JSON
-even when the octets run out inside a table (containers close themselves); nesting is bounded. A
-method answers `OK`, `CUT` (the octets ran out, nothing usable written: the caller takes the text
+even when the bytes run out inside a table (containers close themselves); nesting is bounded. A
+method answers `OK`, `CUT` (the bytes ran out, nothing usable written: the caller takes the text
 back to its mark) or `PARTIAL` (they ran out inside a container; what is there is whole JSON). An
 oddity of a value is a bit of `oddities`; whoever knows the packet and the channel reports it as a
 finding.
@@ -20,7 +20,7 @@ import struct
 
 import cython
 from cython.cimports.amqpsniff.columns import Texts
-from cython.cimports.amqpsniff.decode.octets import OctetReader
+from cython.cimports.amqpsniff.decode.octets import ByteReader
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.octets import NOT_UTF8
@@ -90,10 +90,10 @@ _ARRAY = cython.declare(cython.int, 15)
 _TIMESTAMP = cython.declare(cython.int, 16)
 _TABLE = cython.declare(cython.int, 17)
 _VOID = cython.declare(cython.int, 18)
-_OCTETS = cython.declare(cython.int, 19)
+_BYTES = cython.declare(cython.int, 19)
 _UNUSUAL = cython.declare(cython.int, 0x80)
 _WIDTHS = bytes((0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 5, 1, 4, 4, 8, 4, 0, 4))
-"""Octets a value of each kind takes at least."""
+"""Bytes a value of each kind takes at least."""
 
 _MILLISECONDS_FROM = cython.declare(cython.longlong, MILLISECONDS_FROM)
 _LAST_SECOND = cython.declare(cython.longlong, LAST_SECOND)
@@ -116,7 +116,7 @@ def oddity_codes(oddities: int) -> list[str]:
 
 
 def _float_text(bits: int, width: int) -> bytes:
-    """JSON of a float of 4 or 8 octets, given as an integer."""
+    """JSON of a float of 4 or 8 bytes, given as an integer."""
     octets = struct.pack(">I", bits) if width == 4 else struct.pack(">q", bits)
     (value,) = struct.unpack(">f" if width == 4 else ">d", octets)
     if value != value:
@@ -135,7 +135,7 @@ def _tag_kinds(reading: str) -> bytes:
 _KINDS = {reading: _tag_kinds(reading) for reading in READINGS}
 
 
-class ValueReader(OctetReader):
+class ValueReader(ByteReader):
     """Reads values of `data` and writes them as JSON to `out`.
 
     Args:
@@ -144,7 +144,7 @@ class ValueReader(OctetReader):
     """
 
     def __init__(self, out, reading="rabbitmq"):
-        OctetReader.__init__(self)
+        ByteReader.__init__(self)
         self.out = out
         self.base64 = _BASE64
         self.plain = True
@@ -155,7 +155,7 @@ class ValueReader(OctetReader):
         self.next = self.strange_tag = 0
 
     def over(self, octets):
-        """A reader of other octets that writes to the same column."""
+        """A reader of other bytes that writes to the same column."""
         other: ValueReader = ValueReader.__new__(ValueReader)
         other.out = self.out
         other.base64 = self.base64
@@ -169,8 +169,8 @@ class ValueReader(OctetReader):
 
     # typed values of method arguments and properties: each checks the window first
 
-    def put_octet(self, at, end):
-        """Write an octet."""
+    def put_byte(self, at, end):
+        """Write a byte."""
         if at + 1 > end:
             return CUT
         return self._digits(self.data[at])
@@ -210,7 +210,7 @@ class ValueReader(OctetReader):
         return OK
 
     def put_longstr(self, at, end):
-        """Write a long string: any octets."""
+        """Write a long string: any bytes."""
         if at + 4 > end or at + 4 + self.u32(at) > end:
             return CUT
         return self.put_text(at + 4, self.u32(at))
@@ -223,11 +223,11 @@ class ValueReader(OctetReader):
         limit: cython.longlong = at + 4 + size
         if depth >= _MAX_DEPTH:
             self.oddities |= TOO_DEEP
-            return CUT if limit > end else self._octets(at + 4, size)
+            return CUT if limit > end else self._bytes(at + 4, size)
         cut: cython.bint = limit > end
-        self.out.put_octet(123)
+        self.out.put_byte(123)
         answer: cython.int = self._pairs(at + 4, end if cut else limit, cut, depth)
-        self.out.put_octet(125)
+        self.out.put_byte(125)
         return answer
 
     def _pairs(self, at, limit, cut, depth):
@@ -247,7 +247,7 @@ class ValueReader(OctetReader):
             if at + 2 + length > limit:
                 break
             if not first:
-                out.put_octet(44)
+                out.put_byte(44)
             first = False
             self._name(at, length)
             bit = (length + 3 * self.data[at + 1] + 5 * self.data[at + length]) & 31
@@ -255,7 +255,7 @@ class ValueReader(OctetReader):
                 self.oddities |= DUPLICATE_NAME
             seen |= cython.cast(cython.longlong, 1) << bit
             count += 1
-            out.put_octet(58)
+            out.put_byte(58)
             answer = self._tagged(at + 1 + length, limit, cut, depth)
             if answer != OK:
                 if answer == CUT:
@@ -271,7 +271,7 @@ class ValueReader(OctetReader):
         return PARTIAL if cut else OK
 
     def _name(self, at, length):
-        """Write a field name as a JSON string; octets that are not UTF-8 as U+FFFD."""
+        """Write a field name as a JSON string; bytes that are not UTF-8 as U+FFFD."""
         out: Texts = self.out
         mark: cython.longlong = out.used
         self.put_text(at + 1, length)
@@ -305,7 +305,7 @@ class ValueReader(OctetReader):
             return -1
         if kind == _SHORTSTR:
             return at + 2 + self.data[at + 1]
-        if kind in (_LONGSTR, _OCTETS, _TABLE, _ARRAY):
+        if kind in (_LONGSTR, _BYTES, _TABLE, _ARRAY):
             return at + 5 + self.u32(at + 1)
         return at + 1 + self.widths[kind]
 
@@ -325,7 +325,7 @@ class ValueReader(OctetReader):
         self.next = start + self.widths[kind]
         if kind in (_TABLE, _ARRAY):
             return self._container(kind, start, limit, cut, depth)
-        if kind in (_LONGSTR, _OCTETS):
+        if kind in (_LONGSTR, _BYTES):
             self.next += self.u32(start)
             return CUT if self.next > limit else self.put_text(start + 4, self.u32(start))
         if kind == _SHORTSTR:
@@ -347,18 +347,18 @@ class ValueReader(OctetReader):
         return answer
 
     def _array(self, at, limit, cut, depth):
-        """Write a field array; its length counts octets, not items."""
+        """Write a field array; its length counts bytes, not items."""
         size: cython.longlong = self.u32(at)
         end: cython.longlong = at + 4 + size
         if depth >= _MAX_DEPTH:
             self.oddities |= TOO_DEEP
-            return CUT if end > limit else self._octets(at + 4, size)
+            return CUT if end > limit else self._bytes(at + 4, size)
         if end > limit:
             end = limit
         else:
             cut = False
         out: Texts = self.out
-        out.put_octet(91)
+        out.put_byte(91)
         at += 4
         first: cython.bint = True
         answer: cython.int = OK
@@ -366,14 +366,14 @@ class ValueReader(OctetReader):
         while at < end and answer == OK:
             mark = out.used
             if not first:
-                out.put_octet(44)
+                out.put_byte(44)
             first = False
             answer = self._tagged(at, end, cut, depth)
             if answer == CUT:
                 out.used = mark
                 break
             at = self.next
-        out.put_octet(93)
+        out.put_byte(93)
         if answer == CUT and not cut:
             self.oddities |= MALFORMED_TABLE
             return OK
@@ -420,7 +420,7 @@ class ValueReader(OctetReader):
             return self._decimal(at)
         return self._float(at, 4 if kind == _FLOAT else 8)
 
-    # JSON of a value whose octets are there
+    # JSON of a value whose bytes are there
 
     def _digits(self, number):
         """Write a signed 64-bit integer."""
@@ -455,14 +455,14 @@ class ValueReader(OctetReader):
                 number //= 10
         return 0
 
-    def _octets(self, start, count):
-        """Write octets as a base64 object."""
+    def _bytes(self, start, count):
+        """Write bytes as a base64 object."""
         self.out.put_bytes(b'{"base64":"')
         self._base64(start, count)
         return self.out.put_bytes(b'"}')
 
     def _base64(self, start, count):
-        """Write octets in base64 (RFC 4648 §4)."""
+        """Write bytes in base64 (RFC 4648 §4)."""
         out: Texts = self.out
         out.room((count + 2) // 3 * 4)
         to: cython.longlong = out.used
@@ -488,12 +488,12 @@ class ValueReader(OctetReader):
         return 0
 
     def put_text(self, start, count):
-        """Write `count` octets as a JSON string, or as a base64 object when they are not UTF-8."""
+        """Write `count` bytes as a JSON string, or as a base64 object when they are not UTF-8."""
         out: Texts = self.out
         i: cython.longlong
         end: cython.longlong = start + count
         if start < 0 or end > len(self.data):
-            raise IndexError("octets outside the data")
+            raise IndexError("bytes outside the data")
         odd: cython.uchar = 0
         octet: cython.uchar
         with cython.boundscheck(False):  # as in is_ascii
@@ -508,8 +508,8 @@ class ValueReader(OctetReader):
             self.copy_to(out, start, count)
         elif not self._escape(start, count):
             out.used -= 1
-            return self._octets(start, count)
-        return out.put_octet(34)
+            return self._bytes(start, count)
+        return out.put_byte(34)
 
     def _escape(self, start, count):
         """Write text that needs care; False (nothing written) when it is not UTF-8."""
@@ -541,7 +541,7 @@ class ValueReader(OctetReader):
         return True
 
     def _float(self, start, width):
-        """Write a 4- or 8-octet float; one that JSON has no number for as a string."""
+        """Write a 4- or 8-byte float; one that JSON has no number for as a string."""
         bits: cython.longlong = self.u32(start) if width == 4 else self.i64(start)
         known: dict = self.floats if width == 4 else self.doubles
         text = known.get(bits)
@@ -552,7 +552,7 @@ class ValueReader(OctetReader):
         return self.out.put_bytes(text)
 
     def _decimal(self, at):
-        """Write scale octet and signed long as a number with its digits."""
+        """Write scale byte and signed long as a number with its digits."""
         scale: cython.int = self.data[at]
         unscaled: cython.longlong = self.u32(at + 1)
         if unscaled >= _SIGN32:
@@ -560,7 +560,7 @@ class ValueReader(OctetReader):
         if scale == 0:
             return self._digits(unscaled)
         if unscaled < 0:
-            self.out.put_octet(45)
+            self.out.put_byte(45)
             unscaled = -unscaled
         digits: str = str(unscaled).rjust(scale + 1, "0")
         cut: cython.Py_ssize_t = len(digits) - scale
@@ -594,20 +594,20 @@ class ValueReader(OctetReader):
         mp: cython.longlong = (5 * doy + 2) // 153
         month: cython.longlong = mp + 3 if mp < 10 else mp - 9
         out: Texts = self.out
-        out.put_octet(34)
+        out.put_byte(34)
         self._padded(yoe + era * 400 + (1 if month <= 2 else 0), 4)
-        out.put_octet(45)
+        out.put_byte(45)
         self._padded(month, 2)
-        out.put_octet(45)
+        out.put_byte(45)
         self._padded(doy - (153 * mp + 2) // 5 + 1, 2)
-        out.put_octet(84)
+        out.put_byte(84)
         self._padded(second // 3600, 2)
-        out.put_octet(58)
+        out.put_byte(58)
         self._padded(second // 60 % 60, 2)
-        out.put_octet(58)
+        out.put_byte(58)
         self._padded(second % 60, 2)
         if ms:
-            out.put_octet(46)
+            out.put_byte(46)
             self._padded(ms, 3)
         return out.put_bytes(b'Z"')
 

@@ -18,21 +18,21 @@ from .finding import Finding
 
 REFUSED, UNANSWERED = "connect-refused", "connect-unanswered"
 
-MOST_PAIRS = 10_000
+MAX_PAIRS = 10_000
 """Client hosts and server endpoints whose attempts are counted; a scan has more, and those beyond
 are not reported."""
 
-MOST_SERVERS = 1_000
+MAX_SERVERS = 1_000
 """Server endpoints of which it is remembered when connections were established."""
 
-MOST_ESTABLISHED = 1_000
+MAX_ESTABLISHED = 1_000
 """Established connections of one server whose times are remembered; with more of them it is not
 said whether anybody could connect meanwhile."""
 
-MOST_PORTS = 8
+MAX_PORTS = 8
 """Ports of one server host at which a client failed, beyond which it is a scan and one finding."""
 
-LEAST_UNANSWERED_NS = 500_000_000
+MIN_UNANSWERED_NS = 500_000_000
 """Time between the first and the last SYN without an answer: TCP sends one again after a second."""
 
 Key = tuple[str, str, str]
@@ -97,7 +97,7 @@ class Attempts:
             elif not self.served:
                 scanned.setdefault((code, client, host), []).append(key)
         for keys in scanned.values():
-            if len(keys) <= MOST_PORTS:
+            if len(keys) <= MAX_PORTS:
                 yield from (self._finding(key, self._pairs[key]) for key in keys)
             else:
                 yield self._scan(keys)
@@ -128,9 +128,9 @@ class Attempts:
         """Count attempts; False where there is no room for another pair of hosts."""
         known = self._pairs.get(key)
         if known is None:
-            if len(self._pairs) >= MOST_PAIRS and int(key[2].rpartition(":")[2]) not in self.ports:
+            if len(self._pairs) >= MAX_PAIRS and int(key[2].rpartition(":")[2]) not in self.ports:
                 return False
-            if len(self._pairs) >= 2 * MOST_PAIRS:
+            if len(self._pairs) >= 2 * MAX_PAIRS:
                 return False
             self._pairs[key] = pair
             return True
@@ -144,15 +144,15 @@ class Attempts:
     def _note(self, server: str, times: list[int]) -> None:
         known = self._established.get(server)
         if known is None:
-            if len(self._established) >= MOST_SERVERS:
+            if len(self._established) >= MAX_SERVERS:
                 return
             known = self._established[server] = []
-        if len(known) <= MOST_ESTABLISHED:
+        if len(known) <= MAX_ESTABLISHED:
             known += times
 
     def _is_unanswered(self, pair: list[Any]) -> bool:
         _, packets, first, last = pair
-        return bool(packets > 1 and last[0] - first[0] >= LEAST_UNANSWERED_NS)
+        return bool(packets > 1 and last[0] - first[0] >= MIN_UNANSWERED_NS)
 
     def _finding(self, key: Key, pair: list[Any]) -> Finding:
         code, client, server = key
@@ -200,7 +200,7 @@ class Attempts:
         """True if it is known that no connection was established in a time."""
         times = self._established.get(server)
         if times is None:
-            return len(self._established) < MOST_SERVERS
-        return len(times) <= MOST_ESTABLISHED and not any(
+            return len(self._established) < MAX_SERVERS
+        return len(times) <= MAX_ESTABLISHED and not any(
             first_ns <= one <= last_ns for one in times
         )

@@ -8,7 +8,7 @@ SEVERITIES = ("info", "warning", "error")
 """How bad it is, the least first."""
 
 CONFIDENCES = {
-    "high": "seen in the octets themselves",
+    "high": "seen in the bytes themselves",
     "medium": "follows from the state of a connection or channel, followed from its beginning",
     "low": "follows from rates and counts",
 }

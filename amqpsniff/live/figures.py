@@ -16,11 +16,11 @@ from amqpsniff.live.peers import (
     RATES,
     WINDOW,
     Peer,
+    bytes_of,
     channel_row,
     channels,
     known_sum,
     latency,
-    octets_of,
     together,
     unacked,
     unconfirmed,
@@ -33,17 +33,17 @@ from amqpsniff.session.records import connection_row
 TURN_SECONDS = 30.0
 """How often latencies are begun anew: those shown are of the last 30 to 60 s."""
 
-MOST_SHOWN = 2_000
+MAX_SHOWN = 2_000
 """Connections that are looked at in each tick, those that opened last: a look costs some 20 µs."""
 
-MOST_NAMES = 500
+MAX_NAMES = 500
 """Names of exchanges, keys and queues that rows are made of, the busiest."""
 
 Row = dict[str, Any]
 
 _MESSAGES = (("basic.publish",), ("basic.deliver", "basic.get-ok"))
 
-MOST_ENDED = 200
+MAX_ENDED = 200
 """Connections remembered after their end, to be looked at."""
 
 
@@ -77,7 +77,7 @@ class Figures:
         self.ended = 0
         self._gone: dict[str, tuple[Any, Any]] = {}
         self._names: dict[str, str] = {}
-        self._ended_octets = [0, 0]
+        self._ended_bytes = [0, 0]
         self._wanted = wanted
         self._peers: dict[Any, Peer] = {}
         self._seen: tuple[Any, int] = ([], 0)
@@ -121,15 +121,15 @@ class Figures:
         known = self._peers.pop(peer, None)
         self.ended += 1
         if self._wants(peer):
-            for at, octets in enumerate(octets_of(peer)):
-                self._ended_octets[at] += octets
+            for at, octets in enumerate(bytes_of(peer)):
+                self._ended_bytes[at] += octets
         if session is None:
             return
         self._gone[peer.name()[0]] = peer, session
         if known is not None:
             known.look()
             self._name(known)
-        if len(self._gone) > MOST_ENDED:
+        if len(self._gone) > MAX_ENDED:
             gone = next(iter(self._gone))
             del self._gone[gone]
             self._names.pop(gone, None)
@@ -142,7 +142,7 @@ class Figures:
             for one in self._peers.values():
                 one.turn()
             self.lately.turn()
-        wanted = [one for peer, one in self._peers.items() if self._wants(peer)][-MOST_SHOWN:]
+        wanted = [one for peer, one in self._peers.items() if self._wants(peer)][-MAX_SHOWN:]
         self.connections = [one.tick(now) for one in wanted]
         for one in wanted:
             self._name(one)
@@ -243,11 +243,11 @@ class Figures:
         self.queues = _rows(consumed, whole_queues, spent, ("queue",))
 
     def _tick_totals(self, now: float) -> None:
-        """Rates of all traffic: messages by their methods, octets by connections."""
+        """Rates of all traffic: messages by their methods, bytes by connections."""
         counts = self._methods[-1][1]
-        octets = list(self._ended_octets)
+        octets = list(self._ended_bytes)
         for peer in filter(self._wants, self._peers):
-            for at, number in enumerate(octets_of(peer)):
+            for at, number in enumerate(bytes_of(peer)):
                 octets[at] += number
         messages = [sum(counts.get(one, 0) for one in methods) for methods in _MESSAGES]
         self._whole.append((now, *messages, *octets))
@@ -274,12 +274,12 @@ def _rows(
     recent: dict[Any, list[int]], whole: dict[Any, list[int]], spent: float, names: tuple[str, ...]
 ) -> list[Row]:
     """Rates of late and counts in all, by name; quiet names come after the busy ones."""
-    ranked = sorted(recent.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MOST_NAMES]
-    if len(ranked) < MOST_NAMES:
-        quiet = sorted(whole.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MOST_NAMES]
+    ranked = sorted(recent.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MAX_NAMES]
+    if len(ranked) < MAX_NAMES:
+        quiet = sorted(whole.items(), key=lambda one: -(one[1][0] + one[1][2]))[:MAX_NAMES]
         ranked += [(name, list(NO_COUNTS)) for name, _ in quiet if name not in recent]
     rows = []
-    for name, (published, sent, delivered, received, *_) in ranked[:MOST_NAMES]:
+    for name, (published, sent, delivered, received, *_) in ranked[:MAX_NAMES]:
         parts = name if isinstance(name, tuple) else (name,)
         total = whole.get(name, NO_COUNTS)
         rows.append(
@@ -287,7 +287,7 @@ def _rows(
                 **dict(zip(names, parts, strict=True)),
                 "published_per_s": published / spent,
                 "delivered_per_s": delivered / spent,
-                "octets_per_s": (sent + received) / spent,
+                "bytes_per_s": (sent + received) / spent,
                 "published": total[0],
                 "delivered": total[2],
             }

@@ -1,7 +1,7 @@
 """Figures of a live run for Prometheus: counters, gauges and histograms, in OpenMetrics.
 
 Served by prometheus_client from a thread of its own, which takes the figures under the run's lock.
-Names of exchanges and queues come from the wire and may be many: the `MOST_NAMES` most used are
+Names of exchanges and queues come from the wire and may be many: the `MAX_NAMES` most used are
 told apart, the others are one, called `(others)`.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from amqpsniff.live.figures import Figures
     from amqpsniff.live.watch import Watch
 
-MOST_NAMES = 100
+MAX_NAMES = 100
 """Names of one metric: each is a time series, and what stores them pays for each."""
 
 OTHERS = "(others)"
@@ -57,8 +57,8 @@ class Collector:
             what = "Packets that the kernel dropped because this program was too slow."
             yield Counter("amqpsniff_packets_dropped", what, value=dropped)
         totals = watch.pipeline.totals
-        what = "Octets of AMQP connections that ended which are missing from the capture."
-        yield Counter("amqpsniff_lost_octets", what, value=totals.lost_octets)
+        what = "Bytes of AMQP connections that ended which are missing from the capture."
+        yield Counter("amqpsniff_lost_bytes", what, value=totals.lost_bytes)
 
     def _traffic(self) -> Iterator[Any]:
         from prometheus_client.core import CounterMetricFamily as Counter
@@ -84,7 +84,7 @@ class Collector:
         yield outcomes
 
     def _names(self) -> Iterator[Any]:
-        """Messages and octets by exchange and by queue."""
+        """Messages and bytes by exchange and by queue."""
         from prometheus_client.core import CounterMetricFamily as Counter
 
         exchanges: dict[Any, list[int]] = {}
@@ -101,7 +101,7 @@ class Collector:
                     continue
                 prefix = f"amqpsniff_{label}_{way}"
                 messages = Counter(f"{prefix}_messages", f"Messages {way}.", labels=[label])
-                octets = Counter(f"{prefix}_octets", f"Octets of bodies {way}.", labels=[label])
+                octets = Counter(f"{prefix}_bytes", f"Bytes of bodies {way}.", labels=[label])
                 for name, counts in named:
                     messages.add_metric([name], counts[place])
                     octets.add_metric([name], counts[place + 1])
@@ -141,9 +141,9 @@ def _most_used(rows: Iterable[tuple[Any, list[int]]]) -> list[tuple[str, list[in
     ranked = sorted(rows, key=lambda one: -(one[1][0] + one[1][2]))
     named = [(UNKNOWN if name is None else str(name), counts) for name, counts in ranked]
     rest = [
-        sum(column) for column in zip(*(counts for _, counts in named[MOST_NAMES:]), strict=True)
+        sum(column) for column in zip(*(counts for _, counts in named[MAX_NAMES:]), strict=True)
     ]
-    return named[:MOST_NAMES] + ([(OTHERS, rest)] if rest else [])
+    return named[:MAX_NAMES] + ([(OTHERS, rest)] if rest else [])
 
 
 def _add_spread(metric: Any, labels: list[str], spread: Any) -> None:

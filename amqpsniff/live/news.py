@@ -17,7 +17,7 @@ from amqpsniff.findings import Finding
 AGAIN_SECONDS = 10
 """A finding that comes with every message would otherwise be a row with every message."""
 
-MOST_REMEMBERED = 100_000
+MAX_REMEMBERED = 100_000
 """Findings remembered as given, as many as the log keeps."""
 
 Key = tuple[object, ...]
@@ -67,7 +67,7 @@ class News:
 
     def _count(self, key: Key, finding: Finding) -> None:
         """Count what came to a finding since it was counted last."""
-        if len(self._counted) < MOST_REMEMBERED or key in self._counted:
+        if len(self._counted) < MAX_REMEMBERED or key in self._counted:
             before = self._counted.get(key, 0)
             self.counts[finding.code] += max(finding.count - before, 0)
             self._counted[key] = max(finding.count, before)
@@ -79,5 +79,5 @@ class News:
     def _give(self, key: Key, finding: Finding, now_ns: int) -> None:
         given = self._given.get(key)
         self.rows[finding.code] += bool(finding.count) - bool(given and given[1].count)
-        if len(self._given) < MOST_REMEMBERED or key in self._given:
+        if len(self._given) < MAX_REMEMBERED or key in self._given:
             self._given[key] = now_ns, finding

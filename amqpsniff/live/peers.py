@@ -26,14 +26,14 @@ CONNECTION_COLUMNS = (
     "unacked", "unconfirmed", "confirm_p50_ms", "confirm_p99_ms", "ack_p50_ms", "ack_p99_ms",
     "blocked", "at_least",
 )  # fmt: skip
-"""What is told of a connection: octets per second sent and received are those of the client."""
+"""What is told of a connection: bytes per second sent and received are those of the client."""
 
 _FIELDS = ("published", "delivered", "sent", "received")
 RATES = tuple(f"{name}_per_s" for name in _FIELDS)
 
 
 class Peer:
-    """An open connection: its counts at the last ticks, each (time, published, delivered, octets
+    """An open connection: its counts at the last ticks, each (time, published, delivered, bytes
     sent and received).
     """
 
@@ -161,16 +161,16 @@ def known_sum(numbers: Iterable[int | None]) -> int | None:
 
 
 def _counted(peer: Any, session: Any, open_channels: list[Any]) -> tuple[int, ...]:
-    """Messages published and delivered, octets of the client and of the server."""
+    """Messages published and delivered, bytes of the client and of the server."""
     published = delivered = 0
     if session is not None:
         published = session.published + sum(one.published for one in open_channels)
         delivered = session.delivered + sum(one.delivered for one in open_channels)
-    return published, delivered, *octets_of(peer)
+    return published, delivered, *bytes_of(peer)
 
 
-def octets_of(peer: Any) -> tuple[int, int]:
-    """Octets that a connection's client sent, and that it received."""
+def bytes_of(peer: Any) -> tuple[int, int]:
+    """Bytes that a connection's client sent, and that it received."""
     octets = peer.conversation.octets
     client = 1 if peer.client_direction == 1 else 0
     return octets[client], octets[1 - client]

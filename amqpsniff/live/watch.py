@@ -39,7 +39,7 @@ QUIET_SECONDS = 0.1
 LATEST_NS = 2**63 - 2
 """The latest time there is; what no time reaches is one later."""
 
-MOST_LATEST = 200
+MAX_LATEST = 200
 """Latest findings of each severity kept to be shown: many of one do not hide those of another."""
 
 Batches = Iterator[tuple[str, Any]]
@@ -72,7 +72,7 @@ class Source(Protocol):
         """The name of an interface."""
 
     def take_secrets(self) -> list[tuple[int, bytes]]:
-        """Secrets for TLS that were read since the last call, as (type, octets)."""
+        """Secrets for TLS that were read since the last call, as (type, bytes)."""
 
     def statistics(self) -> InterfaceStatistics | None:
         """What the kernel counted; None where nobody counts."""
@@ -271,6 +271,6 @@ def _latest(found: list[Finding], news: list[Finding]) -> list[Finding]:
     latest: list[Finding] = []
     for one in reversed(listed):
         kept[one.kind.severity] += 1
-        if kept[one.kind.severity] <= MOST_LATEST:
+        if kept[one.kind.severity] <= MAX_LATEST:
             latest.append(one)
     return latest[::-1]

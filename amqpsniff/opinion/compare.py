@@ -18,7 +18,7 @@ from amqpsniff.capture import open_capture
 from amqpsniff.capture.file import STANDARD_INPUT
 from amqpsniff.capture.tshark import SILENCE_S, Tshark, find
 from amqpsniff.capture.tshark_frames import dissect
-from amqpsniff.decode.redaction import MAX_SECRETS, MIN_SECRET_OCTETS
+from amqpsniff.decode.redaction import MAX_SECRETS, MIN_SECRET_BYTES
 from amqpsniff.errors import UsageError
 from amqpsniff.opinion.difference import Difference
 from amqpsniff.opinion.known import explain
@@ -34,7 +34,7 @@ WINDOW_PACKETS = 4_000
 conversation) where a few conversations are busy; a frame that comes later still is one of a
 connection with lost packets, where the two differ anyway."""
 
-MOST_ALIGNED = 2_000
+MAX_ALIGNED = 2_000
 """Frames of one packet that are aligned at a cost that grows with their square; more are taken in
 their order."""
 
@@ -137,7 +137,7 @@ class Comparison:
     def _remember(self, frame: Ours) -> None:
         """Remember the secret that a frame carries: the broker may quote it."""
         secret = sent_secret(frame)
-        if len(secret) >= MIN_SECRET_OCTETS:
+        if len(secret) >= MIN_SECRET_BYTES:
             known = self._sent.get(frame.connection_id, ())
             self._sent[frame.connection_id] = tuple(dict.fromkeys((secret, *known)))[:MAX_SECRETS]
 
@@ -160,7 +160,7 @@ def _aligned(mine: list[Ours], others: list[Theirs]) -> Iterator[tuple[Ours | No
     """Frames of one packet in pairs; null for the one that is missing."""
     ours = [(each.kind, each.channel, each.size) for each in mine]
     sights = [(each.kind, each.channel, each.size) for each in others]
-    if ours == sights or len(ours) + len(sights) > MOST_ALIGNED:
+    if ours == sights or len(ours) + len(sights) > MAX_ALIGNED:
         yield from _zipped(mine, others)
         return
     for _, begin, end, start, stop in SequenceMatcher(None, ours, sights, False).get_opcodes():

@@ -240,8 +240,8 @@ KNOWN: tuple[Known, ...] = (
     Known(
         "tags-of-nobody",
         "field-table tags that neither reads, such as Qpid's `c`, `C` and `k`",
-        "reads on behind the tag, as if the value had no octets",
-        "the rest of the table as octets, for nothing says how long the value is",
+        "reads on behind the tag, as if the value had no bytes",
+        "the rest of the table as bytes, for nothing says how long the value is",
         _tags(_UNREAD),
     ),
     Known(
@@ -254,7 +254,7 @@ KNOWN: tuple[Known, ...] = (
     Known(
         "bit-past-the-end",
         "a method whose arguments end before their last bits",
-        "reads the missing bits from the frame's end octet",
+        "reads the missing bits from the frame's end byte",
         "the arguments that are there, and the finding `arguments-truncated`",
         _bit_past_the_end,
     ),

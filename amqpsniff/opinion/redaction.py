@@ -14,12 +14,12 @@ from amqpsniff.decode.redaction import (
 )
 from amqpsniff.opinion.difference import Difference
 from amqpsniff.opinion.sighting import Ours
-from amqpsniff.opinion.values import Table, octets_of
+from amqpsniff.opinion.values import Table, bytes_of
 
 REDACTED = "[redacted]"
 
 _QUOTING = ("reply_text", "reason", "challenge")
-"""Arguments in which a broker may quote octets of a login, and what tshark may take them for."""
+"""Arguments in which a broker may quote bytes of a login, and what tshark may take them for."""
 
 
 def redacted(difference: Difference, secrets: tuple[bytes, ...] = ()) -> Difference:
@@ -47,8 +47,8 @@ def sent_secret(frame: Ours) -> bytes:
     if frame.method not in SECRET_METHODS or not isinstance(frame.arguments, Table):
         return b""
     values = dict(frame.arguments)
-    response = octets_of(values.get("response", values.get("new_secret"))) or b""
-    return password(octets_of(values.get("mechanism")) or b"", response)
+    response = bytes_of(values.get("response", values.get("new_secret"))) or b""
+    return password(bytes_of(values.get("mechanism")) or b"", response)
 
 
 def _hidden(value: Any, _: tuple[bytes, ...]) -> Any:

@@ -23,7 +23,7 @@ class Traffic:
         ports: Ports of the servers.
         tls_ports: Those of them that are spoken to over TLS.
         cut: Connections with segments that the snap length cut.
-        lossy: Those of which octets are missing.
+        lossy: Those of which bytes are missing.
         renumbered: Those whose endpoints another one used before, without a SYN in the capture, and
             those with a SYN that TCP ignored.
         undecoded: Those that speak an AMQP that we do not decode.
@@ -52,7 +52,7 @@ class Traffic:
         ends = frozenset((conversation.a, conversation.b))
         ports = self.ports if conversation.tls is None else self.tls_ports
         ports.add(int(connection.name()[2].rpartition(":")[2]))
-        if any(conversation.cut_octets):
+        if any(conversation.cut_bytes):
             self.cut.add(ends)
         if any(conversation.gaps):
             self.lossy.add(ends)

@@ -1,8 +1,8 @@
 """Values: JSON of ours held against the fields and texts of tshark.
 
-tshark gives a field's octets where the field is an argument or a property; of what is inside a
-table it gives no more than a label, `name (type): text`, cut at some 240 octets. So strings are
-compared by their octets where they are there, and else as tshark would write them.
+tshark gives a field's bytes where the field is an argument or a property; of what is inside a
+table it gives no more than a label, `name (type): text`, cut at some 240 bytes. So strings are
+compared by their bytes where they are there, and else as tshark would write them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from amqpsniff.capture.tshark_frames import Field
 
-LABEL_OCTETS = 230
-"""Octets of a label from which on it may have been cut: tshark's limit is 240 with its dots."""
+LABEL_BYTES = 230
+"""Bytes of a label from which on it may have been cut: tshark's limit is 240 with its dots."""
 
 _TYPED = re.compile(r" \(((?:unknown type[^)]*)|[a-z0-9 ]+)\)(?:: ?|$)")
 _ESCAPES = str.maketrans(
@@ -66,7 +66,7 @@ def plain(value: Any) -> Any:
 
 def compare(name: str, ours: Any, field: Field) -> Iterator[Pair]:
     """Where our value of an argument or property and tshark's field of it differ."""
-    octets = octets_of(ours)
+    octets = bytes_of(ours)
     if isinstance(ours, Table) and octets is None:
         yield from _tables(name, ours, field.fields)
         return
@@ -94,7 +94,7 @@ def _same_field(ours: Any, octets: bytes | None, field: Field) -> bool:
 
 
 def _is_replaced(ours: Any, theirs: bytes) -> bool:
-    """Whether ours is the text of a column for their octets, which are not UTF-8."""
+    """Whether ours is the text of a column for their bytes, which are not UTF-8."""
     if not isinstance(ours, str) or "\ufffd" not in ours:
         return False
     return any(theirs[length:].decode(errors="replace") == ours for length in (0, 1, 4))
@@ -104,8 +104,8 @@ def _is_nothing(field: Field) -> bool:
     return field.show in ("", "<MISSING>") or field.label.endswith("<MISSING>")
 
 
-def octets_of(value: Any) -> bytes | None:
-    """The octets of a text, or of those that are no text; None for what is neither."""
+def bytes_of(value: Any) -> bytes | None:
+    """The bytes of a text, or of those that are no text; None for what is neither."""
     if isinstance(value, _Fraction):
         return None
     if isinstance(value, str):
@@ -179,7 +179,7 @@ def _same_text(kind: str, value: Any, text: str, field: Field) -> bool:
             return str(value).lower().removesuffix("inity") == text.lower()
     if isinstance(value, int):
         return text == str(value)
-    octets = octets_of(value)
+    octets = bytes_of(value)
     if octets is None:
         return False
     if kind == "timestamp":
@@ -196,7 +196,7 @@ def _same_string(octets: bytes, text: str) -> bool:
     if text == ours:
         return True
     cut = text.rstrip("…").removesuffix("...")
-    return len(octets) + 20 >= LABEL_OCTETS // 2 and len(cut) > 20 and ours.startswith(cut)
+    return len(octets) + 20 >= LABEL_BYTES // 2 and len(cut) > 20 and ours.startswith(cut)
 
 
 def escaped(text: str) -> str:

@@ -15,7 +15,7 @@ from .tables import Column, table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_SHOWN = 50
+MAX_SHOWN = 50
 """Rows of a report's table on the page; all of them are beside it as CSV and Parquet."""
 
 
@@ -35,7 +35,7 @@ def page(manifest: dict[str, Any], tables: Mapping[str, pa.Table]) -> str:
 def _summary(manifest: dict[str, Any]) -> str:
     captures = manifest.get("captures", [])
     times = [one[end] for one in captures for end in ("first_ns", "last_ns") if one[end]]
-    octets = sum(one["octets"] for one in captures)
+    octets = sum(one["bytes"] for one in captures)
     parts = [f"{len(captures):,} files", f"{octets / 1e6:,.1f} MB of packets"]
     if times:
         ends = [datetime.fromtimestamp(one / 1e9, timezone.utc) for one in (min(times), max(times))]
@@ -48,12 +48,12 @@ def _summary(manifest: dict[str, Any]) -> str:
 
 
 def _table(report: Report, rows: list[dict[str, Any]]) -> str:
-    shown = rows[:MOST_SHOWN]
+    shown = rows[:MAX_SHOWN]
     numeric = {
         name for name in report.columns if any(isinstance(row[name], (int, float)) for row in shown)
     }
     columns = [Column(name, name, number=name in numeric) for name in report.columns]
     total = len(rows)
-    more = f"the first {MOST_SHOWN} of {total:,} rows" if total > MOST_SHOWN else f"{total:,} rows"
+    more = f"the first {MAX_SHOWN} of {total:,} rows" if total > MAX_SHOWN else f"{total:,} rows"
     files = f"reports/{report.name}.csv, reports/{report.name}.parquet"
     return table(shown, columns, report.title, more=f"{more}; all of them in {files}")

@@ -34,7 +34,7 @@ def _text(value: Any) -> str:
     return "" if value is None else harmless(str(value)) or '""'
 
 
-def _octets(value: Any) -> str:
+def _bytes(value: Any) -> str:
     return "" if value is None else octets(value)
 
 
@@ -59,7 +59,7 @@ def _number(name: str, title: str = "") -> Column:
 
 
 def _size(name: str, title: str = "") -> Column:
-    return Column(name, title or name, form=_octets, number=True)
+    return Column(name, title or name, form=_bytes, number=True)
 
 
 def _span(name: str, title: str = "") -> Column:
@@ -237,8 +237,8 @@ class CapturePage:
             "clock": BEFORE if row["midstream"] else self._clocked(row["start_ns"]),
             "began": BEFORE if row["midstream"] else self._since(row["start_ns"]),
             "lasted": span,
-            "sent": row["client_octets"],
-            "received": row["server_octets"],
+            "sent": row["client_bytes"],
+            "received": row["server_bytes"],
             "sent_again": row["retransmissions"],
             "end": end_of(row),
             "why": _why(row),
@@ -278,8 +278,8 @@ class CapturePage:
         drawn = (
             f'<div class="picture" role="region" tabindex="0" aria-label="{label}">{picture}</div>'
         )
-        published = [_number("published"), _size("published_octets", "octets published")]
-        delivered = [_number("delivered"), _size("delivered_octets", "octets delivered")]
+        published = [_number("published"), _size("published_bytes", "bytes published")]
+        delivered = [_number("delivered"), _size("delivered_bytes", "bytes delivered")]
         keys = [_exchange("exchange"), _word("routing_key", "routing key")]
         tables = [
             _named(self._summary[key], columns, title)

@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-MOST_BARS = 20
-MOST_POINTS = 5_000
+MAX_BARS = 20
+MAX_POINTS = 5_000
 """Rows in one chart: more cannot be told apart, and every one is text in the page."""
 
 BAR_STEP, LIFE_STEP = 18, 15
@@ -29,7 +29,7 @@ CLOSE_POINTS = 60
 SMALL_POINT, LARGE_POINT = 9, 28
 """Area in pixels of a point, where there are more of them than that, and where there are fewer."""
 
-LEAST_RATIO = 4.0
+MIN_RATIO = 4.0
 """An axis of how long something took spans at least this: one bar alone is not the whole width."""
 
 DECADE_TICKS = ((0, (1, 2, 3, 5, 7)), (1, (1, 2, 5)), (4, (1, 3)), (99, (1,)))
@@ -47,7 +47,7 @@ def bars(rows: Rows, title: str, name: str, values: Sequence[str], unit: str) ->
     data = [
         {"name": str(row[name] if row[name] not in (None, "") else "(none)"), "kind": value,
          "value": _number(row[value]) or 0}
-        for row in rows[:MOST_BARS]
+        for row in rows[:MAX_BARS]
         for value in values
     ]  # fmt: skip
     if not any(one["value"] for one in data):
@@ -68,7 +68,7 @@ def lines(
     """A line for each series over time, which rows have as a datetime."""
     data = [
         {"time": _milliseconds(row[time]), "value": row[value], "series": str(row[series] or "")}
-        for row in rows[:MOST_POINTS]
+        for row in rows[:MAX_POINTS]
         if row[time] is not None and _number(row[value]) is not None
     ]
     if not any(one["value"] for one in data):
@@ -89,7 +89,7 @@ def grid(rows: Rows, title: str, across: str, down: str, value: str, unit: str) 
     """A field for each pair of names, the darker the more."""
     data = [
         {"across": str(row[across] or ""), "down": str(row[down] or ""), "value": row[value]}
-        for row in rows[:MOST_POINTS]
+        for row in rows[:MAX_POINTS]
         if _number(row[value])
     ]
     if not data:
@@ -125,7 +125,7 @@ def courses(
         {"t": time, "v": _number(value), "s": name}
         for name, values in series.items()
         for time, value in zip(times, values, strict=True)
-    ][:MOST_POINTS]
+    ][:MAX_POINTS]
     drawn = [one["v"] for one in data if one["v"] and (one["v"] > 0 or not log)]
     if not drawn:
         return None
@@ -181,7 +181,7 @@ def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> S
     ends = [one[end] for one in places for end in ("low", "high")]
     if not ends or min(ends) <= 0:
         return None
-    wider = LEAST_RATIO**0.5 if max(ends) < LEAST_RATIO * min(ends) else 1.0
+    wider = MIN_RATIO**0.5 if max(ends) < MIN_RATIO * min(ends) else 1.0
     across = {"type": "log", "nice": False, "domain": [min(ends) / wider, max(ends) * wider]}
     return _framed(title, places, SPREAD_HEIGHT) | {
         "layer": [

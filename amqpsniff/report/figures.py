@@ -72,7 +72,7 @@ class Figures:
         self._span = (self._time(self._first_ns), self._time(last_ns))
 
     def rates(self) -> list[Spec | None]:
-        """Messages and octets per second."""
+        """Messages and bytes per second."""
         rates = self._data.rates
         named = {
             "published": "published", "delivered": "delivered", "confirmed": "confirmed",
@@ -92,8 +92,8 @@ class Figures:
         if messages:
             made.append(self._courses(messages, _titled("Messages", messages), "per second"))
         if sent:
-            title = _titled("Octets of AMQP", sent)
-            made.append(self._courses(sent, title, "octets per second"))
+            title = _titled("Bytes of AMQP", sent)
+            made.append(self._courses(sent, title, "bytes per second"))
         return made
 
     def levels(self) -> list[Spec | None]:
@@ -161,7 +161,7 @@ class Figures:
         return charts.lives(data, "", END_COLOURS, utc=self.utc, span=self._span)
 
     def _life(self, row: Row) -> Row:
-        sent = [row[f"{side}_octets"] for side in SIDES]
+        sent = [row[f"{side}_bytes"] for side in SIDES]
         about = [] if None in sent else [octets(sum(sent))]
         if row["end_ns"] is not None:
             about.insert(0, duration(row["end_ns"] - row["start_ns"]))

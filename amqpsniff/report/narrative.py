@@ -131,7 +131,7 @@ def _flow(summary: Row, data: ReportData) -> Iterator[str]:
     if published is not None and totals["published"]:
         text = f"Clients published {plural(totals['published'], 'message')}"
         if totals["published"] == published["count"]:
-            if published["octets"] is not None:
+            if published["bytes"] is not None:
                 text += f" with {octets(published['octets'])} of bodies"
             text += f", at most {count(published['peak_per_second'])} in one second"
         yield f"{text}."

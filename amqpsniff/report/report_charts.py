@@ -19,12 +19,12 @@ COLUMN_OF = {("client", "from"): 0, ("exchange", ""): 1, ("queue", ""): 2, ("cli
 
 
 def traffic(rows: Rows) -> Specs:
-    """Messages and octets by exchange, messages by queue and by client."""
+    """Messages and bytes by exchange, messages by queue and by client."""
     counts = ["published", "delivered", "returned"]
-    octets = [f"{one}_octets" for one in counts]
+    octets = [f"{one}_bytes" for one in counts]
     return [
         bars(summed(rows, "exchange", counts), "By exchange", "exchange", counts, "messages"),
-        bars(summed(rows, "exchange", octets), "By exchange", "exchange", octets, "octets"),
+        bars(summed(rows, "exchange", octets), "By exchange", "exchange", octets, "bytes"),
         bars(summed(rows, "routing_key", counts), "By routing key", "routing_key", counts,
              "messages"),
         bars(summed(rows, "client", counts), "By client", "client", counts, "messages"),
@@ -190,15 +190,15 @@ def topology(rows: Rows) -> Specs:
 
 
 def quality(rows: Rows) -> Specs:
-    """Lost octets, holes and messages that are not whole, of the worst files."""
-    worst = [row for row in rows if row["error"] or row["lost_octets"] or row["midstream"]]
+    """Lost bytes, holes and messages that are not whole, of the worst files."""
+    worst = [row for row in rows if row["error"] or row["lost_bytes"] or row["midstream"]]
     if not worst:
         return []
     return [
         bars(worst, "Messages that are not whole", "capture", ["truncated", "incomplete"],
              "messages"),
         bars(worst, "Connections", "capture", ["midstream", "one_sided"], "connections"),
-        bars(worst, "Octets lost", "capture", ["lost_octets"], "octets"),
+        bars(worst, "Bytes lost", "capture", ["lost_bytes"], "bytes"),
     ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from html import escape
 from typing import Any
 
-MOST_CHARACTERS = 200
+MAX_CHARACTERS = 200
 """Characters of a cell: a name from the wire may have thousands."""
 
 FILTERED_FROM = 8
@@ -57,7 +57,7 @@ def table(
     label: str = "",
     more: str = "",
     links: frozenset[str] = frozenset(),
-    most: int = MOST_CHARACTERS,
+    most: int = MAX_CHARACTERS,
 ) -> str:
     """A table with a caption; `more` says which rows are not there.
 
@@ -97,7 +97,7 @@ def beside(*tables: str) -> str:
     return f'<div class="beside">{"".join(tables)}</div>'
 
 
-def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
+def shortened(text: str, most: int = MAX_CHARACTERS) -> str:
     """The text, its end replaced by an ellipsis when it is long."""
     return text if len(text) <= most else text[: most - 1] + "…"
 

@@ -15,7 +15,7 @@ from typing import Any
 FIRST_CLIENT_PORT = 32_768
 """Where Linux begins to give ports to clients; other systems begin at 49,152."""
 
-MOST = 1 << 20
+MAX = 1 << 20
 """Addresses of a kind remembered. A scan of more is given pseudonyms that repeat."""
 
 _TEN = 10 << 24
@@ -37,7 +37,7 @@ class AddressPseudonyms:
         self._hosts: dict[bytes, int] = {}
 
     def ipv4(self, address: bytes) -> bytes:
-        """Of four octets."""
+        """Of four bytes."""
         if address[0] in (0, 127) or address[0] >= 224:
             return address
         made = self._ipv4.get(address)
@@ -49,7 +49,7 @@ class AddressPseudonyms:
         return made
 
     def ipv6(self, address: bytes) -> bytes:
-        """Of sixteen octets."""
+        """Of sixteen bytes."""
         if address[:15] == bytes(15) or address[0] == 0xFF:
             return _without_interface(address)
         if address.startswith(_MAPPED):
@@ -66,7 +66,7 @@ class AddressPseudonyms:
         return made
 
     def mac(self, address: bytes) -> bytes:
-        """Of six octets; group addresses of IPv6 lose the part that is a host's."""
+        """Of six bytes; group addresses of IPv6 lose the part that is a host's."""
         if address[:2] == b"\x33\x33" and address[2] == 0xFF:
             return address[:3] + bytes(3)
         if address[0] & 1 or address == bytes(6):
@@ -104,5 +104,5 @@ def _numbered(networks: dict[bytes, int], prefix: bytes) -> int:
 
 
 def _bound(remembered: dict[bytes, Any]) -> None:
-    if len(remembered) > MOST:
+    if len(remembered) > MAX:
         remembered.clear()

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 _CONSTRUCTED = 0x20
-_BOOLEAN, _INTEGER, _BITS, _OCTETS, _NULL, _OID = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
+_BOOLEAN, _INTEGER, _BITS, _BYTES, _NULL, _OID = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06
 _TIMES = (0x17, 0x18)
-_WITHIN = (0x30, _BITS, _OCTETS)
-"""What elements begin with that stand inside octets or bits: a sequence, or one of these again."""
+_WITHIN = (0x30, _BITS, _BYTES)
+"""What elements begin with that stand inside bytes or bits: a sequence, or one of these again."""
 _ADDRESS = 0x87
 _NAMES = (0x0C, 0x13, 0x14, 0x16, 0x81, 0x82, 0x86)
 """UTF8String, PrintableString, TeletexString, IA5String; mail address, host and URI of SANs."""
@@ -26,7 +26,7 @@ _PUBLIC_OIDS = tuple(
 )
 """Attributes, extensions, RSA, elliptic curves, Edwards curves, PKIX: of no one in particular."""
 
-MOST_DEPTH = 16
+MAX_DEPTH = 16
 """Nesting that is walked: certificates have some ten levels; what is deeper is filler."""
 
 Rename = Callable[[bytes], bytes]
@@ -48,8 +48,8 @@ def _walk(
         if tag == _BITS and first < stop and octets[first] < 8:
             made[start + first] = octets[first]  # bits that are not used
             first += 1
-        nested = tag & _CONSTRUCTED or (tag in (_BITS, _OCTETS) and _is_der(octets, first, stop))
-        if nested and depth < MOST_DEPTH:
+        nested = tag & _CONSTRUCTED or (tag in (_BITS, _BYTES) and _is_der(octets, first, stop))
+        if nested and depth < MAX_DEPTH:
             _walk(octets, first, stop, made, start, rename, depth + 1)
         else:
             made[start + first : start + stop] = _content(
@@ -73,7 +73,7 @@ def _element(octets: bytes, at: int, end: int) -> tuple[int, int] | None:
 
 
 def _is_der(octets: bytes, at: int, end: int) -> bool:
-    """Whether octets are one element and no more, as in extensions and keys."""
+    """Whether bytes are one element and no more, as in extensions and keys."""
     if at >= end or octets[at] not in _WITHIN:
         return False
     element = _element(octets, at, end)

@@ -6,12 +6,12 @@ that is text wherever text is expected.
 
 from __future__ import annotations
 
-_OCTET = b"x"
+_BYTE = b"x"
 
 
 def filler(octets: int) -> bytes:
-    """So many octets of filler."""
-    return _OCTET * octets
+    """So many bytes of filler."""
+    return _BYTE * octets
 
 
 def zeros(octets: int) -> bytes:

@@ -1,7 +1,7 @@
-"""Frames: the octets that stand in the safe capture where a claim says that a frame is.
+"""Frames: the bytes that stand in the safe capture where a claim says that a frame is.
 
-`Cleaner.clean` gives the octets from a claim's offset on. What it does not give (bodies, what a
-frame holds behind its last argument, frames of unknown types) is filler, because no octets of the
+`Cleaner.clean` gives the bytes from a claim's offset on. What it does not give (bodies, what a
+frame holds behind its last argument, frames of unknown types) is filler, because no bytes of the
 output come from anywhere else.
 """
 
@@ -21,9 +21,9 @@ from amqpsniff.sanitize.replies import safe_reply
 from amqpsniff.sanitize.values import ValueCleaner
 from amqpsniff.spec import METHODS, Method, properties_for
 
-END_OCTET = b"\xce"
-HEADER_OCTETS = 7
-MOST_REMEMBERED = 4096
+END_BYTE = b"\xce"
+HEADER_BYTES = 7
+MAX_REMEMBERED = 4096
 """Content headers whose cleaned form is remembered: most of a long capture are alike."""
 
 _WIDTHS = {"o": 1, "h": 2, "l": 4, "L": 8, "T": 8}
@@ -45,12 +45,12 @@ class Cleaner:
         self._known: dict[bytes, bytes] = {}
 
     def clean(self, claim: Claim) -> bytes:
-        """The octets from the claim's offset on."""
+        """The bytes from the claim's offset on."""
         if claim.kind < claims.PROTOCOL_HEADER:
             head = struct.pack(">BHI", claim.kind, claim.channel, claim.size)
             return head + self._payload(claim)
         if claim.kind == claims.END:
-            return END_OCTET
+            return END_BYTE
         if claim.kind == claims.PROTOCOL_HEADER:
             return claim.payload
         if claim.kind == claims.PROXY:
@@ -59,9 +59,9 @@ class Cleaner:
 
     def _unfinished(self, octets: bytes) -> bytes:
         """A frame header, or what stands for a piece of one."""
-        if len(octets) < HEADER_OCTETS:
+        if len(octets) < HEADER_BYTES:
             return _BEGIN[: len(octets)]
-        return octets[:HEADER_OCTETS]
+        return octets[:HEADER_BYTES]
 
     def _payload(self, claim: Claim) -> bytes:
         if claim.kind == claims.METHOD:
@@ -75,7 +75,7 @@ class Cleaner:
         """A content header cleaned, or as it was cleaned before."""
         made = self._known.get(payload)
         if made is None:
-            if len(self._known) >= MOST_REMEMBERED:
+            if len(self._known) >= MAX_REMEMBERED:
                 self._known.clear()
             made = self._known[payload] = self._header(payload)
         return made
@@ -104,7 +104,7 @@ class Cleaner:
         return bytes(octets[:at])
 
     def _walk(self, claim: Claim, method: Method, octets: bytearray) -> int:
-        """Clean the arguments of a method; how many of the payload's octets are now safe."""
+        """Clean the arguments of a method; how many of the payload's bytes are now safe."""
         at, end, bits = 4, len(octets), 0
         for position, argument in enumerate(method.arguments):
             if argument.type == "b":
@@ -128,7 +128,7 @@ class Cleaner:
         return min(at, end)
 
     def _text(self, claim: Claim, name: str, kind: str, octets: bytearray, at: int) -> int:
-        """Clean a text or a table; the position behind it, its negative where the octets end."""
+        """Clean a text or a table; the position behind it, its negative where the bytes end."""
         end = len(octets)
         prefix = 1 if kind == "s" else 5 if kind == "C" else 4
         start = at + prefix
@@ -199,7 +199,7 @@ class Cleaner:
 
 
 def _bits_of(method: Method, first: int) -> int:
-    """The bits of an octet that arguments from `first` on have."""
+    """The bits of a byte that arguments from `first` on have."""
     count = 0
     for argument in method.arguments[first : first + 8]:
         if argument.type != "b":

@@ -35,7 +35,7 @@ class Interfaces:
                 self._counts.append(0)
             for interface in section.interfaces[self._counts[index] :]:
                 name = interface.name if _PLAIN.fullmatch(interface.name) else None
-                snap = interface.snap_octets
+                snap = interface.snap_bytes
                 described = self._writer.interface(interface.link_type, snap, name)
                 self._numbers[id(interface)] = described
                 self._known.append(interface)

@@ -1,6 +1,6 @@
 """SASL responses: the user is a hidden name, the rest is filler.
 
-Where a name and a password stand can be told of PLAIN (between zero octets, RFC 4616) and of
+Where a name and a password stand can be told of PLAIN (between zero bytes, RFC 4616) and of
 AMQPLAIN (LOGIN and PASSWORD of a field table); what separates them stays, so that there still is a
 user, and with pseudonyms it can be told who is the same. Of other mechanisms all is filler.
 """

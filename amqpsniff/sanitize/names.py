@@ -13,8 +13,8 @@ import re
 
 from amqpsniff.sanitize.filling import filler
 
-MOST_WORDS = 1 << 20
-"""Words remembered, some 150 octets each. Beyond, new ones are filler: message ids may be without
+MAX_WORDS = 1 << 20
+"""Words remembered, some 150 bytes each. Beyond, new ones are filler: message ids may be without
 number."""
 
 _PAD = ord("n")
@@ -41,7 +41,7 @@ class Pseudonyms:
         made = self._words.get(word)
         if made is not None:
             return made
-        if len(self._words) >= MOST_WORDS:
+        if len(self._words) >= MAX_WORDS:
             self.forgotten = True
             return filler(len(word))
         number = self._counts.get(len(word), 0)

@@ -25,12 +25,12 @@ from amqpsniff.tls.claims import Keys, OpenedClaim, RecordClaim
 from amqpsniff.tls.hello import TLS_1_3
 from amqpsniff.tls.records import ALERT, DATA, HANDSHAKE
 
-MOST_SEALERS = 16_384
+MAX_SEALERS = 16_384
 """Directions whose cipher is kept while records are sealed; of another it is made again."""
 
 _ROW = struct.Struct("<qBq5sHB16sqIBqIHI")
 """A record in the file: as in `OpenedClaim`, with lengths before what has none, keys by number, and
-behind it the octets that are kept."""
+behind it the bytes that are kept."""
 
 
 class OpenedStreams:
@@ -38,10 +38,10 @@ class OpenedStreams:
 
     Args:
         values: What cleans names.
-        keep_bodies: Whether octets of data may be asked for as they are.
+        keep_bodies: Whether bytes of data may be asked for as they are.
 
     Attributes:
-        data: The octets that records of data carry, as they stand in the safe capture.
+        data: The bytes that records of data carry, as they stand in the safe capture.
     """
 
     def __init__(self, values: ValueCleaner, *, keep_bodies: bool) -> None:
@@ -110,7 +110,7 @@ class OpenedStreams:
             made = sealers.get(claim.keys)
             if made is None:
                 made = sealers[claim.keys] = sealer(claim.keys, self._own.secret(claim.keys))
-                if len(sealers) > MOST_SEALERS:
+                if len(sealers) > MAX_SEALERS:
                     sealers.popitem(last=False)
             else:
                 sealers.move_to_end(claim.keys)
@@ -119,7 +119,7 @@ class OpenedStreams:
             streams.put(*place, claim.header + payload)
 
     def _records(self) -> Iterator[tuple[OpenedClaim, bytes]]:
-        """The records again, with the octets of each that were kept."""
+        """The records again, with the bytes of each that were kept."""
         self._file.seek(0)
         while row := self._file.read(_ROW.size):
             (serial, direction, offset, header, size, length, prefix, number, keys, kind, at,

@@ -35,17 +35,17 @@ from amqpsniff.tls.records import ALERT, CHANGE_CIPHER_SPEC, HANDSHAKE
 _NAMED_CURVE = 3
 _SERVER_NAME, _PROTOCOLS, _SESSION_TICKET, _AUTHORITIES = 0, 16, 35, 47
 
-MOST_MESSAGE_OCTETS = 1 << 18
-"""Octets of a handshake message that is waited for; of a longer one nothing stays."""
+MAX_MESSAGE_BYTES = 1 << 18
+"""Bytes of a handshake message that is waited for; of a longer one nothing stays."""
 
-MOST_WAITING = 4096
+MAX_WAITING = 4096
 """Directions with a message that is not whole; beyond, what the oldest have is filler."""
 
-MOST_TICKETS = 65_536
+MAX_TICKETS = 65_536
 """Tickets that have a number; a later one is filler."""
 
 Span = tuple[int, int, int, bytes]
-"""Conversation, direction, stream offset, and the octets that stand there."""
+"""Conversation, direction, stream offset, and the bytes that stand there."""
 
 
 class RecordCleaner:
@@ -70,9 +70,9 @@ class RecordCleaner:
             waiting = self._waiting.setdefault(place, [])
             waiting.append(claim)
             octets = b"".join(one.payload or b"" for one in waiting)
-            if _is_whole(octets) or len(octets) > MOST_MESSAGE_OCTETS:
+            if _is_whole(octets) or len(octets) > MAX_MESSAGE_BYTES:
                 yield from self._give(place)
-            elif len(self._waiting) > MOST_WAITING:
+            elif len(self._waiting) > MAX_WAITING:
                 yield from self._give(next(iter(self._waiting)))
             return
         yield from self._give(place)
@@ -100,7 +100,7 @@ class RecordCleaner:
         at = 0
         while at + 4 <= len(octets):
             length = int.from_bytes(octets[at + 1 : at + 4], "big")
-            if length > MOST_MESSAGE_OCTETS:
+            if length > MAX_MESSAGE_BYTES:
                 break
             end = min(at + 4 + length, len(octets))
             made[at : at + 4] = octets[at : at + 4]
@@ -139,7 +139,7 @@ class RecordCleaner:
                     fields.take(fields.length(2))
 
     def _der(self, fields: _Fields, count: int) -> None:
-        """A certificate, or a name as in one, behind a length of so many octets."""
+        """A certificate, or a name as in one, behind a length of so many bytes."""
         size = fields.length(count)
         start, octets = fields.at, fields.take(size)
         safe_certificate(octets, fields.made, start, self._name)
@@ -174,7 +174,7 @@ class RecordCleaner:
         """A number of the same length in place of a ticket: who resumes a session shows it."""
         number = self._tickets.get(ticket)
         if number is None:
-            if len(self._tickets) >= MOST_TICKETS:
+            if len(self._tickets) >= MAX_TICKETS:
                 return filler(len(ticket))
             number = self._tickets[ticket] = len(self._tickets)
         return (filler(len(ticket)) + b"%d" % number)[-len(ticket) :] if ticket else b""
@@ -246,29 +246,29 @@ class _Fields:
 
     @property
     def more(self) -> bool:
-        """Whether there are octets left."""
+        """Whether there are bytes left."""
         return self.at < self.end
 
     def take(self, count: int) -> bytes:
-        """The next octets, fewer at the end."""
+        """The next bytes, fewer at the end."""
         found = self.octets[self.at : min(self.at + count, self.end)]
         self.at += count
         return found
 
     def keep(self, count: int) -> bytes:
-        """The next octets, which stay."""
+        """The next bytes, which stay."""
         start = self.at
         found = self.take(count)
         self.made[start : start + len(found)] = found
         return found
 
     def length(self, count: int) -> int:
-        """A length of so many octets, which stays."""
+        """A length of so many bytes, which stays."""
         return int.from_bytes(self.keep(count), "big")
 
 
 def _is_whole(octets: bytes) -> bool:
-    """Whether handshake messages end where the octets do."""
+    """Whether handshake messages end where the bytes do."""
     at = 0
     while at + 4 <= len(octets):
         at += 4 + int.from_bytes(octets[at + 1 : at + 4], "big")

@@ -2,7 +2,7 @@
 
 A text is taken apart into quotes, words and the rest. A word is kept when it is one that RabbitMQ
 uses (measured on RabbitMQ 3.10.8) or a number in a broker's text; what stands between quotation
-marks is a name where the word before says of what, else filler; octets that are quoted
+marks is a name where the word before says of what, else filler; bytes that are quoted
 (`<<0,60,…>>`) and all other words are filler. A text without a reply code's name at its begin is
 not a broker's: its numbers are filler too, and so is every quote.
 """
@@ -32,7 +32,7 @@ VOCABULARY = frozenset(
         "int integer internal invalid invalid_frame_end_marker is it kind larger leader length "
         "limit local locked logfile login long longstr low maintenance malformed management "
         "mandatory match max maximum mechanism memory message method minimum missing mode more ms "
-        "must name negotiated new no no_integer node non none normal not number obtain octets of "
+        "must name negotiated new no no_integer node non none normal not number obtain bytes of "
         "on one open opened operation operator or ordinary original originally other out owner "
         "passive payload permitted plain please prefetch prefetch_size prefix priority property "
         "protocol publish purge queue reached read reason received refused reject rejected reply "

@@ -1,4 +1,4 @@
-"""Two readings of a capture: one to know what its octets are, one to write its packets again.
+"""Two readings of a capture: one to know what its bytes are, one to write its packets again.
 
 What was opened of TLS is made safe within, and then stands in its stream encrypted again.
 
@@ -24,7 +24,7 @@ from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline, Totals, run
 from amqpsniff.plan import Plan
 from amqpsniff.sanitize.addresses import AddressPseudonyms
-from amqpsniff.sanitize.frames import HEADER_OCTETS, Cleaner
+from amqpsniff.sanitize.frames import HEADER_BYTES, Cleaner
 from amqpsniff.sanitize.interfaces import Interfaces
 from amqpsniff.sanitize.opened import OpenedStreams
 from amqpsniff.sanitize.options import SanitizeOptions
@@ -51,7 +51,7 @@ class Sanitized:
         totals: Counts of the reading.
         packets: Packets written.
         dropped: Packets left out.
-        octets: Octets written.
+        octets: Bytes written.
         frames: Frames that were read, and may hold more than filler.
         names_forgotten: Whether there were so many names that some are filler.
         headers_unseen: Names of headers in the options that no message has.
@@ -103,7 +103,7 @@ def sanitize(
 
 
 class _First:
-    """The first reading: what octets are."""
+    """The first reading: what bytes are."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class _First:
             streams.put(*place, claim.offset, self._cleaner.clean(claim))
             self.done.frames += claim.kind <= claims.PROTOCOL_HEADER
             if self._keep_bodies and claim.kind == claims.BODY:
-                streams.let_through(*place, claim.offset + HEADER_OCTETS, claim.size)
+                streams.let_through(*place, claim.offset + HEADER_BYTES, claim.size)
 
     def _take_records(self) -> None:
         claims, ended = self.pipeline.tls.take_claims()
@@ -242,6 +242,6 @@ def _ends_of(conversation: Any) -> Ends:
 
 
 def _end(text: str) -> tuple[bytes, int]:
-    """`address:port` as octets and a number."""
+    """`address:port` as bytes and a number."""
     address, _, port = text.rpartition(":")
     return ip_address(address.strip("[]")).packed, int(port)

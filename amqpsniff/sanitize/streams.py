@@ -1,9 +1,9 @@
-"""The octets of every half-stream as they stand in the safe capture: by stream offset.
+"""The bytes of every half-stream as they stand in the safe capture: by stream offset.
 
 Filler everywhere, and over it the spans that were put there. A packet is filled from here alone, so
-an octet that is sent again is what it was the first time, whatever the packet said, and nothing
-that was not understood can come through. Spans' octets wait in a temporary file (they are safe to
-lie there); in memory are three integers for each run of spans that touch, some 24 octets for each
+a byte that is sent again is what it was the first time, whatever the packet said, and nothing
+that was not understood can come through. Spans' bytes wait in a temporary file (they are safe to
+lie there); in memory are three integers for each run of spans that touch, some 24 bytes for each
 frame with a body and none for most others.
 """
 
@@ -16,14 +16,14 @@ from typing import IO
 
 from amqpsniff.sanitize.filling import filler
 
-RELEASED_OCTETS = 1 << 26
-"""Octets that are read of the file before the pages they were on are let go of."""
+RELEASED_BYTES = 1 << 26
+"""Bytes that are read of the file before the pages they were on are let go of."""
 
 _STEP = 3
-"""Integers of a span: stream offset, octets, place in the file."""
+"""Integers of a span: stream offset, bytes, place in the file."""
 
 _OWN = -1
-"""In place of a place: the packet's own octets."""
+"""In place of a place: the packet's own bytes."""
 
 
 class SafeStreams:
@@ -31,7 +31,7 @@ class SafeStreams:
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with us)
-        self._octets: mmap.mmap | bytes = b""
+        self._bytes: mmap.mmap | bytes = b""
         self._written = 0
         self._read = 0
         self._spans: dict[int, array[int]] = {}
@@ -43,7 +43,7 @@ class SafeStreams:
         self.close()
 
     def put(self, conversation: int, direction: int, offset: int, octets: bytes) -> None:
-        """These octets stand at `offset` of a half-stream; they win over what stood there."""
+        """These bytes stand at `offset` of a half-stream; they win over what stood there."""
         if not octets:
             return
         spans = self._spans.setdefault(conversation * 2 + direction, array("q"))
@@ -56,7 +56,7 @@ class SafeStreams:
         self._written += len(octets)
 
     def let_through(self, conversation: int, direction: int, offset: int, octets: int) -> None:
-        """So many octets are those that each packet has itself."""
+        """So many bytes are those that each packet has itself."""
         if octets:
             spans = self._spans.setdefault(conversation * 2 + direction, array("q"))
             _make_room(spans, offset)
@@ -66,7 +66,7 @@ class SafeStreams:
         """No more spans: those that are there can be read."""
         self._file.flush()
         if self._written:
-            self._octets = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._bytes = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def read(self, conversation: int, direction: int, offset: int, own: bytes) -> bytearray:
         """What stands where a packet has `own`, at an offset that may be before the begin."""
@@ -91,28 +91,28 @@ class SafeStreams:
             if first < stop:
                 here = slice(first - offset, stop - offset)
                 there = slice(place + first - start, place + stop - start)
-                made[here] = own[here] if place == _OWN else self._octets[there]
+                made[here] = own[here] if place == _OWN else self._bytes[there]
             at += _STEP
         self._let_go(octets)
 
     def _let_go(self, octets: int) -> None:
-        """Keep the file's pages out of memory once so many octets were read."""
+        """Keep the file's pages out of memory once so many bytes were read."""
         self._read += octets
-        if self._read > RELEASED_OCTETS and isinstance(self._octets, mmap.mmap):
+        if self._read > RELEASED_BYTES and isinstance(self._bytes, mmap.mmap):
             self._read = 0
             if hasattr(mmap, "MADV_DONTNEED"):  # not on every system
-                self._octets.madvise(mmap.MADV_DONTNEED)
+                self._bytes.madvise(mmap.MADV_DONTNEED)
 
     def close(self) -> None:
         """Let go of the file, which is gone then."""
-        if isinstance(self._octets, mmap.mmap):
-            self._octets.close()
-        self._octets = b""
+        if isinstance(self._bytes, mmap.mmap):
+            self._bytes.close()
+        self._bytes = b""
         self._file.close()
 
 
 def _end(spans: array[int]) -> int:
-    """Where the octets of the last span end in the file."""
+    """Where the bytes of the last span end in the file."""
     return -1 if spans[-1] == _OWN else spans[-1] + spans[-2]
 
 

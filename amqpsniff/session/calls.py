@@ -17,11 +17,11 @@ from amqpsniff.columns import NULL
 
 _NULL = cython.declare(cython.longlong, NULL)
 
-MOST_KEYS = 8
+MAX_KEYS = 8
 """Addresses under which one request waits: its channel and one for each delivery to a server, which
 are the same; a hostile broker could deliver one request under ever new addresses."""
 
-MOST_PASSED = 32
+MAX_PASSED = 32
 """Requests of one line that are forgotten and still have their place, beyond which it is given up
 when they are half of the line."""
 
@@ -98,7 +98,7 @@ class Waits:
         count: cython.Py_ssize_t = len(self.calls)
         while self.start < count and cython.cast(Call, self.calls[self.start]).forgotten:
             self.start += 1
-        if self.start > MOST_PASSED and 2 * self.start > count:
+        if self.start > MAX_PASSED and 2 * self.start > count:
             del self.calls[: self.start]
             self.unreplied = max(self.unreplied - self.start, 0)
             self.undelivered = max(self.undelivered - self.start, 0)
@@ -149,7 +149,7 @@ class Calls:
 
     def wait(self, call, key):
         """Let a request wait under one more key."""
-        if call.forgotten or len(call.keys) >= MOST_KEYS or key in call.keys:
+        if call.forgotten or len(call.keys) >= MAX_KEYS or key in call.keys:
             return 0
         call.keys.append(key)
         waits: Waits = self.waiting.get(key)

@@ -27,17 +27,17 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.rows import STATUS_NAMES
 from amqpsniff.session import kinds
-from amqpsniff.session.counts import MOST_NAMES, Tally
-from amqpsniff.spec import FIRST_ERROR_CODE, FRAME_OVERHEAD_OCTETS, FRAME_TYPES
+from amqpsniff.session.counts import MAX_NAMES, Tally
+from amqpsniff.spec import FIRST_ERROR_CODE, FRAME_OVERHEAD_BYTES, FRAME_TYPES
 
-MOST_ERRORS = 1_000
+MAX_ERRORS = 1_000
 """Distinct errors kept; reply texts often name what differs each time."""
 
-MOST_OTHERS = 4_096
+MAX_OTHERS = 4_096
 """Methods that no dialect knows which are counted by name, of 2^32; later ones are frames alone."""
 
 _NULL = cython.declare(cython.longlong, NULL)
-_OVERHEAD = cython.declare(cython.longlong, FRAME_OVERHEAD_OCTETS)
+_OVERHEAD = cython.declare(cython.longlong, FRAME_OVERHEAD_BYTES)
 _FIRST_ERROR = cython.declare(cython.int, FIRST_ERROR_CODE)
 _PROTOCOL_HEADER = cython.declare(cython.int, 256)
 _WAYS = {"basic.publish": 0, "stream.publish": 0}
@@ -54,7 +54,7 @@ class Census:
     """Counts rows.
 
     Args:
-        connections: How many connections to keep, those with the most octets.
+        connections: How many connections to keep, those with the most bytes.
         channel: Count only this channel; None for all.
         wanted: Called with (connection id, client, server), says whether to count a connection;
             None for all.
@@ -166,9 +166,9 @@ class Census:
                 if kind != _PROTOCOL_HEADER:
                     octets += _OVERHEAD
                 if frames.sender.values[row] == 1:
-                    volume.server_octets += octets
+                    volume.server_bytes += octets
                 else:
-                    volume.client_octets += octets
+                    volume.client_bytes += octets
                 method = frames.method.values[row]
             self.types[kind] += 1
             if method >= 0:
@@ -225,7 +225,7 @@ class Census:
         if method_names is not self.named or len(method_names) != len(self.names):
             self.named, self.names = method_names, list(method_names)
         name = self.names[place]
-        if name in self.others or len(self.others) < MOST_OTHERS:
+        if name in self.others or len(self.others) < MAX_OTHERS:
             self.others[name] = self.others.get(name, 0) + 1
 
     def _error(self, frames: FrameRows, row, method: cython.int, peer: Connection, captures):
@@ -233,12 +233,12 @@ class Census:
         sender = (None, "client", "server")[frames.sender.values[row] + 1]
         code = frames.reply_code.values[row]
         if method == self.blocked:
-            text = read_object(frames.arguments.octets_of(row)).get("reason")
+            text = read_object(frames.arguments.bytes_of(row)).get("reason")
         else:
-            octets = frames.reply_text.octets_of(row)
+            octets = frames.reply_text.bytes_of(row)
             text = None if octets is None else octets.decode(errors="replace")
         key = (kinds.NAMES[method], sender, code if code >= 0 else None, text)
-        if key not in self.errors and len(self.errors) >= MOST_ERRORS:
+        if key not in self.errors and len(self.errors) >= MAX_ERRORS:
             key = (*key[:2], None, None)
         error = self.errors.get(key)
         if error is None:
@@ -267,7 +267,7 @@ class Census:
         spread: Spread = None
         rate: Rate = None
         narrow: cython.bint = self.channel >= 0 or self.bounded
-        if messages.vocabularies is not self.words or len(self.flows) > MOST_NAMES:
+        if messages.vocabularies is not self.words or len(self.flows) > MAX_NAMES:
             self._name()
             self.words = messages.vocabularies
         for row in range(first, messages.rows):
@@ -328,11 +328,11 @@ class Census:
         octets = session.said("connection.start-ok") if session is not None else None
         if octets is not None:
             count = self.clients.get(octets, 0)
-            if count == 0 and len(self.clients) >= MOST_NAMES:
+            if count == 0 and len(self.clients) >= MAX_NAMES:
                 octets = b""
                 count = self.clients.get(octets, 0)
             self.clients[octets] = count + 1
-        place = (volume.client_octets + volume.server_octets, -self.ended)
+        place = (volume.client_bytes + volume.server_bytes, -self.ended)
         entry = (place, volume, peer, session)
         if len(self.kept) < self.most:
             heappush(self.kept, entry)

@@ -13,10 +13,10 @@ cdef class Rate:
     cdef int _flush(self) except? -1
 
 cdef class Volume:
-    cdef public long long frames, channels, client_octets, server_octets
+    cdef public long long frames, channels, client_bytes, server_bytes
 
 cdef class Flow:
-    cdef public long long published, published_octets, delivered, delivered_octets
+    cdef public long long published, published_bytes, delivered, delivered_bytes
     cdef public long long published_sized, delivered_sized
     cdef int add(self, int way, long long size) except? -1
 

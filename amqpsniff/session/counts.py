@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Counts in bounded memory: names by messages and octets, numbers by quantiles, peaks of rates."""
+"""Counts in bounded memory: names by messages and bytes, numbers by quantiles, peaks of rates."""
 
 from array import array
 
@@ -7,7 +7,7 @@ import cython
 
 from amqpsniff.columns import NULL
 
-MOST_NAMES = 20_000
+MAX_NAMES = 20_000
 """Names counted exactly. A client that makes a routing key per order has millions, and few that
 matter; when there are more, the rarer half is forgotten, so that frequent ones stay exact."""
 
@@ -231,10 +231,10 @@ class Rate:
 
 
 class Tally:
-    """Messages and octets by name, both ways; `forgotten` says that rare names are missing.
+    """Messages and bytes by name, both ways; `forgotten` says that rare names are missing.
 
-    Counts are [published, octets of them, delivered, octets of them, published whose octets are
-    known, delivered whose octets are].
+    Counts are [published, bytes of them, delivered, bytes of them, published whose bytes are
+    known, delivered whose bytes are].
     """
 
     def __init__(self):
@@ -245,8 +245,8 @@ class Tally:
         """Add to the counts of a name."""
         known = self.counts.get(name)
         if known is None:
-            if len(self.counts) >= 2 * MOST_NAMES:
-                self.counts = dict(self.top(MOST_NAMES))
+            if len(self.counts) >= 2 * MAX_NAMES:
+                self.counts = dict(self.top(MAX_NAMES))
                 self.forgotten = True
             self.counts[name] = list(counts)
         else:
@@ -264,7 +264,7 @@ NO_COUNTS = (0, 0, 0, 0, 0, 0)
 
 
 def amounts(counts):
-    """Of counts as `Tally` has them (published, octets, delivered, octets); octets are None where
+    """Of counts as `Tally` has them (published, bytes, delivered, bytes); bytes are None where
     there are messages and of none of them is known how large it is."""
     published, sent, delivered, received, sized, sized_too = counts
     return (
@@ -279,18 +279,18 @@ class Volume:
     """What was counted of one connection."""
 
     def __init__(self):
-        self.frames = self.channels = self.client_octets = self.server_octets = 0
+        self.frames = self.channels = self.client_bytes = self.server_bytes = 0
 
     def facts(self):
-        """(frames, channels opened, octets of the client, octets of the server)."""
-        return self.frames, self.channels, self.client_octets, self.server_octets
+        """(frames, channels opened, bytes of the client, bytes of the server)."""
+        return self.frames, self.channels, self.client_bytes, self.server_bytes
 
 
 class Flow:
-    """Messages and octets that went each way."""
+    """Messages and bytes that went each way."""
 
     def __init__(self):
-        self.published = self.published_octets = self.delivered = self.delivered_octets = 0
+        self.published = self.published_bytes = self.delivered = self.delivered_bytes = 0
         self.published_sized = self.delivered_sized = 0
 
     def add(self, way, size):
@@ -300,21 +300,21 @@ class Flow:
             self.published += 1
             if known:
                 self.published_sized += 1
-                self.published_octets += size
+                self.published_bytes += size
         else:
             self.delivered += 1
             if known:
                 self.delivered_sized += 1
-                self.delivered_octets += size
+                self.delivered_bytes += size
         return 0
 
     def facts(self):
         """The counts as `Tally` has them."""
         return (
             self.published,
-            self.published_octets,
+            self.published_bytes,
             self.delivered,
-            self.delivered_octets,
+            self.delivered_bytes,
             self.published_sized,
             self.delivered_sized,
         )

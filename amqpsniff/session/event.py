@@ -74,7 +74,7 @@ class Event:
     @property
     def octets(self):
         """The arguments as JSON; None when there are none to read."""
-        return self.rows.arguments.octets_of(self.row)
+        return self.rows.arguments.bytes_of(self.row)
 
     @property
     def arguments(self):

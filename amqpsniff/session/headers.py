@@ -3,10 +3,10 @@
 
 import cython
 
-from amqpsniff.session.rules.scene import LARGE_HEADERS_OCTETS, MANY_TABLES
+from amqpsniff.session.rules.scene import LARGE_HEADERS_BYTES, MANY_TABLES
 
 _MANY_TABLES = cython.declare(cython.int, MANY_TABLES)
-_LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_OCTETS)
+_LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_BYTES)
 _NONE = cython.declare(tuple, ())
 
 
@@ -16,7 +16,7 @@ def occasions_of(column, row):
     end: cython.longlong = column.offsets[row + 1]
     if end - start <= _LARGE_HEADERS and not _may_stand_out(column, start, end):
         return _NONE
-    octets: bytes = column.octets_of(row)
+    octets: bytes = column.bytes_of(row)
     occasions: list = []
     if b'"x-death"' in octets:
         occasions.append("dead-lettered")

@@ -32,7 +32,7 @@ from amqpsniff.session.calls import closed_at
 from amqpsniff.session.linker import ANYWHERE
 from amqpsniff.session.links import id_number
 
-MOST_EXPIRATION_DIGITS = 12
+MAX_EXPIRATION_DIGITS = 12
 """Digits of an `expiration` that is taken for one: RabbitMQ allows 2^32 ms, ten digits."""
 
 LAST_NS = 2**63 - 1
@@ -248,7 +248,7 @@ class Journeys:
             one.reply_to = self.likeness.word(words.reply_to, code)
         expiration = words.expiration.text(messages.expiration.values[row])
         if expiration is not None and one.sent_ns != _NULL:
-            if expiration.isdecimal() and len(expiration) <= MOST_EXPIRATION_DIGITS:
+            if expiration.isdecimal() and len(expiration) <= MAX_EXPIRATION_DIGITS:
                 one.deadline = min(one.sent_ns + int(expiration) * _MS, LAST_NS)
         return 0
 

@@ -1,4 +1,4 @@
-"""What each method is to the tracker, by its place in `spec.METHODS`: one octet a method."""
+"""What each method is to the tracker, by its place in `spec.METHODS`: one byte a method."""
 
 from __future__ import annotations
 

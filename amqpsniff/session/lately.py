@@ -16,7 +16,7 @@ from cython.cimports.amqpsniff.session.counts import Delays
 from amqpsniff.columns import NULL
 from amqpsniff.session import state
 
-MOST_TIMES = 4_096
+MAX_TIMES = 4_096
 """Publishes of a joined channel whose times are remembered, in 32 kB of memory. Confirms of older
 ones are not measured."""
 
@@ -25,7 +25,7 @@ HIGHEST_TAG = 1 << 62
 
 _CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
 _ACKED = cython.declare(cython.int, state.ACKED)
-_MOST = cython.declare(cython.longlong, MOST_TIMES)
+_MAX = cython.declare(cython.longlong, MAX_TIMES)
 _HIGHEST = cython.declare(cython.longlong, HIGHEST_TAG)
 _NULL = cython.declare(cython.longlong, NULL)
 
@@ -76,7 +76,7 @@ class Joined:
 
     def __init__(self):
         self.before = self.published = self.answered = 0
-        self.times = array("q", bytes(8 * MOST_TIMES))
+        self.times = array("q", bytes(8 * MAX_TIMES))
 
     @property
     def unconfirmed(self):
@@ -85,7 +85,7 @@ class Joined:
 
     def publish(self, ts_ns):
         """A publish at a time."""
-        self.times[self.published % _MOST] = ts_ns
+        self.times[self.published % _MAX] = ts_ns
         self.published += 1
         return 0
 
@@ -102,9 +102,9 @@ class Joined:
         if tag - self.published > self.before:
             self.before = tag - self.published
         number = self.answered + 1 if multiple else tag
-        number = max(number, self.before + 1, self.before + self.published - _MOST + 1)
+        number = max(number, self.before + 1, self.before + self.published - _MAX + 1)
         while number <= tag:
-            sent_ns = self.times[(number - self.before - 1) % _MOST]
+            sent_ns = self.times[(number - self.before - 1) % _MAX]
             if ts_ns != _NULL and sent_ns != _NULL:
                 lately.add(channel.session, _CONFIRMED, ts_ns - sent_ns)
             number += 1

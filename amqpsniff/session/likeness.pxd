@@ -1,5 +1,5 @@
 from amqpsniff.columns cimport Texts, Vocabulary
-from amqpsniff.decode.octets cimport OctetReader
+from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport MessageRows, Vocabularies
 
 cpdef unsigned long long mixed(unsigned long long hash_, unsigned long long more) except? 1
@@ -9,7 +9,7 @@ cdef bint _may_be_added(Texts column, long long start, long long end) except? -1
 cdef bint is_direct(Vocabulary vocabulary, int code) except? -1
 
 cdef class Likeness:
-    cdef public OctetReader reader
+    cdef public ByteReader reader
     cdef public bint died, streamed, timestamped, own
     cdef public unsigned long long seed, exchange, routing_key, expiration, correlation
     cdef unsigned long long word(self, Vocabulary vocabulary, int code) except? 1

@@ -8,7 +8,7 @@ another exchange and routing key. The header `x-death` says what they were at fi
 """
 
 import cython
-from cython.cimports.amqpsniff.decode.octets import OctetReader
+from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import (
     Vocabularies,
 )
@@ -106,7 +106,7 @@ class Likeness:
     """
 
     def __init__(self, seed):
-        self.reader = OctetReader()
+        self.reader = ByteReader()
         self.seed = seed
         self.own = seed == own_seed()
         self.correlation = 0
@@ -187,7 +187,7 @@ class Likeness:
         if not _may_be_added(column, start, end):
             self.reader.read_from(column.octets)
             return self.reader.hash_with(self.seed, start + 1, end - start - 2)
-        octets: bytes = column.octets_of(row)
+        octets: bytes = column.bytes_of(row)
         self._learn(octets)
         rest: bytes = without_added(octets)
         return self.octets(rest) if rest else _NOTHING

@@ -9,22 +9,22 @@ class Limits(NamedTuple):
     Attributes:
         channels: Channel numbers in use, over all connections. RabbitMQ allows 2,047 in one; a
             hostile client may claim 65,535 in each of its connections.
-        outstanding: Publishes and deliveries not settled, over all connections: some 200 octets
+        outstanding: Publishes and deliveries not settled, over all connections: some 200 bytes
             each, so 40 MB in all where nothing settles. More than the rows that wait
             (`held_rows`). Later ones have no outcome.
-        returnable: Mandatory publishes that may come back, over all connections: some 300 octets
+        returnable: Mandatory publishes that may come back, over all connections: some 300 bytes
             each beside. A broker gives back what it cannot route when it reads it: the oldest are
             taken for done with, where a confirm is to come only for not returned.
         requests: Requests of one channel that wait for their replies; a client that waits has one.
         consumers: Consumers of one channel; as many, and gets, wait for a queue's name.
-        all_consumers: Consumers over all connections: some 200 octets each, and 600 more where
+        all_consumers: Consumers over all connections: some 200 bytes each, and 600 more where
             names are as long as they may be.
-        fact: Octets of one method of the handshake, as JSON; a client's is some 500.
+        fact: Bytes of one method of the handshake, as JSON; a client's is some 500.
         facts: The same over all connections that are open, what many say alike counted once: that
             of 20,000 that all say something else.
         disorder: Deliveries of one channel whose tag is not above the last: a broker counts, so
             beyond this the tags mean nothing, and the channel's acknowledgements are not followed.
-        held_rows: Rows that wait for replies and acknowledgements, some 130 octets each. Beyond,
+        held_rows: Rows that wait for replies and acknowledgements, some 130 bytes each. Beyond,
             the oldest are given out as they are: what is not settled by then has no outcome, and
             no reply.
         held_bytes: Bytes of texts and bodies in rows that wait, for rows may be large; the same
@@ -54,7 +54,7 @@ class Memory(NamedTuple):
     """Bounds on what is remembered of messages, to link others with them.
 
     Attributes:
-        publishes: Publishes whose deliveries may come: some 130 octets each, 26 MB in all. A
+        publishes: Publishes whose deliveries may come: some 130 bytes each, 26 MB in all. A
             broker may hold messages for days; who wants those needs the queue, not the wire.
         age_ns: How long a publish is remembered, one hour: alike messages of yesterday would only
             make the match of today's doubtful.

@@ -7,7 +7,7 @@ forgotten from the oldest on, of all lines.
 Publishes are numbered as they come. Those that are remembered follow one another, so a ring holds
 them: columns of numbers, in which the place of a publish is its number modulo the ring's size.
 Lines are rows of columns too, found in a table of slots by the hash that their publishes have. So a
-publish that is alone in its line takes some 130 octets, where objects would take 310.
+publish that is alone in its line takes some 130 bytes, where objects would take 310.
 """
 
 import cython

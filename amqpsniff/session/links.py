@@ -11,7 +11,7 @@ from cython.cimports.amqpsniff.columns import (
     Integers,
     Vocabulary,
 )
-from cython.cimports.amqpsniff.decode.octets import OctetReader
+from cython.cimports.amqpsniff.decode.octets import ByteReader
 
 from amqpsniff.columns import NULL
 
@@ -45,7 +45,7 @@ class Links:
         self.capacity = 0
         self.connections = Vocabulary()
         self.codes = {}
-        self.reader = OctetReader()
+        self.reader = ByteReader()
         for name in self.CODES:
             setattr(self, name, Codes())
         for name in self.INTEGERS:

@@ -46,7 +46,7 @@ _FREE = cython.declare(str, BLOCKING.start)
 _PROVED = cython.declare(cython.int, moves.PROVED)
 
 _UNKNOWN_TAG = re.compile(r"unknown delivery tag (\d+)")
-_MOST_TAG = 2**63 - 1
+_MAX_TAG = 2**63 - 1
 _ACKNOWLEDGEMENTS = frozenset(("basic.ack", "basic.nack", "basic.reject"))
 
 
@@ -115,7 +115,7 @@ def _close(
         channel.closed_by = SIDES[event.side]
         channel.closed_packet_number = event.number
         channel.end_ns = _time(event.ts_ns)
-        channel.close_octets = event.octets
+        channel.close_bytes = event.octets
 
 
 def _refuse(tracker: Any, channel: Channel, event: Event) -> None:
@@ -125,7 +125,7 @@ def _refuse(tracker: Any, channel: Channel, event: Event) -> None:
     _, text, blamed = read_reason(event.octets)
     found = _UNKNOWN_TAG.search(text or "")
     if found:
-        tracker.settler.refuse(channel, min(int(found[1]), _MOST_TAG))
+        tracker.settler.refuse(channel, min(int(found[1]), _MAX_TAG))
     elif blamed in _ACKNOWLEDGEMENTS:
         tracker.settler.refuse(channel, -1)
     else:
@@ -259,7 +259,7 @@ def _close_connection(
         session.closed_by = SIDES[event.side]
         session.close_packet_number = event.number
         session.close_ns = _time(event.ts_ns)
-        session.close_octets = event.octets
+        session.close_bytes = event.octets
         tracker.see_shut(session)
 
 

@@ -15,7 +15,7 @@ from amqpsniff.session import kinds
 _NULL = cython.declare(cython.longlong, NULL)
 
 
-_MOST_EARLY = cython.declare(cython.int, 16)
+_MAX_EARLY = cython.declare(cython.int, 16)
 
 
 class Pairing:
@@ -76,7 +76,7 @@ class Pairing:
                 late: cython.bint = self.late_row == row
                 moment = self.moment if late else frames.moment_after(row)
                 lane.early.append((method, side, moment, number, ts_ns))
-                if len(lane.early) > _MOST_EARLY:
+                if len(lane.early) > _MAX_EARLY:
                     del lane.early[0]
             return None
         del lane.requests[place]

@@ -3,7 +3,7 @@
 
 A message is known by the `mark` of its content header (size and properties) and its route. Bodies
 are not compared, so only messages with a message-id or a correlation-id are looked at. The last
-`MOST_PUBLISHES` are kept, in a ring; of those with one mark the last. What is forgotten is not
+`MAX_PUBLISHES` are kept, in a ring; of those with one mark the last. What is forgotten is not
 found, and nothing is found that is not there. `amqpsniff.session.journeys` finds more, for those
 who ask for links, at several times the cost.
 """
@@ -17,14 +17,14 @@ from cython.cimports.amqpsniff.session.likeness import (
 
 from amqpsniff.columns import NULL
 
-MOST_PUBLISHES = 65_536
+MAX_PUBLISHES = 65_536
 """Publishes remembered: some seconds of a busy broker, in 10 MB."""
 
 WITHIN_NS = 300_000_000_000
 """Time within which a publisher that is in doubt tries again; later ones mean it."""
 
 _NULL = cython.declare(cython.longlong, NULL)
-_MOST = cython.declare(cython.longlong, MOST_PUBLISHES)
+_MAX = cython.declare(cython.longlong, MAX_PUBLISHES)
 _WITHIN = cython.declare(cython.longlong, WITHIN_NS)
 _MASK63 = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
 
@@ -44,7 +44,7 @@ class Repeats:
         self.times = Integers()
         self.since = Integers()
         for column in (self.marks, self.routes, self.numbers, self.times, self.since):
-            column.reserve(MOST_PUBLISHES)
+            column.reserve(MAX_PUBLISHES)
 
     def first(self, messages, row):
         """Packet of the publish that a row repeats; -1 for none, and it is remembered itself."""
@@ -104,8 +104,8 @@ class Repeats:
 
     def _free(self):
         """The next place of the ring; what was there is forgotten."""
-        slot: cython.longlong = self.count % _MOST
-        if self.count >= _MOST:
+        slot: cython.longlong = self.count % _MAX
+        if self.count >= _MAX:
             before: object = self.marks.values[slot]
             if self.places.get(before) == slot:
                 del self.places[before]

@@ -20,7 +20,7 @@ from amqpsniff.session import state
 
 _NULL = cython.declare(cython.longlong, NULL)
 _BY_PLACE = attrgetter("packet_number", "number")
-_MOST_WAIT_NS = cython.declare(cython.longlong, state.MOST_WAIT_NS)
+_MAX_WAIT_NS = cython.declare(cython.longlong, state.MAX_WAIT_NS)
 _CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
 _RETURNED = cython.declare(cython.int, state.RETURNED)
 _UNCONFIRMED = cython.declare(cython.int, state.UNCONFIRMED)
@@ -177,7 +177,7 @@ class Settler:
         if entry.ts_ns == _NULL:
             return 0
         wait: cython.longlong = entry.ts_ns - channel.last_ack_ns
-        if 0 <= wait <= _MOST_WAIT_NS:
+        if 0 <= wait <= _MAX_WAIT_NS:
             channel.waits += 1
             channel.wait_ns += wait
             if channel.wait_ns_min == _NULL or wait < channel.wait_ns_min:

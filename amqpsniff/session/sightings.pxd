@@ -1,11 +1,11 @@
 from amqpsniff.columns cimport Integers, Vocabulary
-from amqpsniff.decode.octets cimport OctetReader
+from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.session.state cimport Channel, Session
 from amqpsniff.session.witness cimport Witness
 
 cdef class Sightings(Witness):
-    cdef public OctetReader reader
+    cdef public ByteReader reader
     cdef public list places, exchange, routing_key, queue, message_id
     cdef public set returning
     cdef public Integers kind, connection, channel, mark, route, seen_ns, seen_number

@@ -12,7 +12,7 @@ those that are put back.
 
 import cython
 from cython.cimports.amqpsniff.decode.octets import (
-    OctetReader,
+    ByteReader,
 )
 from cython.cimports.amqpsniff.session.likeness import mixed
 from cython.cimports.amqpsniff.session.witness import Witness
@@ -50,7 +50,7 @@ class Sightings(Witness):
 
     def __init__(self, seed, give):
         Witness.__init__(self, seed, give, NUMBERS)
-        self.reader = OctetReader()
+        self.reader = ByteReader()
         self.returning = set()
         self._begin()
 
@@ -76,7 +76,7 @@ class Sightings(Witness):
                 words.exchange.text(messages.exchange.values[row]),
                 words.routing_key.text(messages.routing_key.values[row]),
                 None,
-                messages.message_id.octets_of(row),
+                messages.message_id.bytes_of(row),
             )
         else:
             self._text(None, None, None, None)
@@ -111,7 +111,7 @@ class Sightings(Witness):
             self._write(OVER, session.number, -1, 0, 0, _NULL, 0)
 
     def key(self, text, octets, mark):
-        """A hash of a text, octets (either may be None) and a number."""
+        """A hash of a text, bytes (either may be None) and a number."""
         h: cython.ulonglong = _NOTHING if text is None else self._hash(text.encode())
         h = mixed(h, _NOTHING if octets is None else self._hash(octets))
         return cython.cast(cython.longlong, mixed(h, mark) >> 1)

@@ -33,7 +33,7 @@ cdef class Consumer:
     cdef public int code
 
 cdef class Closable:
-    cdef public object closed_by, close_octets
+    cdef public object closed_by, close_bytes
 
 cdef class Channel(Closable):
     cdef public Session session
@@ -49,7 +49,7 @@ cdef class Channel(Closable):
     cdef public long long unsettled, unsettled_max, unconfirmed, unconfirmed_max
     cdef public long long consumers, next_number, publish_doubt, delivery_doubt
     cdef public long long return_doubt, lost_publish
-    cdef public long long publish_octets, deliver_octets, acks, multiple_acks
+    cdef public long long publish_bytes, deliver_bytes, acks, multiple_acks
     cdef public long long requeued, discarded, rejected, redelivered, gets, commits
     cdef public long long waited_publishes, first_publish_ns, last_publish_ns
     cdef public long long first_publish_number, last_publish_number

@@ -27,7 +27,7 @@ _FREE = cython.declare(str, states.BLOCKING.start)
 
 CLIENT, SERVER = 0, 1
 
-_MOST_TAG = cython.declare(cython.longlong, 2**63 - 1)
+_MAX_TAG = cython.declare(cython.longlong, 2**63 - 1)
 
 OUTCOMES = (
     "confirmed rejected returned unconfirmed acked requeued discarded automatic unsettled"
@@ -38,7 +38,7 @@ CONFIRMED, REJECTED, RETURNED, UNCONFIRMED, ACKED, REQUEUED, DISCARDED, AUTOMATI
     range(9)
 )
 
-MOST_WAIT_NS = 200_000_000
+MAX_WAIT_NS = 200_000_000
 """Longest time from an acknowledgement to the next delivery that can be the network's: beyond, no
 message was there."""
 
@@ -53,7 +53,7 @@ class Entry:
     has it; `ended`: it will get no outcome any more. `outcome`: a code of `OUTCOMES`, -1 for none.
     `returnable`: it may come back; `route`, where it may or did: exchange and routing key, else
     None; `mark` and `body_mark` are its row's, 0 and `NULL` while that is not known. There may be
-    very many: small types, in an order that leaves no gaps, make 136 octets.
+    very many: small types, in an order that leaves no gaps, make 136 bytes.
     """
 
     if not cython.compiled:
@@ -75,12 +75,12 @@ def entry_of(channel, kind, number, ts_ns):
     return entry
 
 
-MOST_HOLDERS = 2_047
+MAX_HOLDERS = 2_047
 """Channels of a connection that are asked for a delivery tag: those that RabbitMQ allows, unless it
 is told otherwise. A client could open 65,535 and send tags that none of them knows."""
-_MOST_HOLDERS = cython.declare(cython.int, MOST_HOLDERS)
+_MAX_HOLDERS = cython.declare(cython.int, MAX_HOLDERS)
 
-MOST_ANSWERED = 1_024
+MAX_ANSWERED = 1_024
 """Answered entries that stay in a ledger's order, beyond as many as are not: one that is never
 answered would keep all after it."""
 
@@ -99,7 +99,7 @@ class Ledger:
         self.order = []
         self.head = self.end = self.waiting = 0
         self.entries = self.lowest = None
-        self.most_answered = MOST_ANSWERED
+        self.most_answered = MAX_ANSWERED
         self.last = -1
         self.disorder = 0
 
@@ -261,28 +261,28 @@ class Consumer:
 
 class Closable:
     """What a connection and a channel have in common: how they end. `closed_by` is a name of
-    `SIDES` (of a connection also `fin` or `rst`), `close_octets` the close's arguments as JSON.
+    `SIDES` (of a connection also `fin` or `rst`), `close_bytes` the close's arguments as JSON.
     """
 
     @property
     def close_code(self):
         """The reply code of the first close; None without one."""
-        return read_reason(self.close_octets)[0]
+        return read_reason(self.close_bytes)[0]
 
     @property
     def close_text(self):
         """Its reply text."""
-        return read_reason(self.close_octets)[1]
+        return read_reason(self.close_bytes)[1]
 
     @property
     def blames(self):
         """Whether it is known what method the first close blames, if any; true without one."""
-        return self.close_octets is None or "method_id" in read_object(self.close_octets)
+        return self.close_bytes is None or "method_id" in read_object(self.close_bytes)
 
     @property
     def close_method(self):
         """The method that it blames; None for none."""
-        return read_reason(self.close_octets)[2]
+        return read_reason(self.close_bytes)[2]
 
 
 class Channel(Closable):
@@ -292,7 +292,7 @@ class Channel(Closable):
     the longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or delivery of the
     longest. `most_…`: the delivery with which `unsettled` was at its most.
     `waited_publishes`: those made while none was unconfirmed. `waits`: deliveries that came while
-    none was unsettled, within `MOST_WAIT_NS` of the last acknowledgement. `queued`: deliveries
+    none was unsettled, within `MAX_WAIT_NS` of the last acknowledgement. `queued`: deliveries
     whose publish is known; `longest`: that with the most time since then, as (packet, time, queue,
     packet of the publish). `repeats`: publishes that came before. `sighted`: ordinal of its first
     sighting, negative for none. `blamed_packet_number`: the oldest request that waited when the
@@ -318,13 +318,13 @@ class Channel(Closable):
         self.known = known
         self.opened_packet_number = self.start_ns = None
         self.closed_packet_number = self.end_ns = None
-        self.closed_by = self.close_octets = self.blamed_packet_number = None
+        self.closed_by = self.close_bytes = self.blamed_packet_number = None
         self.mode = self.longest = self.uncommitted = self.joined = None
         self.prefetch_count = self.prefetch_each = self.prefetch_shared = None
         self.published = self.confirmed = self.returned = 0
         self.delivered = self.acknowledged = self.consumers = 0
         self.unsettled = self.unsettled_max = self.unconfirmed = self.unconfirmed_max = 0
-        self.publish_octets = self.deliver_octets = self.acks = self.multiple_acks = 0
+        self.publish_bytes = self.deliver_bytes = self.acks = self.multiple_acks = 0
         self.requeued = self.discarded = self.rejected = self.redelivered = 0
         self.gets = self.commits = self.waited_publishes = 0
         self.first_publish_ns = self.last_publish_ns = _NULL
@@ -365,7 +365,7 @@ class Channel(Closable):
     def doubtful_delivery(self):
         """The highest tag of a delivery that may have been settled by what was not captured."""
         if self.session.missing & 1 << CLIENT:
-            return _MOST_TAG
+            return _MAX_TAG
         return max(self.delivery_doubt, self.lost_tag)
 
     def counts_publishes(self):
@@ -443,7 +443,7 @@ class Session(Closable):
         self.blocking = _FREE
         self.dead = self.calls = self.missing = 0
         self.channels_opened = self.published = self.delivered = self.acknowledged = 0
-        self.closed_by = self.close_octets = self.close_packet_number = self.close_ns = None
+        self.closed_by = self.close_bytes = self.close_packet_number = self.close_ns = None
         self.confirms = self.acks = self.sent = None
         self.frames = 0
         self.last_client_ns = self.last_server_ns = _NULL
@@ -500,14 +500,14 @@ class Session(Closable):
     def holder(self, tag, but):
         """The first channel, `but` that one, where a delivery with a tag is outstanding.
 
-        Of the first `MOST_HOLDERS` channel numbers; None if there is none.
+        Of the first `MAX_HOLDERS` channel numbers; None if there is none.
         """
         lane: Lane
         channel: Channel
         number: cython.int
         for number, lane in enumerate(self.lanes.values()):
             channel = lane.channel
-            if number >= _MOST_HOLDERS:
+            if number >= _MAX_HOLDERS:
                 return None
             if channel is None or channel is but:
                 continue

@@ -43,7 +43,7 @@ class Machine:
 
     Attributes:
         start: The state before anything; that of the first row.
-        states: All of them by code, an octet: `start` is the first, `UNKNOWN` the last.
+        states: All of them by code, a byte: `start` is the first, `UNKNOWN` the last.
         closing: By code, who has closed, as one bit a side.
         after: The codes of the states after each method, the same one where it changes nothing; see
             `place`.

@@ -1,4 +1,4 @@
-from amqpsniff.decode.octets cimport OctetReader
+from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.decode.state cimport Connection
 from amqpsniff.session.event cimport Event, Request, Said
@@ -49,9 +49,9 @@ cdef class Tracker:
     cdef int _tally(self, MessageRows messages, long long row, bint publish, long long size) except? -1
     cdef public object limits
     cdef public Settler settler
-    cdef public OctetReader reader
+    cdef public ByteReader reader
     cdef public list opened
-    cdef public long long consumers_known, facts_octets
+    cdef public long long consumers_known, facts_bytes
     cdef dict said
     cdef long long most_fact, most_facts
     cdef Vocabularies batch_words

@@ -13,7 +13,7 @@ have hidden.
 from array import array
 
 import cython
-from cython.cimports.amqpsniff.decode.octets import OctetReader
+from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import FrameRows, Vocabularies
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.event import Event, Request, Said, event_of
@@ -48,7 +48,7 @@ from amqpsniff.session.journeys import Journeys
 from amqpsniff.session.limits import Limits
 from amqpsniff.session.records import channel_row, connection_row
 from amqpsniff.session.rules.foreseeing import LOOK_BITS, look
-from amqpsniff.session.rules.scene import LARGE_OCTETS, PAUSED_NS, STALLED_NS, Scene
+from amqpsniff.session.rules.scene import LARGE_BYTES, PAUSED_NS, STALLED_NS, Scene
 from amqpsniff.session.states import CONNECTION
 from amqpsniff.spec import METHODS
 
@@ -82,9 +82,9 @@ _REQUEUED = cython.declare(cython.int, state.REQUEUED)
 _DISCARDED = cython.declare(cython.int, state.DISCARDED)
 
 # Contents whose rows are not there yet, beyond which they are kept apart from new ones.
-_MOST_OPENED = cython.declare(cython.int, 131_072)
+_MAX_OPENED = cython.declare(cython.int, 131_072)
 # Different handshakes that new ones are compared with.
-_MOST_ALIKE = cython.declare(cython.int, 8)
+_MAX_ALIKE = cython.declare(cython.int, 8)
 # Contents after which it is worth while to forget those that have their rows.
 _MANY_OPENED = cython.declare(cython.int, 4_096)
 
@@ -95,7 +95,7 @@ _PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
 _PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
 _LOOK_BITS = cython.declare(cython.int, LOOK_BITS)
 
-MOST_EXCHANGES = 4_096
+MAX_EXCHANGES = 4_096
 """Exchanges whose messages are counted; a client may make up names."""
 
 
@@ -126,7 +126,7 @@ class Tracker:
         self.memory = {}
         self.names = kinds.NAMES
         self.kinds = kinds.KINDS
-        self.large = LARGE_OCTETS
+        self.large = LARGE_BYTES
         self.repeats = Repeats() if self.judges else None
         if self.judges:
             from amqpsniff.session.rules.asking import RULES
@@ -144,9 +144,9 @@ class Tracker:
         self.use_limits(limits or Limits())
         self.settler = Settler(self.limits)
         self.settler.watcher = self if self.judges else None
-        self.reader = OctetReader()
+        self.reader = ByteReader()
         self.consumers_known = 0
-        self.facts_octets = 0
+        self.facts_bytes = 0
         self.said = {}
         self.batch_words = None
         self.batch = 0
@@ -653,15 +653,15 @@ class Tracker:
             if said.octets == octets and said.whole == whole:
                 break
         else:
-            if len(octets) > self.most_fact or self.facts_octets >= self.most_facts:
+            if len(octets) > self.most_fact or self.facts_bytes >= self.most_facts:
                 self.settler.hit("handshakes")
                 return Said(b"", False)
             said = Said(octets, whole)
             latest.append(said)
-            if len(latest) > _MOST_ALIKE:
+            if len(latest) > _MAX_ALIKE:
                 del latest[0]
         if said.uses == 0:
-            self.facts_octets += len(said.octets)
+            self.facts_bytes += len(said.octets)
         said.uses += 1
         return said
 
@@ -669,13 +669,13 @@ class Tracker:
         """A connection that said so is over."""
         said.uses -= 1
         if said.uses == 0:
-            self.facts_octets -= len(said.octets)
+            self.facts_bytes -= len(said.octets)
         return 0
 
     def open(self, known):
         """The next content begins: `known` is its entry, only its channel or consumer, or None."""
         self.opened.append(known)
-        if len(self.opened) > _MOST_OPENED:
+        if len(self.opened) > _MAX_OPENED:
             self._put_late()
         return 0
 
@@ -928,16 +928,16 @@ class Tracker:
         }
 
     def weigh(self, channel, entry, messages, row, size):
-        """Count a message's octets, and ask the rules about messages that stand out; `size` is what
+        """Count a message's bytes, and ask the rules about messages that stand out; `size` is what
         its header announces.
         """
         publish: cython.bint = entry is None or entry.kind == _PUBLISH
         sent: cython.longlong = messages.sent(row)
         if sent > 0:
             if publish:
-                channel.publish_octets += sent
+                channel.publish_bytes += sent
             else:
-                channel.deliver_octets += sent
+                channel.deliver_bytes += sent
         if not self.judges:
             return 0
         self._tally(messages, row, publish, sent)
@@ -1034,7 +1034,7 @@ class Tracker:
         return 0
 
     def _tally(self, messages, row, publish, size):
-        """Count a message and its octets for its exchange, but not when it comes again."""
+        """Count a message and its bytes for its exchange, but not when it comes again."""
         code: cython.longlong = messages.exchange.values[row]
         if code < 0 or messages.redelivered.values[row] == 1:
             return 0
@@ -1049,7 +1049,7 @@ class Tracker:
         return 0
 
     def count_exchanges(self):
-        """Enter the tallies so far in `exchanges`: name → publishes and their octets, deliveries
+        """Enter the tallies so far in `exchanges`: name → publishes and their bytes, deliveries
         and theirs.
         """
         code: cython.Py_ssize_t
@@ -1058,7 +1058,7 @@ class Tracker:
             if not any(counts):
                 continue
             name = self.words.exchange.text(code)
-            if name not in self.exchanges and len(self.exchanges) >= MOST_EXCHANGES:
+            if name not in self.exchanges and len(self.exchanges) >= MAX_EXCHANGES:
                 continue
             before = self.exchanges.get(name, (0, 0, 0, 0))
             self.exchanges[name] = tuple(a + b for a, b in zip(before, counts, strict=True))

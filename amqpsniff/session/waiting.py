@@ -16,8 +16,8 @@ from .limits import Limits
 Batch = tuple[Any, Any, Any, Any, Any]
 """(frames, messages, connections, captures, method names), as the decoder gives them."""
 
-WORD_OCTETS = 32
-"""Octets that a distinct text of a batch takes, beside its own."""
+WORD_BYTES = 32
+"""Bytes that a distinct text of a batch takes, beside its own."""
 
 CHANGING: Final = frozenset(
     "outcome outcome_packet_number outcome_ns response_packet_number response_ns waiting".split()
@@ -49,7 +49,7 @@ class Waiting:
 
     def put(self, batch: Batch) -> None:
         """Add a batch."""
-        octets = _octets(batch)
+        octets = _bytes(batch)
         self.rows += _rows(batch)
         self.octets += octets
         packed = []
@@ -76,11 +76,11 @@ def _rows(batch: Batch) -> int:
     return (frames.rows if frames.wanted else 0) + (messages.rows if messages.wanted else 0)
 
 
-def _octets(batch: Batch) -> int:
-    """Octets of texts and bodies of a batch."""
+def _bytes(batch: Batch) -> int:
+    """Bytes of texts and bodies of a batch."""
     words = batch[1].vocabularies
     texts = sum(rows.octets() for rows in batch[:2] if rows.wanted)
-    return int(texts + words.octets() + WORD_OCTETS * words.count())
+    return int(texts + words.octets() + WORD_BYTES * words.count())
 
 
 class _Packed:
@@ -118,7 +118,7 @@ def _unpack_numbers(column: Any, packed: bytes, rows: int) -> None:
 
 
 def _pack_texts(column: Texts, rows: int) -> Any:
-    """What a column of texts has: (offsets, valid, octets, values); None without a value."""
+    """What a column of texts has: (offsets, valid, bytes, values); None without a value."""
     used = column.used
     offsets, valid, octets, values = column.take(rows)
     if not values:
@@ -150,9 +150,9 @@ def _same(octets: bytes, width: int) -> bytes:
 
 
 def _repeated(octets: bytes, length: int) -> bytes:
-    """So many octets, of which one number or all are given."""
+    """So many bytes, of which one number or all are given."""
     if len(octets) == length:
         return octets
     if octets == octets[:1] * len(octets):
-        octets = octets[:1]  # repeating one octet is quick
+        octets = octets[:1]  # repeating one byte is quick
     return octets * (length // len(octets))

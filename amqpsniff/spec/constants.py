@@ -13,7 +13,7 @@ class ProtocolHeader(Row):
     Both sides may send one (a server that refuses answers with its own), and 1.0 several times.
     """
 
-    __slots__ = columns("octets protocol note")
+    __slots__ = columns("bytes protocol note")
     octets: bytes
     protocol: str
     note: str
@@ -33,24 +33,24 @@ PROTOCOL_HEADERS: tuple[ProtocolHeader, ...] = (
 _HEADERS = {row.octets: row for row in PROTOCOL_HEADERS}
 
 
-PROTOCOL_HEADER_OCTETS = 8
-"""Octets of a protocol header: `AMQP` and four more."""
+PROTOCOL_HEADER_BYTES = 8
+"""Bytes of a protocol header: `AMQP` and four more."""
 
 
 def protocol_of(octets: bytes) -> ProtocolHeader | None:
-    """The protocol that the four octets after `AMQP` open; None when they open no known one."""
+    """The protocol that the four bytes after `AMQP` open; None when they open no known one."""
     return _HEADERS.get(bytes(octets))
 
 
 FIRST_ERROR_CODE = 300
 """Reply codes from here on are of errors; 200 is what an end without one has."""
 
-FRAME_OVERHEAD_OCTETS = 8
-"""Octets of a frame around its payload: type, channel, size, and the octet that ends it."""
+FRAME_OVERHEAD_BYTES = 8
+"""Bytes of a frame around its payload: type, channel, size, and the byte that ends it."""
 
 
 class FrameType(Row):
-    """One frame type: its octet, its name in the frames table, and the dialects that define it."""
+    """One frame type: its byte, its name in the frames table, and the dialects that define it."""
 
     __slots__ = columns("code name dialects note")
     code: int
@@ -71,7 +71,7 @@ FRAME_TYPES: tuple[FrameType, ...] = (
     FrameType(9, "request", dialects_of("9"), "Qpid's corrections of 0-9"),
     FrameType(10, "response", dialects_of("9"), "Qpid's corrections of 0-9"),
 )
-"""Rows of the octets 1 to 10 in order; RabbitMQ answers 501 to all but method, header, body and
+"""Rows of the bytes 1 to 10 in order; RabbitMQ answers 501 to all but method, header, body and
 heartbeat (measured on RabbitMQ 3.10.8)."""
 
 

@@ -50,17 +50,17 @@ def _strings(values: Iterable[str | None]) -> pa.Array:
     bitmap = None
     if nulls:
         valid = bytearray(value is not None for value in listed)
-        bitmap = pa.py_buffer(bitmaps.of_octets(valid, len(valid)))
+        bitmap = pa.py_buffer(bitmaps.of_bytes(valid, len(valid)))
     texts = [value or "" for value in listed]
     joined = "".join(texts)
-    lengths = map(len, texts if joined.isascii() else map(_octets, texts))
+    lengths = map(len, texts if joined.isascii() else map(_bytes, texts))
     offsets = array("i", accumulate(lengths, initial=0))
-    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(_octets(joined))]
+    buffers = [bitmap, pa.py_buffer(offsets), pa.py_buffer(_bytes(joined))]
     return pa.Array.from_buffers(pa.string(), len(listed), buffers, nulls)
 
 
-def _octets(text: str) -> bytes:
-    """A text as UTF-8; the name of a file may hold octets that are not."""
+def _bytes(text: str) -> bytes:
+    """A text as UTF-8; the name of a file may hold bytes that are not."""
     return text.encode(errors="backslashreplace")
 
 
@@ -179,7 +179,7 @@ class _Columns:
     def _texts(self, column: Texts, kind: pa.DataType) -> pa.Array:
         offsets, valid, octets, values = column.take(self._rows)
         nulls = self._rows - values
-        bitmap = bitmaps.of_octets(valid, self._rows) if 0 < nulls < self._rows else None
+        bitmap = bitmaps.of_bytes(valid, self._rows) if 0 < nulls < self._rows else None
         return self._array(kind, offsets, bitmap, nulls, octets)
 
     def _array(
@@ -265,7 +265,7 @@ def _record_column(rows: Sequence[Mapping[str, Any]], name: str, kind: pa.DataTy
         return _strings(values)
     if kind == pa.bool_():
         truths = bytearray(bool(value) for value in values)
-        buffers = [None, pa.py_buffer(bitmaps.of_octets(truths, len(values)))]
+        buffers = [None, pa.py_buffer(bitmaps.of_bytes(truths, len(values)))]
         return pa.Array.from_buffers(kind, len(values), buffers, 0)
     return _integers(values, kind)
 

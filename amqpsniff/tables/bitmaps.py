@@ -52,8 +52,8 @@ def of_codes(storage: bytearray, rows: cython.Py_ssize_t) -> tuple:
     return _packed(valid, rows), nulls
 
 
-def of_octets(storage: bytearray, rows: cython.Py_ssize_t) -> bytearray:
-    """The bitmap alone, for one octet a row: zero is null, or false."""
+def of_bytes(storage: bytearray, rows: cython.Py_ssize_t) -> bytearray:
+    """The bitmap alone, for one byte a row: zero is null, or false."""
     octets: cython.const[cython.uchar][::1] = storage
     true: cython.uchar[::1] = bytearray(rows)
     row: cython.Py_ssize_t
@@ -107,7 +107,7 @@ def recoded(storage: bytearray, rows: cython.Py_ssize_t, places: array) -> bytea
 
 @cython.cfunc
 def _packed(octets: cython.const[cython.uchar][::1], rows: cython.Py_ssize_t) -> bytearray:
-    """Octets that are 0 or 1 as bits, the first of eight the lowest."""
+    """Bytes that are 0 or 1 as bits, the first of eight the lowest."""
     _check(len(octets), rows)
     bitmap = bytearray((rows + 7) >> 3)
     bits: cython.uchar[::1] = bitmap

@@ -9,7 +9,7 @@ differs is written from the column's own buffers. `amqpsniff.tables.ndjson` make
 import cython
 
 from amqpsniff.columns import NULL
-from amqpsniff.tables.values import octets_text
+from amqpsniff.tables.values import bytes_text
 
 if cython.compiled:
     from cython.cimports.amqpsniff.columns import Octets  # type: ignore[import-not-found]
@@ -17,14 +17,14 @@ if cython.compiled:
 else:
     from amqpsniff.columns import Octets
 
-WRITE_OCTETS = 1 << 18
-"""Octets after which lines are handed to the sink: a core's cache still holds them then."""
+WRITE_BYTES = 1 << 18
+"""Bytes after which lines are handed to the sink: a core's cache still holds them then."""
 
-PIECES, TRUTHS, LONG, INT, TIME, TEXT, OCTETS, RAW = range(8)
+PIECES, TRUTHS, LONG, INT, TIME, TEXT, BYTES, RAW = range(8)
 """What a cell writes. PIECES, TRUTHS: the text of the row's code or bit. LONG, INT: a number. TIME:
-microseconds as a timestamp. TEXT: a string. OCTETS: a string or base64. RAW: JSON as it is."""
+microseconds as a timestamp. TEXT: a string. BYTES: a string or base64. RAW: JSON as it is."""
 
-_WRITE_OCTETS = cython.declare(cython.longlong, WRITE_OCTETS)
+_WRITE_BYTES = cython.declare(cython.longlong, WRITE_BYTES)
 _PIECES = cython.declare(cython.int, PIECES)
 _TRUTHS = cython.declare(cython.int, TRUTHS)
 _LONG = cython.declare(cython.int, LONG)
@@ -37,7 +37,7 @@ _DAY = cython.declare(cython.longlong, 86_400)
 _INFINITE = cython.declare(cython.longlong, 2**63 - 1)
 _LOWEST = cython.declare(cython.longlong, NULL)
 _NO_SECOND = cython.declare(cython.longlong, 2**62)
-_SHORT = cython.declare(cython.longlong, 16)  # octets up to which a loop is quicker than memcpy
+_SHORT = cython.declare(cython.longlong, 16)  # bytes up to which a loop is quicker than memcpy
 _HEX = b"0123456789abcdef"
 
 
@@ -102,7 +102,7 @@ def write_rows(cells: list, tail: bytes, rows: cython.Py_ssize_t, out: Octets, s
         for cell in cells:
             _write_cell(cell, row + cell.offset, out)
         out.put_bytes(tail)
-        if out.used >= _WRITE_OCTETS:
+        if out.used >= _WRITE_BYTES:
             sink.write(memoryview(out.storage)[: out.used])
             out.used = 0
     if out.used:
@@ -139,7 +139,7 @@ def _write_cell(cell: Cell, at: cython.Py_ssize_t, out: Octets) -> cython.int:
     if kind == _RAW:
         return _put_plain(out, cell, start, end - start)
     octets: bytes = bytes(cell.octets[start:end])
-    return out.put_bytes(octets_text(octets).encode())
+    return out.put_bytes(bytes_text(octets).encode())
 
 
 @cython.cfunc
@@ -147,7 +147,7 @@ def _put_number(out: Octets, number: cython.longlong) -> cython.int:
     if number < 0:
         if number == _LOWEST:
             return out.put_bytes(b"-9223372036854775808")
-        out.put_octet(45)
+        out.put_byte(45)
         number = -number
     digits: cython.int = 1
     limit: cython.longlong = 10
@@ -189,8 +189,8 @@ def _put_time(out: Octets, cell: Cell, micros: cython.longlong) -> cython.int:
     out.put_from(cell.second_text, 0, cell.second_text.used)
     _put_digits(out, fraction, 6)
     if cell.zone:
-        out.put_octet(90)
-    return out.put_octet(34)
+        out.put_byte(90)
+    return out.put_byte(34)
 
 
 @cython.cfunc
@@ -215,30 +215,30 @@ def _set_second(text: Octets, second: cython.longlong) -> cython.int:
     day: cython.longlong = of_year - (153 * month + 2) // 5 + 1
     month = month + 3 if month < 10 else month - 9
     year += era * 400 + (1 if month <= 2 else 0)
-    text.put_octet(34)
+    text.put_byte(34)
     if year < 0 or year > 9999:  # as ISO 8601 writes them: RFC 3339 cannot
-        text.put_octet(45 if year < 0 else 43)
+        text.put_byte(45 if year < 0 else 43)
         _put_digits(text, -year if year < 0 else year, 6)
     else:
         _put_digits(text, year, 4)
-    text.put_octet(45)
+    text.put_byte(45)
     _put_digits(text, month, 2)
-    text.put_octet(45)
+    text.put_byte(45)
     _put_digits(text, day, 2)
-    text.put_octet(84)
+    text.put_byte(84)
     _put_digits(text, of_day // 3600, 2)
-    text.put_octet(58)
+    text.put_byte(58)
     _put_digits(text, of_day // 60 % 60, 2)
-    text.put_octet(58)
+    text.put_byte(58)
     _put_digits(text, of_day % 60, 2)
-    return text.put_octet(46)
+    return text.put_byte(46)
 
 
 @cython.cfunc
 def _put_plain(
     out: Octets, cell: Cell, start: cython.longlong, count: cython.longlong
 ) -> cython.int:
-    """Octets of the cell's column as they are."""
+    """Bytes of the cell's column as they are."""
     out.room(count)
     if start < 0 or start + count > len(cell.octets):
         raise IndexError("copy outside a buffer")
@@ -260,7 +260,7 @@ def _put_plain(
 @cython.cfunc
 def _put_text(out: Octets, cell: Cell, start: cython.longlong, end: cython.longlong) -> cython.int:
     """Text between quotes, what JSON does not allow in strings escaped."""
-    out.put_octet(34)
+    out.put_byte(34)
     octet: cython.uchar
     clean: cython.longlong = start
     at: cython.longlong
@@ -272,20 +272,20 @@ def _put_text(out: Octets, cell: Cell, start: cython.longlong, end: cython.longl
         _put_escape(out, octet)
         clean = at + 1
     _put_plain(out, cell, clean, end - clean)
-    return out.put_octet(34)
+    return out.put_byte(34)
 
 
 @cython.cfunc
 def _put_escape(out: Octets, octet: cython.int) -> cython.int:
-    out.put_octet(92)
+    out.put_byte(92)
     if octet == 34 or octet == 92:
-        return out.put_octet(octet)
+        return out.put_byte(octet)
     if octet == 10:
-        return out.put_octet(110)
+        return out.put_byte(110)
     if octet == 9:
-        return out.put_octet(116)
+        return out.put_byte(116)
     if octet == 13:
-        return out.put_octet(114)
+        return out.put_byte(114)
     out.put_bytes(b"u00")
-    out.put_octet(_HEX[octet >> 4])
-    return out.put_octet(_HEX[octet & 15])
+    out.put_byte(_HEX[octet >> 4])
+    return out.put_byte(_HEX[octet & 15])

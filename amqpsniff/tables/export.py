@@ -21,10 +21,10 @@ ROW_GROUP_ROWS = 131_072
 """Rows of a Parquet row group. Fewer cost speed and size (1.75 M frames: 0.28 s and 12.1 MB with
 65,536, 0.25 s and 11.3 MB with this, 0.24 s and 11.0 MB with twice as many), more cost memory."""
 
-ROW_GROUP_OCTETS = 32 * 1024 * 1024
-"""Octets in memory at which a row group ends, however few its rows: bodies may be large."""
+ROW_GROUP_BYTES = 32 * 1024 * 1024
+"""Bytes in memory at which a row group ends, however few its rows: bodies may be large."""
 
-PLAIN_OCTETS = 8 * 1024 * 1024
+PLAIN_BYTES = 8 * 1024 * 1024
 """The same where no strings are encoded, as in what SQL gives: they are many times as large then,
 and Parquet encodes them beside. With 32 MiB `sql` of whole messages takes 25 MB more."""
 
@@ -49,7 +49,7 @@ def write(
     sink: Sink,
     in_every_row: Collection[str] = (),
 ) -> int:
-    """Write batches to a file, by name or open for octets; gives the number of rows written.
+    """Write batches to a file, by name or open for bytes; gives the number of rows written.
 
     `format` is one of `FORMATS`, `schema` that of the rows, whether they are encoded or not. A file
     named is made or overwritten; one that is open stays open. Columns `in_every_row` are never
@@ -153,16 +153,16 @@ class ParquetRows:
         self._schema = schema
         self._writer: Any = None
         self._held: list[pa.RecordBatch] = []
-        self._rows = self._octets = 0
+        self._rows = self._bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take rows; they are written when there are enough for a row group."""
         self._held.append(batch)
         self._rows += batch.num_rows
-        self._octets += batch.get_total_buffer_size()
+        self._bytes += batch.get_total_buffer_size()
         encoded = any(pa.types.is_dictionary(one) for one in batch.schema.types)
-        most = ROW_GROUP_OCTETS if encoded else PLAIN_OCTETS
-        if self._rows >= ROW_GROUP_ROWS or self._octets >= most:
+        most = ROW_GROUP_BYTES if encoded else PLAIN_BYTES
+        if self._rows >= ROW_GROUP_ROWS or self._bytes >= most:
             self._write_group()
 
     def close(self) -> None:
@@ -179,7 +179,7 @@ class ParquetRows:
         there = [one.name for one in self._schema if not one.nullable]
         group = pa.Table.from_arrays(group.columns, schema=without_nulls(group.schema, there))
         self._held = []
-        self._rows = self._octets = 0
+        self._rows = self._bytes = 0
         if self._writer is None:
             self._writer = self._open(group.schema)
         self._writer.write_table(group, row_group_size=len(group))

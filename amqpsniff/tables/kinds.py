@@ -1,6 +1,6 @@
 """Types of DuckDB that Arrow has no values for, and what to cast them to.
 
-DuckDB gives Arrow octets of its own of some of them, of others less than the value: the largest
+DuckDB gives Arrow bytes of its own of some of them, of others less than the value: the largest
 UHUGEINT is -1 then, and a time with a zone has none. So they are given as DuckDB's own text.
 """
 

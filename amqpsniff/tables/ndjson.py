@@ -24,9 +24,9 @@ from amqpsniff.tables.cells import Cell, write_rows
 from amqpsniff.tables.schema import JSON_COLUMNS
 from amqpsniff.tables.values import json_text, python_values
 
-FIRST_OCTETS = 1 << 16
+FIRST_BYTES = 1 << 16
 
-KEPT_OCTETS = 1 << 22
+KEPT_BYTES = 1 << 22
 """The buffer for lines is made anew when a line made it larger than this."""
 
 
@@ -43,14 +43,14 @@ class Writer:
             for place, name in enumerate(schema.names)
         ]
         self._marks = [(field.metadata or {}).get(b"json") for field in schema]
-        self._out = Octets(FIRST_OCTETS)
+        self._out = Octets(FIRST_BYTES)
 
     def write(self, batch: pa.RecordBatch, sink: IO[bytes]) -> None:
         """Write a batch as lines to a sink, whose `write` may use what it is given only then."""
         prepared, tail = self._prepare(batch)
         write_rows([one.cell() for one in prepared], tail, batch.num_rows, self._out, sink)
-        if self._out.size > KEPT_OCTETS:
-            self._out = Octets(FIRST_OCTETS)
+        if self._out.size > KEPT_BYTES:
+            self._out = Octets(FIRST_BYTES)
 
     def _prepare(self, batch: pa.RecordBatch) -> tuple[list[_Prepared], bytes]:
         """What cells are made from, and what every line ends in."""
@@ -95,7 +95,7 @@ class _Prepared:
         if array is not None:
             self.more["offset"] = array.offset
             if array.null_count:
-                self.more["valid"] = _octets(array.buffers()[0])
+                self.more["valid"] = _bytes(array.buffers()[0])
 
     def joined(self, other: _Prepared) -> bool:
         """Take another column with the same codes in, if it has them."""
@@ -108,15 +108,15 @@ class _Prepared:
         return Cell(self.kind, self.texts, **self.more)
 
 
-def _octets(buffer: pa.Buffer | None) -> memoryview:
-    """An Arrow buffer as unsigned octets."""
+def _bytes(buffer: pa.Buffer | None) -> memoryview:
+    """An Arrow buffer as unsigned bytes."""
     return memoryview(b"" if buffer is None else buffer).cast("B")
 
 
 def _numbers(array: pa.Array, count: int, format: Literal["q", "i"]) -> memoryview:
     """The first `count` numbers of an array's data, or of its offsets."""
     width = 8 if format == "q" else 4
-    return _octets(array.buffers()[1])[: count * width].cast(format)
+    return _bytes(array.buffers()[1])[: count * width].cast(format)
 
 
 def _same_throughout(array: pa.Array) -> bytes | None:
@@ -155,7 +155,7 @@ def _prepared(array: pa.Array, raw: bool, mark: bytes | None, lead: bytes) -> _P
         return _encoded(array, lead)
     if kind == pa.bool_():
         texts = [lead + b"false", lead + b"true", lead + b"null"]
-        return _Prepared(cells.TRUTHS, texts, array, octets=_octets(array.buffers()[1]))
+        return _Prepared(cells.TRUTHS, texts, array, octets=_bytes(array.buffers()[1]))
     texts = [lead, b"null"]
     if kind == pa.int64():
         return _Prepared(cells.LONG, texts, array, longs=_numbers(array, last, "q"))
@@ -168,8 +168,8 @@ def _prepared(array: pa.Array, raw: bool, mark: bytes | None, lead: bytes) -> _P
         return _one_by_one(array, lead, partial(_judged, kind=mark))
     if kind not in (pa.string(), pa.binary()):
         return _one_by_one(array, lead, json_text)
-    written = cells.OCTETS if kind == pa.binary() else cells.RAW if raw else cells.TEXT
-    octets = _octets(array.buffers()[2])
+    written = cells.BYTES if kind == pa.binary() else cells.RAW if raw else cells.TEXT
+    octets = _bytes(array.buffers()[2])
     return _Prepared(written, texts, array, ints=_numbers(array, last + 1, "i"), octets=octets)
 
 

@@ -39,13 +39,13 @@ FILTER_MEMORY = "64MB"
 SQL_MEMORY = "128MB"
 """DuckDB's memory for a statement; sorts, groups and joins that need more go to disk. With one
 thread 1.75 M whole frames are sorted in 96 MB, 440,000 whole messages in this and not in 112 MB. It
-has to hold some 120,000 rows for that, however many there are: those of 600 octets are sorted,
+has to hold some 120,000 rows for that, however many there are: those of 600 bytes are sorted,
 messages with headers of 1.5 kB would take 300 MB."""
 
 SQL_THREADS = 1
 
-STREAMING_OCTETS = "1MB"
-"""Octets of a result that DuckDB has ready; 10 MiB, as it has it, are not quicker."""
+STREAMING_BYTES = "1MB"
+"""Bytes of a result that DuckDB has ready; 10 MiB, as it has it, are not quicker."""
 
 BATCH_ROWS = 2_048
 """Rows of a result that are taken at once, and of a table that are given at once: what DuckDB works
@@ -410,7 +410,7 @@ def _connect(memory: str, threads: int, folder: str = "") -> Any:
     )
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar = false")  # it is drawn among the rows
-    connection.execute(f"SET streaming_buffer_size = '{STREAMING_OCTETS}'")
+    connection.execute(f"SET streaming_buffer_size = '{STREAMING_BYTES}'")
     return connection
 
 

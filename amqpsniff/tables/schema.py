@@ -94,8 +94,8 @@ CONNECTIONS: Final = _schema(
     int32: channel_max
     int64: frame_max
     int32: heartbeat channels
-    int64: client_packets server_packets client_octets server_octets
-    int64: published delivered acknowledged retransmissions gaps lost_octets blocked_ns
+    int64: client_packets server_packets client_bytes server_bytes
+    int64: published delivered acknowledged retransmissions gaps lost_bytes blocked_ns
     string: closed_by
     int32: close_code
     string: close_text close_method
@@ -151,6 +151,9 @@ RENAMED: Final = {
     "grade": "confidence",
     "match": "link_confidence",
     "late": "reply_late",
+    "client_octets": "client_bytes",
+    "server_octets": "server_bytes",
+    "lost_octets": "lost_bytes",
 }
 """Columns that had other names before: the old one to the new one."""
 

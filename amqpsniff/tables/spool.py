@@ -17,7 +17,7 @@ import pyarrow as pa
 from amqpsniff.garbage import give_back
 
 IN_MEMORY = 4 * 1024 * 1024
-"""Octets of packed rows that wait in memory: those of small captures, which need no file."""
+"""Bytes of packed rows that wait in memory: those of small captures, which need no file."""
 
 
 def spooled(

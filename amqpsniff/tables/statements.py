@@ -16,9 +16,9 @@ from amqpsniff.tables.schema import RENAMED
 SHOWN_CHARACTERS = 60
 """How much of an expression a message repeats."""
 
-MOST_MEANT = 3
+MAX_MEANT = 3
 
-MOST_LISTED = 12
+MAX_LISTED = 12
 """Columns that a message names where none is like the one that was given."""
 
 _KINDS = {"VARCHAR": "text", "BLOB": "octets", '"NULL"': "null"}
@@ -107,12 +107,12 @@ def no_column(name: str, names: Iterable[str]) -> str:
     wanted = name.lower()
     if RENAMED.get(wanted) in known:
         return f"no column `{name}`; it is `{RENAMED[wanted]}` now"
-    near = get_close_matches(wanted, known, n=MOST_MEANT, cutoff=0.6)
+    near = get_close_matches(wanted, known, n=MAX_MEANT, cutoff=0.6)
     near += [one for one in known if len(wanted) > 1 and wanted in one and one not in near]
     if near:
-        meant = " or ".join(f"`{one}`" for one in near[:MOST_MEANT])
+        meant = " or ".join(f"`{one}`" for one in near[:MAX_MEANT])
         return f"no column `{name}`; did you mean {meant}?"
-    if len(known) > MOST_LISTED:
+    if len(known) > MAX_LISTED:
         return (
             f"no column `{name}`; `amqpsniff sql CAPTURE 'DESCRIBE TABLE'` lists those of a table"
         )

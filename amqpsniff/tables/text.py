@@ -1,6 +1,6 @@
 """Batches in types that a line of text can hold: what CSV is written from.
 
-Octets become text, or `{"base64": …}` where they are not UTF-8; lists and structures become JSON.
+Bytes become text, or `{"base64": …}` where they are not UTF-8; lists and structures become JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def text_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def as_text(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows, dictionaries decoded, with text in place of octets and nested values.
+    """The same rows, dictionaries decoded, with text in place of bytes and nested values.
 
     A column with a time that Arrow has no text for is text too: not what `text_schema` gives.
     """

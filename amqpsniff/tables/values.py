@@ -1,7 +1,7 @@
 """Values of columns as Python has them; any one value as JSON text, the slow way, for types that
 tables of ours do not have.
 
-The rules are those of the table contract: octets that are not UTF-8 are `{"base64": …}`, timestamps
+The rules are those of the table contract: bytes that are not UTF-8 are `{"base64": …}`, timestamps
 RFC 3339, decimals numbers with their digits, floats that JSON has no number for strings.
 """
 
@@ -86,7 +86,7 @@ def json_text(value: Any) -> str:
     if isinstance(value, Decimal):
         return f"{value:f}" if value.is_finite() else json.dumps(str(value))
     if isinstance(value, bytes):
-        return octets_text(value)
+        return bytes_text(value)
     if isinstance(value, dict):
         fields = (f"{json_text(str(name))}:{json_text(one)}" for name, one in value.items())
         return f"{{{','.join(fields)}}}"
@@ -101,8 +101,8 @@ def json_text(value: Any) -> str:
     return json_text(str(value))
 
 
-def octets_text(octets: bytes) -> str:
-    """Octets as JSON text: a string when they are UTF-8, else `{"base64": …}`."""
+def bytes_text(octets: bytes) -> str:
+    """Bytes as JSON text: a string when they are UTF-8, else `{"base64": …}`."""
     try:
         return json.dumps(octets.decode(), ensure_ascii=False)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Packets in, octets of TCP conversations in order out.
+"""Packets in, bytes of TCP conversations in order out.
 
 `Reassembler.feed` takes a batch of packets and gives a `StreamBatch` of events; `finish` ends what
 is still open. Time is the packets' own; what is missing is a gap, never an error.

@@ -19,13 +19,13 @@ except ImportError:
 
 from .zero_window import ZeroWindow
 
-CONNECTION_ID_OCTETS = 8
+CONNECTION_ID_BYTES = 8
 
 MAX_HOSTS = 1024
 """Addresses whose text is remembered: a capture has many connections, but few hosts."""
 
 _HOSTS = cython.declare(dict, {})
-_HASH = blake2b(digest_size=CONNECTION_ID_OCTETS)  # to copy takes half as long as to make one
+_HASH = blake2b(digest_size=CONNECTION_ID_BYTES)  # to copy takes half as long as to make one
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 _MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
@@ -162,12 +162,12 @@ class Conversation:
 
     @property
     def octets(self) -> tuple[int, int]:
-        """Octets of the stream that were captured, each once, by direction."""
+        """Bytes of the stream that were captured, each once, by direction."""
         return self.first.octets, self.second.octets
 
     @property
     def retransmissions(self) -> tuple[int, int]:
-        """Segments whose octets had come before, by direction; not copies of one packet."""
+        """Segments whose bytes had come before, by direction; not copies of one packet."""
         return self.first.retransmissions, self.second.retransmissions
 
     @property
@@ -183,7 +183,7 @@ class Conversation:
 
     @property
     def owed(self) -> tuple[bool, bool]:
-        """True if more was sent than was handed on, by direction: as held octets or as
+        """True if more was sent than was handed on, by direction: as held bytes or as
         acknowledgements show.
         """
         return _owes(self.first), _owes(self.second)
@@ -194,14 +194,14 @@ class Conversation:
         return self.first.gaps, self.second.gaps
 
     @property
-    def cut_octets(self) -> tuple[int, int]:
-        """Octets that the snap length cut off, by direction."""
-        return self.first.cut_octets, self.second.cut_octets
+    def cut_bytes(self) -> tuple[int, int]:
+        """Bytes that the snap length cut off, by direction."""
+        return self.first.cut_bytes, self.second.cut_bytes
 
     @property
-    def lost_octets(self) -> tuple[int, int]:
-        """Octets in those holes, by direction."""
-        return self.first.lost_octets, self.second.lost_octets
+    def lost_bytes(self) -> tuple[int, int]:
+        """Bytes in those holes, by direction."""
+        return self.first.lost_bytes, self.second.lost_bytes
 
     @property
     def zero_windows(self) -> tuple[ZeroWindow | None, ZeroWindow | None]:
@@ -252,7 +252,7 @@ class Conversation:
 
 @cython.cfunc
 def _owes(half: HalfStream) -> cython.bint:
-    """True if octets of a direction are waited for, or wait for those of the other."""
+    """True if bytes of a direction are waited for, or wait for those of the other."""
     if half.holds():
         return True
     return half.next_seq >= 0 and half.acked > half.next_offset
@@ -260,7 +260,7 @@ def _owes(half: HalfStream) -> cython.bint:
 
 @cython.cfunc
 def _start(half: HalfStream) -> object:
-    """The sequence number of a half-stream's first octet."""
+    """The sequence number of a half-stream's first byte."""
     return None if half.next_seq < 0 else (half.next_seq - half.next_offset) & _MASK
 
 
@@ -269,7 +269,7 @@ def _start(half: HalfStream) -> object:
 def _put(
     octets: bytearray, at: cython.int, number: cython.longlong, count: cython.int
 ) -> cython.int:
-    """Write the last `count` octets of a number in network order; gives the place after them."""
+    """Write the last `count` bytes of a number in network order; gives the place after them."""
     after: cython.int = at + count
     place: cython.int = after
     while place > at:

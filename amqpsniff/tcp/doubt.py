@@ -1,9 +1,9 @@
 """Segments that end a conversation only if TCP takes them: a RST, a SYN, another beginning.
 
 A TCP discards a RST outside its receive window and answers one that is inside, but not exactly at
-the next octet, with a challenge ACK (RFC 9293 §3.10.7.4, RFC 5961 §3). It answers a SYN in the same
+the next byte, with a challenge ACK (RFC 9293 §3.10.7.4, RFC 5961 §3). It answers a SYN in the same
 way once a connection is synchronized (RFC 5961 §4). So such a segment is kept as a doubt, and what
-follows decides: either its sender goes on, with octets in sequence or acknowledgements of what came
+follows decides: either its sender goes on, with bytes in sequence or acknowledgements of what came
 since, or the conversation is over. A rare path, so plain Python.
 """
 
@@ -19,7 +19,7 @@ ACK = 16
 MASK = 0xFFFFFFFF
 
 CERTAIN, AHEAD, OUTSIDE = range(3)
-"""Where a RST is: at the next octet or where its receiver may expect it; beyond that, within a
+"""Where a RST is: at the next byte or where its receiver may expect it; beyond that, within a
 window, so that segments are missing from the capture or TCP sends a challenge ACK; outside the
 window."""
 
@@ -27,7 +27,7 @@ window."""
 class Doubt:
     """A segment of direction `side` in packet `number`, which its sender may go on in spite of.
 
-    `ends` and `covers`: offsets at which its own octets, and those of the other direction, ended.
+    `ends` and `covers`: offsets at which its own bytes, and those of the other direction, ended.
     """
 
     __slots__ = ("side", "number", "ts_ns", "ends", "covers")
@@ -40,14 +40,14 @@ class Doubt:
         self.covers = covers
 
     def goes_on(self, end: int, covered: int) -> bool:
-        """True if a later segment of the same side has new octets or acknowledges new ones."""
+        """True if a later segment of the same side has new bytes or acknowledges new ones."""
         return end > self.ends or covered > self.covers
 
 
 class Reset(Doubt):
     """A RST: its place, sequence number and acknowledgement (-1 without one).
 
-    `ends` is where it says that its sender's octets end, `reached` where those captured do.
+    `ends` is where it says that its sender's bytes end, `reached` where those captured do.
     `lived_ns`: when its sender went on, -1 if it has not. `quiet_ns`: time of the last payload.
     """
 

@@ -1,8 +1,8 @@
 """IP fragments until their packet is whole (RFC 791 §3.2, RFC 8200 §4.5).
 
 A rare path: TCP avoids fragments, tunnels and odd MTUs make some. Of overlapping fragments the
-first one captured wins, octet by octet. Fragments cut by a snap length count with their length on
-the wire; the packet then ends, as captured, where the first octet is missing.
+first one captured wins, byte by byte. Fragments cut by a snap length count with their length on
+the wire; the packet then ends, as captured, where the first byte is missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LARGEST_PACKET = 65_535
 
 
 class Whole(NamedTuple):
-    """A packet's payload put together: octets as far as captured, its length on the wire."""
+    """A packet's payload put together: bytes as far as captured, its length on the wire."""
 
     octets: bytes
     length: int
@@ -61,7 +61,7 @@ class _Partial:
                 index += 1
 
     def whole(self) -> Whole | None:
-        """The packet, if no octet is missing."""
+        """The packet, if no byte is missing."""
         if self.length < 0 or self.protocol < 0:
             return None
         position = 0
@@ -80,7 +80,7 @@ class _Partial:
 
 
 class Fragments:
-    """Fragments in, payloads of whole packets out; bounded in packets, octets and capture time.
+    """Fragments in, payloads of whole packets out; bounded in packets, bytes and capture time.
 
     `count` is the number of fragments seen, `dropped` the number of packets given up.
     """
@@ -145,7 +145,7 @@ class Fragments:
     def _shrink(self) -> None:
         while self._partials and (
             len(self._partials) > self.limits.fragmented_packets
-            or self._held > self.limits.fragment_octets
+            or self._held > self.limits.fragment_bytes
         ):
             self.dropped += 1
             self._forget(next(iter(self._partials)))

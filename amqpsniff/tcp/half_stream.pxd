@@ -5,7 +5,7 @@ cdef long long later(long long ts_ns, long long wait_ns) except? -1
 
 cdef class HoldingPool:
     cdef readonly object limits
-    cdef long long total, max_total, max_octets, max_segments
+    cdef long long total, max_total, max_bytes, max_segments
 
 cdef class Piece:
     cdef long long start, end, number, ts_ns, identification, needs
@@ -49,7 +49,7 @@ cdef class HalfStream:
     cdef long long ack_seq
     cdef bint doubted
     cdef long long last_row, fin_number, fin_ns
-    cdef readonly long long packets, retransmissions, gaps, lost_octets, cut_octets
+    cdef readonly long long packets, retransmissions, gaps, lost_bytes, cut_bytes
     cdef readonly long long last_number, last_ns, activity
     cdef long long acked_late_ns
     cdef readonly long long awaited_acks

@@ -1,16 +1,16 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""One direction of a conversation: segments in any order in, octets in order and gaps out.
+"""One direction of a conversation: segments in any order in, bytes in order and gaps out.
 
-Positions are 64-bit offsets from the octet after the SYN (or from the first octet captured). A
-segment's 32-bit sequence number is placed relative to `next_seq`, the number of the octet at
+Positions are 64-bit offsets from the byte after the SYN (or from the first byte captured). A
+segment's 32-bit sequence number is placed relative to `next_seq`, the number of the byte at
 `next_offset` that is waited for, so that the wrap at 2^32 is nowhere else.
 
-Invariants: what is below `next_offset` was handed on, as octets or as a gap, and never is again;
+Invariants: what is below `next_offset` was handed on, as bytes or as a gap, and never is again;
 what is held begins above it; nothing lies beyond `fin_offset` once that is known.
 
-Octets that arrive before the ones they follow are held in pieces, disjoint and in order. Where two
-segments overlap, the octets captured first stay: a new segment fills what is free, which may be
-several places. What is held is bounded by `Limits.held_octets` and `held_octets_total`.
+Bytes that arrive before the ones they follow are held in pieces, disjoint and in order. Where two
+segments overlap, the bytes captured first stay: a new segment fills what is free, which may be
+several places. What is held is bounded by `Limits.held_bytes` and `held_bytes_total`.
 
 When what is held is handed on, and holes are given up, is decided in `amqpsniff.tcp.out_of_order`,
 which sees both directions. This module knows neither the other one nor the conversation.
@@ -20,7 +20,7 @@ import cython
 from cython.cimports.amqpsniff.tcp.retransmissions import History
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 
-from .limits import HELD_SEGMENT_OCTETS, NEVER, NO_TIME
+from .limits import HELD_SEGMENT_BYTES, NEVER, NO_TIME
 
 DATA = cython.declare(cython.int, 1)
 GAP = cython.declare(cython.int, 2)
@@ -29,7 +29,7 @@ MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 _RANGE32 = cython.declare(cython.longlong, 1 << 32)
 _SIGN32 = cython.declare(cython.longlong, 1 << 31)
 
-# What `place` found; the first two exclude each other. Out of order is what comes after octets that
+# What `place` found; the first two exclude each other. Out of order is what comes after bytes that
 # follow it.
 RETRANSMITTED = cython.declare(cython.int, 1)
 SAME_PACKET = cython.declare(cython.int, 2)
@@ -43,7 +43,7 @@ HISTORY_CONFLICT = cython.declare(cython.int, 2)
 ADDED = cython.declare(cython.int, 1)
 DIFFERS = cython.declare(cython.int, 2)
 
-_RECORD_OCTETS = cython.declare(cython.longlong, HELD_SEGMENT_OCTETS)
+_RECORD_BYTES = cython.declare(cython.longlong, HELD_SEGMENT_BYTES)
 _NO_TIME = cython.declare(cython.longlong, NO_TIME)
 _NEVER = cython.declare(cython.longlong, NEVER)
 
@@ -56,13 +56,13 @@ def later(ts_ns, wait_ns):
 
 
 class HoldingPool:
-    """How many octets all half-streams together hold back, and how many each of them may."""
+    """How many bytes all half-streams together hold back, and how many each of them may."""
 
     def __init__(self, limits):
         self.limits = limits
         self.total = 0
-        self.max_total = limits.held_octets_total
-        self.max_octets = limits.held_octets
+        self.max_total = limits.held_bytes_total
+        self.max_bytes = limits.held_bytes
         self.max_segments = limits.held_segments
 
 
@@ -161,7 +161,7 @@ class Held:
         pool: HoldingPool = self.pool
         if self.count() > pool.max_segments:
             return True
-        return self.octets > pool.max_octets or pool.total > pool.max_total
+        return self.octets > pool.max_bytes or pool.total > pool.max_total
 
     def find(self, start, end):
         """The piece that is exactly this range, or None."""
@@ -176,7 +176,7 @@ class Held:
     def add(self, piece):
         """Hold what of `piece` is not held yet.
 
-        Gives `ADDED` if anything was, and `DIFFERS` if octets that were held already differ.
+        Gives `ADDED` if anything was, and `DIFFERS` if bytes that were held already differ.
         """
         there: Piece
         index: cython.Py_ssize_t = self._index(piece.start)
@@ -209,7 +209,7 @@ class Held:
                 start, end, octets, piece.number, piece.ts_ns, piece.identification, piece.needs
             )
         self.pieces.insert(index, piece)
-        return self._account(len(piece.octets) + _RECORD_OCTETS)
+        return self._account(len(piece.octets) + _RECORD_BYTES)
 
     def _account(self, octets):
         self.octets += octets
@@ -224,14 +224,14 @@ class Held:
         if self.begin * 2 >= len(self.pieces):
             del self.pieces[: self.begin]
             self.begin = 0
-        self._account(-len(piece.octets) - _RECORD_OCTETS)
+        self._account(-len(piece.octets) - _RECORD_BYTES)
         return piece
 
 
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _differ(one: Piece, other: Piece) -> cython.bint:
-    """True if two pieces have captured octets of one place that are not the same."""
+    """True if two pieces have captured bytes of one place that are not the same."""
     start: cython.longlong = max(one.start, other.start)
     end: cython.longlong = min(one.start + len(one.octets), other.start + len(other.octets))
     if start >= end:
@@ -245,14 +245,14 @@ def _differ(one: Piece, other: Piece) -> cython.bint:
 class HalfStream:
     """State of one direction; `index` is its number in the rows (slot * 2 + direction).
 
-    Counts: `packets`, `retransmissions`, `gaps`, `lost_octets` (those of the gaps), `cut_octets`
+    Counts: `packets`, `retransmissions`, `gaps`, `lost_bytes` (those of the gaps), `cut_bytes`
     (those that the snap length cut off). `isn`, `next_seq`, `fin_offset` are -1 while not known.
     `acked` is the highest offset that the other side has acknowledged, `ack_seq` the last number
     that it acknowledged. `doubted`: an end of the conversation is in doubt. `acked_late_ns`: time
     of a delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see
     `Conversation`.
     `shut`, `shuts`: its sender can, or could, take no more; see `zero_window`. `repeat_…`: the last
-    segment that was sent again. `forsaken`: octets before this offset are not waited for, and none
+    segment that was sent again. `forsaken`: bytes before this offset are not waited for, and none
     are while the direction is `absent`: acknowledged, but not in the capture.
     """
 
@@ -261,8 +261,8 @@ class HalfStream:
         self.history = history
         self.pool = pool
         self.limits = pool.limits
-        self.most_ahead = self.limits.impossible_ahead_octets
-        self.most_behind = self.limits.impossible_behind_octets
+        self.most_ahead = self.limits.impossible_ahead_bytes
+        self.most_behind = self.limits.impossible_behind_bytes
         self.index = index
         self.cell = -1
         self.held = None
@@ -274,8 +274,8 @@ class HalfStream:
         self.ack_seq = 0
         self.doubted = 0
         self.last_row = -1
-        self.packets = self.retransmissions = self.gaps = self.lost_octets = 0
-        self.cut_octets = 0
+        self.packets = self.retransmissions = self.gaps = self.lost_bytes = 0
+        self.cut_bytes = 0
         self.last_number = self.last_ns = self.activity = 0
         self.acked_late_ns = self.awaited_acks = 0
         self.delivered_number = self.delivered_ns = 0
@@ -294,8 +294,8 @@ class HalfStream:
 
     @property
     def octets(self) -> int:
-        """Octets of the stream that were captured."""
-        return self.next_offset - self.lost_octets - self.cut_octets
+        """Bytes of the stream that were captured."""
+        return self.next_offset - self.lost_bytes - self.cut_bytes
 
     def count(self, number, ts_ns, serial):
         """A packet of this direction, the one with this serial number of all segments."""
@@ -306,13 +306,13 @@ class HalfStream:
         return 0
 
     def start_at(self, seq):
-        """The octet numbered `seq` is the first one: offset 0."""
+        """The byte numbered `seq` is the first one: offset 0."""
         self.next_seq = seq & MASK
         self.next_offset = 0
         return 0
 
     def ahead(self, seq):
-        """How far `seq` is beyond the octet waited for; negative when before it."""
+        """How far `seq` is beyond the byte waited for; negative when before it."""
         distance: cython.longlong = (seq - self.next_seq) & MASK
         return distance - _RANGE32 if distance >= _SIGN32 else distance
 
@@ -323,11 +323,11 @@ class HalfStream:
             return True
         distance = self.ahead(seq)
         if self.isn >= 0 and self.next_offset + distance < -1:
-            return False  # before the first octet; a keep-alive is one before it at most
+            return False  # before the first byte; a keep-alive is one before it at most
         return -self.most_behind <= distance <= self.most_ahead
 
     def offset_of(self, ack):
-        """The offset before which the other side has every octet, if that is ahead; otherwise 0."""
+        """The offset before which the other side has every byte, if that is ahead; otherwise 0."""
         distance: cython.longlong
         if self.next_seq < 0:
             return 0
@@ -335,7 +335,7 @@ class HalfStream:
         return self.next_offset + distance if 0 < distance <= self.most_ahead else 0
 
     def acknowledge(self, ack):
-        """The other side has every octet before the one numbered `ack`."""
+        """The other side has every byte before the one numbered `ack`."""
         offset: cython.longlong = self.offset_of(ack)
         self.ack_seen = 1
         self.ack_seq = ack
@@ -347,7 +347,7 @@ class HalfStream:
         return 0
 
     def finish_at(self, seq, number, ts_ns):
-        """A FIN stands after the octet before `seq`; the first one that is possible counts."""
+        """A FIN stands after the byte before `seq`; the first one that is possible counts."""
         offset: cython.longlong = self.next_offset + self.ahead(seq)
         if self.fin_offset >= 0 or offset < self.next_offset:
             return False
@@ -362,7 +362,7 @@ class HalfStream:
         return True
 
     def holds(self):
-        """True if octets are held back."""
+        """True if bytes are held back."""
         return self.held is not None and self.held.count() > 0
 
     def finished(self):
@@ -379,11 +379,11 @@ class HalfStream:
     def acknowledged(self):
         """The offset that the other side acknowledged last; unknown: as far back as can be."""
         if not self.ack_seen:
-            return self.next_offset - self.limits.closed_near_octets
+            return self.next_offset - self.limits.closed_near_bytes
         return self.next_offset + self.ahead(self.ack_seq)
 
     def differs(self, octets, start, offset, captured, seen, ts_ns):
-        """True if octets at an offset are known to be others than those captured there before."""
+        """True if bytes at an offset are known to be others than those captured there before."""
         result: cython.int = self.history.compare(
             self.last_row, octets, start, offset, captured, seen, ts_ns
         )
@@ -401,7 +401,7 @@ class HalfStream:
 
     def stray(self, seq, length):
         """A segment that is impossible; gives how many in a row follow each other."""
-        near: cython.longlong = self.limits.closed_near_octets
+        near: cython.longlong = self.limits.closed_near_bytes
         if self.strange > 0 and ((seq - self.strange_seq + near) & MASK) > 2 * near:
             self.strange = 0
         self.strange += 1
@@ -431,7 +431,7 @@ class HalfStream:
             end = min(end, self.fin_offset)
         if end <= self.next_offset:
             if length <= 1 and offset == self.next_offset - 1:
-                return 0  # a keep-alive: its octet, if any, means nothing (RFC 1122 §4.2.3.6)
+                return 0  # a keep-alive: its byte, if any, means nothing (RFC 1122 §4.2.3.6)
             return self._old(octets, start, offset, min(captured, length), seen, ts_ns)
         if offset < self.next_offset:
             before = self.next_offset - offset
@@ -454,7 +454,7 @@ class HalfStream:
         return found
 
     def _old(self, octets, start, offset, captured, seen, ts_ns):
-        """Octets that were handed on before: count them, compare them with what was."""
+        """Bytes that were handed on before: count them, compare them with what was."""
         result: cython.int = self.history.compare(
             self.last_row, octets, start, offset, captured, seen, ts_ns
         )
@@ -480,7 +480,7 @@ class HalfStream:
         return False
 
     def _hold(self, octets, start, captured, offset, end, number, ts_ns, needs):
-        """Keep octets that lie beyond a hole, or have to wait for the other direction."""
+        """Keep bytes that lie beyond a hole, or have to wait for the other direction."""
         found: cython.int = 0
         if self.held is None:
             self.held = Held(self.pool)
@@ -512,7 +512,7 @@ class HalfStream:
         return found
 
     def _deliver(self, octets, source, start, captured, length, number, ts_ns, seen):
-        """Hand on the next `length` octets, of which `captured` are there."""
+        """Hand on the next `length` bytes, of which `captured` are there."""
         block: cython.longlong
         writer: EventWriter = self.writer
         if captured > 0:
@@ -529,8 +529,8 @@ class HalfStream:
         if captured < length:
             self.lose(length - captured, number, ts_ns)
             self.gaps -= 1
-            self.lost_octets -= length - captured
-            self.cut_octets += length - captured
+            self.lost_bytes -= length - captured
+            self.cut_bytes += length - captured
         self.delivered_number = number
         self.delivered_ns = ts_ns
         return 0
@@ -544,7 +544,7 @@ class HalfStream:
         """Hand on a gap."""
         self.writer.append(GAP, self.index, -1, 0, octets, self.next_offset, number, ts_ns)
         self.gaps += 1
-        self.lost_octets += octets
+        self.lost_bytes += octets
         return self._advance(octets)
 
     def deliver_piece(self, piece, number, ts_ns, seen):

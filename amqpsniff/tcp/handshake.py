@@ -3,7 +3,7 @@
 
 A SYN tells the first sequence number of its direction, its answer tells both (RFC 9293 §3.5). A
 SYN with another number than the known one means that the endpoints are used again. In a
-conversation that was joined in the middle a SYN shortly before the first octet captured is its
+conversation that was joined in the middle a SYN shortly before the first byte captured is its
 own, recorded late. Without a SYN, the first segment with payload opens a conversation; of endpoints
 that have an open one, only a segment whose payload and numbers show that they are used again.
 """
@@ -90,7 +90,7 @@ def opened(
 
 
 def block_of(writer: EventWriter, octets, source):
-    """The octets that a segment's row points into; `octets` are those of its batch."""
+    """The bytes that a segment's row points into; `octets` are those of its batch."""
     return octets if source < 0 else writer.extra[source]
 
 
@@ -114,9 +114,9 @@ def begins_anew(conversation, half, other, writer, octets, rows, at, ts_ns):
     Gives `BEGINS`, `MAY_BEGIN` if the answer to it has to show that, or 0. It is a protocol header,
     which is all of a segment, as clients wait for the answer to it, or a TLS ClientHello, and both
     directions jump: its own, and the other one as it acknowledges it. A body may carry those
-    octets, and lie behind a hole, but then not both sides have lost some. Where numbers are lower
+    bytes, and lie behind a hole, but then not both sides have lost some. Where numbers are lower
     than before, what is sent again or was captured twice looks the same, unless it lies before the
-    first octet or has other octets.
+    first byte or has other bytes.
     """
     start: cython.longlong = rows[at + 10]
     captured: cython.longlong = rows[at + 11]
@@ -225,11 +225,11 @@ def _fits(half: HalfStream, isn: cython.longlong) -> cython.int:
     if half.next_seq < 0:
         return True
     behind = -half.ahead(isn + 1) - half.next_offset
-    return 0 <= behind <= half.limits.closed_near_octets
+    return 0 <= behind <= half.limits.closed_near_bytes
 
 
 def begin(half: HalfStream, isn):
-    """The direction begins with `isn`; offsets stay as they are when octets were handed on."""
+    """The direction begins with `isn`; offsets stay as they are when bytes were handed on."""
     if half.isn < 0:
         half.isn = isn
     if half.next_seq < 0:

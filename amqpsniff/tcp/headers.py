@@ -3,7 +3,7 @@
 
 Ethernet, IPv4 and TCP with nothing between are read in the loop itself; `link` and `layers` find
 the TCP header of all other packets. What is not a followed TCP segment is counted and left. A
-segment whose first 14 octets of header were captured is a row; of less there is no telling what it
+segment whose first 14 bytes of header were captured is a row; of less there is no telling what it
 was.
 """
 
@@ -24,9 +24,9 @@ from .fragments import Fragments
 #  3 b_high, 4 b_low  destination address
 #  5 ports            IP version << 32 | source port << 16 | destination port
 #  6 seq, 7 ack, 8 flags, and 256 where the window is 0
-#  9 source           -1: the payload is in the batch's octets, else an index into `extra`
+#  9 source           -1: the payload is in the batch's bytes, else an index into `extra`
 # 10 start, 11 captured, 12 length   the payload, as captured, and its length on the wire
-# 13 seen             octets of packets captured so far, with this one
+# 13 seen             bytes of packets captured so far, with this one
 # 14 identification   of the IP packet; -1 in IPv6, which has none
 SEGMENT_FIELDS = 15
 FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
@@ -43,7 +43,7 @@ MALFORMED = cython.declare(cython.int, -3)
 @cython.boundscheck(False)
 @cython.exceptval(-1, check=False)
 def _is_plain(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.int:
-    """True if a frame of Ethernet at `at`, of 54 octets or more, is TCP in IPv4 without options."""
+    """True if a frame of Ethernet at `at`, of 54 bytes or more, is TCP in IPv4 without options."""
     return (
         octets[at + 12] == 8
         and octets[at + 13] == 0
@@ -109,11 +109,11 @@ class HeaderParser:
         return self.rows
 
     def skip(self, octets: cython.longlong) -> None:
-        """Count octets of captured packets that are not parsed."""
+        """Count bytes of captured packets that are not parsed."""
         self.seen += octets
 
-    def octets_seen(self) -> int:
-        """Octets of packets captured so far."""
+    def bytes_seen(self) -> int:
+        """Bytes of packets captured so far."""
         return self.seen
 
     @cython.boundscheck(False)  # each range is checked at once, which is quicker than one by one
@@ -122,7 +122,7 @@ class HeaderParser:
     ) -> cython.longlong:
         """Read packets `begin` to `end - 1` of a batch; gives the number of rows written.
 
-        A packet gives one row at most. Rows are good until the next call; the octets of packets
+        A packet gives one row at most. Rows are good until the next call; the bytes of packets
         that arrived in fragments are appended to `extra`.
         """
         start: cython.longlong[::1] = batch.start
@@ -257,7 +257,7 @@ class HeaderParser:
     ) -> cython.longlong:
         """Where the payload of the segment at `at` starts; -1 if cut, wrong or not followed.
 
-        Of one that starts somewhere, the first 14 octets are there.
+        Of one that starts somewhere, the first 14 bytes are there.
         """
         start: cython.longlong
         if at < 0 or stop > len(octets):

@@ -4,7 +4,7 @@ A conversation whose first segment captured has no SYN began before the capture,
 late. Where that segment looks like the begin of a connection, segments wait for a moment in a
 `PendingConversation` (see `Limits`), until it is known who opened the conversation and where both
 streams begin.
-Where nothing tells, a stream begins with the lowest of its octets that are there. So do the
+Where nothing tells, a stream begins with the lowest of its bytes that are there. So do the
 segments of a responder whose answer to the SYN is still to come. A rare path, so plain Python.
 
 What looks otherwise does not wait: when it belongs to a connection that began before the capture,
@@ -19,7 +19,7 @@ from array import array
 from collections import deque
 from typing import NamedTuple
 
-from amqpsniff.spec import PROTOCOL_HEADER_OCTETS
+from amqpsniff.spec import PROTOCOL_HEADER_BYTES
 
 from .limits import NEVER, Limits
 
@@ -30,14 +30,14 @@ MASK = 0xFFFFFFFF
 SEQ, ACKNOWLEDGED, FLAGS, SOURCE, START, LENGTH = 6, 7, 8, 9, 10, 12
 """Columns of a segment's row, named in `amqpsniff.tcp.headers`."""
 
-_FIRST_OCTETS = (b"AMQP", b"PROXY ", b"\x16\x03")
+_FIRST_BYTES = (b"AMQP", b"PROXY ", b"\x16\x03")
 """A protocol header (some write it in small letters), what a proxy says first, a TLS handshake."""
 
 _CONNECTION_CLASS = b"\x00\x0a"
 
 
 class Segment(NamedTuple):
-    """A segment that waits: its key, its row, the octets captured of its payload.
+    """A segment that waits: its key, its row, the bytes captured of its payload.
 
     `place`: how many segments came before it, of all conversations.
     """
@@ -75,7 +75,7 @@ class PendingConversations:
 
     def make(self, keys: tuple[bytes, bytes], serial: int, deadline_ns: int) -> PendingConversation:
         """A room for a conversation; see there."""
-        room = PendingConversation(keys, serial, self.limits.closed_near_octets, deadline_ns)
+        room = PendingConversation(keys, serial, self.limits.closed_near_bytes, deadline_ns)
         for key in keys:
             self.by_key[key] = room
         self.queue.append(room)
@@ -91,7 +91,7 @@ class PendingConversations:
 class PendingConversation:
     """Segments of one conversation that wait; `keys`: those of its two directions.
 
-    `serial` is that of the conversation; it goes on at `deadline_ns` at the latest. `near`: octets
+    `serial` is that of the conversation; it goes on at `deadline_ns` at the latest. `near`: bytes
     within which segments of one stream are.
     """
 
@@ -109,7 +109,7 @@ class PendingConversation:
         """Let a segment wait; whether there is nothing more to wait for, or no more room."""
         self.segments.append(segment)
         self.octets += len(segment.octets)
-        full = len(self.segments) >= limits.joining_segments or self.octets > limits.joining_octets
+        full = len(self.segments) >= limits.joining_segments or self.octets > limits.joining_bytes
         return full or all(self._known(*way) is not None for way in self._ways())
 
     def fits(self, key: bytes, seq: int, acknowledged: int, flags: int) -> bool:
@@ -144,7 +144,7 @@ class PendingConversation:
         return self.keys[self.keys[0] == first.key] if answers else first.key
 
     def starts(self) -> dict[bytes, int]:
-        """The sequence number of the first octet of each direction, where anything tells."""
+        """The sequence number of the first byte of each direction, where anything tells."""
         found = {}
         for key, back in self._ways():
             start = self._known(key, back)
@@ -183,7 +183,7 @@ class PendingConversation:
         return None
 
     def _lowest(self, key: bytes, back: bytes) -> int | None:
-        """The lowest sequence number of octets near those of a direction's first segment.
+        """The lowest sequence number of bytes near those of a direction's first segment.
 
         Of a direction that has none, what the other side acknowledges.
         """
@@ -208,14 +208,14 @@ def _turn(segment: Segment) -> int:
 
 def is_header(octets: bytes, start: int, captured: int) -> bool:
     """True if a segment's payload is a protocol header, and nothing else."""
-    return captured == PROTOCOL_HEADER_OCTETS and octets[start : start + 4] == b"AMQP"
+    return captured == PROTOCOL_HEADER_BYTES and octets[start : start + 4] == b"AMQP"
 
 
 def is_hello(octets: bytes, start: int, captured: int) -> bool:
     """True if a segment's payload begins with a TLS ClientHello, the first thing of a TLS stream.
 
     Its record is that message and nothing else: of an encrypted record (RFC 5246 §6.2.1, RFC 8446
-    §4.1.2) the octets after its length are not so by chance.
+    §4.1.2) the bytes after its length are not so by chance.
     """
     if captured < 11 or octets[start : start + 2] != b"\x16\x03" or octets[start + 5] != 1:
         return False
@@ -235,6 +235,6 @@ def begins(octets: bytes, start: int, captured: int) -> bool:
     A protocol header, a method of class connection on channel 0, a TLS handshake.
     """
     first = octets[start : start + min(captured, 16)]
-    return first.upper().startswith(_FIRST_OCTETS) or (
+    return first.upper().startswith(_FIRST_BYTES) or (
         first[:3] == b"\x01\x00\x00" and first[7:9] == _CONNECTION_CLASS
     )

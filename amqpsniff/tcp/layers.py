@@ -2,7 +2,7 @@
 """From an IP header inwards: extension headers, fragments and tunnels, to the TCP header.
 
 `Layers.walk` goes layer by layer, `MAX_LAYERS` of them at most, and keeps where it is: `at` in
-`octets`, and two ends. `end` is where the captured octets stop and `wire_end` where the packet
+`octets`, and two ends. `end` is where the captured bytes stop and `wire_end` where the packet
 stopped on the wire. Each IP header sets both from its own length, so that Ethernet padding is no
 payload, and a snap length or a rewritten record length takes nothing from the segment's true
 length. An IP length of zero is a packet caught before segmentation offload cut it: then the
@@ -103,7 +103,7 @@ class Layers:
         return 0
 
     def leave(self, used):
-        """Done with a packet that came in fragments; `used`: its octets are needed on."""
+        """Done with a packet that came in fragments; `used`: its bytes are needed on."""
         self.octets = self.block
         if not used:
             del self.extra[self.source :]
@@ -195,7 +195,7 @@ class Layers:
         return self.octets[at + 6]
 
     def _extension(self, unit, base):
-        """An extension header: next header, length in `unit` octets beyond the first `base`."""
+        """An extension header: next header, length in `unit` bytes beyond the first `base`."""
         at: cython.longlong = self.at
         if self.end - at < 2:
             return MALFORMED

@@ -21,20 +21,20 @@ class Limits(NamedTuple):
 
     # Conversations remembered after their end, so that the last acknowledgements and
     # retransmissions of one do not open another. They follow within seconds; a record costs about
-    # 350 octets.
+    # 350 bytes.
     closed_conversations: int = 16_384
 
-    # Octets held back behind a hole, per half-stream: more than the largest window in use
+    # Bytes held back behind a hole, per half-stream: more than the largest window in use
     # (tcp_rmem: 6 MiB on Linux) twice over, since a receiver cannot have taken more than its window
-    # beyond a hole. Each held segment counts `HELD_SEGMENT_OCTETS` more, for what its record costs,
-    # so that segments of one octet do not cost a hundred times the limit.
-    held_octets: int = 16 * 1024 * 1024
+    # beyond a hole. Each held segment counts `HELD_SEGMENT_BYTES` more, for what its record costs,
+    # so that segments of one byte do not cost a hundred times the limit.
+    held_bytes: int = 16 * 1024 * 1024
 
     # The same for all half-streams together: a capture that lost packets everywhere.
-    held_octets_total: int = 64 * 1024 * 1024
+    held_bytes_total: int = 64 * 1024 * 1024
 
     # Segments held back, per half-stream: each is put into its place among the others. Linux counts
-    # 768 octets at least for a segment that waits, so as many fit into its largest buffer twice.
+    # 768 bytes at least for a segment that waits, so as many fit into its largest buffer twice.
     held_segments: int = 16 * 1024
 
     # How long a hole is waited for when the receiver has acknowledged what lies beyond it: it got
@@ -46,11 +46,11 @@ class Limits(NamedTuple):
     acked_hole_ns: int = 10 * MILLISECOND
 
     # Beginnings that wait for their handshake (`late_handshake`), for `acked_hole_ns` at most:
-    # conversations at once, and segments and octets of each. AMQP's greetings are some ten
+    # conversations at once, and segments and bytes of each. AMQP's greetings are some ten
     # segments; a certificate takes 8 kB.
     joining_conversations: int = 256
     joining_segments: int = 64
-    joining_octets: int = 64 * 1024
+    joining_bytes: int = 64 * 1024
 
     # And when the other direction was not captured, so that nothing says what arrived: longer than
     # a retransmission timeout after a few losses in a row, and about a window of segments.
@@ -73,9 +73,9 @@ class Limits(NamedTuple):
 
     # The last segments delivered to compare retransmissions with: two captures of a busy connection
     # whose clocks are 40 ms apart were 64 segments apart. Blocks of packets are kept alive
-    # for it, so it also ends `history_octets` of captured packets ago.
+    # for it, so it also ends `history_bytes` of captured packets ago.
     history_segments: int = 64
-    history_octets: int = 8 * 1024 * 1024
+    history_bytes: int = 8 * 1024 * 1024
 
     # Two copies of one segment within this time are one packet captured at two places, where their
     # IP packets have no identification to tell: TCP does not retransmit so soon (its shortest timer
@@ -84,15 +84,15 @@ class Limits(NamedTuple):
 
     # Farther than this from the expected sequence number nothing can be: ahead, the largest window
     # TCP can offer (RFC 7323 §2.3); behind, several times the largest window in use.
-    impossible_ahead_octets: int = 1 << 30
-    impossible_behind_octets: int = 64 * 1024 * 1024
+    impossible_ahead_bytes: int = 1 << 30
+    impossible_behind_bytes: int = 64 * 1024 * 1024
 
     # Impossible segments in a row that follow each other before they are believed: then so much of
     # the conversation is missing from the capture that it is taken for a new one.
     impossible_in_a_row: int = 3
 
-    # After the end of a conversation data this near to its last octet belongs to it.
-    closed_near_octets: int = 16 * 1024 * 1024
+    # After the end of a conversation data this near to its last byte belongs to it.
+    closed_near_bytes: int = 16 * 1024 * 1024
 
     # Findings about overlaps per conversation; a hostile one could make one for every packet.
     conflict_findings: int = 16
@@ -100,7 +100,7 @@ class Limits(NamedTuple):
     # IP fragments waiting for the rest of their packet (RFC 791 gives 15 s, Linux 30 s).
     fragment_ns: int = 30 * SECOND
     fragmented_packets: int = 1024
-    fragment_octets: int = 4 * 1024 * 1024
+    fragment_bytes: int = 4 * 1024 * 1024
 
     # Different fragments of one packet, however often each comes: 64 KiB at the smallest MTU of
     # IPv4 hosts is 120.
@@ -108,7 +108,7 @@ class Limits(NamedTuple):
 
 
 MIN_JUMP = 2048
-"""Octets by which sequence numbers jump at least where endpoints are used again, beyond what was
+"""Bytes by which sequence numbers jump at least where endpoints are used again, beyond what was
 sent: initial ones grow by 1 in 4 us or less (RFC 6528), so by 2,500 in 10 ms; Linux's in 64 ns."""
 
 MIN_DELAY_NS = 35 * MILLISECOND
@@ -120,7 +120,7 @@ PROMPT_NS = MILLISECOND
 """What is sent within this time after an acknowledgement had waited for it (RFC 896; measured:
 0.02 ms, and a round trip more where the capture was made at the other side)."""
 
-HELD_SEGMENT_OCTETS = 256
+HELD_SEGMENT_BYTES = 256
 """What the record of a held segment costs, measured with `sys.getsizeof` and rounded up."""
 
 NO_TIME = -(2**63)

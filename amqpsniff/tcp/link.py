@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Link layers: from the first octet of a packet to its IPv4 or IPv6 header.
+"""Link layers: from the first byte of a packet to its IPv4 or IPv6 header.
 
 Every link type ends in one of two ways of naming what follows: an EtherType, or a PPP protocol
 number, which is turned into one. Tags that may stand between (802.1Q in any depth, MPLS labels,
@@ -74,7 +74,7 @@ LINK_COOKED_2 = cython.declare(cython.int, 276)
 MAX_ATTRIBUTES = cython.declare(cython.int, 64)
 NFLOG_PAYLOAD = cython.declare(cython.int, 9)
 # A PKTAP header of the first version; its own length says where the packet begins.
-PKTAP_OCTETS = cython.declare(cython.int, 108)
+PKTAP_BYTES = cython.declare(cython.int, 108)
 
 
 @cython.cfunc
@@ -100,7 +100,7 @@ def _place(ethertype: cython.longlong, at: cython.longlong) -> cython.longlong:
 def _ppp(
     octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
 ) -> cython.longlong:
-    """The place after a PPP protocol field of one or two octets (RFC 1661 §6.5)."""
+    """The place after a PPP protocol field of one or two bytes (RFC 1661 §6.5)."""
     protocol: cython.int
     if end - at < 2:
         return NOT_IP
@@ -161,7 +161,7 @@ def _next_protocol(number: cython.int) -> cython.longlong:
 def _nsh(
     octets: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
 ) -> cython.longlong:
-    """The place after a network service header (RFC 8300 §2), whose length is in four octets."""
+    """The place after a network service header (RFC 8300 §2), whose length is in four bytes."""
     length: cython.longlong
     if end - at < 8 or octets[at] >> 6 != 0:
         return NOT_IP
@@ -355,7 +355,7 @@ def _nflog_payload(
     for _attribute in range(MAX_ATTRIBUTES):
         if end - at < 4:
             return -1
-        if octets[at + 3] == 0:  # kinds are small numbers: the octet that is zero is the upper one
+        if octets[at + 3] == 0:  # kinds are small numbers: the byte that is zero is the upper one
             length = _u16_little(octets, at)
             kind = octets[at + 2]
         else:
@@ -376,10 +376,10 @@ def _pktap(
 ) -> cython.longlong:
     """The place below a PKTAP header, which says the link type of the packet after it."""
     length: cython.longlong
-    if end - at < PKTAP_OCTETS or octets[at + 2] or octets[at + 3] or octets[at + 9]:
+    if end - at < PKTAP_BYTES or octets[at + 2] or octets[at + 3] or octets[at + 9]:
         return NOT_IP
     length = _u16_little(octets, at)
-    if length < PKTAP_OCTETS or octets[at + 10] or octets[at + 11]:
+    if length < PKTAP_BYTES or octets[at + 10] or octets[at + 11]:
         return NOT_IP
     return link_place(octets, at + length, end, octets[at + 8])
 
@@ -422,12 +422,12 @@ def _ppp_link(
     link_type: cython.int,
 ) -> cython.longlong:
     place: cython.longlong
-    if link_type == LINK_PPP_DIRECTION:  # an octet that says which way it went, then PPP
+    if link_type == LINK_PPP_DIRECTION:  # a byte that says which way it went, then PPP
         at += 1
         link_type = LINK_PPP
     if link_type == LINK_PPPOE:
         place = _ppp(octets, at + 6, end)
-    elif link_type == LINK_PPP_PPPD:  # that octet in place of the address
+    elif link_type == LINK_PPP_PPPD:  # that byte in place of the address
         place = _ppp(octets, at + 2, end)
     elif link_type == LINK_PPP or link_type == LINK_PPP_HDLC:
         if end - at >= 4 and octets[at] in (0x0F, 0x8F):  # Cisco HDLC on the same link type

@@ -2,9 +2,9 @@
 """Both directions of a conversation together: what is held back, for how long, in which order.
 
 Packets of a capture may be out of order, and some are missing. What a segment acknowledges was sent
-before it, so its octets are held until those it acknowledges were handed on; and octets beyond a
+before it, so its bytes are held until those it acknowledges were handed on; and bytes beyond a
 hole are held until it is filled. A hole that the other side has acknowledged is waited for with
-patience (see `Limits`): `settle` starts the clock and reads it. Then the octets it was about are
+patience (see `Limits`): `settle` starts the clock and reads it. Then the bytes it was about are
 forsaken: their holes become gaps, nothing waits for them any more, and what was held of both
 directions is handed on in the order of capture. So a question comes before its answer, whether one
 of them was captured late or never.
@@ -288,7 +288,7 @@ def _overdue(
 def _watch(
     half: HalfStream, other: HalfStream, segments: cython.longlong, ts_ns: cython.longlong
 ) -> cython.bint:
-    """Start the clock of octets that should be there by now, stop one of those that came.
+    """Start the clock of bytes that should be there by now, stop one of those that came.
 
     `segments`: segments of the conversation so far. True when a clock was started.
     """
@@ -338,7 +338,7 @@ def _there(half: HalfStream) -> cython.longlong:
 @cython.cfunc
 @cython.exceptval(-2, check=True)
 def _hole_end(half: HalfStream, there: cython.longlong) -> cython.longlong:
-    """Where the hole that begins at `there` ends, at octets held or at the FIN; -1 for no hole."""
+    """Where the hole that begins at `there` ends, at bytes held or at the FIN; -1 for no hole."""
     end: cython.longlong
     if half.holds():
         end = half.held.after(there)
@@ -350,7 +350,7 @@ def _hole_end(half: HalfStream, there: cython.longlong) -> cython.longlong:
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _due(half: HalfStream, segments: cython.longlong, ts_ns: cython.longlong) -> cython.bint:
-    """True if the octets that are missing have been waited for long enough."""
+    """True if the bytes that are missing have been waited for long enough."""
     if half.waiting_until < 0:
         return False
     if segments >= half.deadline_segments or ts_ns >= half.deadline_ns:

@@ -11,7 +11,7 @@ on how these came in batches. Time is the packets' own: a hole's or an end's dea
 packet of any conversation shows a later time.
 
 When a conversation is opened: by a SYN, by the answer to one, or by payload. When it is closed: a
-while after a RST that TCP takes, so that octets in flight are followed; when both FINs were reached
+while after a RST that TCP takes, so that bytes in flight are followed; when both FINs were reached
 and acknowledged (or some time after); when another conversation of the same endpoints has begun;
 when three segments in a row agree on a place where it cannot be; by the limit on conversations; by
 `finish`. A RST or SYN that TCP does not take closes nothing (`doubt`).
@@ -42,7 +42,7 @@ MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
 NUMBER_BITS = cython.declare(cython.int, _NUMBER_BITS)
 
-# Packets whose headers are read at once: their rows (120 octets each) stay in the second-level
+# Packets whose headers are read at once: their rows (120 bytes each) stay in the second-level
 # cache.
 CHUNK = cython.declare(cython.longlong, 1024)
 
@@ -110,7 +110,7 @@ class Reassembler:
         self.history = self.slow_path.history
         self.halves = self.slow_path.table.halves
         self.cache = array("q", [-1]) * (CELLS * CELL)
-        self.ahead_limit = limits.impossible_ahead_octets
+        self.ahead_limit = limits.impossible_ahead_bytes
         self.names = []
         self.places = {}
         self.tunnels = {}
@@ -157,10 +157,10 @@ class Reassembler:
         """Where payload of the last batch lies in its streams: `PLACE_FIELDS` for each segment.
 
         Its row in the batch, its half-stream (as in `StreamBatch.half`), the stream offset of its
-        first octet, where that is in the batch's octets and how many were captured, and the
+        first byte, where that is in the batch's bytes and how many were captured, and the
         offset that the other side had acknowledged last, -1 if it had not. Only of segments that
         belong to a conversation, and not of those that came in IP fragments; only with `places`. A
-        repeated segment has the offsets of what it repeats, and the first octet of
+        repeated segment has the offsets of what it repeats, and the first byte of
         a stream is 0, so offsets of what came before it are negative.
         """
         taken, self.slow_path.places = self.slow_path.places, array("q")
@@ -175,11 +175,11 @@ class Reassembler:
         self._use(batch.capture)
         self.slow_path.table.begin_batch()
         self.writer.reserve(end - begin + SPARE_EVENTS)
-        self.history.begin_batch(batch.octets, self.parser.octets_seen())
+        self.history.begin_batch(batch.octets, self.parser.bytes_seen())
         for chunk in range(begin, end, CHUNK):
             count = self.parser.parse(batch, chunk, min(chunk + CHUNK, end), self.writer.extra)
             self._segments(batch, count)
-        self.history.end_batch(self.parser.octets_seen())
+        self.history.end_batch(self.parser.bytes_seen())
         self.packets += end - begin
         if self.parser.unread():
             self._take_unread(batch.capture)
@@ -211,7 +211,7 @@ class Reassembler:
         return self._taken(b"")
 
     def skip(self, octets: cython.longlong) -> None:
-        """Skip packets with this many captured octets."""
+        """Skip packets with this many captured bytes."""
         self.parser.skip(octets)
 
     @cython.cfunc

@@ -2,8 +2,8 @@
 """The last segments that were delivered, to compare retransmissions with.
 
 One ring of rows serves all half-streams; a row names its half-stream's previous row, so that each
-half-stream has a chain from its newest segment back. Rows say where octets are, not what they are:
-the blocks of packets are kept alive instead, for `Limits.history_octets` captured octets. Whether a
+half-stream has a chain from its newest segment back. Rows say where bytes are, not what they are:
+the blocks of packets are kept alive instead, for `Limits.history_bytes` captured bytes. Whether a
 row still counts depends on the packets between, never on how they came in batches.
 """
 
@@ -16,7 +16,7 @@ from .limits import NO_TIME
 
 _NO_TIME = cython.declare(cython.longlong, NO_TIME)
 
-# Rows of the ring: more than `Limits.history_octets` of captured packets of 512 octets.
+# Rows of the ring: more than `Limits.history_bytes` of captured packets of 512 bytes.
 ROWS = cython.declare(cython.longlong, 16_384)
 
 # Columns of a row. SEEN, TS_NS and IDENTIFICATION are of the packet.
@@ -35,15 +35,15 @@ CONFLICT = cython.declare(cython.int, 2)
 
 
 class History:
-    """Where the octets of the last segments are; one object for all half-streams.
+    """Where the bytes of the last segments are; one object for all half-streams.
 
-    `seen`, wherever it is asked for, is the number of octets of packets captured so far;
+    `seen`, wherever it is asked for, is the number of bytes of packets captured so far;
     `identification` that of the IP packet being read, -1 when it has none.
     """
 
     def __init__(self, limits):
         self.segments = limits.history_segments
-        self.octets = limits.history_octets
+        self.octets = limits.history_bytes
         self.duplicate_ns = limits.duplicate_ns
         self.table = array("q", [0]) * (ROWS * FIELDS)
         self.head = 0
@@ -105,7 +105,7 @@ class History:
     def compare(self, last, octets, position, offset, length, seen, ts_ns):
         """Hold a segment against the chain that ends in row `last`.
 
-        Gives `CONFLICT` if octets it has in common with one of them differ, plus `SAME_PACKET` if
+        Gives `CONFLICT` if bytes it has in common with one of them differ, plus `SAME_PACKET` if
         it is another copy of one of them.
         """
         result: cython.int = 0

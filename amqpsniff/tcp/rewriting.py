@@ -8,7 +8,7 @@ behind the end that the IP header names (padding, check sequences) becomes zeros
 IP and all of TCP but those that matter to TCP itself. Lengths stay as they are.
 
 A checksum is that of the whole packet as it would have been with this payload: of a packet that was
-cut by a snap length the missing octets count as filler. One that was wrong before, as in packets
+cut by a snap length the missing bytes count as filler. One that was wrong before, as in packets
 caught before their sender's network card finished them, is right afterwards. Fragments of IP
 packets keep their IP header.
 """
@@ -40,9 +40,9 @@ _TCP_OPTIONS = (2, 3, 4, 5, 8)
 _ICMP_PLAIN = (0, 3, 8, 11)
 _ICMPV6_PLAIN = (1, 2, 3, 4, 128, 129)
 """ICMP messages whose second word is a number: an identifier, a sequence, an MTU, a pointer."""
-_ARP_OCTETS = 28
-_MOST_MISSING = cython.declare(cython.longlong, 1 << 20)
-"""Octets that a packet may lack for its checksum to be made: no packet is longer, but a record's
+_ARP_BYTES = 28
+_MAX_MISSING = cython.declare(cython.longlong, 1 << 20)
+"""Bytes that a packet may lack for its checksum to be made: no packet is longer, but a record's
 length says what it likes."""
 _FILLER = b"\x78"
 
@@ -87,7 +87,7 @@ class PacketRewriter:
             self._not_ip(link_type, end)
             return self.out
         self._link_header(link_type, place & PLACE_MASK)
-        wire_end = max(min(original, end + _MOST_MISSING), end)
+        wire_end = max(min(original, end + _MAX_MISSING), end)
         self._network(place >> PLACE_BITS, place & PLACE_MASK, end, wire_end, 0)
         return self.out
 
@@ -148,14 +148,14 @@ class PacketRewriter:
 
     def _arp(self, at: int, end: int) -> int:
         """ARP of Ethernet and IPv4; the position behind what is kept of it."""
-        if end - at < _ARP_OCTETS or bytes(self.out[at : at + 6]) != b"\0\x01\x08\0\x06\x04":
+        if end - at < _ARP_BYTES or bytes(self.out[at : at + 6]) != b"\0\x01\x08\0\x06\x04":
             return at
         if self.addresses is not None:
             for place in (at + 8, at + 18):
                 self._mac(place)
                 ip = place + 6
                 self.out[ip : ip + 4] = self.addresses.ipv4(bytes(self.out[ip : ip + 4]))
-        return at + _ARP_OCTETS
+        return at + _ARP_BYTES
 
     # network
 

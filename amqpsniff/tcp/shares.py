@@ -34,7 +34,7 @@ CHUNK = cython.declare(cython.longlong, 1024)
 # dict: 256 KiB.
 CELLS = cython.declare(cython.longlong, 16_384)
 
-# Numbers kept of each conversation: packets, octets of packets.
+# Numbers kept of each conversation: packets, bytes of packets.
 COUNTS = cython.declare(cython.longlong, 2)
 
 
@@ -204,8 +204,8 @@ class Survey:
 
     @property
     def octets(self) -> int:
-        """Octets of packets captured."""
-        return self.parser.octets_seen()
+        """Bytes of packets captured."""
+        return self.parser.bytes_seen()
 
     @property
     def unread(self) -> dict[str, int]:
@@ -231,7 +231,7 @@ class Survey:
         return self.first, self.least, self.last
 
     def conversations(self) -> tuple[array, array, array]:
-        """Marks, packets and octets of packets, as arrays of 64-bit integers of one length."""
+        """Marks, packets and bytes of packets, as arrays of 64-bit integers of one length."""
         marks = array("q", self.places)
         counts = self.counts[: len(marks) * COUNTS]
         return marks, counts[0::2], counts[1::2]

@@ -47,8 +47,8 @@ SYN = cython.declare(cython.int, 2)
 RST = cython.declare(cython.int, 4)
 
 MAX_BEFORE_RESET = cython.declare(cython.int, 1 << 24)
-"""Octets that a RST may show to be missing: some devices reset with any number, a real one is
-within a window of the last octet that was captured."""
+"""Bytes that a RST may show to be missing: some devices reset with any number, a real one is
+within a window of the last byte that was captured."""
 ACK = cython.declare(cython.int, 16)
 NO_WINDOW = cython.declare(cython.int, 256)
 
@@ -88,7 +88,7 @@ class SlowPath:
         self.limits = limits
         self.most = limits.conversations
         self.linger = limits.linger_ns
-        self.near = limits.closed_near_octets
+        self.near = limits.closed_near_bytes
         self.writer = EventWriter()
         self.history = History(limits)
         self.pool = HoldingPool(limits)
@@ -178,7 +178,7 @@ class SlowPath:
         return Segment(key, array("q", rows[at : at + FIELDS]), payload, number, ts_ns, self.serial)
 
     def _recall(self, segment):
-        """Make the octets of a segment that was kept available to the row of it."""
+        """Make the bytes of a segment that was kept available to the row of it."""
         self.writer.extra.append(segment.octets)
         row: cython.longlong[::1] = segment.row
         row[9], row[10], row[13] = len(self.writer.extra) - 1, 0, self.history.seen
@@ -365,7 +365,7 @@ class SlowPath:
                 self._enter(self.early[conversation.key])
             return not half.open
         if not half_known and other.isn >= 0 and rows[at + 8] & ACK:
-            if (rows[at + 7] - other.isn - 1) & MASK > self.limits.closed_near_octets:
+            if (rows[at + 7] - other.isn - 1) & MASK > self.limits.closed_near_bytes:
                 return True  # it answers what came before the SYN
         if rows[at + 12] == 0 or not (
             (not half_known and other.isn >= 0)
@@ -392,7 +392,7 @@ class SlowPath:
         code, detail = "tcp-syn-ignored", ""
         if not rows[at + 8] & SYN:
             code = "tcp-overlap-conflict" if half.possible(rows[at + 6]) else None
-            detail = f"{rows[at + 12]} octets sent again are not what was sent before"
+            detail = f"{rows[at + 12]} bytes sent again are not what was sent before"
         conversation.another = Another(
             half.index & 1,
             half.captured_end(),
@@ -454,7 +454,7 @@ class SlowPath:
         return wait_ns
 
     def _apply_reset(self, conversation):
-        """A conversation ends by the RST that it had: octets sent before that are missing."""
+        """A conversation ends by the RST that it had: bytes sent before that are missing."""
         reset = conversation.reset
         half: HalfStream = conversation.second if reset.side else conversation.first
         other: HalfStream = conversation.first if reset.side else conversation.second
@@ -464,7 +464,7 @@ class SlowPath:
             conversation.ended_ns, conversation.ended_number = reset.ts_ns, reset.number
         if reset.place != OUTSIDE:
             if half.next_seq >= 0:
-                half.acknowledge(reset.seq)  # it is numbered after the last octet sent
+                half.acknowledge(reset.seq)  # it is numbered after the last byte sent
             if reset.ack >= 0:
                 other.acknowledge(reset.ack)
         return 0
@@ -535,7 +535,7 @@ class SlowPath:
     def _believe(self, conversation, half, seq, length, number, ts_ns):
         """True if so many impossible segments agree that they must be right."""
         self.impossible += 1
-        detail = f"{half.ahead(seq)} octets from the next one expected"
+        detail = f"{half.ahead(seq)} bytes from the next one expected"
         self._report("tcp-impossible-sequence", conversation, number, ts_ns, detail, 1)
         return half.stray(seq, length) >= self.limits.impossible_in_a_row and length > 0
 
@@ -574,11 +574,11 @@ class SlowPath:
         if found & OUT_OF_ORDER:
             self.out_of_order += 1
         if found & CONFLICT:
-            detail = f"{length} octets sent again are not what was sent before"
+            detail = f"{length} bytes sent again are not what was sent before"
             most = self.limits.conflict_findings
             self._report("tcp-overlap-conflict", conversation, number, ts_ns, detail, most)
         if found & LIMIT:
-            detail = "octets held back for a missing segment reached the limit"
+            detail = "bytes held back for a missing segment reached the limit"
             self._report("tcp-buffer-limit", conversation, number, ts_ns, detail, 1)
         return 0
 

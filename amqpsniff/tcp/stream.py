@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""What reassembly hands on: events of TCP conversations as rows over the packets' own octets.
+"""What reassembly hands on: events of TCP conversations as rows over the packets' own bytes.
 
 Four kinds of event, in the order in which they became known:
 
 * `OPEN`: a conversation begins, `conversations[half >> 1]`; nothing of it comes before.
-* `DATA`: the next `length` octets of one half-stream, at `octets[start:start + length]`, or in
+* `DATA`: the next `length` bytes of one half-stream, at `octets[start:start + length]`, or in
   `extra[source]` where they had to be held back.
-* `GAP`: `length` octets of a half-stream that the capture has not; the next `DATA` follows them.
+* `GAP`: `length` bytes of a half-stream that the capture has not; the next `DATA` follows them.
 * `CLOSE`: the conversation is over; nothing of it comes after.
 
 Within one half-stream `DATA` and `GAP` are contiguous: each `stream_offset` is the one before plus
@@ -61,9 +61,9 @@ class StreamBatch:
     `half` is slot * 2 + direction; direction 0 is the originator. A slot names one conversation
     from its `OPEN` to its `CLOSE` and is given to another one in a later batch at the earliest, so
     `conversations[half >> 1]` is right for every row. `source` is -1 for `octets` and otherwise an
-    index into `extra`. For `GAP` `length` is the number of octets missing and `start` is 0; for
-    `OPEN` and `CLOSE` both are 0. `stream_offset` counts from the octet after the SYN, or from the
-    first captured octet where the SYN was not captured. `number` and `ts_ns` are those of the
+    index into `extra`. For `GAP` `length` is the number of bytes missing and `start` is 0; for
+    `OPEN` and `CLOSE` both are 0. `stream_offset` counts from the byte after the SYN, or from the
+    first captured byte where the SYN was not captured. `number` and `ts_ns` are those of the
     packet that carried it, or that filled the hole before it; above the `columns.NUMBER_BITS` of a
     number is the place of its capture in `captures`. `late` are events that became known by another
     packet.
@@ -110,7 +110,7 @@ class StreamBatch:
         return self.count
 
     def with_events(self, columns: tuple[Sequence[int], ...], extra: list[bytes]) -> StreamBatch:
-        """Other events of the same conversations, over the same octets and those of `extra`.
+        """Other events of the same conversations, over the same bytes and those of `extra`.
 
         Which of them are `late` is the caller's to say.
         """
@@ -118,7 +118,7 @@ class StreamBatch:
         return StreamBatch(self.octets, extra, columns, *rest)
 
     def payload(self, row: int) -> bytes:
-        """The octets of a `DATA` row (a copy; for people and tests, not for the decoder)."""
+        """The bytes of a `DATA` row (a copy; for people and tests, not for the decoder)."""
         source = self.source[row]
         block = self.octets if source < 0 else self.extra[source]
         start = self.start[row]
@@ -127,7 +127,7 @@ class StreamBatch:
     def events(self) -> Iterator[tuple[str, Any, int, int, int, bytes | int]]:
         """Rows as (kind name, conversation, direction, stream offset, packet number, payload).
 
-        The payload is octets for `data`, the number of octets missing for `gap`, b"" otherwise.
+        The payload is bytes for `data`, the number of bytes missing for `gap`, b"" otherwise.
         """
         for row in range(self.count):
             kind, half = self.kind[row], self.half[row]
@@ -154,7 +154,7 @@ def _column(code, rows):
 
 
 class EventWriter:
-    """Writes the next `StreamBatch`: columns of events, octets that were held back, findings."""
+    """Writes the next `StreamBatch`: columns of events, bytes that were held back, findings."""
 
     def __init__(self):
         self.late = []

@@ -3,7 +3,7 @@
 
 A slot is the place of an open conversation in the lists that the hot loop indexes. It is free
 again in the batch after the conversation's end, so that within a batch it means one conversation.
-Keys are a segment's addresses and ports as octets, in the order of one direction; bytes, so that
+Keys are a segment's addresses and ports as bytes, in the order of one direction; bytes, so that
 Python's keyed hash stands between a capture and the table.
 """
 
@@ -24,24 +24,24 @@ _SIGN32 = cython.declare(cython.longlong, 1 << 31)
 # See `amqpsniff.tcp.limits`.
 MIN_JUMP = cython.declare(cython.longlong, _MIN_JUMP)
 
-# Octets of a key: source and destination address, IP version and ports.
-KEY_OCTETS = cython.declare(cython.longlong, 40)
+# Bytes of a key: source and destination address, IP version and ports.
+KEY_BYTES = cython.declare(cython.longlong, 40)
 
 
 def key_of(rows, at):
-    """The addresses and ports of the segment at `at`, as octets."""
+    """The addresses and ports of the segment at `at`, as bytes."""
     if not 0 <= at < len(rows) - 5:
         raise IndexError("no such row")
     if cython.compiled:
         first = cython.cast(cython.p_char, cython.address(rows[at + 1]))
-        return PyBytes_FromStringAndSize(first, KEY_OCTETS)
+        return PyBytes_FromStringAndSize(first, KEY_BYTES)
     return rows[at + 1 : at + 6].tobytes()
 
 
 @cython.cfunc
 @cython.exceptval(-2, check=True)
 def _before(half: HalfStream) -> cython.longlong:
-    """The number before a direction's first octet; -1 if that is unknown."""
+    """The number before a direction's first byte; -1 if that is unknown."""
     if half.isn >= 0 or half.next_seq < 0:
         return half.isn
     return (half.next_seq - half.next_offset - 1) & MASK
@@ -65,7 +65,7 @@ class ConversationTable:
     """
 
     def __init__(self, limits):
-        self.near = limits.closed_near_octets
+        self.near = limits.closed_near_bytes
         self.remembered = limits.closed_conversations
         self.halves = []
         self.conversations = []
@@ -174,11 +174,11 @@ class ConversationTable:
             return seq == isn
         expected = record.back_next_seq if back else record.next_seq
         if isn >= 0 and (isn - seq) & MASK < _SIGN32 and seq != isn:
-            return False  # before its first octet
+            return False  # before its first byte
         return expected >= 0 and (seq - expected + self.near) & MASK <= 2 * self.near
 
     def is_beyond(self, key, seq):
-        """True if octets at `seq` come after all of a conversation that ended."""
+        """True if bytes at `seq` come after all of a conversation that ended."""
         record: Closed = self._closed.get(key)
         ahead: cython.longlong
         if record is None:

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""TCP windows that are closed: a side says that it can take no more octets.
+"""TCP windows that are closed: a side says that it can take no more bytes.
 
 Its window is 0 from the segment that says so to its next one that does not. That counts only if the
-other side had something to send meanwhile: it then sends probes, which repeat the octet before the
+other side had something to send meanwhile: it then sends probes, which repeat the byte before the
 next one or carry the next one (RFC 9293 §3.8.6.1).
 """
 

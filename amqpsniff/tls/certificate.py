@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-_SEQUENCE, _SET, _INTEGER, _BITS, _OCTETS, _OID = 0x30, 0x31, 0x02, 0x03, 0x04, 0x06
+_SEQUENCE, _SET, _INTEGER, _BITS, _BYTES, _OID = 0x30, 0x31, 0x02, 0x03, 0x04, 0x06
 _VERSION, _EXTENSIONS = 0xA0, 0xA3
 _DNS_NAME, _ADDRESS = 0x82, 0x87
 _COMMON_NAME = bytes.fromhex("550403")
@@ -22,7 +22,7 @@ _RSA = bytes.fromhex("2a864886f70d010101")
 MAX_NAMES = 16
 """Names of one certificate that are kept: some have hundreds, and a person reads a few."""
 
-MAX_NAME_OCTETS = 255
+MAX_NAME_BYTES = 255
 
 KEPT = 64
 """Certificates whose fields are remembered."""
@@ -131,4 +131,4 @@ def _modulus(key: bytes) -> int | None:
 
 
 def _text(octets: bytes) -> str:
-    return octets[:MAX_NAME_OCTETS].decode("utf-8", "backslashreplace")
+    return octets[:MAX_NAME_BYTES].decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""What records of TLS are, for those who write their octets again.
+"""What records of TLS are, for those who write their bytes again.
 
 A `RecordClaim` is made for each whole record of a conversation that is TLS for sure, in the order
 of the records, as long as nothing is lost of a direction. Nothing is opened for it. An
@@ -17,7 +17,7 @@ class RecordClaim(NamedTuple):
     """A record of one direction of one conversation.
 
     `conversation` is the serial number of the conversation and `direction` that of its half-stream;
-    `offset` is the stream offset of the record's `header` of five octets. `payload` is None where
+    `offset` is the stream offset of the record's `header` of five bytes. `payload` is None where
     it is encrypted, or may be.
     """
 

@@ -2,13 +2,13 @@
 """One TLS conversation: handshake, keys and records of both directions, and its description.
 
 Records in clear are the handshake and its alerts. Once a direction's records are encrypted they
-wait, up to `MAX_WAITING_OCTETS`, until keys are found (the other direction's handshake may come
+wait, up to `MAX_WAITING_BYTES`, until keys are found (the other direction's handshake may come
 later, and a key log may grow); then they are opened in the order in which they came, and what they
 carry is given to `sink`.
 
 Each record has a number that its check includes, so one that opens is in its place; after a hole
 the number is found by trying. A record with a hole in it cannot be checked: where the cipher is a
-stream, the octets that were captured are decrypted all the same.
+stream, the bytes that were captured are decrypted all the same.
 
 TLS 1.3 has keys for the handshake and others for what follows. Key logs that lack the former do:
 the records of the handshake do not open then, and the first that opens begins what follows.
@@ -40,16 +40,16 @@ from .secrets import EARLY, MASTER, TRAFFIC, Secrets
 from .secrets import HANDSHAKE as HANDSHAKE_SECRETS
 from .suites import ALERTS, VERSIONS, suite_of
 
-MAX_WAITING_OCTETS = 1 << 18
-"""Octets of records of one conversation that wait for keys: some seconds of traffic."""
+MAX_WAITING_BYTES = 1 << 18
+"""Bytes of records of one conversation that wait for keys: some seconds of traffic."""
 
-MAX_MESSAGE_OCTETS = 1 << 18
-"""Octets of one handshake message that is waited for: chains of certificates have less."""
+MAX_MESSAGE_BYTES = 1 << 18
+"""Bytes of one handshake message that is waited for: chains of certificates have less."""
 
 MAX_ALERTS = 16
 """Alerts of one conversation that are remembered."""
 
-INCOMPLETE = "octets of the handshake are missing from the capture"
+INCOMPLETE = "bytes of the handshake are missing from the capture"
 
 _HARMLESS = frozenset(("close_notify", "user_canceled", "no_renegotiation"))
 
@@ -62,8 +62,8 @@ FIRST_TRIES = 65_536
 TRIES_PER_RECORD = 64
 """And as many more for every record that opened: a crafted hole cannot cost more than it paid."""
 
-END_OCTETS = 4
-"""Octets of EndOfEarlyData, the last record of early data."""
+END_BYTES = 4
+"""Bytes of EndOfEarlyData, the last record of early data."""
 
 _GRACE = 8
 """Records looked for beyond those that fit into a hole: some carry nothing."""
@@ -96,18 +96,18 @@ MAX_OFFERED = 128
 
 
 class Sink(Protocol):
-    """What is given the octets that were encrypted."""
+    """What is given the bytes that were encrypted."""
 
     def put(
         self, direction: int, octets: bytes, offset: int, number: int, ts_ns: int
     ) -> None:  # pragma: no cover
-        """The next octets of a direction."""
+        """The next bytes of a direction."""
         ...
 
     def miss(
         self, direction: int, missing: int, offset: int, number: int, ts_ns: int
     ) -> None:  # pragma: no cover
-        """The next octets are not in the capture."""
+        """The next bytes are not in the capture."""
         ...
 
 
@@ -137,13 +137,13 @@ class TlsConversation:
         why: Why it will not open, in words, when it is `SEALED`.
         denied: It is no TLS after all.
         client: The direction of who sent the ClientHello; None when none was captured.
-        octets: Octets given on, by direction.
+        octets: Bytes given on, by direction.
         alerts: Those that report an error.
         damaged: (direction, packet number, ts_ns) of the first record that did not open among
             others that did, or None.
         claims: Claims of records; None when they are not asked for.
         serial: Serial number of the conversation, for claims.
-        unread_early: Octets of the client's early data for which there is no key; -1 for none.
+        unread_early: Bytes of the client's early data for which there is no key; -1 for none.
     """
 
     def __init__(self, secrets: Secrets, sink: Sink) -> None:
@@ -165,7 +165,7 @@ class TlsConversation:
         self.denied = False
         self._revision = -1
         self._waiting: list[tuple[Direction, int, bytes, bytes, int, int]] = []
-        self._waiting_octets = 0
+        self._waiting_bytes = 0
 
     def client_of(self, conversation: Any) -> int:
         """The client's direction: by the handshake, else by the SYN, else of the higher port."""
@@ -230,7 +230,7 @@ class TlsConversation:
         way.messages += text
         while len(way.messages) >= 4:
             length = int.from_bytes(way.messages[1:4], "big")
-            if length > MAX_MESSAGE_OCTETS:
+            if length > MAX_MESSAGE_BYTES:
                 way.messages.clear()
                 return
             if len(way.messages) < 4 + length:
@@ -313,10 +313,10 @@ class TlsConversation:
 
     @property
     def held(self) -> int:
-        """Octets that are kept."""
+        """Bytes that are kept."""
         one, other = self.directions
         messages = len(one.messages) + len(other.messages)
-        return self._waiting_octets + one.held + other.held + messages
+        return self._waiting_bytes + one.held + other.held + messages
 
     def give_up(self, why: str) -> None:
         """Keep nothing of it."""
@@ -399,14 +399,14 @@ class TlsConversation:
             self.seal(self._reason())
             return
         self._waiting.append((way, way.place, header, payload, number, ts_ns))
-        self._waiting_octets += len(payload)
-        if self._waiting_octets > MAX_WAITING_OCTETS:
+        self._waiting_bytes += len(payload)
+        if self._waiting_bytes > MAX_WAITING_BYTES:
             self.seal(self._reason())
 
     def _flush(self) -> None:
         """Open what waited."""
         waited, self._waiting = self._waiting, []
-        self._waiting_octets = 0
+        self._waiting_bytes = 0
         for way, place, header, payload, number, ts_ns in waited:
             if way.mode != DEAF:
                 here, way.place = way.place, place
@@ -499,7 +499,7 @@ class TlsConversation:
             way.proven = True
             self.state = OPENED
             if self.unread_early > 0 and way.secret and way.index == self.client:
-                self._miss(way, self.unread_early - END_OCTETS, number, ts_ns)
+                self._miss(way, self.unread_early - END_BYTES, number, ts_ns)
                 self.unread_early = -1
         self._failures[way.index] = 0
         self._tries += TRIES_PER_RECORD
@@ -529,7 +529,7 @@ class TlsConversation:
     def _unopened(
         self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int
     ) -> None:
-        """A record did not open: its keys are others, its octets are wrong, or none fits."""
+        """A record did not open: its keys are others, its bytes are wrong, or none fits."""
         if way.later:
             kept = (way.secret, way.protection, way.sequence, way.keys)
             self.use(way, way.later[0])
@@ -560,7 +560,7 @@ class TlsConversation:
     def broken(
         self, way: Direction, length: int, pieces: list[tuple[int, bytes]], number: int, ts_ns: int
     ) -> None:
-        """A record of which octets are missing."""
+        """A record of which bytes are missing."""
         kind = pieces[0][1][0]
         protection = way.protection
         if protection is None:
@@ -592,7 +592,7 @@ class TlsConversation:
     def resume(
         self, way: Direction, header: bytes, payload: bytes, lost: int, number: int, ts_ns: int
     ) -> bool:
-        """True if a record after `lost` octets opens; then it is the next."""
+        """True if a record after `lost` bytes opens; then it is the next."""
         from .protection import of_traffic_secret
 
         if way.protection is None:
@@ -640,7 +640,7 @@ class TlsConversation:
         self.state = SEALED
         self.why = why
         self._waiting = []
-        self._waiting_octets = 0
+        self._waiting_bytes = 0
         self._silence()
 
     def _silence(self) -> None:
@@ -731,8 +731,8 @@ class TlsConversation:
             ],
             "client_packets": packets[client],
             "server_packets": packets[1 - client],
-            "client_octets": octets[client],
-            "server_octets": octets[1 - client],
+            "client_bytes": octets[client],
+            "server_bytes": octets[1 - client],
             "ended": conversation.ended,
             "opened": self.opened,
             "why": self.why or None,

@@ -8,12 +8,12 @@ from __future__ import annotations
 import hmac
 
 from .hello import TLS_1_2
-from .secrets import MASTER_OCTETS
+from .secrets import MASTER_BYTES
 from .suites import Suite
 
 
 def prf(version: int, digest: str, secret: bytes, label: bytes, seed: bytes, count: int) -> bytes:
-    """`count` octets of the pseudorandom function of a version before TLS 1.3."""
+    """`count` bytes of the pseudorandom function of a version before TLS 1.3."""
     if version >= TLS_1_2:
         return _expand(digest, secret, label + seed, count)
     half = (len(secret) + 1) // 2
@@ -53,7 +53,7 @@ def next_secret(digest: str, secret: bytes) -> bytes:
 
 def traffic_keys(suite: Suite, secret: bytes) -> tuple[bytes, bytes]:
     """Key and IV of a traffic secret of TLS 1.3."""
-    key = expand_label(suite.digest, secret, b"key", suite.key_octets)
+    key = expand_label(suite.digest, secret, b"key", suite.key_bytes)
     return key, expand_label(suite.digest, secret, b"iv", 12)
 
 
@@ -64,15 +64,15 @@ def master_secret(
     label, seed = (
         (b"extended master secret", session_hash) if session_hash else (b"master secret", randoms)
     )
-    return prf(version, suite.digest, premaster, label, seed, MASTER_OCTETS)
+    return prf(version, suite.digest, premaster, label, seed, MASTER_BYTES)
 
 
-def digest_octets(digest: str) -> int:
+def digest_bytes(digest: str) -> int:
     """Length of what a hash gives; 0 for no hash."""
     return {"md5": 16, "sha1": 20, "sha256": 32, "sha384": 48}.get(digest, 0)
 
 
-def block_octets(suite: Suite) -> int:
+def block_bytes(suite: Suite) -> int:
     """Length of a CBC suite's blocks."""
     return 8 if suite.cipher == "3DES" else 16
 
@@ -81,9 +81,9 @@ def key_block(
     version: int, suite: Suite, master: bytes, server_random: bytes, client_random: bytes
 ) -> list[tuple[bytes, bytes, bytes]]:
     """(MAC key, key, IV) of the client's direction and of the server's."""
-    mac = digest_octets(suite.mac)
-    iv = {"gcm": 4, "ccm": 4, "chacha20": 12, "cbc": block_octets(suite)}.get(suite.kind, 0)
-    lengths = (mac, mac, suite.key_octets, suite.key_octets, iv, iv)
+    mac = digest_bytes(suite.mac)
+    iv = {"gcm": 4, "ccm": 4, "chacha20": 12, "cbc": block_bytes(suite)}.get(suite.kind, 0)
+    lengths = (mac, mac, suite.key_bytes, suite.key_bytes, iv, iv)
     seed = server_random + client_random
     block = prf(version, suite.digest, master, b"key expansion", seed, sum(lengths))
     parts = []

@@ -30,8 +30,8 @@ END_OF_EARLY_DATA, ENCRYPTED_EXTENSIONS = 5, 8
 CERTIFICATE, SERVER_KEY_EXCHANGE, CERTIFICATE_REQUEST, CERTIFICATE_VERIFY = 11, 12, 13, 15
 CLIENT_KEY_EXCHANGE, FINISHED, KEY_UPDATE = 16, 20, 24
 
-MAX_TRANSCRIPT_OCTETS = 1 << 17
-"""Octets of messages kept for the extended master secret: a chain of certificates has some
+MAX_TRANSCRIPT_BYTES = 1 << 17
+"""Bytes of messages kept for the extended master secret: a chain of certificates has some
 thousand."""
 
 
@@ -55,7 +55,7 @@ class Handshake:
         self.master = b""
         self._certified = False
         self._transcript: list[bytes] | None = []
-        self._octets = 0
+        self._bytes = 0
         self._session_hash = b""
         self._exchange = b""
         self._ticket = b""
@@ -74,7 +74,7 @@ class Handshake:
         self.master = b""
         self._certified = False
         self._transcript = []
-        self._octets = 0
+        self._bytes = 0
         self._session_hash = self._exchange = self._ticket = b""
 
     def message(self, kind: int, body: bytes, from_client: bool, whole: bool = True) -> None:
@@ -100,8 +100,8 @@ class Handshake:
         """Keep a message for the session hash, as long as it may be needed."""
         if self._transcript is None or kind == HELLO_REQUEST:
             return
-        self._octets += len(body)
-        if not whole or self._octets > MAX_TRANSCRIPT_OCTETS:
+        self._bytes += len(body)
+        if not whole or self._bytes > MAX_TRANSCRIPT_BYTES:
             self._transcript = None
             return
         self._transcript.append(bytes((kind,)) + len(body).to_bytes(3, "big") + body)
@@ -192,7 +192,7 @@ class Handshake:
 
 
 def _decrypted(key: object, octets: bytes) -> bytes:
-    """The premaster secret; empty without a key, or where the key is not of these octets."""
+    """The premaster secret; empty without a key, or where the key is not of these bytes."""
     if key is None:
         return b""
     from cryptography.hazmat.primitives.asymmetric import padding

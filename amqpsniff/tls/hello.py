@@ -16,7 +16,7 @@ TICKET, PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS = 35, 41, 42, 43
 
 SSL_3_0, TLS_1_2, TLS_1_3 = 0x0300, 0x0303, 0x0304
 TLS_1_3_SUITES = 0x13
-"""First octet of the suites that only TLS 1.3 has."""
+"""First byte of the suites that only TLS 1.3 has."""
 
 SIGNALS = (0x00FF, 0x5600)
 """Numbers among the suites that are none: renegotiation (RFC 5746), fallback (RFC 7507)."""
@@ -24,8 +24,8 @@ SIGNALS = (0x00FF, 0x5600)
 RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 """The random of a ServerHello that is a HelloRetryRequest (RFC 8446 §4.1.3)."""
 
-MAX_NAME_OCTETS = 255
-"""Octets shown of a name in a handshake: more is no host name and no protocol's."""
+MAX_NAME_BYTES = 255
+"""Bytes shown of a name in a handshake: more is no host name and no protocol's."""
 
 
 class Fields:
@@ -37,7 +37,7 @@ class Fields:
         self.whole = True
 
     def take(self, count: int) -> bytes:
-        """The next octets, all of them or none."""
+        """The next bytes, all of them or none."""
         found = self.octets[self.at : self.at + count]
         if len(found) < count:
             self.whole = False
@@ -47,16 +47,16 @@ class Fields:
         return found
 
     def number(self, count: int) -> int:
-        """The next octets as a number; 0 past the end."""
+        """The next bytes as a number; 0 past the end."""
         return int.from_bytes(self.take(count), "big")
 
     def vector(self, count: int) -> bytes:
-        """The next octets, as many as a number of `count` octets before them says."""
+        """The next bytes, as many as a number of `count` bytes before them says."""
         return self.take(self.number(count))
 
     @property
     def more(self) -> bool:
-        """True if there are octets left."""
+        """True if there are bytes left."""
         return self.at < len(self.octets)
 
 
@@ -205,4 +205,4 @@ def _server_name(extension: bytes) -> str:
 
 
 def _text(octets: bytes) -> str:
-    return octets[:MAX_NAME_OCTETS].decode("ascii", "backslashreplace")
+    return octets[:MAX_NAME_BYTES].decode("ascii", "backslashreplace")

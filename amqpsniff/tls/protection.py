@@ -2,8 +2,8 @@
 """Records opened: the ciphers of TLS 1.0 to 1.3 over one direction's keys.
 
 `open` checks as it decrypts, so that a record that opens is right, in its place and of these keys.
-`peek` decrypts a part of a record without checking, for records of which octets are missing; only
-the ciphers that are a stream of octets can do that.
+`peek` decrypts a part of a record without checking, for records of which bytes are missing; only
+the ciphers that are a stream of bytes can do that.
 
 Source: RFC 8446 §5.2, RFC 5246 §6.2.3, RFC 5288, RFC 6655, RFC 7905, RFC 7366, RFC 5932.
 """
@@ -18,7 +18,7 @@ from cryptography.hazmat.decrepit.ciphers import algorithms as decrepit
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20Poly1305
 
-from .derive import block_octets, digest_octets, traffic_keys
+from .derive import block_bytes, digest_bytes, traffic_keys
 from .hello import TLS_1_3
 from .suites import Suite
 
@@ -29,8 +29,8 @@ class Aead:
     """GCM, CCM or ChaCha20 with Poly1305.
 
     Attributes:
-        overhead: Octets by which a record's payload is longer than what it carries.
-        prefix: Octets of the payload before the ciphertext.
+        overhead: Bytes by which a record's payload is longer than what it carries.
+        prefix: Bytes of the payload before the ciphertext.
         exact: Whether lengths of plaintext follow from those of ciphertext.
     """
 
@@ -41,7 +41,7 @@ class Aead:
         self.key = key
         self.inner = version == TLS_1_3
         self.prefix = 8 if not self.inner and suite.kind != "chacha20" else 0
-        self.tag = suite.tag_octets
+        self.tag = suite.tag_bytes
         self.overhead = self.prefix + self.tag + (1 if self.inner else 0)
         self.salt = iv
         self.mask = int.from_bytes(iv, "big")
@@ -67,7 +67,7 @@ class Aead:
             return None
 
     def peek(self, sequence: int, head: bytes, offset: int, octets: bytes) -> bytes | None:
-        """Octets from `offset` of the ciphertext on; `head` is what stands before it."""
+        """Bytes from `offset` of the ciphertext on; `head` is what stands before it."""
         if len(head) < self.prefix:
             return None
         nonce = self.salt + head if self.prefix else (self.mask ^ sequence).to_bytes(12, "big")
@@ -101,8 +101,8 @@ class Cbc:
     ) -> None:
         self.mac_key, key, iv = keys
         self.digest = suite.mac
-        self.size = digest_octets(suite.mac)
-        self.block = block_octets(suite)
+        self.size = digest_bytes(suite.mac)
+        self.block = block_bytes(suite)
         self.prefix = self.block if explicit else 0
         self.mac_last = mac_last
         self.overhead = self.prefix + self.size + 1
@@ -130,7 +130,7 @@ class Cbc:
         return text[:count]
 
     def _decrypted(self, sealed: bytes) -> bytes:
-        """The octets of a record, which are decrypted once however often they are tried."""
+        """The bytes of a record, which are decrypted once however often they are tried."""
         if sealed is not self._payload and sealed != self._payload:
             self._payload = sealed
             self._opened = self._update(sealed)[self.prefix :]
@@ -148,7 +148,7 @@ class Cbc:
 class Stream:
     """RC4, or nothing at all, with a MAC; attributes as in `Aead`.
 
-    RC4's octets go on from record to record, so that what follows a hole does not open.
+    RC4's bytes go on from record to record, so that what follows a hole does not open.
     """
 
     exact = True
@@ -158,7 +158,7 @@ class Stream:
     def __init__(self, suite: Suite, keys: tuple[bytes, bytes, bytes]) -> None:
         self.mac_key, key, _ = keys
         self.digest = suite.mac
-        self.overhead = digest_octets(suite.mac)
+        self.overhead = digest_bytes(suite.mac)
         self._update: Any = None
         if suite.cipher == "RC4":
             self._update = Cipher(decrepit.ARC4(key), None).decryptor().update
@@ -182,7 +182,7 @@ class Stream:
         return text
 
     def peek(self, sequence: int, head: bytes, offset: int, octets: bytes) -> bytes | None:
-        """Octets that were not encrypted; of RC4 nothing."""
+        """Bytes that were not encrypted; of RC4 nothing."""
         return octets if self._update is None else None
 
 
@@ -201,7 +201,7 @@ def aead_of(suite: Suite, key: bytes) -> Any:
     if suite.kind == "gcm":
         return AESGCM(key)
     if suite.kind == "ccm":
-        return AESCCM(key, suite.tag_octets)
+        return AESCCM(key, suite.tag_bytes)
     return ChaCha20Poly1305(key)
 
 

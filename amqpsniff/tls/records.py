@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""One direction of a TLS conversation cut into records, also where octets of it are missing.
+"""One direction of a TLS conversation cut into records, also where bytes of it are missing.
 
 A record's header says how long it is, so the place is kept by arithmetic while a hole lies inside
 records whose headers were captured; a record with a hole in it is handed on in pieces. When the
@@ -26,16 +26,16 @@ class Direction:
     """What one side sends; `conversation` is given the records.
 
     Attributes:
-        offset: Octets given on so far: where the next ones stand in the stream that was encrypted.
+        offset: Bytes given on so far: where the next ones stand in the stream that was encrypted.
         protection: What opens its records; None while they are in clear.
         sequence: Number of the next record under the present keys.
         proven: Whether a record has opened with the present keys.
         secret: The traffic secret of the present keys, in TLS 1.3.
         later: Traffic secrets that come after it.
         encrypted: Whether its records are encrypted.
-        messages: Octets of handshake messages that are not whole.
-        held: Octets kept of a record that is not whole.
-        end: Stream offset behind the octets that were heard, as they were sent.
+        messages: Bytes of handshake messages that are not whole.
+        held: Bytes kept of a record that is not whole.
+        end: Stream offset behind the bytes that were heard, as they were sent.
         place: Stream offset of the record that is handed on.
         keys: What the present keys are, where claims are made.
     """
@@ -73,7 +73,7 @@ class Direction:
         self._pieces = None
 
     def data(self, octets: bytes, number: int, ts_ns: int) -> None:
-        """The next octets."""
+        """The next bytes."""
         self.end += len(octets)
         self._data(octets, number, ts_ns)
         self.held = len(self._buffer)
@@ -96,7 +96,7 @@ class Direction:
                 return
 
     def _cut(self, octets: bytes, number: int, ts_ns: int) -> bytes:
-        """Cut records off octets that begin with one; those from where there is none."""
+        """Cut records off bytes that begin with one; those from where there is none."""
         at, end = 0, len(octets)
         while end - at >= HEADER:
             length = octets[at + 3] << 8 | octets[at + 4]
@@ -125,13 +125,13 @@ class Direction:
         return b""
 
     def _confused(self) -> None:
-        """The next octets are no record."""
+        """The next bytes are no record."""
         if not self.records:
             self.conversation.deny()
         self._seek(0)
 
     def gap(self, missing: int, number: int, ts_ns: int) -> None:
-        """The next `missing` octets are not in the capture."""
+        """The next `missing` bytes are not in the capture."""
         self.end += missing
         if self.mode == DEAF:
             return
@@ -155,7 +155,7 @@ class Direction:
             self._seek(missing)
 
     def _fill(self, octets: bytes, number: int, ts_ns: int) -> bytes:
-        """Octets of a record with a hole; those behind it."""
+        """Bytes of a record with a hole; those behind it."""
         assert self._pieces is not None
         count = min(len(octets), self._need - self._filled)
         self._pieces.append((self._filled, octets[:count]))
@@ -172,7 +172,7 @@ class Direction:
             self._need = HEADER
 
     def _seek(self, lost: int) -> None:
-        """The place is lost, and these octets were not read."""
+        """The place is lost, and these bytes were not read."""
         self._buffer.clear()
         self._pieces = None
         self._lost = lost
@@ -180,7 +180,7 @@ class Direction:
         self.conversation.astray(self)
 
     def _search(self, octets: bytes, number: int, ts_ns: int) -> bytes:
-        """Look for a record that opens; the octets behind it."""
+        """Look for a record that opens; the bytes behind it."""
         self._buffer += octets
         kept = bytes(self._buffer)
         at = 0
@@ -207,7 +207,7 @@ class Direction:
 
 
 def is_header(octets: bytes) -> bool:
-    """True if octets, five or fewer, may be a record's header."""
+    """True if bytes, five or fewer, may be a record's header."""
     return (
         CHANGE_CIPHER_SPEC <= octets[0] <= DATA
         and (len(octets) < 2 or octets[1] == 3)

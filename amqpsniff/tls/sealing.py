@@ -18,15 +18,15 @@ from cryptography.hazmat.primitives.ciphers import Cipher, modes
 
 from .claims import Keys, OpenedClaim
 from .derive import (
-    block_octets,
-    digest_octets,
+    block_bytes,
+    digest_bytes,
     key_block,
     next_secret,
     traffic_keys,
 )
 from .hello import TLS_1_3
 from .protection import aead_of, block_cipher
-from .secrets import MASTER_OCTETS
+from .secrets import MASTER_BYTES
 
 _PURPOSE = b"amqpsniff: keys of a capture made safe"
 
@@ -57,9 +57,9 @@ class SecretsOfOwn:
     def _made(self, keys: Keys) -> bytes:
         if keys.before is not None:
             return next_secret(keys.suite.digest, self._known[keys.before])
-        octets = MASTER_OCTETS
+        octets = MASTER_BYTES
         if keys.version == TLS_1_3:
-            octets = digest_octets(keys.suite.digest)
+            octets = digest_bytes(keys.suite.digest)
         made = hmac.digest(_PURPOSE, keys.label + keys.session, "sha384")[:octets]
         if keys.label:
             self._lines[keys.label, keys.client_random] = made
@@ -98,7 +98,7 @@ class CbcSealer:
         self._mac_key, key, iv = parts
         self._digest = keys.suite.mac
         self._mac_last = keys.mac_last
-        self._octets = block_octets(keys.suite)
+        self._bytes = block_bytes(keys.suite)
         self._cipher = block_cipher(keys.suite, key)
         self._chain = self._encryptor(iv)
 
@@ -109,7 +109,7 @@ class CbcSealer:
         """The payload of the claim's record when it carries `text`, of the same length."""
         chain = self._encryptor(claim.prefix) if claim.prefix else self._chain
         inside = text if self._mac_last else text + self._mac(_numbered(claim, text))
-        outside = digest_octets(self._digest) if self._mac_last else 0
+        outside = digest_bytes(self._digest) if self._mac_last else 0
         padding = claim.size - outside - len(claim.prefix) - len(inside)
         sealed = claim.prefix + bytes(chain.update(inside + bytes((padding - 1,)) * padding))
         return sealed + self._mac(_numbered(claim, sealed)) if self._mac_last else sealed
@@ -135,7 +135,7 @@ class StreamSealer:
 
 
 def _numbered(claim: OpenedClaim, octets: bytes) -> bytes:
-    """What a MAC is made of: number, type, version and length of octets, and these."""
+    """What a MAC is made of: number, type, version and length of bytes, and these."""
     head = claim.number.to_bytes(8, "big") + claim.header[:3]
     return head + len(octets).to_bytes(2, "big") + octets
 

@@ -26,10 +26,10 @@ eighth at once: to find the first of a dict costs as much as was taken out befor
 MAX_SESSIONS = 16_384
 """Sessions remembered to be resumed: their ticket or id, and the master secret."""
 
-MAX_LINE_OCTETS = 4_096
-"""A line of a key log has some 200 octets; one longer than this is none."""
+MAX_LINE_BYTES = 4_096
+"""A line of a key log has some 200 bytes; one longer than this is none."""
 
-BLOCK_OCTETS = 1 << 20
+BLOCK_BYTES = 1 << 20
 
 KEY_LOG = 0x544C534B
 """Type of a Decryption Secrets Block that holds lines of a key log."""
@@ -40,13 +40,13 @@ TRAFFIC = (b"CLIENT_TRAFFIC_SECRET_0", b"SERVER_TRAFFIC_SECRET_0")
 EARLY = b"CLIENT_EARLY_TRAFFIC_SECRET"
 _USED = (MASTER, PREMASTER, *HANDSHAKE, *TRAFFIC, EARLY)
 LABELS = {label: bytes((at,)) for at, label in enumerate(_USED)}
-"""The labels that are used, each with the octet that stands for it here."""
+"""The labels that are used, each with the byte that stands for it here."""
 
-MASTER_OCTETS = 48
-_RANDOM_OCTETS = 32
-_MASTER_LENGTHS = (MASTER_OCTETS,)
+MASTER_BYTES = 48
+_RANDOM_BYTES = 32
+_MASTER_LENGTHS = (MASTER_BYTES,)
 _LENGTHS = dict.fromkeys((*HANDSHAKE, *TRAFFIC, EARLY), (32, 48)) | {MASTER: _MASTER_LENGTHS}
-"""Octets of a secret, of the hash in TLS 1.3: a line that is still being written has fewer."""
+"""Bytes of a secret, of the hash in TLS 1.3: a line that is still being written has fewer."""
 
 _SESSION = b"Session-ID:"
 _MASTER_KEY = b"Master-Key:"
@@ -67,7 +67,7 @@ def without_secrets(text: str) -> str:
 
 
 class Contents(NamedTuple):
-    """A file of keys that was read elsewhere: its name and its octets."""
+    """A file of keys that was read elsewhere: its name and its bytes."""
 
     name: str
     octets: bytes
@@ -186,7 +186,7 @@ class Secrets:
     def _learn(self, lines: Iterable[bytes]) -> None:
         for line in lines:
             words = line.split()
-            if len(words) != 3 or len(line) > MAX_LINE_OCTETS:
+            if len(words) != 3 or len(line) > MAX_LINE_BYTES:
                 continue
             try:
                 self._keep(*words)
@@ -197,7 +197,7 @@ class Secrets:
         if label in LABELS:
             found = LABELS[label] + bytes.fromhex(name.decode("ascii", "replace"))
             lengths = _LENGTHS.get(label)
-            if len(found) != len(LABELS[label]) + _RANDOM_OCTETS:
+            if len(found) != len(LABELS[label]) + _RANDOM_BYTES:
                 return
         elif label == b"RSA" and name.startswith(_SESSION) and secret.startswith(_MASTER_KEY):
             found = _SESSION_MARK + bytes.fromhex(name[len(_SESSION) :].decode("ascii", "replace"))
@@ -255,7 +255,7 @@ class _GrowingFile:
                     if known is None or known[:2] != state[:2] or found.st_size < self._offset:
                         self._offset, self._rest = 0, b""
                     file.seek(self._offset)
-                while block := file.read(BLOCK_OCTETS):
+                while block := file.read(BLOCK_BYTES):
                     self._offset += len(block)
                     yield self._lines(block)
                 yield [self._rest]  # the last line may have no end
@@ -265,7 +265,7 @@ class _GrowingFile:
     def _lines(self, block: bytes) -> list[bytes]:
         *lines, self._rest = (self._rest + block).split(b"\n")
         self.filled = self.filled or any(line[:1] not in b"#\r" for line in lines)
-        if len(self._rest) > MAX_LINE_OCTETS:
+        if len(self._rest) > MAX_LINE_BYTES:
             self._rest = b""
         return lines
 

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """The TLS stage: events of reassembly in, events with TLS taken off out.
 
-A conversation is TLS when a side's first octets are a record and, where the other side was
-captured, its first octets are one too; until that is clear the events wait. A proxy's header may
+A conversation is TLS when a side's first bytes are a record and, where the other side was
+captured, its first bytes are one too; until that is clear the events wait. A proxy's header may
 stand before. All other conversations pass as they are, and a batch in which there is no TLS is
 given back untouched.
 """
@@ -26,14 +26,14 @@ _TLS = cython.declare(cython.int, 2)
 MAX_UNDECIDED = 64
 """Events that wait until it is clear whether a conversation is TLS; a ClientHello has three."""
 
-MAX_HELD_OCTETS = 1 << 26
-"""Octets of all conversations that are kept for want of keys or of the rest of a record."""
+MAX_HELD_BYTES = 1 << 26
+"""Bytes of all conversations that are kept for want of keys or of the rest of a record."""
 
 
 class Rows:
-    """Events that are written, as the columns of a batch; `extra` holds octets.
+    """Events that are written, as the columns of a batch; `extra` holds bytes.
 
-    There is one for all batches: conversations know it, and must not keep the octets of a batch.
+    There is one for all batches: conversations know it, and must not keep the bytes of a batch.
     """
 
     def __init__(self):
@@ -52,13 +52,13 @@ class Rows:
             column.append(value)
 
     def put(self, direction, octets, offset, number, ts_ns):
-        """Octets of a direction of the conversation whose first half-stream is `first`."""
+        """Bytes of a direction of the conversation whose first half-stream is `first`."""
         self.extra.append(octets)
         half = self.first + direction
         self.add(_DATA, half, len(self.extra) - 1, 0, len(octets), offset, number, ts_ns)
 
     def miss(self, direction, missing, offset, number, ts_ns):
-        """Octets that the capture has not."""
+        """Bytes that the capture has not."""
         self.add(_GAP, self.first + direction, -1, 0, missing, offset, number, ts_ns)
 
     def arrays(self):
@@ -72,7 +72,7 @@ class TlsFlow:
     """A conversation that is TLS, or may be.
 
     `undecided` are its events until that is clear, `heard` whether each side said something, `held`
-    how many octets are kept of it.
+    how many bytes are kept of it.
     """
 
     def __init__(self, conversation, secrets, sink):
@@ -91,12 +91,12 @@ class TlsStage:
 
     Args:
         secrets: What opens conversations.
-        header_octets: How long the header of a proxy is that octets begin with, 0 for none.
+        header_bytes: How long the header of a proxy is that bytes begin with, 0 for none.
         claims: Whether `take_claims` is asked for what records are.
     """
 
     secrets: object
-    header_octets: object
+    header_bytes: object
     states: object
     flows: dict
     rows: object
@@ -105,9 +105,9 @@ class TlsStage:
     claims: object
     ended: list
 
-    def __init__(self, secrets, header_octets, claims=False):
+    def __init__(self, secrets, header_bytes, claims=False):
         self.secrets = secrets
-        self.header_octets = header_octets
+        self.header_bytes = header_bytes
         self.states = array("b")
         self.flows = {}
         self.rows = Rows()
@@ -172,13 +172,13 @@ class TlsStage:
     def _plain(
         self, half: cython.int, block: bytes, start: cython.Py_ssize_t, length: cython.Py_ssize_t
     ) -> cython.bint:
-        """True if a half-stream's first octets are neither a record's nor a proxy's header."""
+        """True if a half-stream's first bytes are neither a record's nor a proxy's header."""
         if self.flows and half >> 1 in self.flows:
             return False
         first: cython.int = block[start]
         if 20 <= first <= 23:
             return not is_header(block[start : start + min(5, length)])
-        return first not in b"\rP" or not self.header_octets(block[start : start + length])
+        return first not in b"\rP" or not self.header_bytes(block[start : start + length])
 
     def _rewritten(self, batch, row):
         """The events of a batch, those before `row` as they are."""
@@ -266,8 +266,8 @@ class TlsStage:
         return 0
 
     def _after_proxy(self, event, octets):
-        """An event and its octets without the proxy's header they begin with."""
-        count = self.header_octets(octets)
+        """An event and its bytes without the proxy's header they begin with."""
+        count = self.header_bytes(octets)
         if not 0 < count <= len(octets):
             return event, octets
         kind, half, source, start, length, offset, number, ts_ns = event
@@ -320,7 +320,7 @@ class TlsStage:
         tls = flow.tls
         self.held += tls.held - flow.held
         flow.held = tls.held
-        if self.held > MAX_HELD_OCTETS:
+        if self.held > MAX_HELD_BYTES:
             tls.give_up("too many conversations wait for keys")
             self.held -= flow.held
             flow.held = 0
@@ -341,7 +341,7 @@ class TlsStage:
     def _contradict(self, flow, half, event, octets):
         """The other side of what looked like TLS begins with no record."""
         if flow.undecided is None or not flow.conversation.syn_seen:
-            flow.conversation.tls = flow.tls  # its first octets were not captured
+            flow.conversation.tls = flow.tls  # its first bytes were not captured
             flow.undecided = None
             self.states[half] = _TLS
             flow.tls.directions[half & 1].silence()

@@ -124,7 +124,7 @@ _OPENED = {
     "NULL": ("stream",),
 }
 """The kinds of each cipher that are opened."""
-_KEY_OCTETS = {"3DES": 24, "CHACHA20": 32, "NULL": 0}
+_KEY_BYTES = {"3DES": 24, "CHACHA20": 32, "NULL": 0}
 """Of ciphers whose name does not say it in bits."""
 
 
@@ -135,8 +135,8 @@ class Suite(NamedTuple):
         name: As registered, `TLS_…`; `0x….` of a number that is not known here.
         exchange: How the keys were agreed on: `RSA`, `ECDHE_RSA`, …; empty in TLS 1.3.
         kind: `gcm`, `ccm`, `chacha20`, `cbc`, `stream`, or empty for what is not opened here.
-        key_octets: Length of the cipher's key.
-        tag_octets: Length of an AEAD's tag.
+        key_bytes: Length of the cipher's key.
+        tag_bytes: Length of an AEAD's tag.
         mac: Hash of the MAC of a CBC or stream suite, empty for the others.
         digest: Hash of the key derivation, in TLS 1.2 and 1.3.
         cipher: `AES`, `3DES`, …; `NULL` where nothing is encrypted.
@@ -145,8 +145,8 @@ class Suite(NamedTuple):
     name: str
     exchange: str = ""
     kind: str = ""
-    key_octets: int = 0
-    tag_octets: int = 16
+    key_bytes: int = 0
+    tag_bytes: int = 16
     mac: str = ""
     digest: str = "sha256"
     cipher: str = ""
@@ -167,7 +167,7 @@ def _suite(name: str) -> Suite:
     kind = _KINDS.get(parts[-1], "stream")
     if kind not in _OPENED.get(cipher, ()):
         kind = ""
-    key = _KEY_OCTETS[cipher] if cipher in _KEY_OCTETS else int(words[1]) // 8
+    key = _KEY_BYTES[cipher] if cipher in _KEY_BYTES else int(words[1]) // 8
     mac = hashed if kind in ("cbc", "stream") else ""
     digest = "sha384" if hashed == "sha384" else "sha256"
     return Suite(f"TLS_{name}", exchange, kind, key, tag, mac, digest, cipher)

@@ -1,4 +1,4 @@
-"""Keys as they are pressed: a terminal that gives them one by one, and what their octets mean."""
+"""Keys as they are pressed: a terminal that gives them one by one, and what their bytes mean."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from .views import Row, clock, name, often, queue_name
 
 GAP = 3
 RATE_CELLS = 6
-LEAST_CELLS = 14
+MIN_CELLS = 14
 
 _PANELS = (
     ("exchanges", "exchange", "published_per_s"),
@@ -51,7 +51,7 @@ def names(picture: Picture, width: int, lines: int) -> Table:
 def _widths(shown: list[list[tuple[str, str]]], width: int) -> list[int]:
     """How wide each panel is: a third, or what the names of the others leave."""
     widths = [
-        max([LEAST_CELLS, *(cells(left) + 1 + RATE_CELLS for left, _ in pairs)]) for pairs in shown
+        max([MIN_CELLS, *(cells(left) + 1 + RATE_CELLS for left, _ in pairs)]) for pairs in shown
     ]
     third = (width - GAP * (len(widths) - 1)) // len(widths)
     if max(widths) <= third:  # names come and go; the panels stay where they are

@@ -24,12 +24,12 @@ from .panels import FINDING_LINES, counted, finding, latest, names
 from .snapshot import Picture
 from .state import KEYS, WORDS, State
 from .views import KEYS as KEYS_VIEW
-from .views import LEAST_RATE, VIEWS, Row, often, ordered, text
+from .views import MIN_RATE, VIEWS, Row, often, ordered, text
 
-LEAST_ROWS = 5
+MIN_ROWS = 5
 """Rows that the view has before anything stands below it."""
 
-LEAST_COLUMNS, LEAST_LINES = 40, 11
+MIN_COLUMNS, MIN_LINES = 40, 11
 FOOTER = "q quit  ? help  1-5 view  s sort  / filter  p pause  ↑↓ enter: connection"
 PANEL_LINES = 6
 LATEST_LINES = 4
@@ -55,7 +55,7 @@ class Screen:
         """Lines, each as wide as the terminal or less, as many as it has."""
         width, height = options.max_width, options.height or console.height
         parts: list[Any] = []
-        if width < LEAST_COLUMNS or height < LEAST_LINES:
+        if width < MIN_COLUMNS or height < MIN_LINES:
             parts = [Text(cut("the terminal is too small", width))]
         else:
             parts = [
@@ -106,7 +106,7 @@ class Screen:
         methods: list[Part] = [
             f"{harmless(method)} {often(value)}/s"
             for method, value in picture.methods.items()
-            if value >= LEAST_RATE
+            if value >= MIN_RATE
         ]
         yield line(width, *(methods[:METHODS_SHOWN] or [("no methods", "key")]))
         yield self._tabs(width)
@@ -134,7 +134,7 @@ class Screen:
         height -= len(detail)
         self.rows = self._wanted()
         at = state.at(self.rows)
-        below = list(self._below(width, height - 1 - LEAST_ROWS, at))
+        below = list(self._below(width, height - 1 - MIN_ROWS, at))
         room = max(1, height - 1 - sum(lines for lines, _ in below))
         first = max(0, min(at - room + 1, len(self.rows) - room)) if at >= room else 0
         shown = self.rows[first : first + room]
@@ -248,7 +248,7 @@ class Screen:
             yield lines, names(picture, width, lines - 1)
             room -= lines
         if view == "exchanges" and room >= PANEL_LINES:
-            lines = max(PANEL_LINES, (room + LEAST_ROWS) // 2)
+            lines = max(PANEL_LINES, (room + MIN_ROWS) // 2)
             rows = self._keys()[: lines - 2]
             yield 1, Text("")
             yield lines - 1, _filled(KEYS_VIEW.grid(rows, None).build(width), lines - 2 - len(rows))

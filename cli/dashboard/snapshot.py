@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-MOST_NOTES = 3
+MAX_NOTES = 3
 NOTE_SECONDS = 60.0
 """How long it is shown what happened to the capture."""
 
@@ -32,7 +32,7 @@ class Picture:
         seconds: Since the run began.
         packets: Packets taken.
         dropped: Packets that the kernel dropped; null where nobody counts.
-        written: Octets of the file that packets go to; null for none.
+        written: Bytes of the file that packets go to; null for none.
         trouble: Why packets are not written any more; empty while they are.
         open, ended: Connections.
         totals: Rates and latencies over all connections.
@@ -77,7 +77,7 @@ class Pictures:
 
     def note(self, text: str) -> None:
         """Remember what happened to the capture."""
-        self._notes = [*self._notes, (time.monotonic(), text)][-MOST_NOTES:]
+        self._notes = [*self._notes, (time.monotonic(), text)][-MAX_NOTES:]
 
     def take(self, connection: str | None) -> Picture:
         """The figures of now, with the channels of one connection."""

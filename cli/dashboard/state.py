@@ -23,14 +23,14 @@ KEYS = (
 """Every key, for the help."""
 
 WORDS = (
-    ("in, out", "octets from the clients, and to them"),
+    ("in, out", "bytes from the clients, and to them"),
     ("cnf, ack", "publish to confirm, delivery to acknowledgement, in the last minute"),
     ("?  ≥", "not known: it was not captured; at least so much"),
 )
 """What stands on the screen, for the help."""
 
 PAGE = 10
-MOST_TYPED = 500
+MAX_TYPED = 500
 
 
 @dataclass
@@ -169,5 +169,5 @@ class State:
             self.typed = self.typed[:-1]
         elif key == "erase":
             self.typed = ""
-        elif len(key) == 1 and len(self.typed) < MOST_TYPED:
+        elif len(key) == 1 and len(self.typed) < MAX_TYPED:
             self.typed += key

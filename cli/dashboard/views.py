@@ -19,19 +19,19 @@ CHOSEN = "›"
 AT_LEAST = "≥"
 """What stands before a number that is so high at least; `at_least` of a row names such columns."""
 
-_CALLED = {"messages_per_s": "messages/s", "rank": "severity", "octets_per_s": "octets/s"}
+_CALLED = {"messages_per_s": "messages/s", "rank": "severity", "bytes_per_s": "bytes/s"}
 
-LEAST_RATE = 0.05
+MIN_RATE = 0.05
 """Less than this is what is left of an average that goes to nothing."""
 
 
 def often(value: float | None) -> str:
     """Events per second; `-` for none."""
-    return rate(value) if value and value >= LEAST_RATE else NONE
+    return rate(value) if value and value >= MIN_RATE else NONE
 
 
 def flow(value: float | None) -> str:
-    """Octets per second."""
+    """Bytes per second."""
     return f"{octets(value)}/s" if value and value >= 0.5 else NONE
 
 
@@ -128,11 +128,11 @@ def clock(ts_ns: int | None) -> str:
 _NAMED = (
     ("published_per_s", ">pub/s", often),
     ("delivered_per_s", ">dlv/s", often),
-    ("octets_per_s", ">?octets", flow),
+    ("bytes_per_s", ">?bytes", flow),
     ("published", ">?published", number),
     ("delivered", ">?delivered", number),
 )
-_BY_RATE = ("published_per_s", "delivered_per_s", "octets_per_s", "published", "delivered")
+_BY_RATE = ("published_per_s", "delivered_per_s", "bytes_per_s", "published", "delivered")
 
 CLIENTS = View(
     "clients",
@@ -170,10 +170,10 @@ QUEUES = View(
     (
         ("queue", "=queue", queue_name),
         ("delivered_per_s", ">dlv/s", often),
-        ("octets_per_s", ">octets", flow),
+        ("bytes_per_s", ">bytes", flow),
         ("delivered", ">delivered", number),
     ),
-    ("delivered_per_s", "octets_per_s", "delivered", "queue"),
+    ("delivered_per_s", "bytes_per_s", "delivered", "queue"),
     ("queue",),
 )
 FINDINGS = View(

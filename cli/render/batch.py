@@ -28,7 +28,7 @@ GAP = 2
 
 UNITS = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6))
 
-LEAST_UNITS = 10
+MIN_UNITS = 10
 """A unit is taken when there are at least so many of it."""
 
 STAGES = {
@@ -101,7 +101,7 @@ class Shown:
         stage = fact["stage"]
         done, total = fact.get("done", 0), fact.get("total") or None
         if stage == "tasks":
-            done, total = fact["octets"], fact["total_octets"] or None
+            done, total = fact["bytes"], fact["total_bytes"] or None
         if stage != self._stage:  # the time that is left is that of a stage
             for task in self._bar.task_ids:
                 self._bar.remove_task(task)
@@ -155,8 +155,8 @@ def _more(fact: dict[str, Any]) -> str:
         return str(fact["report"])
     if fact["stage"] != "tasks":
         return ""
-    whole = fact["total_octets"]
-    unit, octets = next((one for one in UNITS if whole >= one[1] * LEAST_UNITS), UNITS[-1])
+    whole = fact["total_bytes"]
+    unit, octets = next((one for one in UNITS if whole >= one[1] * MIN_UNITS), UNITS[-1])
     return (
         f"{fact['files']:,} of {fact['total_files']:,} files, "
         f"{fact['octets'] / octets:,.0f} of {whole / octets:,.0f} {unit}, "
@@ -166,7 +166,7 @@ def _more(fact: dict[str, Any]) -> str:
 
 def _summed(summary: dict[str, Any], seconds: float) -> list[str]:
     """A summary in lines."""
-    count, octets = summary["files"], summary["octets"]
+    count, octets = summary["files"], summary["bytes"]
     known = f", {octets / 1e6:,.1f} MB of packets" if octets else ""
     before = summary["done_before"]
     done = f" ({before:,} of {summary['tasks']:,} tasks were done before)" if before else ""

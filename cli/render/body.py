@@ -18,7 +18,7 @@ INDENT = " " * 4
 
 
 def preview(body: bytes, limit: int, output: Output) -> Iterator[str]:
-    """Lines that show at most `limit` octets of a body, and say how many are left out."""
+    """Lines that show at most `limit` bytes of a body, and say how many are left out."""
     shown = body[:limit]
     text = as_text(shown, whole=len(shown) == len(body))
     if text is None:
@@ -29,11 +29,11 @@ def preview(body: bytes, limit: int, output: Output) -> Iterator[str]:
             safe = harmless(line)
             yield INDENT + (safe if output.width is None else cut(safe, output.width - len(INDENT)))
     if len(body) > limit:
-        yield INDENT + output.paint("key", f"… {len(body) - limit:,} more octets")
+        yield INDENT + output.paint("key", f"… {len(body) - limit:,} more bytes")
 
 
 def as_text(octets: bytes, *, whole: bool) -> str | None:
-    """The octets as text; null when they are none. The end may be cut within a character."""
+    """The bytes as text; null when they are none. The end may be cut within a character."""
     for missing in range(1 if whole else 4):
         try:
             text = octets[: len(octets) - missing].decode()

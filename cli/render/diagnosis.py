@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 WIDE = 100
 """Columns from which on places are a table."""
-LEAST_WIDTH = 40
+MIN_WIDTH = 40
 """Columns that a consequence is given, however deep it is."""
 
 
@@ -50,7 +50,7 @@ class CaseText:
     def case(self, case: Case, depth: int = 0) -> Iterator[Grid | Words]:
         """A case, its consequences indented under it, and a blank line behind all of it."""
         left = 2 * INDENT * depth
-        for part in self._parts(case, depth, max(self._width - left - INDENT, LEAST_WIDTH)):
+        for part in self._parts(case, depth, max(self._width - left - INDENT, MIN_WIDTH)):
             part.indent += left
             yield part
         yield Words("")

@@ -106,7 +106,7 @@ def percent(ratio: float | None) -> str:
 def _rates(rows: list[Row]) -> Grid:
     table = Grid("what|?>before|?>after|>before/s|>after/s|>change|")
     for row in rows:
-        sized = "octets" in row["name"]
+        sized = "bytes" in row["name"]
         shown = [
             (octets(side["count"]) if sized else count(side["count"]), side["per_second"])
             for side in (row["before"], row["after"])

@@ -24,4 +24,4 @@ def dump(entry: Entry, octets: FrameBytes, paint: Paint, *, secrets: bool) -> It
     for line in hex_lines(found, hidden=hidden, missing=missing, first=entry.stream_offset):
         yield INDENT + paint("hex", line)
     if length_of(entry) > len(found):
-        yield INDENT + paint("key", f"… {length_of(entry) - len(found):,} more octets")
+        yield INDENT + paint("key", f"… {length_of(entry) - len(found):,} more bytes")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 GAP = 2
 BELOW = 4
 """Columns by which a text below its row is moved in."""
-LEAST_CELLS = 6
+MIN_CELLS = 6
 """Columns that are left of a text that is cut."""
 SOON_CELLS = 10
 """Columns that are left of a text that is cut before others are."""
@@ -205,10 +205,10 @@ class Grid:
     def _cut(self, widths: list[int], shown: list[int], width: int) -> None:
         """Make the widest of what may be cut narrower until all of it fits."""
         continued = [at for at in shown if "~" in self._marks[at]]
-        excess = _taken(widths, shown) - sum(widths[at] - LEAST_CELLS for at in continued) - width
+        excess = _taken(widths, shown) - sum(widths[at] - MIN_CELLS for at in continued) - width
         able = [at for at in shown if set("*=") & set(self._marks[at])]
         sooner = [at for at in able if "**" in self._marks[at]]
-        for columns, least in ((sooner, SOON_CELLS), (able, LEAST_CELLS)):
+        for columns, least in ((sooner, SOON_CELLS), (able, MIN_CELLS)):
             while excess > 0 and any(widths[at] > least for at in columns):
                 widest = max(columns, key=lambda at: widths[at])
                 widths[widest] -= 1

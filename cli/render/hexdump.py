@@ -1,10 +1,10 @@
-"""Octets in hex."""
+"""Bytes in hex."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-ROW_OCTETS = 16
+ROW_BYTES = 16
 NOWHERE: frozenset[int] = frozenset()
 
 
@@ -15,14 +15,14 @@ def hex_lines(
     missing: frozenset[int] = NOWHERE,
     first: int = 0,
 ) -> Iterator[str]:
-    """A hex dump: offset, counted from `first`, sixteen octets, and their ASCII characters.
+    """A hex dump: offset, counted from `first`, sixteen bytes, and their ASCII characters.
 
     Positions that are `hidden` are shown as `**`, those that are `missing` as `--`; of rows
     that are missing one after the other the first is shown.
     """
     gone = False
-    for start in range(0, len(octets), ROW_OCTETS):
-        row = octets[start : start + ROW_OCTETS]
+    for start in range(0, len(octets), ROW_BYTES):
+        row = octets[start : start + ROW_BYTES]
         before, gone = gone, bool(missing) and missing.issuperset(range(start, start + len(row)))
         if before and gone:
             continue

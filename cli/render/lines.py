@@ -31,10 +31,10 @@ SPACING = 6
 """Columns of an arrow and of the blanks around it and between words, and one to spare: in some
 fonts arrows are two columns wide."""
 
-LEAST_ROOM = 20
+MIN_ROOM = 20
 """Columns for words that go on over several lines, however narrow the terminal is."""
 
-MOST_CLIENTS = 10_000
+MAX_CLIENTS = 10_000
 """Names of clients kept at once."""
 
 NOBODY = ""
@@ -110,7 +110,7 @@ class Lines:
             yield head + self._paint(style, text)
             return
         used = len(time) + len(packet) + 2
-        room = max(self._width - used, LEAST_ROOM)
+        room = max(self._width - used, MIN_ROOM)
         for line in folded(text, room, "  "):
             yield head + self._paint(style, line)
             head = " " * used
@@ -152,7 +152,7 @@ class Lines:
         client: str | None = entry.client
         if client is None:
             return str(entry.connection_id or "")[:6].ljust(6)
-        if len(self._clients) >= MOST_CLIENTS:
+        if len(self._clients) >= MAX_CLIENTS:
             self._clients.clear()
         name = client if self._wide else f":{client.rpartition(':')[2]}"
         name = self._clients[client] = name.ljust(21 if self._wide else 6)

@@ -63,7 +63,7 @@ def _connection(row: dict[str, Any], start_ns: int | None) -> Iterator[Any]:
     for name in ("channels", "published", "delivered", "acknowledged"):
         yield count(row[name])
     for side in SIDES:
-        yield octets(row[f"{side}_octets"])
+        yield octets(row[f"{side}_bytes"])
     yield NONE if row["blocked_ns"] == 0 else duration(row["blocked_ns"])
     yield from _closed(row)
 
@@ -143,7 +143,7 @@ def _fields(row: dict[str, Any]) -> dict[str, Any]:
             fields[name.removesuffix("_ns")] = Raw(times.absolute(value))
         elif name.endswith("_ns"):
             fields[name.removesuffix("_ns")] = Raw(duration(value) if value else NONE)
-        elif name.endswith("_octets"):
+        elif name.endswith("_bytes"):
             fields[name] = Raw(f"{count(value)} B")
         else:
             fields[name] = value

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .theme import Paint
 
-MOST_OCTETS = 120
+MAX_BYTES = 120
 """Characters of a value that are shown: two long tables would hide what differs in them."""
 
 UNEXPLAINED = "unknown"
@@ -56,7 +56,7 @@ def _value(value: Any) -> str:
     if value is None:
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return cut(harmless(text) or '""', MOST_OCTETS)
+    return cut(harmless(text) or '""', MAX_BYTES)
 
 
 def verdict(counts: Counter[str], known: Counter[str], version: str) -> str:

@@ -14,7 +14,7 @@ from .styled_text import Words
 from .text import cells
 from .theme import Paint
 
-MOST_LAID_OUT = 10_000
+MAX_LAID_OUT = 10_000
 """Rows of one table; of more there is a table for each so many."""
 
 NULL = Words("null", "key")
@@ -22,7 +22,7 @@ NULL = Words("null", "key")
 
 
 def tables(result: Any) -> Iterator[Grid]:
-    """The rows of a result, a table for each `MOST_LAID_OUT`; one with no row where there are none.
+    """The rows of a result, a table for each `MAX_LAID_OUT`; one with no row where there are none.
 
     `result` gives record batches and has their `schema`.
     """
@@ -31,7 +31,7 @@ def tables(result: Any) -> Iterator[Grid]:
     columns = "|".join(f"{mark}{name}" for mark, name in zip(marks, names, strict=True))
     grid, first = Grid(columns), True
     for row in _rows(result):
-        if grid.rows == MOST_LAID_OUT:
+        if grid.rows == MAX_LAID_OUT:
             yield grid
             grid, first = Grid(columns), False
         grid.add(*map(_cell, row))

@@ -29,7 +29,7 @@ _SHORT = {
     "doubled": "came twice",
     "sender-capture": "not in sender's capture", "receiver-capture": "not in receiver's capture",
 }  # fmt: skip
-"""What became of octets, for a column."""
+"""What became of bytes, for a column."""
 _HEADINGS = "|>least|>p50|>p95|??>p99|>longest"
 
 
@@ -169,14 +169,14 @@ def _slowest(report: Row) -> Grid:
 
 
 def _losses(report: Row) -> Grid:
-    table = Grid("way|?id|>offset|>octets|>times|?>packet|?*frames|*what")
+    table = Grid("way|?id|>offset|>bytes|>times|?>packet|?*frames|*what")
     for row in report["losses"]:
         number = row["packet_number"]
         table.add(
             ARROWS[row["way"]],
             row["connection_id"][:8],
             count(row["offset"]),
-            count(row["octets"]),
+            count(row["bytes"]),
             count(row["times"]),
             NONE if number is None else f"#{number}",
             harmless(" ".join(row["frames"])),
@@ -186,13 +186,13 @@ def _losses(report: Row) -> Grid:
 
 
 def _alterations(report: Row) -> Grid:
-    table = Grid("way|?id|>offset|>within octets|*frames")
+    table = Grid("way|?id|>offset|>within bytes|*frames")
     for row in report["alterations"]:
         table.add(
             ARROWS[row["way"]],
             row["connection_id"][:8],
             count(row["offset"]),
-            count(row["octets"]),
+            count(row["bytes"]),
             harmless(" ".join(row["frames"])),
         )
     return table
@@ -207,7 +207,7 @@ def _unmatched(report: Row) -> Grid:
 
 
 def _verdict(report: Row) -> Words:
-    """What became of the octets, in a few lines."""
+    """What became of the bytes, in a few lines."""
     if not report["connections"]["both"]:
         return Words(
             "no connection in common: other traffic, or something between that ends TCP (a proxy, "
@@ -223,7 +223,7 @@ def _verdict(report: Row) -> Words:
                 parts.append(f"{text}: {plural(one['places'], 'place')}, {octets(one['octets'])}")
         lines.append(f"{ARROWS[way]}: {'; '.join(parts) or 'nothing lost'}")
     altered = report["altered"]
-    compared = octets(report["compared_octets"])
+    compared = octets(report["compared_bytes"])
     if altered["places"]:
         told = f"{plural(altered['places'], 'place')} within {octets(altered['octets'])}"
         lines.append(f"altered on the way: {told}, of {compared} compared")

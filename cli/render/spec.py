@@ -14,7 +14,7 @@ from .styled_text import Words
 INDENT = 2
 
 TYPES = {
-    "o": "octet",
+    "o": "byte",
     "h": "short",
     "l": "long",
     "L": "longlong",
@@ -30,9 +30,9 @@ TYPES = {
 _HEADINGS = {
     "Method": "id|method|sent by|*answered by|content|dialects|?of|?~note",
     "ReplyCode": "code|name|kind|dialects|~meaning",
-    "FieldTag": "tag|octet|rabbitmq|spec091|py-amqp|~note",
+    "FieldTag": "tag|byte|rabbitmq|spec091|py-amqp|~note",
     "FrameType": "type|name|dialects|~note",
-    "ProtocolHeader": "octets|protocol|~note",
+    "ProtocolHeader": "bytes|protocol|~note",
 }
 _CLOSES = {"soft": "closes the channel", "hard": "closes the connection", "success": "no error"}
 

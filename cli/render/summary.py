@@ -17,7 +17,7 @@ from .text import NONE, cells
 
 METHOD_COLUMNS = 3
 
-MOST_COMMENTS = 5
+MAX_COMMENTS = 5
 """Comments of a capture that are shown: it may have one for every section."""
 
 
@@ -70,7 +70,7 @@ def _facts(result: Mapping[str, Any]) -> Iterator[tuple[str, str | Words]]:
     if result["span_ns"]:
         packets += f" in {duration(result['span_ns'])}"
     yield "capture" if len(names) == 1 else "captures", some(names)
-    for comment in result["comments"][:MOST_COMMENTS]:
+    for comment in result["comments"][:MAX_COMMENTS]:
         yield "comment", harmless(comment.rstrip())
     yield "packets", packets
     if result["start"] is not None:
@@ -148,8 +148,8 @@ def _connections(result: Mapping[str, Any]) -> Grid:
             harmless(name) if name else UNKNOWN,
             count(one["channels"]),
             count(one["frames"]),
-            octets(one["client_octets"]),
-            octets(one["server_octets"]),
+            octets(one["client_bytes"]),
+            octets(one["server_bytes"]),
             ended(one["closed_by"], one["close_code"]),
         )
     return table
@@ -190,7 +190,7 @@ def _methods(result: Mapping[str, Any], width: int) -> Grid:
 
 
 def _messages(result: Mapping[str, Any]) -> Grid:
-    table = Grid("*method|>number|?>per s|>peak/s|>octets|>p50|???>p95|??>p99|>largest")
+    table = Grid("*method|>number|?>per s|>peak/s|>bytes|>p50|???>p95|??>p99|>largest")
     for one in result["messages"]:
         sizes = (one[f"size_{name}"] for name in ("p50", "p95", "p99", "max"))
         table.add(
@@ -198,7 +198,7 @@ def _messages(result: Mapping[str, Any]) -> Grid:
             count(one["count"]),
             rate(one["per_second"]),
             count(one["peak_per_second"]),
-            octets(one["octets"]),
+            octets(one["bytes"]),
             *map(octets, sizes),
         )
     return table
@@ -227,7 +227,7 @@ def _names(result: Mapping[str, Any], section: str) -> Grid:
     names = [name for name in ("exchange", "routing_key", "queue") if rows and name in rows[0]]
     headings = "|".join("*" + name.replace("_", " ") for name in names)
     both = section != "queues"  # publishes name no queue
-    table = Grid(headings + ("|>published|>octets" if both else "") + "|>delivered|>octets")
+    table = Grid(headings + ("|>published|>bytes" if both else "") + "|>delivered|>bytes")
     for row in rows:
         table.add(
             *(
@@ -241,7 +241,7 @@ def _names(result: Mapping[str, Any], section: str) -> Grid:
 
 
 def _amount(row: dict[str, Any], way: str) -> tuple[str, str]:
-    return count(row[way]), octets(row[f"{way}_octets"])
+    return count(row[way]), octets(row[f"{way}_bytes"])
 
 
 def _errors(result: Mapping[str, Any]) -> Grid:

@@ -40,8 +40,8 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
             _certificate(one),
             harmless(_protocol(one)),
             lasted(one["start_ns"], one["end_ns"]),
-            octets(one["client_octets"]),
-            octets(one["server_octets"]),
+            octets(one["client_bytes"]),
+            octets(one["server_bytes"]),
             _read(one),
         )
     return table
@@ -75,7 +75,7 @@ def _fields(one: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "packets", Raw(f"{one['first_packet_number']} to {one['last_packet_number']}")
     for side in SIDES:
         packets = plural(one[f"{side}_packets"], "packet")
-        yield f"{side}_sent", Raw(f"{count(one[f'{side}_octets'])} B in {packets}")
+        yield f"{side}_sent", Raw(f"{count(one[f'{side}_bytes'])} B in {packets}")
     yield "ended", one["ended"]
 
 

@@ -58,7 +58,7 @@ def _client(row: dict[str, Any]) -> list[str]:
 
 
 def _publishers(rows: list[dict[str, Any]], several: bool) -> Grid:
-    table = _grid("*client|?*host|*exchange|*routing keys|>published|>octets", several)
+    table = _grid("*client|?*host|*exchange|*routing keys|>published|>bytes", several)
     for row in rows:
         keys = " ".join(named(key) for key in row["routing_keys"][:KEYS_SHOWN])
         number = row["routing_key_count"]
@@ -70,13 +70,13 @@ def _publishers(rows: list[dict[str, Any]], several: bool) -> Grid:
             exchange_name(row["exchange"]),
             keys,
             count(row["published"]),
-            octets(row["octets"]),
+            octets(row["bytes"]),
         )
     return table
 
 
 def _exchanges(rows: list[dict[str, Any]], several: bool) -> Grid:
-    table = _grid("*exchange|type|flags|?*arguments|>published|>octets", several)
+    table = _grid("*exchange|type|flags|?*arguments|>published|>bytes", several)
     for row in rows:
         table.add(
             *_where(row, several),
@@ -85,7 +85,7 @@ def _exchanges(rows: list[dict[str, Any]], several: bool) -> Grid:
             _flags(row, "durable", "auto_delete", "internal", "removed"),
             _arguments(row["arguments"]),
             count(row["published"]),
-            octets(row["octets"]),
+            octets(row["bytes"]),
         )
     return table
 
@@ -113,7 +113,7 @@ def _bindings(rows: list[dict[str, Any]], several: bool) -> Grid:
 
 
 def _queues(rows: list[dict[str, Any]], several: bool) -> Grid:
-    table = _grid("*queue|flags|?*arguments|>delivered|>octets", several)
+    table = _grid("*queue|flags|?*arguments|>delivered|>bytes", several)
     for row in rows:
         table.add(
             *_where(row, several),
@@ -121,14 +121,14 @@ def _queues(rows: list[dict[str, Any]], several: bool) -> Grid:
             _flags(row, "durable", "exclusive", "auto_delete", "server_named", "removed"),
             _arguments(row["arguments"]),
             count(row["delivered"]),
-            octets(row["octets"]),
+            octets(row["bytes"]),
         )
     return table
 
 
 def _consumers(rows: list[dict[str, Any]], several: bool) -> Grid:
     table = _grid(
-        "*client|?*host|*queue|>consumers|>prefetch|?acknowledges|>delivered|>octets", several
+        "*client|?*host|*queue|>consumers|>prefetch|?acknowledges|>delivered|>bytes", several
     )
     for row in rows:
         acknowledges = {None: UNKNOWN, True: "no", False: "yes"}[row["no_ack"]]
@@ -140,7 +140,7 @@ def _consumers(rows: list[dict[str, Any]], several: bool) -> Grid:
             count(row["prefetch_count"]),
             acknowledges,
             count(row["delivered"]),
-            octets(row["octets"]),
+            octets(row["bytes"]),
         )
     return table
 

@@ -97,7 +97,7 @@ def test_files_that_cannot_be_read_are_in_quality(samples: Path, tmp_path: Path)
         str(bad): "capture-unreadable",
         str(cut): "capture-truncated",
     }
-    assert all(row["skipped_octets"] is not None for row in rows)
+    assert all(row["skipped_bytes"] is not None for row in rows)
 
 
 def gathered(names: list[str]) -> Routing:

@@ -39,7 +39,7 @@ def main(path: Path) -> int:
     except amqpsniff.CaptureError as error:
         print(error)
     engine = Engine(capture="tap")
-    engine.feed_octets(("10.0.0.1:40000", "10.0.0.2:5672"), "client", b"AMQP\x00\x00\x09\x01", 1)
+    engine.feed_bytes(("10.0.0.1:40000", "10.0.0.2:5672"), "client", b"AMQP\x00\x00\x09\x01", 1)
     engine.finish()
     return len(list(engine.frames()))
 

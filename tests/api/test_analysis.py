@@ -111,7 +111,7 @@ def test_a_conversation_has_what_follow_shows() -> None:
 
 def test_gaps_of_a_conversation_are_entries() -> None:
     capture = amqpsniff.open("lost.pcap")
-    row = max(capture.table("connections").to_pylist(), key=lambda one: one["lost_octets"] or 0)
+    row = max(capture.table("connections").to_pylist(), key=lambda one: one["lost_bytes"] or 0)
     conversation = capture.follow(row["connection_id"])
     assert conversation is not None
     assert any(entry.frame_type == "gap" and entry.size > 0 for entry in conversation.entries)

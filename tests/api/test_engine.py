@@ -1,4 +1,4 @@
-"""The engine that is fed by hand: octets in pieces of any size, packets, ends, and wrong calls."""
+"""The engine that is fed by hand: bytes in pieces of any size, packets, ends, and wrong calls."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def rows_of(pieces: Iterable[Piece], **options: Any) -> dict[str, list[str]]:
     """Rows of every table, without the calls that they came in."""
     given = amqpsniff.Engine(bodies=True, body_sha256=True, **options)
     for way, octets in pieces:
-        given.feed_octets(ENDS, way, octets)
+        given.feed_bytes(ENDS, way, octets)
     given.finish()
     found = {name: given.take(name) for name in TABLES}
     rows = {name: joined(batch, *CALLS) + bodies(batch) for name, batch in found.items()}
-    rows["findings"] = sorted(  # they come in the order of packets, which octets have not
+    rows["findings"] = sorted(  # they come in the order of packets, which bytes have not
         re.sub(r"packets? \d+( to \d+)?", "packet #", row) for row in rows["findings"]
     )
     return rows
@@ -63,7 +63,7 @@ def bodies(batch: Any) -> list[str]:
 
 
 def cut(pieces: list[Piece], at: int) -> Iterator[Piece]:
-    """The same octets with one more cut, behind `at` of them."""
+    """The same bytes with one more cut, behind `at` of them."""
     for way, octets in pieces:
         if 0 < at < len(octets):
             yield way, octets[:at]
@@ -74,7 +74,7 @@ def cut(pieces: list[Piece], at: int) -> Iterator[Piece]:
 
 
 def in_pieces(pieces: list[Piece], size: int) -> Iterator[Piece]:
-    """The same octets so many at a time."""
+    """The same bytes so many at a time."""
     for way, octets in pieces:
         for at in range(0, len(octets), size):
             yield way, octets[at : at + size]
@@ -106,7 +106,7 @@ def test_every_split(first: int) -> None:
 
 @pytest.mark.parametrize("name", ["bunny.pcapng", "blocked.pcap", "amqplib08.pcap"])
 def test_every_split_of_a_capture(name: str) -> None:
-    """Every octet of its opening, and some of the rest."""
+    """Every byte of its opening, and some of the rest."""
     pieces = exchange(name)
     whole = rows_of(pieces)
     count = sum(len(octets) for _, octets in pieces)
@@ -118,7 +118,7 @@ def test_every_split_of_a_capture(name: str) -> None:
 
 
 @pytest.mark.parametrize("octets", [b"A", b"AMQ", b"AM" + publish(), b"P" + publish(), b"\r\n\r\n"])
-def test_octets_that_begin_like_a_header(octets: bytes) -> None:
+def test_bytes_that_begin_like_a_header(octets: bytes) -> None:
     """Inside a connection they are what is left of a frame, in however many pieces they come."""
     pieces = [("client", octets + publish() + header(1, 60, 0) + HEARTBEAT_FRAME)]
     whole = rows_of(pieces)
@@ -130,11 +130,11 @@ def test_octets_that_begin_like_a_header(octets: bytes) -> None:
 def test_a_begin_that_is_all_there_is() -> None:
     """Too little to tell what it is: no row, and a connection that is no AMQP."""
     given = amqpsniff.Engine()
-    given.feed_octets("a", "client", b"AM")
-    given.feed_octets("b", "client", b"PROXY")
+    given.feed_bytes("a", "client", b"AM")
+    given.feed_bytes("b", "client", b"PROXY")
     given.close("b")
-    given.feed_octets("c", "client", b"A")
-    given.feed_octets("c", "server", OPENING)
+    given.feed_bytes("c", "client", b"A")
+    given.feed_bytes("c", "server", OPENING)
     given.finish()
     assert [row.sender for row in given.frames()] == ["server"]
     assert given.totals.foreign == 2
@@ -142,9 +142,9 @@ def test_a_begin_that_is_all_there_is() -> None:
 
 def test_a_gap_after_a_begin() -> None:
     given = amqpsniff.Engine()
-    given.feed_octets("a", "client", b"AM")
+    given.feed_bytes("a", "client", b"AM")
     given.gap("a", "client", 6)
-    given.feed_octets("a", "client", HEARTBEAT_FRAME * 2)
+    given.feed_bytes("a", "client", HEARTBEAT_FRAME * 2)
     given.finish()
     assert [row.stream_offset for row in given.frames()] == [8, 16]
 
@@ -152,9 +152,9 @@ def test_a_gap_after_a_begin() -> None:
 def test_rows_say_where_they_are_from() -> None:
     """Ends and an id by the key, numbers by the calls, times as they were given."""
     given = amqpsniff.Engine(capture="tap")
-    given.feed_octets(ENDS, "client", OPENING[:5], 1_000)
-    given.feed_octets(ENDS, "client", OPENING[5:], 2_000)
-    given.feed_octets("other", "client", OPENING)
+    given.feed_bytes(ENDS, "client", OPENING[:5], 1_000)
+    given.feed_bytes(ENDS, "client", OPENING[5:], 2_000)
+    given.feed_bytes("other", "client", OPENING)
     first, second = given.frames()
     assert (first.client, first.server) == ENDS
     assert (first.connection_id, first.capture) == (connection_id_of(ENDS), "tap")
@@ -167,7 +167,7 @@ def test_rows_say_where_they_are_from() -> None:
 def test_a_key_used_again() -> None:
     given = amqpsniff.Engine()
     for _ in range(3):
-        given.feed_octets("a", "client", OPENING + HEARTBEAT_FRAME)
+        given.feed_bytes("a", "client", OPENING + HEARTBEAT_FRAME)
         given.close("a")
     given.close("never seen")
     given.finish()
@@ -195,31 +195,31 @@ def test_packets() -> None:
 def test_wrong_calls() -> None:
     given = amqpsniff.Engine()
     with pytest.raises(UsageError, match="no direction `up`"):
-        given.feed_octets("a", "up", b"x")
+        given.feed_bytes("a", "up", b"x")
     with pytest.raises(UsageError, match="cannot be negative"):
         given.gap("a", "client", -1)
     with pytest.raises(UsageError, match="no table"):
         given.take("nothing")
-    given.feed_octets("a", "client", b"x")
-    with pytest.raises(UsageError, match="given octets"):
+    given.feed_bytes("a", "client", b"x")
+    with pytest.raises(UsageError, match="given bytes"):
         given.feed_packet(b"")
     given.finish()
     with pytest.raises(UsageError, match="finished"):
-        given.feed_octets("a", "client", b"x")
+        given.feed_bytes("a", "client", b"x")
     packets = amqpsniff.Engine()
     packets.feed_packet(b"\0" * 60)
     with pytest.raises(UsageError, match="given packets"):
-        packets.feed_octets("a", "client", b"x")
+        packets.feed_bytes("a", "client", b"x")
     for options in ({"dialect": "0-10"}, {"table_dialect": "x"}, {"ports": [1 << 16]}):
         with pytest.raises(UsageError):
             amqpsniff.Engine(**options)  # type: ignore[arg-type]
 
 
-def test_octets_of_any_buffer() -> None:
+def test_bytes_of_any_buffer() -> None:
     given = amqpsniff.Engine()
-    given.feed_octets("a", "client", bytearray(OPENING))
-    given.feed_octets("a", "client", b"")
-    given.feed_octets("a", "client", memoryview(HEARTBEAT_FRAME))  # type: ignore[arg-type]
+    given.feed_bytes("a", "client", bytearray(OPENING))
+    given.feed_bytes("a", "client", b"")
+    given.feed_bytes("a", "client", memoryview(HEARTBEAT_FRAME))  # type: ignore[arg-type]
     assert [row.frame_type for row in given.frames()] == ["protocol-header", "heartbeat"]
 
 
@@ -235,7 +235,7 @@ def test_packets_in_a_buffer_that_is_used_again() -> None:
 
 
 def test_a_packet_that_is_refused_changes_nothing() -> None:
-    """Numbers that are none, or too large, and octets that are none: the rows are as without."""
+    """Numbers that are none, or too large, and bytes that are none: the rows are as without."""
     packets = packets_of(SAMPLES / "pika_mix.pcap")
     tables = []
     for wrong in (False, True):
@@ -266,12 +266,12 @@ def test_times_of_all_packets() -> None:
 
 
 def test_a_call_of_any_size() -> None:
-    """Many octets at once are decoded in pieces, and are still one call."""
+    """Many bytes at once are decoded in pieces, and are still one call."""
     octets = OPENING + (publish(1) + header(1, 60, 5) + body(1, b"early")) * 1_000
     tables = []
     for size in (1 << 20, 1_000):
         given = amqpsniff.Engine(bodies=True, limits=Limits(piece_bytes=size))
-        given.feed_octets(ENDS, "client", octets)
+        given.feed_bytes(ENDS, "client", octets)
         given.finish()
         tables.append([given.take(name) for name in ("frames", "messages", "connections")])
     assert tables[0] == tables[1]
@@ -281,9 +281,9 @@ def test_a_call_of_any_size() -> None:
 def test_content_that_is_long_in_coming() -> None:
     """A message whose body comes after those of thousands of others, none of them numbered."""
     given = amqpsniff.Engine()
-    given.feed_octets(ENDS, "client", OPENING)
-    given.feed_octets(ENDS, "client", publish(2))
-    given.feed_octets(ENDS, "client", (publish(1) + header(1, 60, 5) + body(1, b"early")) * 5_000)
-    given.feed_octets(ENDS, "client", header(2, 60, 4) + body(2, b"late"))
+    given.feed_bytes(ENDS, "client", OPENING)
+    given.feed_bytes(ENDS, "client", publish(2))
+    given.feed_bytes(ENDS, "client", (publish(1) + header(1, 60, 5) + body(1, b"early")) * 5_000)
+    given.feed_bytes(ENDS, "client", header(2, 60, 4) + body(2, b"late"))
     given.finish()
     assert len(list(given.messages())) == 5_001

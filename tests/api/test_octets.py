@@ -28,7 +28,7 @@ OF_PACKETS = {"acked", "incarnation", "isn", "serial", "syn_ignored"}
 
 
 def test_streams_are_conversations() -> None:
-    """What is asked of a conversation can be asked of octets, compiled or not."""
+    """What is asked of a conversation can be asked of bytes, compiled or not."""
     names = [name for name in dir(Conversation) if not name.startswith("_")]
     asked = {name for name in names if not callable(getattr(Conversation, name))}
     assert {"awaited_acks", "zero_windows"} < asked
@@ -58,7 +58,7 @@ def test_every_connection(path: Path, named: bool) -> None:
             if slot not in ids and talk is not None:
                 ids[slot] = (talk.a, talk.b) if named else f"{talk.connection_id} {len(ids)}"
             if batch.kind[row] == DATA:
-                given.feed_octets(ids[slot], way, batch.payload(row), batch.ts_ns[row])
+                given.feed_bytes(ids[slot], way, batch.payload(row), batch.ts_ns[row])
             elif batch.kind[row] == GAP:
                 given.gap(ids[slot], way, batch.length[row], batch.ts_ns[row])
             elif batch.kind[row] == CLOSE:
@@ -74,10 +74,10 @@ def test_every_connection(path: Path, named: bool) -> None:
 def test_a_publish_in_two_calls() -> None:
     """Nothing is known of acknowledgements that were waited for, and so nothing is said."""
     given = amqpsniff.Engine()
-    given.feed_octets(ENDS, "client", OPENING, MS)
+    given.feed_bytes(ENDS, "client", OPENING, MS)
     for ms in range(100, 1_000, 100):
-        given.feed_octets(ENDS, "client", publish(), ms * MS)
-        given.feed_octets(ENDS, "client", header(1, 60, 2) + body(1, b"hi"), (ms + 43) * MS)
+        given.feed_bytes(ENDS, "client", publish(), ms * MS)
+        given.feed_bytes(ENDS, "client", header(1, 60, 2) + body(1, b"hi"), (ms + 43) * MS)
     given.finish()
     assert given.take("messages").num_rows == 9
     assert "delayed-ack-stall" not in {finding.code for finding in given.findings()}
@@ -98,7 +98,7 @@ def test_short_connections(named: bool) -> None:
             ("server", method("connection.close-ok", 0)),
         )
         for number, (way, octets) in enumerate(script):
-            given.feed_octets(key, way, octets, (100 * port + number + 1) * MS)
+            given.feed_bytes(key, way, octets, (100 * port + number + 1) * MS)
         given.close(key)
     given.finish()
     codes = [finding.code for finding in given.findings()]

@@ -76,7 +76,7 @@ def test_hostile_header() -> None:
 
 def test_body_is_cut() -> None:
     shown = _message(body=bytes(5_000_000))._repr_html_()
-    assert "00 … (5,000,000 octets)" in shown
+    assert "00 … (5,000,000 bytes)" in shown
     assert len(shown) < 2_000
 
 
@@ -113,7 +113,7 @@ def test_many_captures() -> None:
 
 def test_engine() -> None:
     engine = amqpsniff.Engine()
-    engine.feed_octets("a", "client", b"AMQP\x00\x00\x09\x01")
+    engine.feed_bytes("a", "client", b"AMQP\x00\x00\x09\x01")
     assert repr(engine) == "<Engine 1 packets>"
     engine.finish()
     assert repr(engine) == "<Engine 1 packets, finished>"
@@ -144,7 +144,7 @@ def test_result_in_a_notebook() -> None:
 
 def test_long_mapping() -> None:
     shown = _Tags(notebook.table("many", ((str(n), n) for n in range(1_000))))
-    assert shown.tags.count("tr") == notebook.MOST_ROWS + 1
+    assert shown.tags.count("tr") == notebook.MAX_ROWS + 1
     assert "… and 920 more" in shown.text
 
 

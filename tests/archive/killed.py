@@ -26,7 +26,7 @@ def run(captures: str, output: str, moments: int, links: bool) -> bool:
     process = os.fork()
     if not process:
         _kill_after(moments)
-        Batch([captures], output, task_octets=4_000, links=links).run()
+        Batch([captures], output, task_bytes=4_000, links=links).run()
         os._exit(0)
     _, status = os.waitpid(process, 0)
     if os.WIFSIGNALED(status):

@@ -27,7 +27,7 @@ from amqpsniff.tables.batches import Maker, finding_batch
 TABLES = ("frames", "messages", "connections", "channels", "findings")
 ETHERNET = 1
 
-MOST_SIGHTINGS = 40
+MAX_SIGHTINGS = 40
 """Sightings that a task holds, so that even small captures have several row groups."""
 
 
@@ -166,14 +166,14 @@ def by_tasks(
         folder = Folder(scratch)
         for number, task in enumerate(plan.tasks):
             with SightingsFile(folder, f"{number}.parquet", 1) as file:
-                file.sightings.most = MOST_SIGHTINGS
+                file.sightings.most = MAX_SIGHTINGS
                 run = TaskRun(task, options, tables, sightings=file.sightings)
                 for table, batch in run.batches():
                     made[table] += rows_of(pa.Table.from_batches([batch]))
             note = Note.of("", run)
             note.sighted = file.sighted
             sent = pickle.loads(pickle.dumps(note))  # as workers hand it over
-            notes.append(Note.from_octets(sent.to_octets()))
+            notes.append(Note.from_bytes(sent.to_bytes()))
         found = merge_findings(notes, plan.files, folder)
     if "findings" in tables:
         made["findings"] = rows_of(pa.Table.from_batches([finding_batch(found)]))

@@ -49,7 +49,7 @@ def kill_after(tasks: int) -> Callable[..., list[Any]]:
 
 
 def batch(folder: Path, output: Path, **more: Any) -> Summary:
-    return Batch([str(folder)], str(output), task_octets=15_000, **more).run()
+    return Batch([str(folder)], str(output), task_bytes=15_000, **more).run()
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_workers_that_run_in_other_folders(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("amqpsniff.archive.store.HERE_SECONDS", 0)
-    batch = Batch([archive.name], "tables", task_octets=15_000)
+    batch = Batch([archive.name], "tables", task_bytes=15_000)
     batch.look(seconds=0)
     summary = batch.run(run)
     assert not summary.unreadable_files
@@ -173,7 +173,7 @@ def test_a_file_that_goes_away_takes_its_rows_along(archive: Path, tmp_path: Pat
 def test_a_run_that_was_killed_goes_on(archive: Path, tmp_path: Path, tasks: int) -> None:
     output, other = tmp_path / "tables", tmp_path / "other"
     with pytest.raises(Killed):
-        Batch([str(archive)], str(output), task_octets=15_000).run(kill_after(tasks))
+        Batch([str(archive)], str(output), task_bytes=15_000).run(kill_after(tasks))
     summary = batch(archive, output)
     whole = batch(archive, other)
     assert summary.rows == whole.rows
@@ -325,7 +325,7 @@ def test_a_file_that_vanishes_on_the_way(archive: Path, tmp_path: Path) -> None:
             lost.unlink()
         return run_here(function, items, watch)
 
-    Batch([str(archive)], str(output), task_octets=15_000).run(vanishing)
+    Batch([str(archive)], str(output), task_bytes=15_000).run(vanishing)
     errors = written_rows(output, "errors")
     assert {row[0] for row in errors} == {str(lost)}
     rest = by_one_engine(sorted(archive.iterdir()), ("frames", "messages"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.archive import Batch
-from amqpsniff.archive.beside import MOST_WAITING, Beside
+from amqpsniff.archive.beside import MAX_WAITING, Beside
 from amqpsniff.archive.output import Order
 from tests.waiting import PATIENCE
 
@@ -32,7 +32,7 @@ def test_whoever_calls_waits_when_too_many_wait() -> None:
         made.append(number)
 
     with Beside(slow) as add:
-        for number in range(MOST_WAITING + 1):  # one is under way
+        for number in range(MAX_WAITING + 1):  # one is under way
             add(number)
         more = threading.Thread(target=add, args=(99,))
         more.start()

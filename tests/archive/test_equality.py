@@ -52,9 +52,9 @@ def test_rows_do_not_depend_on_the_cuts(samples: Path, tmp_path: Path, name: str
         folder = tmp_path / str(turn)
         folder.mkdir()
         paths = deal(packets, folder, chance, chance.randint(2, 10))
-        task_octets = chance.choice([2_000, 20_000, 200_000])
+        task_bytes = chance.choice([2_000, 20_000, 200_000])
         alone = by_one_engine(paths)
-        together = by_tasks(paths, task_octets=task_octets, max_reads=chance.choice([1, 2, 8]))
+        together = by_tasks(paths, task_bytes=task_bytes, max_reads=chance.choice([1, 2, 8]))
         for table in TABLES:
             assert together[table] == alone[table], (turn, table)
 
@@ -68,8 +68,8 @@ def test_nor_do_those_of_other_captures(tmp_path: Path, name: str) -> None:
         folder.mkdir()
         paths = deal(packets, folder, chance, chance.randint(2, 10))
         alone = by_one_engine(paths)
-        task_octets = chance.choice([20_000, 200_000])
-        together = by_tasks(paths, task_octets=task_octets, max_reads=chance.choice([1, 2, 8]))
+        task_bytes = chance.choice([20_000, 200_000])
+        together = by_tasks(paths, task_bytes=task_bytes, max_reads=chance.choice([1, 2, 8]))
         for table in TABLES:
             assert together[table] == alone[table], (turn, table)
 
@@ -87,7 +87,7 @@ def test_nor_do_those_of_endpoints_that_are_used_again(
     assert len(alone["connections"]) == 3 * len(
         by_one_engine([samples / f"{name}.pcap"])["connections"]
     )
-    together = by_tasks(paths, task_octets=20_000, max_reads=4)
+    together = by_tasks(paths, task_bytes=20_000, max_reads=4)
     for table in TABLES:
         assert together[table] == alone[table], table
 
@@ -118,7 +118,7 @@ def test_findings_that_take_all_messages_do_not_depend_on_the_cuts(tmp_path: Pat
         paths = deal(packets, folder, chance, chance.randint(2, 10))
         alone = by_one_engine(paths, ("findings",))["findings"]
         together = by_tasks(
-            paths, ("findings",), task_octets=2_000, max_reads=chance.choice([2, 8])
+            paths, ("findings",), task_bytes=2_000, max_reads=chance.choice([2, 8])
         )["findings"]
         assert together == alone, turn
         told |= {row[CODE] for row in alone}
@@ -128,12 +128,12 @@ def test_findings_that_take_all_messages_do_not_depend_on_the_cuts(tmp_path: Pat
 def test_what_is_forgotten_does_not_depend_on_the_cuts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requeueing, "MOST_MESSAGES", 5)
-    monkeypatch.setattr(requeueing, "MOST_REDELIVERED", 2)
+    monkeypatch.setattr(requeueing, "MAX_MESSAGES", 5)
+    monkeypatch.setattr(requeueing, "MAX_REDELIVERED", 2)
     chance = random.Random(7)
     paths = deal(traffic(chance, 600), tmp_path, chance, 6)
     alone = by_one_engine(paths, ("findings",))["findings"]
-    together = by_tasks(paths, ("findings",), task_octets=2_000)["findings"]
+    together = by_tasks(paths, ("findings",), task_bytes=2_000)["findings"]
     assert together == alone
     assert {"rules-limit", "poison-message"} <= {row[CODE] for row in alone}
 
@@ -148,7 +148,7 @@ def test_the_whole_is_that_of_the_uncut_capture(samples: Path, tmp_path: Path) -
         for at, (begin, end) in enumerate(pairwise(cuts))
     ]
     alone = by_one_engine([whole], ("messages",))["messages"]
-    together = by_tasks(paths, ("messages",), task_octets=2_000)["messages"]
+    together = by_tasks(paths, ("messages",), task_bytes=2_000)["messages"]
     places = {0, 1, 9, -2}  # capture, packet_number, last_packet_number, outcome_packet_number
 
     def bare(rows: list[tuple[object, ...]]) -> list[tuple[object, ...]]:

@@ -75,7 +75,7 @@ def test_what_others_left_does_not_depend_on_the_cuts(tmp_path: Path) -> None:
         paths = deal(packets, folder, chance, chance.randint(2, 8))
         alone = by_one_engine(paths, ("findings",))["findings"]
         together = by_tasks(
-            paths, ("findings",), task_octets=chance.choice([500, 2_000]), max_reads=8
+            paths, ("findings",), task_bytes=chance.choice([500, 2_000]), max_reads=8
         )["findings"]
         assert together == alone, turn
         told |= {row[NAMES.index("code")] for row in alone}

@@ -55,8 +55,8 @@ def compared(packets: list[Packet], folder: Path, chance: random.Random) -> Rows
     folder.mkdir()
     paths = deal(packets, folder, chance, chance.randint(2, 8))
     alone = by_one_engine(paths, ("messages", "findings"), links=True)
-    task_octets = chance.choice([500, 3_000, 30_000])
-    together = by_batch(paths, folder / "tables", task_octets=task_octets)
+    task_bytes = chance.choice([500, 3_000, 30_000])
+    together = by_batch(paths, folder / "tables", task_bytes=task_bytes)
     for table, rows in together.items():
         assert rows == alone[table]
     return together["messages"]
@@ -131,7 +131,7 @@ def test_what_is_linked_is_not_linked_again(samples: Path, tmp_path: Path) -> No
             done.extend(items)
             return run_here(function, items, watch)
 
-        Batch([str(captures)], str(output), links=True, task_octets=2_000).run(runner)
+        Batch([str(captures)], str(output), links=True, task_bytes=2_000).run(runner)
         ran.append(len(done))
         return set(manifest(output)["tables"]["messages"])
 

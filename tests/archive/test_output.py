@@ -19,7 +19,7 @@ from .tables import files_there, manifest, written_rows
 
 DAY_NS = 86_400_000_000_000
 
-MOST_OPEN = 5
+MAX_OPEN = 5
 
 
 @pytest.mark.parametrize("links", [False, True])
@@ -44,11 +44,11 @@ def test_a_task_holds_few_files_open(
         held[0] -= 1
 
     monkeypatch.setattr(Folder, "create", counted)
-    monkeypatch.setattr(output, "MOST_OPEN", MOST_OPEN)
+    monkeypatch.setattr(output, "MAX_OPEN", MAX_OPEN)
     tables = tmp_path / "tables"
     options = Options(limits=Limits(rows_per_batch=50))
     Batch([str(capture)], str(tables), options, links=links).run()
-    assert max(most) <= MOST_OPEN + 4  # sightings, links, the note
+    assert max(most) <= MAX_OPEN + 4  # sightings, links, the note
     alone = by_one_engine([capture], links=links)
     for table, rows in alone.items():
         assert written_rows(tables, table) == rows

@@ -19,7 +19,7 @@ def surveyed(name: str, first_ns: int, marks: dict[int, int]) -> Surveyed:
         least_ns=first_ns,
         last_ns=first_ns + 9,
         marks=array("q", marks),
-        mark_octets=array("q", marks.values()),
+        mark_bytes=array("q", marks.values()),
     )
 
 
@@ -42,7 +42,7 @@ def test_every_conversation_is_in_one_task_with_all_its_files(seed: int) -> None
     ]
     chance.shuffle(files)
     reads = chance.choice([1, 2, 4, 8])
-    plan = make_plan(files, task_octets=chance.choice([100, 1_000, 10_000]), max_reads=reads)
+    plan = make_plan(files, task_bytes=chance.choice([100, 1_000, 10_000]), max_reads=reads)
     for mark in {mark for one in files for mark in one.marks}:
         where = {one.path for one in files if mark in one.marks}
         readers = [
@@ -56,20 +56,20 @@ def test_every_conversation_is_in_one_task_with_all_its_files(seed: int) -> None
 
 def test_the_listing_order_changes_nothing() -> None:
     files = [surveyed(f"{at}.pcap", at * 10, {at: 100, at + 1: 100}) for at in range(9)]
-    keys = [task.key() for task in make_plan(files, task_octets=300).tasks]
-    assert keys == [task.key() for task in make_plan(files[::-1], task_octets=300).tasks]
+    keys = [task.key() for task in make_plan(files, task_bytes=300).tasks]
+    assert keys == [task.key() for task in make_plan(files[::-1], task_bytes=300).tasks]
 
 
 def test_long_connections_do_not_read_files_too_often() -> None:
     marks = dict.fromkeys(range(1, 200), 1000)
     files = [surveyed(f"{at:02d}.pcap", at * 10, marks) for at in range(50)]
-    plan = make_plan(files, task_octets=100_000, max_reads=4)
+    plan = make_plan(files, task_bytes=100_000, max_reads=4)
     readers = [
         sum(one.path in {source.path for source in task.sources} for task in plan.tasks)
         for one in files
     ]
     assert max(readers) <= 4
-    assert plan.read_octets <= 4 * plan.octets
+    assert plan.read_bytes <= 4 * plan.octets
 
 
 def test_new_files_leave_tasks_alone_that_they_do_not_touch() -> None:
@@ -77,27 +77,27 @@ def test_new_files_leave_tasks_alone_that_they_do_not_touch() -> None:
         surveyed(f"{at:02d}.pcap", at * 10, {at * 10 + one: 100 for one in range(5)})
         for at in range(20)
     ]
-    before = {task.key() for task in make_plan(files, task_octets=1_000).tasks}
+    before = {task.key() for task in make_plan(files, task_bytes=1_000).tasks}
     more = [*files, surveyed("99.pcap", 990, {1: 50, 999: 50})]
-    after = make_plan(more, task_octets=1_000).tasks
+    after = make_plan(more, task_bytes=1_000).tasks
     changed = [task for task in after if task.key() not in before]
     assert 0 < len(changed) <= 3
     touched = {source.path for task in changed for source in task.sources}
     assert touched == {"00.pcap", "01.pcap", "99.pcap"}
 
 
-def test_octets_that_are_passed_over_are_known() -> None:
+def test_bytes_that_are_passed_over_are_known() -> None:
     files = [
         surveyed(f"{at}.pcap", at * 10, {1 if at in (0, 3) else 2 + at: 100}) for at in range(4)
     ]
-    plan = make_plan(files, task_octets=100)
+    plan = make_plan(files, task_bytes=100)
     (crossing,) = [task for task in plan.tasks if len(task.sources) == 2]
-    assert [source.skipped_octets for source in crossing.sources] == [0, 200]
+    assert [source.skipped_bytes for source in crossing.sources] == [0, 200]
 
 
 def test_small_tasks_are_there_for_the_end() -> None:
     files = [surveyed(f"{at:02d}.pcap", at * 10, {at: 100}) for at in range(40)]
-    octets = [task.octets for task in make_plan(files, task_octets=1_000).tasks]
+    octets = [task.octets for task in make_plan(files, task_bytes=1_000).tasks]
     assert octets == sorted(octets, reverse=True)
     assert octets[0] == 1_000
     assert octets[-1] <= 300
@@ -107,10 +107,10 @@ def test_small_tasks_are_there_for_the_end() -> None:
     assert max(cores) - min(cores) <= 300
 
 
-def test_few_octets_from_pack_to_pack_are_one_task() -> None:
+def test_few_bytes_from_pack_to_pack_are_one_task() -> None:
     marks = [{-1 - at: 990, at: 2, at + 1: 2} for at in range(9)]
     files = [surveyed(f"{at:02d}.pcap", at * 10, marks[at]) for at in range(9)]
-    tasks = make_plan(files, task_octets=1_000).tasks
+    tasks = make_plan(files, task_bytes=1_000).tasks
     crossing = [task for task in tasks if len(task.sources) > 1]
     assert len(tasks) == len(files) + len(crossing)
     assert [task.octets for task in crossing] == [28, 4]
@@ -119,7 +119,7 @@ def test_few_octets_from_pack_to_pack_are_one_task() -> None:
 def test_one_large_file_is_shared_evenly() -> None:
     chance = random.Random(1)
     marks = {mark: chance.randrange(1, 60) for mark in range(200)}
-    (one, other) = make_plan([surveyed("0.pcap", 0, marks)], task_octets=1_000).tasks
+    (one, other) = make_plan([surveyed("0.pcap", 0, marks)], task_bytes=1_000).tasks
     assert one.octets - other.octets in (0, 1)
     assert one.octets + other.octets == sum(marks.values())
 
@@ -129,7 +129,7 @@ def test_a_file_is_read_again_where_there_is_enough_beside_a_large_connection(
     beside: int, tasks: int
 ) -> None:
     marks = {1: 1_000, **dict.fromkeys(range(2, 2 + beside), 1)}
-    plan = make_plan([surveyed("0.pcap", 0, marks)], task_octets=200)
+    plan = make_plan([surveyed("0.pcap", 0, marks)], task_bytes=200)
     assert len(plan.tasks) == tasks
     assert plan.tasks[0].octets == 1_000 + (beside if tasks == 1 else 0)
     assert sum(task.octets for task in plan.tasks) == 1_000 + beside

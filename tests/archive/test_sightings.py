@@ -12,7 +12,7 @@ import pytest
 from amqpsniff.archive.places import Folder
 from amqpsniff.archive.sightings import SightingsFile
 from amqpsniff.archive.witnessed import Sighted, in_order
-from amqpsniff.session.repeats import MOST_PUBLISHES
+from amqpsniff.session.repeats import MAX_PUBLISHES
 from amqpsniff.session.review import COLUMNS, Review
 from amqpsniff.session.rules.limits import of_messages
 from amqpsniff.session.sightings import CLOSED, COUNTED, DELIVER, NAMED, NUMBERS, PUBLISH
@@ -20,7 +20,7 @@ from amqpsniff.session.state import Channel, Lane, Session
 
 SECOND = 1_000_000_000
 CAPTURES = ("a.pcap", "b.pcap", "c.pcap")
-MOST = 7
+MAX = 7
 
 Key = tuple[int, int, int]
 """When something was: time, index of the capture, packet."""
@@ -31,7 +31,7 @@ def _write(folder: Folder, name: str, keys: list[Key]) -> Sighted:
     peer = SimpleNamespace(began=True, name=lambda: ("1", "c:1", "s:2"))
     channel = Channel(Session(peer, CAPTURES[0], 0), Lane(1), CAPTURES[0], True)
     with SightingsFile(folder, name, 5) as file:
-        file.sightings.most = MOST
+        file.sightings.most = MAX
         for ts_ns, capture, number in keys:
             file.sightings.at(CAPTURES[capture], number, ts_ns)
             file.sightings.note(COUNTED, channel, 5, 0, number, ts_ns, None, None)
@@ -84,8 +84,8 @@ def test_publishes_that_are_forgotten_are_counted() -> None:
         _feed(review, {"kind": NAMED, "task": 1, "channel": 3, "seen_number": publishes})
         return len(review.seen), of_messages(review.repeats, review.returns)
 
-    assert told(MOST_PUBLISHES) == (1, {})
-    assert told(MOST_PUBLISHES + 2) == (0, {"publishes with an id": 3})
+    assert told(MAX_PUBLISHES) == (1, {})
+    assert told(MAX_PUBLISHES + 2) == (0, {"publishes with an id": 3})
 
 
 def test_channels_that_are_over_are_kept_when_there_is_something_to_say() -> None:

@@ -67,9 +67,9 @@ def test_so_many_conversations_are_remembered(
 ) -> None:
     other = Path(shutil.copy(capture, capture.with_name("other.pcap")))
     (known,) = store.survey_files(list_captures([capture]))
-    room = 2 * (len(known.marks) + store.LEAST_SIZE)
+    room = 2 * (len(known.marks) + store.MIN_SIZE)
     for most, surveys in ((room, 2), (room - 1, 4)):
-        monkeypatch.setattr(store, "MOST_REMEMBERED", most)
+        monkeypatch.setattr(store, "MAX_REMEMBERED", most)
         monkeypatch.setattr(store, "_remembered", store._Remembered())
         looked.clear()
         for _ in range(2):

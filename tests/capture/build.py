@@ -57,7 +57,7 @@ def pcap_record(
 
 
 def pcap(order: str = "<", packets: int = 3, **header: int) -> bytes:
-    """A file of packets 0, 1, 2, … octets long, a second apart."""
+    """A file of packets 0, 1, 2, … bytes long, a second apart."""
     modified = header.get("magic") == MODIFIED
     return pcap_header(order, **header) + b"".join(
         pcap_record(order, 100 + n, n, bytes([n]) * n, n + 5, modified) for n in range(packets)

@@ -24,7 +24,7 @@ def zstd(octets: bytes) -> bytes:
     return zstandard.ZstdCompressor(write_checksum=True).compress(octets)
 
 
-STEP = compressed.GZIP_OUTPUT_OCTETS
+STEP = compressed.GZIP_OUTPUT_BYTES
 BOTH = [pytest.param(gzip.compress, "gzip", id="gzip"), pytest.param(zstd, "zstd", id="zstd")]
 PLAIN = build.pcap(packets=200)
 ROWS = [(n + 1, bytes([n]) * n) for n in range(200)]
@@ -95,7 +95,7 @@ def test_damage_gives_what_was_decoded(compress: Compress, name: str, tmp_path: 
         assert f"of the {name} stream is damaged" in finding.detail
 
 
-def test_octets_before_damage_in_one_gzip_member_are_kept(tmp_path: Path) -> None:
+def test_bytes_before_damage_in_one_gzip_member_are_kept(tmp_path: Path) -> None:
     octets = bytearray(gzip.compress(PLAIN))
     octets[-5] ^= 0xFF  # the check sum
     found, file = read(tmp_path / "capture", bytes(octets))
@@ -143,22 +143,22 @@ def test_offsets_are_those_of_the_unpacked_capture(tmp_path: Path) -> None:
 def test_a_gzip_bomb_comes_out_in_pieces() -> None:
     bomb = zlib.compressobj(9, wbits=31)
     octets = bomb.compress(bytes(1 << 26)) + bomb.flush()
-    sizes = [len(piece) for piece in compressed.GzipOctets().feed(octets)]
+    sizes = [len(piece) for piece in compressed.GzipBytes().feed(octets)]
     assert sum(sizes) == 1 << 26
-    assert max(sizes) <= compressed.GZIP_OUTPUT_OCTETS
+    assert max(sizes) <= compressed.GZIP_OUTPUT_BYTES
 
 
 def test_a_zstd_bomb_comes_out_in_pieces() -> None:
     octets = zstd(bytes(1 << 29))
-    sizes = [len(piece) for piece in compressed.ZstdOctets("bomb").feed(octets)]
+    sizes = [len(piece) for piece in compressed.ZstdBytes("bomb").feed(octets)]
     assert sum(sizes) == 1 << 29
     assert max(sizes) <= 1 << 26
 
 
-@pytest.mark.parametrize("machine", [compressed.GzipOctets, lambda: compressed.ZstdOctets("x")])
-def test_octet_by_octet(machine: Callable[[], compressed.Decompressor]) -> None:
+@pytest.mark.parametrize("machine", [compressed.GzipBytes, lambda: compressed.ZstdBytes("x")])
+def test_byte_by_byte(machine: Callable[[], compressed.Decompressor]) -> None:
     decoder = machine()
-    compress = gzip.compress if isinstance(decoder, compressed.GzipOctets) else zstd
+    compress = gzip.compress if isinstance(decoder, compressed.GzipBytes) else zstd
     octets = compress(PLAIN[:9]) + compress(PLAIN[9:])
     out = b"".join(
         piece for at in range(len(octets)) for piece in decoder.feed(octets[at : at + 1])
@@ -193,7 +193,7 @@ def test_search_behind_damage_is_bounded(
 ) -> None:
     """What a capture unpacks to is searched for records up to a limit, over all damages."""
     limit = 12 * STEP
-    monkeypatch.setattr("amqpsniff.capture.reader.MAX_SEARCHED_OCTETS", limit)
+    monkeypatch.setattr("amqpsniff.capture.reader.MAX_SEARCHED_BYTES", limit)
     record = build.pcap_record("<", 1_700_000_000, 0, b"\xc0" * 20)
     hole = bytes((limit + beyond) // pieces)
     path = tmp_path / "capture"

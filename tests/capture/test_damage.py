@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from amqpsniff.capture.pcap import MAX_PACKET_OCTETS, PcapReader
-from amqpsniff.capture.pcapng import MAX_BLOCK_OCTETS, PcapngReader
+from amqpsniff.capture.pcap import MAX_PACKET_BYTES, PcapReader
+from amqpsniff.capture.pcapng import MAX_BLOCK_BYTES, PcapngReader
 from amqpsniff.capture.reader import MAX_TOLD, Reader
 from tests.capture import build
 from tests.capture.build import Row, block, enhanced, interface, pcap_header, pcap_record, section
@@ -34,7 +34,7 @@ def read(make: Callable[[str], Reader], octets: bytes) -> tuple[list[Row], list[
 
 
 def packet(n: int) -> bytes:
-    """The octets of packet `n`: nothing in them looks like a record."""
+    """The bytes of packet `n`: nothing in them looks like a record."""
     return bytes([0xC0 + n]) * (20 + n)
 
 
@@ -86,7 +86,7 @@ SECOND = blocks(3)[1]
         with_length(SECOND, len(SECOND) + 8),
         with_length(SECOND, 0),
         with_length(SECOND, 0xFFFFFFFF),
-        with_length(SECOND, MAX_BLOCK_OCTETS + 4),
+        with_length(SECOND, MAX_BLOCK_BYTES + 4),
         with_length(SECOND, 8),
     ],
 )
@@ -101,7 +101,7 @@ def test_a_packet_that_cannot_be_is_passed_over_and_counted() -> None:
     found, said = damaged(with_length(SECOND, 999, 20))
     assert found == [0, 2]
     assert said[0].startswith("a packet longer than its block")
-    assert f"({len(SECOND)} octets skipped)" in said[0]
+    assert f"({len(SECOND)} bytes skipped)" in said[0]
     found, said = damaged(block(6, bytes(16)))
     assert found == [0, 2]
     assert said[0].startswith("a packet longer than its block")
@@ -132,7 +132,7 @@ def test_garbage_between_blocks(garbage: bytes) -> None:
     (detail,) = said
     at = len(BEGIN + first)
     assert f"at offset {at}; everything before it was read, and again from" in detail
-    assert detail.endswith(f"from offset {at + len(garbage)} on ({len(garbage)} octets skipped)")
+    assert detail.endswith(f"from offset {at + len(garbage)} on ({len(garbage)} bytes skipped)")
 
 
 def test_a_tail_of_zeros() -> None:
@@ -185,18 +185,18 @@ def test_a_file_cut_and_another_appended() -> None:
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
-@pytest.mark.parametrize("length", [0xFFFFFFFF, MAX_PACKET_OCTETS + 1, 1501, 70_000])
+@pytest.mark.parametrize("length", [0xFFFFFFFF, MAX_PACKET_BYTES + 1, 1501, 70_000])
 def test_a_wrong_captured_length_behind_which_records_are_found(order: str, length: int) -> None:
     made = records(6, order)
     wrong = made[2][:8] + struct.pack(order + "I", length) + made[2][12:]
     octets = pcap_header(order) + b"".join([*made[:2], wrong, *made[3:]])
     found, said = read(PcapReader, octets)
     assert numbers(found)[:2] == [0, 1]
-    if length > MAX_PACKET_OCTETS:
+    if length > MAX_PACKET_BYTES:
         assert numbers(found) == [0, 1, 3, 4, 5]
         offset = len(pcap_header() + made[0] + made[1])
         assert f"at offset {offset}; everything before it was read, and again" in said[0]
-        assert f"({len(wrong)} octets skipped)" in said[0]
+        assert f"({len(wrong)} bytes skipped)" in said[0]
         assert len(said) == 1
 
 
@@ -208,7 +208,7 @@ def test_a_captured_length_past_the_original_one(length: int, place: int) -> Non
     found, said = read(PcapReader, pcap_header() + b"".join(made))
     assert numbers(found) == [0, 1, 2, 3]
     (detail,) = said
-    assert f"{length} octets of a packet of {len(packet(place))} at offset" in detail
+    assert f"{length} bytes of a packet of {len(packet(place))} at offset" in detail
 
 
 def test_a_length_that_is_too_short() -> None:
@@ -228,7 +228,7 @@ def test_garbage_between_records(garbage: bytes, after: int) -> None:
     found, said = read(PcapReader, octets)
     assert numbers(found) == list(range(2 + after))
     (detail,) = said
-    assert f"({len(garbage)} octets skipped)" in detail
+    assert f"({len(garbage)} bytes skipped)" in detail
 
 
 @pytest.mark.parametrize("after", [b"", bytes(4096)])
@@ -248,7 +248,7 @@ def test_another_file_appended(order: str, cut: int) -> None:
     made = records(3)
     first = pcap_header() + b"".join(made)
     if cut:
-        # The last record was not whole: what came then is taken for its octets.
+        # The last record was not whole: what came then is taken for its bytes.
         first = pcap_header() + made[0] + made[1] + made[2][:16]
         first += bytes(len(made[2]) - 16) + b"\xff" * 40
     second = pcap_header(order, magic=build.NANOSECONDS, link=113)
@@ -289,14 +289,14 @@ def test_of_much_damage_the_first_is_told_and_the_rest_counted(
     found = build.rows([reader.feed(octets), reader.finish()])
     assert len(found) == 2 * (MAX_TOLD + 5)
     assert len(reader.findings) == MAX_TOLD + 1
-    last = f"the file is damaged in 5 more places ({16 * 4} octets skipped)"
+    last = f"the file is damaged in 5 more places ({16 * 4} bytes skipped)"
     assert reader.findings[-1].detail == last
 
 
 @pytest.mark.parametrize(
     ("make", "make_records"), [(PcapngReader, blocks), (PcapReader, whole_records)]
 )
-def test_any_octet_turned_costs_one_packet(
+def test_any_byte_turned_costs_one_packet(
     make: Callable[[str], Reader], make_records: Callable[[int], list[bytes]]
 ) -> None:
     begin = pcap_header() if make is PcapReader else BEGIN

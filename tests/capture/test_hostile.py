@@ -1,4 +1,4 @@
-"""Octets of any kind: mutated captures, compressed or not, give packets or a CaptureError."""
+"""Bytes of any kind: mutated captures, compressed or not, give packets or a CaptureError."""
 
 import contextlib
 import gzip
@@ -28,7 +28,7 @@ SEEDS += [gzip.compress(SEEDS[-1]), zstandard.ZstdCompressor().compress(SEEDS[-1
 
 @st.composite
 def mutated(draw: st.DrawFn) -> bytes:
-    """A capture with octets replaced, taken out and put in."""
+    """A capture with bytes replaced, taken out and put in."""
     octets = bytearray(draw(st.sampled_from(SEEDS)))
     for _ in range(draw(st.integers(0, 6))):
         at = draw(st.integers(0, len(octets)))
@@ -43,22 +43,22 @@ def test_mutations(octets: bytes) -> None:
 
 
 @given(st.binary())
-def test_any_octets(octets: bytes) -> None:
+def test_any_bytes(octets: bytes) -> None:
     one_input(octets)
 
 
 @given(mutated(), st.integers(1, 64))
 def test_mutated_files(
-    tmp_path_factory: pytest.TempPathFactory, octets: bytes, block_octets: int
+    tmp_path_factory: pytest.TempPathFactory, octets: bytes, block_bytes: int
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "mutated"
     path.write_bytes(octets)
     with contextlib.suppress(CaptureError):
-        build.rows(open_capture(path, block_octets=block_octets))
+        build.rows(open_capture(path, block_bytes=block_bytes))
 
 
 @pytest.mark.parametrize("seed", SEEDS, ids=range(len(SEEDS)))
-def test_every_octet_turned(seed: bytes) -> None:
+def test_every_byte_turned(seed: bytes) -> None:
     for at in range(len(seed)):
         for mask in (0x01, 0x80, 0xFF):
             octets = bytearray(seed)

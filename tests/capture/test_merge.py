@@ -164,8 +164,8 @@ def test_more_files_overlap_than_may_be_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(merge, "MAX_OPEN_FILES", 4)
-    monkeypatch.setattr(merge, "MIN_BLOCK_OCTETS", 64)
-    monkeypatch.setattr(merge, "MERGED_OCTETS", 1024)
+    monkeypatch.setattr(merge, "MIN_BLOCK_BYTES", 64)
+    monkeypatch.setattr(merge, "MERGED_BYTES", 1024)
     files: list[Times] = [list(range(n, 1000 + n, 10)) for n in range(30)]
     for n, one in enumerate(files):
         write(tmp_path / f"{n:02}", one)

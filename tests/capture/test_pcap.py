@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqpsniff.capture.pcap import MAX_PACKET_OCTETS, PcapReader
+from amqpsniff.capture.pcap import MAX_PACKET_BYTES, PcapReader
 from amqpsniff.errors import NotACapture
 from tests.capture import build
 from tests.capture.build import Row, pcap_header, pcap_record
@@ -64,14 +64,14 @@ def test_a_packet_past_the_snap_length_is_a_packet() -> None:
     assert reader.findings == []
 
 
-def test_a_packet_of_no_octets_is_a_packet() -> None:
+def test_a_packet_of_no_bytes_is_a_packet() -> None:
     found, _ = read(pcap_header() + pcap_record("<", 1, 1, b""))
     assert found == [Row(1, 1_000_001_000, b"", 0, 1)]
 
 
 def test_the_longest_packet() -> None:
-    found, reader = read(pcap_header() + pcap_record("<", 1, 1, bytes(MAX_PACKET_OCTETS)))
-    assert len(found[0].octets) == MAX_PACKET_OCTETS
+    found, reader = read(pcap_header() + pcap_record("<", 1, 1, bytes(MAX_PACKET_BYTES)))
+    assert len(found[0].octets) == MAX_PACKET_BYTES
     assert reader.findings == []
 
 
@@ -101,7 +101,7 @@ def test_many_small_packets_need_more_rows_than_were_laid_out() -> None:
     assert [row.number for row in found] == list(range(1, 10_001))
 
 
-def test_octets_of_a_batch_are_those_that_were_fed() -> None:
+def test_bytes_of_a_batch_are_those_that_were_fed() -> None:
     octets = build.pcap()
     batch = PcapReader("capture").feed(octets)
     assert batch is not None

@@ -127,7 +127,7 @@ def test_what_does_not_begin_as_a_pcapng_file(octets: bytes) -> None:
 
 
 def test_secrets_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pcapng, "MAX_SECRETS_OCTETS", 40)
+    monkeypatch.setattr(pcapng, "MAX_SECRETS_BYTES", 40)
     _, reader = read(BEGIN + build.secrets("<", 1, bytes(8)) * 10 + PACKET)
     assert len(reader.secrets) == 2
     assert reader.packets == 1
@@ -135,7 +135,7 @@ def test_secrets_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_comments_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pcapng, "MAX_COMMENT_OCTETS", 8)
+    monkeypatch.setattr(pcapng, "MAX_COMMENT_BYTES", 8)
     _, reader = read(section("<", *[(1, b"abc")] * 10))
     assert reader.comments == ["abc", "abc"]
     assert [one.code for one in reader.findings] == ["capture-damaged"]

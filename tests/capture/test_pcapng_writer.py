@@ -86,14 +86,14 @@ def sections(order: str) -> bytes:
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
-@pytest.mark.parametrize("block_octets", [64, 1 << 20])
-def test_interfaces_of_sections(order: str, block_octets: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("block_bytes", [64, 1 << 20])
+def test_interfaces_of_sections(order: str, block_bytes: int, tmp_path: Path) -> None:
     path = tmp_path / "sections.pcapng"
     path.write_bytes(sections(order))
     sink = io.BytesIO()
     interfaces = Interfaces(PcapngWriter(sink))
     numbers = []
-    with open_capture(path, block_octets=block_octets) as capture:
+    with open_capture(path, block_bytes=block_bytes) as capture:
         for batch in capture:
             interfaces.look(capture)
             numbers += [

@@ -18,7 +18,7 @@ from amqpsniff.capture.tshark import Run, Tshark
 from amqpsniff.cli.dashboard.keys import Keyboard
 from tests.capture.build import pcap_header, pcap_record
 
-MOST_OF_SELECT = 1024
+MAX_OF_SELECT = 1024
 
 CAPTURE = pcap_header() + pcap_record("<", 1, 0, b"abc")
 
@@ -27,11 +27,11 @@ CAPTURE = pcap_header() + pcap_record("<", 1, 0, b"abc")
 def many() -> Iterator[None]:
     """What is opened from now on has a descriptor that `select` does not take."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if before[1] != resource.RLIM_INFINITY and before[1] < 2 * MOST_OF_SELECT:
+    if before[1] != resource.RLIM_INFINITY and before[1] < 2 * MAX_OF_SELECT:
         pytest.skip("so many files may not be opened here")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * MOST_OF_SELECT, before[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * MAX_OF_SELECT, before[1]))
     opened = [os.open(os.devnull, os.O_RDONLY)]
-    while opened[-1] < MOST_OF_SELECT:
+    while opened[-1] < MAX_OF_SELECT:
         opened.append(os.open(os.devnull, os.O_RDONLY))
     yield
     for descriptor in opened:
@@ -42,7 +42,7 @@ def many() -> Iterator[None]:
 def test_readable() -> None:
     """What there is, nothing yet, and an end."""
     reading, writing = os.pipe()
-    assert reading > MOST_OF_SELECT
+    assert reading > MAX_OF_SELECT
     assert not readable(reading)
     assert not readable(reading, 0.01)
     os.write(writing, b"x")
@@ -67,7 +67,7 @@ def pipe(tmp_path: Path) -> Iterator[tuple[Path, int]]:
 def test_a_pipe_that_is_followed(pipe: tuple[Path, int]) -> None:
     path, writing = pipe
     source = PipeCapture(str(path))
-    assert source.fileno() > MOST_OF_SELECT
+    assert source.fileno() > MAX_OF_SELECT
     assert not list(source.take(1))
     os.write(writing, CAPTURE)
     assert [len(batch) for batch, _ in source.take(1 << 40)] == [1]

@@ -26,7 +26,7 @@ FOREIGN = [
     (b"\xfd7zXZ\0", "xz archive; unpack"),
     (b"%PDF-1.7", "PDF"),
     (bytes(100), "begins with zeros"),
-    (b"\x01\x02", "only 2 octets"),
+    (b"\x01\x02", "only 2 bytes"),
     (b"\xc0\xff\xee\x00" * 9, "begins with c0 ff ee 00.*tshark"),
 ]
 
@@ -78,18 +78,18 @@ def test_what_an_open_capture_says_of_itself(tmp_path: Path) -> None:
         assert list(file) == []
 
 
-@pytest.mark.parametrize("block_octets", [1, 7, 64, 4096])
-def test_any_block_size(block_octets: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("block_bytes", [1, 7, 64, 4096])
+def test_any_block_size(block_bytes: int, tmp_path: Path) -> None:
     path = tmp_path / "capture"
     path.write_bytes(build.pcapng())
-    assert build.rows(open_capture(path, block_octets=block_octets)) == build.PCAPNG_ROWS
+    assert build.rows(open_capture(path, block_bytes=block_bytes)) == build.PCAPNG_ROWS
 
 
 def test_blocks_of_a_file_begin_with_a_record(tmp_path: Path) -> None:
     """What is left of a record is read again, which costs less than to join blocks."""
     path = tmp_path / "capture"
     path.write_bytes(build.pcap(packets=100))
-    batches = list(open_capture(path, block_octets=1000))
+    batches = list(open_capture(path, block_bytes=1000))
     assert [batch.start[0] for batch in batches] == [40] + [16] * (len(batches) - 1)
     assert {len(batch.octets) for batch in batches[:-1]} == {1000}
     assert sum(map(len, batches)) == 100
@@ -99,7 +99,7 @@ def test_a_record_larger_than_a_block(tmp_path: Path) -> None:
     path = tmp_path / "capture"
     records = [build.pcap_record("<", 1, n, bytes(size)) for n, size in enumerate((10, 5000, 20))]
     path.write_bytes(build.pcap_header() + b"".join(records))
-    batches = list(open_capture(path, block_octets=100))
+    batches = list(open_capture(path, block_bytes=100))
     assert [size for batch in batches for size in batch.captured] == [10, 5000, 20]
 
 
@@ -184,7 +184,7 @@ def test_a_compressed_file_that_cannot_be_read_to_its_end(tmp_path: Path) -> Non
     """The reading ends, not the file: one finding says so."""
     path = tmp_path / "one.pcap.gz"
     path.write_bytes(gzip.compress(build.pcap() + build.pcap_record("<", 104, 0, os.urandom(4000))))
-    file = open_capture(path, block_octets=200)
+    file = open_capture(path, block_bytes=200)
     memory = os.open("/proc/self/mem", os.O_RDONLY)
     os.dup2(memory, file._source._file.fileno())  # type: ignore[attr-defined]
     os.close(memory)

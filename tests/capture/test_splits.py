@@ -1,4 +1,4 @@
-"""However the octets of a file are cut, the packets are the same; a prefix gives a prefix."""
+"""However the bytes of a file are cut, the packets are the same; a prefix gives a prefix."""
 
 import random
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def read(make: MakeReader, pieces: list[bytes]) -> tuple[list[Row], list[str]]:
 
 
 @pytest.mark.parametrize(("make", "octets"), FILES)
-def test_octet_by_octet(make: MakeReader, octets: bytes) -> None:
+def test_byte_by_byte(make: MakeReader, octets: bytes) -> None:
     pieces = [octets[at : at + 1] for at in range(len(octets))]
     assert read(make, pieces) == read(make, [octets])
 
@@ -72,7 +72,7 @@ def test_random_pieces(make: MakeReader, octets: bytes) -> None:
 
 
 class Joined(PcapReader):
-    """A reader that keeps how many octets it looks at, of pieces that were joined."""
+    """A reader that keeps how many bytes it looks at, of pieces that were joined."""
 
     looked_at = 0
 

@@ -31,7 +31,7 @@ with open("/proc/self/status") as status:  # getrusage would count the parent's 
 """
 
 # The interpreter, the standard library and the decompressors take some 25 MB of it.
-MOST_KIBIBYTES = 64 * 1024
+MAX_KIBIBYTES = 64 * 1024
 
 Process = subprocess.Popen[bytes]
 
@@ -117,4 +117,4 @@ def test_memory_does_not_grow_with_the_file(
         process.stdin.close()
         packets, kibibytes = map(int, process.stdout.read().split())
     assert packets == 300 * 1024
-    assert kibibytes < MOST_KIBIBYTES
+    assert kibibytes < MAX_KIBIBYTES

@@ -114,7 +114,7 @@ def test_time_units(value: int, tmp_path: Path) -> None:
 
 
 def test_where_tshark_is_known_to_differ(tmp_path: Path) -> None:
-    """Zeros after a crash: to tshark, packets of no octets in 1970. To us, the end of the file."""
+    """Zeros after a crash: to tshark, packets of no bytes in 1970. To us, the end of the file."""
     path = tmp_path / "capture"
     path.write_bytes(build.pcap("<", 2) + bytes(64))
     assert len(tshark(path)) == 6

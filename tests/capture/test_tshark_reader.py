@@ -290,7 +290,7 @@ MP3 = (b"\xff\xfb\x90\0" + bytes(413)) * 5
         (b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n", "ASCII text"),
         (b"GIF89a\x01\x00\x01\x00\x00\x00\x00;", "a GIF image"),
         (bytes.fromhex("ffd8ffe000104a46494600010100000100010000ffd9"), "a JPEG image"),
-        (b"\xd4\xc3", "2 octets"),
+        (b"\xd4\xc3", "2 bytes"),
         (gzip.compress(b"[1]"), "inside its gzip compression it is ASCII text"),
     ],
     ids="mp3 id3 mpeg-ts midi mp3.gz json xml dump pem gif jpeg short gzip".split(),

@@ -126,11 +126,11 @@ def test_columns_of_connections() -> None:
 
 
 def test_text_of_many_connections_is_laid_out_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(list_table, "MOST_LAID_OUT", 10)
+    monkeypatch.setattr(list_table, "MAX_LAID_OUT", 10)
     lines = run("connections", "php_churn.pcap").out.splitlines()
     assert [at for at, line in enumerate(lines) if line.startswith("id ")] == [0, 11, 22]
     assert len(lines) == 33
-    monkeypatch.setattr(query_result, "MOST_LAID_OUT", 10)
+    monkeypatch.setattr(query_result, "MAX_LAID_OUT", 10)
     lines = run("sql", "php_churn.pcap", "SELECT client FROM connections").out.splitlines()
     assert [at for at, line in enumerate(lines) if line == "client"] == [0, 11, 22]
 
@@ -352,7 +352,7 @@ def test_a_summary_says_of_what_its_findings_are() -> None:
     assert told.endswith("5 findings; amqpsniff diagnose explains them and looks for more\n")
     sizes = json.loads(run("summary", "snapped.pcap", "--format", "json").out)["messages"]
     deliveries = next(one for one in sizes if one["method"] == "basic.deliver")
-    assert deliveries["octets"] is deliveries["size_max"] is None  # no content header was captured
+    assert deliveries["bytes"] is deliveries["size_max"] is None  # no content header was captured
 
 
 ABOVE = {

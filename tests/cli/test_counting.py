@@ -49,7 +49,7 @@ def test_no_numbers() -> None:
 
 
 def test_frequent_names_stay_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts, "MOST_NAMES", 50)
+    monkeypatch.setattr(counts, "MAX_NAMES", 50)
     names = [f"often-{n % 5}" for n in range(5000)] + [f"once-{n}" for n in range(5000)]
     random.Random(1).shuffle(names)
     found = counts.Tally()
@@ -94,7 +94,7 @@ def test_encoded_columns_count_as_plain_ones() -> None:
 
 def test_connections_and_errors_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = json.loads(run("summary", "pika_mix.pcap", "--format", "json").out)
-    monkeypatch.setattr(census, "MOST_ERRORS", 3)
+    monkeypatch.setattr(census, "MAX_ERRORS", 3)
     part = json.loads(run("summary", "pika_mix.pcap", "--format", "json", "--top", "2").out)
     assert part["connections"] == whole["connections"][:2]
     assert part["connection_count"] == 4

@@ -31,7 +31,7 @@ USAGE = {
     "a format of another command": f"messages {CAPTURE} --format json",
     "a connection that is no UTF-8": f"messages {CAPTURE} --connection \udcff",
     "a client that is no UTF-8": f"messages {CAPTURE} --connection \udcff:",
-    "octets of rows": f"inspect {CAPTURE} --hex --format ndjson",
+    "bytes of rows": f"inspect {CAPTURE} --hex --format ndjson",
     "a column twice": f"export {CAPTURE} -t frames --columns method,size,method",
     "an ending that names no format": f"export {CAPTURE} -t frames -o x.xlsx",
     "a dialect that is not there": f"inspect {CAPTURE} --dialect 1.0",

@@ -182,7 +182,7 @@ def test_a_message_that_never_ends_does_not_hold_up_the_rest(
     assert len(hasty.splitlines()) == len(held.splitlines())
 
 
-def test_octets_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run("inspect", "lost.pcap", "--hex").out
     monkeypatch.setattr(frame_bytes, "MAX_KEPT_BYTES", 20_000)
     monkeypatch.setattr(frame_bytes, "PIECES_CLEANED", 2)
@@ -196,5 +196,5 @@ def test_octets_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_long_frame_is_shown_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frame_bytes, "MAX_FRAME_BYTES", 32)
     out = run("inspect", "bunny.pcapng", "--hex", "-n", "3").out
-    assert "more octets" in out
+    assert "more bytes" in out
     assert "s3cret" not in out

@@ -1,7 +1,7 @@
 """Rows whose columns are null, and whose texts are not UTF-8, end no command.
 
 Every batch of a table passes through `Maker.make`; there columns that may be null become null, and
-texts in JSON columns become octets, before any command sees the rows.
+texts in JSON columns become bytes, before any command sees the rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OBJECTS = {"frames": Frame, "messages": Message, "findings": Finding}
 COUNTS = "published delivered acknowledged"
 NEVER = {
     "connections": f"capture connection_id midstream channels {COUNTS} retransmissions gaps "
-    "lost_octets",
+    "lost_bytes",
     "channels": f"capture connection_id channel incarnation {COUNTS} confirmed returned consumers",
 }
 """Columns that are never null, of tables that have no class that says so."""
@@ -55,17 +55,17 @@ def without(batch: pa.RecordBatch, name: str, is_null: Callable[[], bool]) -> pa
     return batch.set_column(place, batch.schema.field(place), column.take(kept))
 
 
-def as_octets(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with every text in its JSON columns as octets that are not UTF-8."""
+def as_bytes(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with every text in its JSON columns as bytes that are not UTF-8."""
     for name in JSON_COLUMNS.intersection(batch.schema.names):
         place = batch.schema.get_field_index(name)
         column = batch.column(place)
-        written = [None if text is None else _as_octets(text) for text in column.to_pylist()]
+        written = [None if text is None else _as_bytes(text) for text in column.to_pylist()]
         batch = batch.set_column(place, batch.schema.field(place), pa.array(written, column.type))
     return batch
 
 
-def _as_octets(text: str) -> str:
+def _as_bytes(text: str) -> str:
     def changed(value: Any) -> Any:
         if isinstance(value, dict):
             return {name: changed(one) for name, one in value.items()}
@@ -83,13 +83,13 @@ def changing(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, Any], Any])
 
 
 def halves(seed: int) -> Callable[[str, Any], Any]:
-    """Null in half of the cells that may be null, chosen for each column; octets for texts."""
+    """Null in half of the cells that may be null, chosen for each column; bytes for texts."""
     dice = random.Random(seed)
 
     def change(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         for name in nullable(table):
             batch = without(batch, name, lambda: dice.random() < 0.5)
-        return as_octets(batch)
+        return as_bytes(batch)
 
     return change
 

@@ -262,7 +262,7 @@ def test_summary_as_json_has_what_the_text_has(samples: Path) -> None:
         for r in rows
         if r["connection_id"] == first["connection_id"] and r["sender"] == "client"
     ]
-    assert first["client_octets"] == sum(of_client)
+    assert first["client_bytes"] == sum(of_client)
     assert first["connection_name"] == "order-service-1"
     assert first["vhost"] == "shop"
     published = result["routing_keys"]["rows"][0]

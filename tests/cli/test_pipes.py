@@ -15,14 +15,14 @@ from tests.conftest import SAMPLES
 
 CAPTURE = SAMPLES / "pika_mix.pcap"
 SOME = 60_000
-"""Octets of the capture that come before a pause."""
+"""Bytes of the capture that come before a pause."""
 
 Fill = Callable[[bytes], Path]
 
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Fill:
-    """Makes a named pipe into which somebody writes octets, once."""
+    """Makes a named pipe into which somebody writes bytes, once."""
 
     def fill(octets: bytes) -> Path:
         path = tmp_path / "pipe"

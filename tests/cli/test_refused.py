@@ -17,7 +17,7 @@ LIVE = {
     "--format=": "no format `` here; there are dashboard, ndjson, csv, arrow",
     "--table=": "no table ``; there are frames, messages, connections, channels, findings",
     "--connection=": "--connection is empty; `amqpsniff connections` lists their ids",
-    "-w new --rotate-size=100": "--rotate-size 100: from 10kB; a number without a unit is octets",
+    "-w new --rotate-size=100": "--rotate-size 100: from 10kB; a number without a unit is bytes",
     "-w new --rotate-time=0s": "--rotate-time 0s: no file lasts for no time; write 30s, 5m or 1h",
 }
 """Options of a run that follows a capture, and what is said of them."""

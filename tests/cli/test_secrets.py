@@ -49,14 +49,14 @@ EVERY_WAY = (
 
 
 def _forms(secret: str) -> list[str]:
-    """A secret as it is, and as dumps of octets show it."""
+    """A secret as it is, and as dumps of bytes show it."""
     octets = secret.encode()
     hexes = octets.hex(" ")
     return [secret, hexes, octets.hex(), base64.b64encode(octets).decode()[:8]]
 
 
 def _spoken(text: str) -> str:
-    """A dump of octets without what stands between them."""
+    """A dump of bytes without what stands between them."""
     lines = [line.split("  ") for line in text.splitlines()]
     octets = " ".join(part for line in lines for part in line if _is_hex(part.split()))
     characters = "".join(line[-1] for line in lines)
@@ -85,7 +85,7 @@ def test_nor_do_terminals(samples: Path) -> None:
     assert "s3cret" not in text
 
 
-def test_the_octets_of_a_secret_are_masked_and_no_others() -> None:
+def test_the_bytes_of_a_secret_are_masked_and_no_others() -> None:
     words = ("inspect", "pika_mix.pcap", "--hex", "--limit", "3")
     hidden, shown = run(*words).out, run(*words, "--show-secrets").out
     assert "**" in hidden
@@ -104,7 +104,7 @@ def test_they_are_shown_when_asked_for() -> None:
     assert "s3cret-Pw" in run(*words).out
 
 
-def test_a_login_that_was_cut_shows_no_octet_of_its_arguments() -> None:
+def test_a_login_that_was_cut_shows_no_byte_of_its_arguments() -> None:
     lines = run("inspect", "snapped.pcap", "--hex", "--limit", "3").out.splitlines()
     start = next(at for at, line in enumerate(lines) if "start-ok" in line)
     octets = lines[start + 1 : start + 3]

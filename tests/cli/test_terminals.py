@@ -121,7 +121,7 @@ def test_how_far_it_is_before_there_is_a_row(command: str) -> None:
 def test_no_line_comes_between_rows() -> None:
     """How far it is, is not said any more when rows are shown, piece by piece."""
     leader, follower = pty.openpty()
-    pieces = "from amqpsniff.cli import list_table; list_table.MOST_LAID_OUT = 1; " + IMPATIENT[2]
+    pieces = "from amqpsniff.cli import list_table; list_table.MAX_LAID_OUT = 1; " + IMPATIENT[2]
     with subprocess.Popen(
         (sys.executable, "-c", pieces, "connections", SAMPLES / "php_churn.pcap"),
         stdin=subprocess.DEVNULL, stdout=follower, stderr=follower,

@@ -40,8 +40,8 @@ def test_every_command_takes_keys(command: str) -> None:
     assert result.out
 
 
-def test_octets() -> None:
-    """The octets shown are those inside TLS."""
+def test_bytes() -> None:
+    """The bytes shown are those inside TLS."""
     result = run("inspect", *KEYED, "--hex", "--limit", "1")
     assert "41 4d 51 50 00 00 09 01" in result.out
 

@@ -94,14 +94,14 @@ def test_what_was_declared_and_sent(scripted: Path) -> None:
         {
             "vhost": "shop", "exchange": "x", "declared": True, "type": "topic", "durable": True,
             "auto_delete": False, "internal": False, "arguments": {}, "removed": False,
-            "published": 3, "octets": 60,
+            "published": 3, "bytes": 60,
         }
     ]  # fmt: skip
     assert found["queues"] == [
         {
             "vhost": "shop", "queue": "amq.gen-1", "declared": True, "durable": False,
             "exclusive": True, "auto_delete": False, "arguments": {"x-max-length": 9},
-            "server_named": True, "removed": False, "delivered": 2, "octets": 30,
+            "server_named": True, "removed": False, "delivered": 2, "bytes": 30,
         }
     ]  # fmt: skip
     ends = ("exchange", "destination_type", "destination", "routing_key", "removed")
@@ -111,18 +111,18 @@ def test_what_was_declared_and_sent(scripted: Path) -> None:
         ("x", "exchange", "y", "#", False),
     ]
     assert found["routes"] == [
-        {"vhost": "shop", "exchange": "x", "queue": "amq.gen-1", "delivered": 2, "octets": 30}
+        {"vhost": "shop", "exchange": "x", "queue": "amq.gen-1", "delivered": 2, "bytes": 30}
     ]
     assert found["publishers"] == [
         {
             "vhost": "shop", "name": "maker", "host": "10.0.0.1", "exchange": "x",
-            "routing_keys": ["a.1", "a.2"], "routing_key_count": 2, "published": 3, "octets": 60,
+            "routing_keys": ["a.1", "a.2"], "routing_key_count": 2, "published": 3, "bytes": 60,
         }
     ]  # fmt: skip
     assert found["consumers"] == [
         {
             "vhost": "shop", "name": "C", "host": "10.0.0.1", "queue": "amq.gen-1",
-            "consumers": 1, "prefetch_count": 7, "no_ack": False, "delivered": 2, "octets": 30,
+            "consumers": 1, "prefetch_count": 7, "no_ack": False, "delivered": 2, "bytes": 30,
         }
     ]  # fmt: skip
     assert found["forgotten"] is False
@@ -250,7 +250,7 @@ def test_names_beyond_the_limit_are_forgotten(
     scripted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the report says so."""
-    monkeypatch.setattr(topology, "MOST_NAMES", 1)
+    monkeypatch.setattr(topology, "MAX_NAMES", 1)
     found = read(scripted)
     assert len(found["bindings"]) == 1
     assert found["forgotten"] is True
@@ -285,28 +285,28 @@ def test_what_was_announced_and_never_sent_is_not_counted(tmp_path: Path) -> Non
     talk.client(encoder.PROTOCOL_HEADERS["0-9-1"] + whole + begun + encoder.body(1, bytes(20)))
     path = write_capture(tmp_path / "announced.pcap", talk.packets)
     (exchange,) = read(path)["exchanges"]
-    assert (exchange["published"], exchange["octets"]) == (2, 30)
+    assert (exchange["published"], exchange["bytes"]) == (2, 30)
     summary = json.loads(run("summary", path, "--format", "json").out)
     (published,) = summary["messages"]
-    assert (published["octets"], published["size_max"]) == (30, 20)
-    assert summary["exchanges"]["rows"][0]["published_octets"] == 30
+    assert (published["bytes"], published["size_max"]) == (30, 20)
+    assert summary["exchanges"]["rows"][0]["published_bytes"] == 30
     sizes = run("sql", path, "SELECT max(body_size) AS size FROM messages", "--format", "csv").out
     assert sizes.split()[1] == f"{10**12}"
 
 
-def test_octets_of_messages_whose_sizes_are_not_known() -> None:
-    """No content header of a delivery was captured: they are not said to have 0 octets."""
+def test_bytes_of_messages_whose_sizes_are_not_known() -> None:
+    """No content header of a delivery was captured: they are not said to have 0 bytes."""
     result = read(SAMPLES / "snapped.pcap")
     unnamed = next(row for row in result["queues"] if row["queue"] is None)
-    assert (unnamed["delivered"], unnamed["octets"]) == (41, None)
+    assert (unnamed["delivered"], unnamed["bytes"]) == (41, None)
     idle = next(row for row in result["queues"] if row["queue"] == "dlq")
-    assert (idle["delivered"], idle["octets"]) == (0, 0)
+    assert (idle["delivered"], idle["bytes"]) == (0, 0)
     orders = next(row for row in result["exchanges"] if row["exchange"] == "orders")
-    assert (orders["published"], orders["octets"]) == (51, 22_875)
+    assert (orders["published"], orders["bytes"]) == (51, 22_875)
     rows = json.loads(run("summary", "snapped.pcap", "--format", "json").out)["exchanges"]["rows"]
     (orders, unnamed) = rows[:2]
-    assert (orders["published_octets"], orders["delivered_octets"]) == (22_875, 0)
-    assert (unnamed["published_octets"], unnamed["delivered_octets"]) == (0, None)
+    assert (orders["published_bytes"], orders["delivered_bytes"]) == (22_875, 0)
+    assert (unnamed["published_bytes"], unnamed["delivered_bytes"]) == (0, None)
 
 
 def test_nothing_to_show(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_usage() -> None:
 
 @real
 def test_texts_that_are_not_utf8(tmp_path: Path) -> None:
-    """Columns have U+FFFD for octets that tshark gives as they are."""
+    """Columns have U+FFFD for bytes that tshark gives as they are."""
     frames = [one for one in full() if one.row.source in ("spec", "rabbitmq")]
     said = with_texts(frames, list(texts(frames)), NOT_UTF8)
     capture = write_capture(tmp_path / "texts.pcap", packets(said, 40_000))

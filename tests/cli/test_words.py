@@ -70,7 +70,7 @@ def test_what_takes_no_column_is_not_cut_for() -> None:
     [(0, "0 B"), (999, "999 B"), (1000, "1.00 kB"), (24_137, "24.1 kB"), (999_499, "999 kB"),
      (999_500, "1.00 MB"), (3_200_000_000, "3.20 GB"), (2**63, "9223 PB")],
 )  # fmt: skip
-def test_octets(number: int, shown: str) -> None:
+def test_bytes(number: int, shown: str) -> None:
     assert octets(number) == shown
 
 
@@ -279,19 +279,19 @@ def _lines(grid: Grid, width: int) -> list[str]:
 
 
 def test_grids() -> None:
-    grid = Grid("id|*name|?>frames|>octets|~what")
+    grid = Grid("id|*name|?>frames|>bytes|~what")
     grid.add("7f29", "a very long name of a client", "12", "3.4 kB", "one two three four")
     assert _lines(grid, 100) == [
-        "id    name                          frames  octets  what",
+        "id    name                          frames  bytes  what",
         "7f29  a very long name of a client      12  3.4 kB  one two three four",
     ]
     assert _lines(grid, 66) == [
-        "id    name                          frames  octets  what",
+        "id    name                          frames  bytes  what",
         "7f29  a very long name of a client      12  3.4 kB  one two three",
         "                                                    four",
     ]
     assert _lines(grid, 48) == [
-        "id    name                        frames  octets",
+        "id    name                        frames  bytes",
         "7f29  a very long name of a cli…      12  3.4 kB",
         "    one two three four",
     ]

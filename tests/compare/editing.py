@@ -42,7 +42,7 @@ def shifted(path: Path, target: Path, clock: Callable[[int], int]) -> Path:
 
 
 def replaced(path: Path, target: Path, old: bytes, new: bytes) -> Path:
-    """A capture in which octets of one packet, the first that has them, are others."""
+    """A capture in which bytes of one packet, the first that has them, are others."""
     listed, done = [], False
     for packet in packets(path):
         if not done and old in packet.octets:
@@ -65,6 +65,6 @@ def compared(client: Path, broker: Path, **options: Any) -> dict[str, Any]:
 
 
 def data_packets(path: Path, marks: Iterable[bytes]) -> list[int]:
-    """Numbers of the packets that hold these octets, the first one for each."""
+    """Numbers of the packets that hold these bytes, the first one for each."""
     listed = packets(path)
     return [next(at for at, one in enumerate(listed, 1) if mark in one.octets) for mark in marks]

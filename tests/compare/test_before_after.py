@@ -11,7 +11,7 @@ import pytest
 
 from amqpsniff.compare import CaptureProfile, before_and_after, names, topology
 from amqpsniff.compare.figures import regressions
-from amqpsniff.compare.noise import LEAST_COUNT, direction, slower
+from amqpsniff.compare.noise import MIN_COUNT, direction, slower
 from amqpsniff.session.counts import Spread
 from tests.cli.running import run
 from tests.compare.editing import PAIRS
@@ -54,9 +54,9 @@ def test_what_is_twice_as_slow_is_called_so() -> None:
 
 
 def test_three_samples_say_nothing() -> None:
-    one, other = spread_of([1000] * (LEAST_COUNT - 1)), spread_of([10**9] * (LEAST_COUNT - 1))
+    one, other = spread_of([1000] * (MIN_COUNT - 1)), spread_of([10**9] * (MIN_COUNT - 1))
     assert not slower(one, other, 0.95)
-    one, other = spread_of([1000] * LEAST_COUNT), spread_of([10**9] * LEAST_COUNT)
+    one, other = spread_of([1000] * MIN_COUNT), spread_of([10**9] * MIN_COUNT)
     assert slower(one, other, 0.5)
     assert not slower(one, other, 0.95)
     assert slower(spread_of([1000] * 127), spread_of([10**9] * 127), 0.95)

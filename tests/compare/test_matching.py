@@ -31,7 +31,7 @@ def midstream(
     *,
     client: int = 0,
 ) -> Talk:
-    """A connection that began before the capture; numbers and octets of client and broker."""
+    """A connection that began before the capture; numbers and bytes of client and broker."""
     directions = (Direction(spill), Direction(spill))
     ends = (f"{side}.{number}:50000", "broker:5672")
     talk = Talk(None, directions, f"{side}{number}", ends, start_ns=number, client=client)

@@ -87,7 +87,7 @@ def test_losses_are_told_from_segments() -> None:
     for row in report["losses"]:
         assert row["packet_number"] is not None
         assert row["times"] >= 1
-        assert row["octets"] > 0
+        assert row["bytes"] > 0
 
 
 @pytest.mark.parametrize("ahead_ns", [3_600_000_000_000, -7 * MILLISECOND])
@@ -122,12 +122,12 @@ def test_a_clock_that_runs_faster(tmp_path: Path) -> None:
         assert report[way]["delays"]["corrected"]["max_ns"] < 50_000
 
 
-def test_an_altered_octet(tmp_path: Path) -> None:
+def test_an_altered_byte(tmp_path: Path) -> None:
     other = replaced(CLEAN, tmp_path / "b.pcap", b"order-17", b"order-71")
     report = compared(CLEAN, other)
     assert fates(report) == {"altered": 1}
     (row,) = report["alterations"]
-    assert row["octets"] <= sighting.BLOCK_OCTETS
+    assert row["bytes"] <= sighting.BLOCK_BYTES
     assert row["way"] == "to-broker"
     assert "header" in row["frames"]
     (mine,) = (one for one in report["by_connection"] if one["to-broker"]["altered"])
@@ -176,14 +176,14 @@ def test_a_capture_that_lacks_the_end_of_a_frame_says_no_wrong_time(
 
 
 def test_captures_that_began_at_different_times(tmp_path: Path) -> None:
-    """Offsets then count from different octets, and connections have other ids."""
+    """Offsets then count from different bytes, and connections have other ids."""
     listed = packets(BROKER)
     later = write_capture(tmp_path / "b.pcap", listed[150:])
     report = compared(CLIENT, later)
     assert report["connections"] == {"both": 2, "client_side_only": 0, "broker_side_only": 0}
     assert {row["matched_by"] for row in report["by_connection"]} == {"ends"}
     assert "altered" not in fates(report)
-    assert report["compared_octets"] > 0
+    assert report["compared_bytes"] > 0
     whole = compared(CLIENT, BROKER)
     for way in WAYS:
         frames = report[way]["frames"]
@@ -221,14 +221,14 @@ def test_rows_that_wait_in_a_file_are_the_same(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_bound_on_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sighting, "MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(sighting, "MAX_CONNECTIONS", 1)
     report = compared(CLEAN, CLEAN)
     assert report["connections"]["both"] == 1
     assert report["client_side"]["connections_forgotten"] == 1
 
 
-def test_frames_are_named_for_everything_that_became_of_their_octets() -> None:
-    """Octets that one capture missed and that were lost on the way too."""
+def test_frames_are_named_for_everything_that_became_of_their_bytes() -> None:
+    """Bytes that one capture missed and that were lost on the way too."""
     words = Vocabulary()
     kind = words.number("basic.publish")
     touched = _Touched([Loss(RECEIVER_MISSED, 100, 200, 1), Loss(LOST, 100, 200, 1)], [])

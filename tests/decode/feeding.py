@@ -1,4 +1,4 @@
-"""Octets into a decoder without packets, and packets into a pipeline, for the tests of decoding.
+"""Bytes into a decoder without packets, and packets into a pipeline, for the tests of decoding.
 
 A `Stream` is one half-stream of a capture as reassembly gave it. `Feeder` and `run_…` decode once;
 `Runs` decodes thousands of times and compares rows as strings, for exhaustive loops.
@@ -122,7 +122,7 @@ class Runs:
         self.count = 0
 
     def add(self, pieces: Iterable[tuple[int, bytes | int]], syn_seen: bool = False) -> None:
-        """One run: (direction, octets), or (direction, number of octets missing)."""
+        """One run: (direction, bytes), or (direction, number of bytes missing)."""
         talk = Talk(syn_seen, connection_id=f"{self.count:016x}")
         self.count += 1
         self.decoder.use_capture("octets")
@@ -158,7 +158,7 @@ class Runs:
 
 
 class Feeder:
-    """A decoder of conversations on slots 0, 1, … that is fed octets by hand."""
+    """A decoder of conversations on slots 0, 1, … that is fed bytes by hand."""
 
     def __init__(self, *talks: Talk, **options: Any) -> None:
         self.log = FindingLog()
@@ -168,12 +168,12 @@ class Feeder:
             self.decoder.open(slot, talk)
 
     def data(self, direction: int, octets: bytes, number: int = 1, slot: int = 0) -> Feeder:
-        """The next octets of one direction."""
+        """The next bytes of one direction."""
         self.decoder.data(slot, direction, octets, number, number * 1000)
         return self
 
     def gap(self, direction: int, missing: int, number: int = 1, slot: int = 0) -> Feeder:
-        """Octets of one direction that are missing."""
+        """Bytes of one direction that are missing."""
         self.decoder.gap(slot, direction, missing, number, number * 1000)
         return self
 
@@ -194,7 +194,7 @@ def decode(
 class Stream:
     """One half-stream of a capture.
 
-    `pieces` are (packet number, octets) in order; there are no holes in the captures used.
+    `pieces` are (packet number, bytes) in order; there are no holes in the captures used.
     """
 
     capture: str
@@ -204,7 +204,7 @@ class Stream:
 
     @property
     def octets(self) -> bytes:
-        """All octets."""
+        """All bytes."""
         return b"".join(octets for _, octets in self.pieces)
 
     def __str__(self) -> str:
@@ -219,7 +219,7 @@ def _events(path: Path) -> Iterator[StreamBatch]:
 
 
 def events_of(path: Path) -> tuple[list[Stream], list[tuple[int, int]]]:
-    """Half-streams of a capture (client's at even indices), and its holes as (stream, octets)."""
+    """Half-streams of a capture (client's at even indices), and its holes as (stream, bytes)."""
     streams: dict[tuple[str, int], Stream] = {}
     holes: list[tuple[int, int]] = []
     for events in _events(path):
@@ -250,7 +250,7 @@ def streams_of(path: Path) -> list[Stream]:
 
 
 def packets_of(path: Path) -> list[tuple[int, int, bytes, int, int]]:
-    """(number, ts_ns, octets, original length, link type) of every packet of a capture."""
+    """(number, ts_ns, bytes, original length, link type) of every packet of a capture."""
     return [
         (
             batch.number[row],

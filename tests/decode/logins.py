@@ -1,7 +1,7 @@
 """Logins with every kind of damage, and where in a text their secret shows.
 
-`cases` are conversations in which one frame that carries a secret is damaged: a hole at any octet,
-a beginning that is missing, wrong octets. `shown` looks for pieces of the secret in what came out.
+`cases` are conversations in which one frame that carries a secret is damaged: a hole at any byte,
+a beginning that is missing, wrong bytes. `shown` looks for pieces of the secret in what came out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.encoder import Field, body, header
 
 SECRET = b"S3cr3tPa55w0rdXYZ!"
 PIECE = 4
-"""Octets of the secret that are too many to be shown together."""
+"""Bytes of the secret that are too many to be shown together."""
 
 PLAIN = b"\0user\0" + SECRET
 AMQPLAIN = b"\5LOGINS\0\0\0\4user\x08PASSWORDS" + len(SECRET).to_bytes(4, "big") + SECRET
@@ -51,11 +51,11 @@ CONTENT = publish() + header(1, 60, 3) + body(1, b"abc")
 CLOSE = method("connection.close", 0, reply_code=200, reply_text=b"bye")
 
 Piece = tuple[int, bytes | int]
-"""(direction, octets), or (direction, how many octets are missing)."""
+"""(direction, bytes), or (direction, how many bytes are missing)."""
 
 
 class Case(NamedTuple):
-    """One conversation; `begun`: its first octets are in the capture."""
+    """One conversation; `begun`: its first bytes are in the capture."""
 
     name: str
     pieces: list[Piece]
@@ -99,17 +99,17 @@ def _holes(kind: str, frame: bytes, lengths: tuple[int, ...]) -> Iterator[Case]:
 
 
 def _changed(kind: str, frame: bytes) -> Iterator[Case]:
-    """One octet that is wrong: type, channel, size, class, method or end; and a hole behind it."""
+    """One byte that is wrong: type, channel, size, class, method or end; and a hole behind it."""
     wrong = {0: (0, 2, 3, 4, 8, 9, 65), 2: (1, 5), 7: (1,), 8: (0, 11, 60, 120, 140)}
     wrong |= {6: (frame[6] - 20, frame[6] - 1, frame[6] + 1, frame[6] + 20, 255), 9: (1,)}
     wrong |= {10: (10, 20, 31, 40, 50, 60, 71, 99), len(frame) - 1: (0, 1)}
     for place, octets in wrong.items():
         for octet in octets:
             made = frame[:place] + bytes([octet & 255]) + frame[place + 1 :]
-            yield _case(f"octet-{place}-{octet}", kind, [made])
+            yield _case(f"byte-{place}-{octet}", kind, [made])
             for at in (9, len(made) - len(SECRET)):
                 pieces: list[bytes | int] = [made[:at], 1, made[at + 1 :]]
-                yield _case(f"octet-{place}-{octet}-hole-{at}", kind, pieces)
+                yield _case(f"byte-{place}-{octet}-hole-{at}", kind, pieces)
     for octet in (0, 2, 3, 4, 8, 9, 65):
         for channel in (1, 5, 256):
             made = bytes([octet]) + channel.to_bytes(2, "big") + frame[3:]
@@ -124,7 +124,7 @@ def _late(kind: str, frame: bytes) -> Iterator[Case]:
 
 
 def cases(lengths: tuple[int, ...] = (1, 4, 30)) -> Iterator[Case]:
-    """Every damage of every frame; holes of these lengths begin at each octet."""
+    """Every damage of every frame; holes of these lengths begin at each byte."""
     for kind, frame in FRAMES.items():
         yield _case("whole", kind, [frame])
         yield from _holes(kind, frame, lengths)

@@ -1,7 +1,7 @@
 """Conversations of binary protocols that are not AMQP, for which AMQP must not be seen.
 
-They count, size and number things as AMQP does: records with a type octet of 1 to 8, identifiers
-and sizes as big-endian numbers, most of them small, and an octet 0xCE now and then.
+They count, size and number things as AMQP does: records with a type byte of 1 to 8, identifiers
+and sizes as big-endian numbers, most of them small, and a byte 0xCE now and then.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SMALL = (0, 0, 0, 1, 1, 2, 3, 4, 8, 10, 11, 20, 30, 40, 50, 60, 85, 90, 100)
 
 
 def _number(choose: random.Random) -> bytes:
-    """A number of one to eight octets, mostly small."""
+    """A number of one to eight bytes, mostly small."""
     code = choose.choice(("B", "H", "H", "H", "I", "I", "Q"))
     most = {"B": 255, "H": 0xFFFF, "I": 0xFFFFFFFF, "Q": 0xFFFFFFFF}[code]
     value = choose.choice(SMALL) if choose.random() < 0.8 else choose.randint(0, most)
@@ -23,7 +23,7 @@ def _number(choose: random.Random) -> bytes:
 
 
 def _fields(choose: random.Random) -> bytes:
-    """What a record holds: numbers, texts with their lengths, end octets."""
+    """What a record holds: numbers, texts with their lengths, end bytes."""
     made = b""
     for _ in range(choose.choice((1, 2, 4, 8, 30, 200))):
         what = choose.random()
@@ -38,7 +38,7 @@ def _fields(choose: random.Random) -> bytes:
 
 
 def records(choose: random.Random, octets: int) -> bytes:
-    """So many octets of records in the form of one protocol."""
+    """So many bytes of records in the form of one protocol."""
     form = choose.randrange(4)
     mark = choose.choice((b"", b"*", b"\x01", b"\x02"))
     made = b""
@@ -60,7 +60,7 @@ def records(choose: random.Random, octets: int) -> bytes:
 
 
 Piece = tuple[int, bytes | int]
-"""(direction, octets), or (direction, how many octets are missing)."""
+"""(direction, bytes), or (direction, how many bytes are missing)."""
 
 
 def conversation(seed: int, holes: int = 1, missing: int = 60_000) -> Iterator[Piece]:

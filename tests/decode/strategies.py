@@ -31,7 +31,7 @@ TIMES = (
     0, 1, 951782400, 1700000000, 1700000000123, 10**12 - 1, 10**12, 253402300799, 253402300800,
     253402300799999, 253402300800000, 2**63, 2**64 - 1,
 )  # fmt: skip
-MOST_DEPTH = 4
+MAX_DEPTH = 4
 
 
 def _edged(least: int, most: int) -> st.SearchStrategy[int]:
@@ -82,7 +82,7 @@ def fields(reading: str, depth: int = 0) -> st.SearchStrategy[Field]:
     tags = [
         tag
         for tag in encoder.TAGS[reading]
-        if depth < MOST_DEPTH or encoder.type_of(tag, reading) not in ("array", "table")
+        if depth < MAX_DEPTH or encoder.type_of(tag, reading) not in ("array", "table")
     ]
     return st.sampled_from(tags).flatmap(of_tag)
 

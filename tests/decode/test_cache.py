@@ -14,7 +14,7 @@ FOREVER = 2**31 - 1
 
 
 def _decoded(pieces: list[tuple[int, bytes]], asleep: bool, **options: object) -> Decoded:
-    """What comes of these octets, with memories that work or rest all the time."""
+    """What comes of these bytes, with memories that work or rest all the time."""
     feeder = Feeder(Talk(), **options).data(CLIENT, OPENING)
     handler = feeder.decoder.handler
     if asleep:
@@ -88,7 +88,7 @@ def test_rows_are_those_without_a_memory(seed: int, tables: tuple[str, ...]) -> 
     _same(_traffic(seed, 800, 12), tables=tables)
 
 
-def test_payloads_that_a_few_octets_do_not_tell_apart() -> None:
+def test_payloads_that_a_few_bytes_do_not_tell_apart() -> None:
     """The one that came last is looked at first, and it is another one each time."""
     names = [b"left-%d", b"rite-%d"]
     pieces = [
@@ -144,7 +144,7 @@ def test_what_is_odd_is_reported_each_time() -> None:
 
 
 def test_long_ones_are_not_remembered() -> None:
-    table = [(b"n", Field("S", bytes(cache.MAX_OCTETS)))]
+    table = [(b"n", Field("S", bytes(cache.MAX_BYTES)))]
     octets = _content("basic.publish", {"exchange": b"x"}, properties={"headers": table})
     feeder = Feeder(Talk()).data(CLIENT, OPENING + octets + octets)
     tables = feeder.decoder.handler.contents.writer.tables
@@ -169,7 +169,7 @@ def test_tables_of_methods_that_hold_secrets_are_remembered() -> None:
     assert feeder.decoder.handler.decoder.tables.words.count == 1
 
 
-QUOTE = b"type 1, all octets = <<0,10,0,40,1,47>>: unknown_frame"
+QUOTE = b"type 1, all bytes = <<0,10,0,40,1,47>>: unknown_frame"
 
 
 def _closes(*texts: bytes) -> list[tuple[int, bytes]]:

@@ -1,4 +1,4 @@
-"""Claims say what every octet is that was understood, and lie where it is in its stream."""
+"""Claims say what every byte is that was understood, and lie where it is in its stream."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.decode.feeding import Talk, streams_of
 
 WHOLE = ["aiopika_rpc.pcap", "blocked.pcap", "bunny.pcapng", "kombu.pcap.gz", "node.pcap",
          "php_churn.pcap", "pika_mix.pcap"]  # fmt: skip
-HEADER_OCTETS = 7
+HEADER_BYTES = 7
 
 
 def claims_of(name: str) -> list[Claim]:
@@ -36,8 +36,8 @@ def claims_of(name: str) -> list[Claim]:
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_every_octet_of_a_whole_stream(name: str) -> None:
-    """Claims and bodies follow each other from the first octet to the last."""
+def test_every_byte_of_a_whole_stream(name: str) -> None:
+    """Claims and bodies follow each other from the first byte to the last."""
     by_stream: dict[tuple[int, int], list[Claim]] = defaultdict(list)
     for claim in claims_of(name):
         by_stream[claim.conversation, claim.direction].append(claim)
@@ -48,20 +48,20 @@ def test_every_octet_of_a_whole_stream(name: str) -> None:
         at = 0
         for claim in by_stream[key]:
             assert claim.offset == at
-            at = claim.offset + len(_octets(claim, stream.octets))
+            at = claim.offset + len(_bytes(claim, stream.octets))
         assert at == len(stream.octets)
 
 
-def _octets(claim: Claim, stream: bytes) -> bytes:
-    """The octets of a claim, compared with those of its stream."""
+def _bytes(claim: Claim, stream: bytes) -> bytes:
+    """The bytes of a claim, compared with those of its stream."""
     if claim.kind == claims.END:
         octets = b"\xce"
     elif claim.kind >= claims.PROTOCOL_HEADER:
         octets = claim.payload
     else:
-        octets = encoder.frame(claim.kind, claim.channel, claim.payload)[:HEADER_OCTETS]
+        octets = encoder.frame(claim.kind, claim.channel, claim.payload)[:HEADER_BYTES]
         octets = octets[:3] + claim.size.to_bytes(4, "big")
-        begin = claim.offset + HEADER_OCTETS
+        begin = claim.offset + HEADER_BYTES
         body = stream[begin : begin + claim.size]
         octets += body if claim.kind == claims.BODY else claim.payload
     assert stream[claim.offset : claim.offset + len(octets)] == octets
@@ -69,7 +69,7 @@ def _octets(claim: Claim, stream: bytes) -> bytes:
 
 
 def decoded(*octets: bytes, midstream: bool = False) -> list[Claim]:
-    """Claims about what a client sends, in these pieces; None for a hole of ten octets."""
+    """Claims about what a client sends, in these pieces; None for a hole of ten bytes."""
     decoder = Decoder(FindingLog(), Plan(claims=True))
     decoder.open(0, Talk(syn_seen=not midstream, serial=5))
     for piece in octets:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from amqpsniff import Engine
-from amqpsniff.decode.contents import MAX_BODY_OCTETS, MAX_OPEN_CONTENTS
+from amqpsniff.decode.contents import MAX_BODY_BYTES, MAX_OPEN_CONTENTS
 from tests import encoder
 from tests.decode.feeding import CLIENT, SERVER, Decoded, Feeder, Row, Talk
 from tests.decode.script import OPENING, findings, method, publish, sent
@@ -63,7 +63,7 @@ def test_properties_of_many_kinds_in_turn() -> None:
     assert rows == [{name: text.decode() for name, text in some.items()} for some in given]
 
 
-def test_octet_by_octet() -> None:
+def test_byte_by_byte() -> None:
     octets = publish() + header(1, 60, 300) + body(1, b"y" * 200) + body(1, b"z" * 100)
     whole = sent(octets, **OPTIONS)
     single = sent(*(bytes([octet]) for octet in octets), **OPTIONS)
@@ -110,7 +110,7 @@ def test_longer_than_declared() -> None:
     octets = publish() + header(1, 60, 4) + body(1, b"abc") + body(1, b"def") + publish()
     for pieces in ([octets], [octets[at : at + 1] for at in range(len(octets))]):
         done = sent(*pieces, **OPTIONS)
-        assert findings(done) == [("content-body-longer", "6 octets, 4 declared")]
+        assert findings(done) == [("content-body-longer", "6 bytes, 4 declared")]
         first, second = done.messages()
         assert (first["status"], first["body_size"], first["body_captured"]) == ("complete", 4, 4)
         assert first["body"] == b"abcd"
@@ -120,7 +120,7 @@ def test_longer_than_declared() -> None:
 
 def test_shorter_than_declared() -> None:
     done = sent(publish() + header(1, 60, 9) + body(1, b"abc") + publish() + header(1, 60, 0))
-    assert findings(done) == [("content-body-shorter", "3 of 9 octets, then basic.publish")]
+    assert findings(done) == [("content-body-shorter", "3 of 9 bytes, then basic.publish")]
     first, second = done.messages()
     assert (first["status"], first["body_size"], first["body_captured"]) == ("incomplete", 9, 3)
     assert second["status"] == "complete"
@@ -202,7 +202,7 @@ def test_size_that_no_column_holds() -> None:
     assert (row["body"], row["body_sha256"]) == (b"abcdef", None)
     done = sent(declared + body(1, b"abc") + publish() + header(1, 60, 0), **OPTIONS)
     assert findings(done) == [
-        ("content-body-shorter", "3 of too many octets, then basic.publish"),
+        ("content-body-shorter", "3 of too many bytes, then basic.publish"),
         ("number-out-of-range", "a body size of 2^63 or more"),
     ]
     assert [row["status"] for row in done.messages()] == ["incomplete", "complete"]
@@ -280,11 +280,11 @@ def test_message_timestamps_that_no_column_holds(number: int, codes: list[str]) 
     [
         (FLAGS + b"\0\2", [("property-flags-undefined", "flags 0x0002")]),
         (FLAGS + b"\0\1\0\0", []),
-        (FLAGS + b"\0\1", [("properties-malformed", "octets missing")]),
-        (FLAGS + b"\x80\0\x09ab", [("properties-malformed", "octets missing")]),
-        (FLAGS + b"\0\0xyz", [("properties-malformed", "octets left over")]),
-        (b"\0\x3c\0\0" + bytes(5), [("properties-malformed", "content header of 9 octets")]),
-        (b"", [("properties-malformed", "content header of 0 octets")]),
+        (FLAGS + b"\0\1", [("properties-malformed", "bytes missing")]),
+        (FLAGS + b"\x80\0\x09ab", [("properties-malformed", "bytes missing")]),
+        (FLAGS + b"\0\0xyz", [("properties-malformed", "bytes left over")]),
+        (b"\0\x3c\0\0" + bytes(5), [("properties-malformed", "content header of 9 bytes")]),
+        (b"", [("properties-malformed", "content header of 0 bytes")]),
     ],
 )
 def test_flags_and_properties_that_do_not_fit(payload: bytes, found: list[tuple[str, str]]) -> None:
@@ -315,16 +315,16 @@ def test_method_of_the_other_side_does_not_interrupt() -> None:
 
 
 def test_more_of_bodies_than_is_kept() -> None:
-    """Bodies that never end hold so many octets together and no more; what is dropped is said."""
+    """Bodies that never end hold so many bytes together and no more; what is dropped is said."""
     engine = Engine(bodies=True)
     octets = 1 << 20
     begin = encoder.PROTOCOL_HEADERS["0-9-1"] + publish(1)
-    size = MAX_BODY_OCTETS + octets
+    size = MAX_BODY_BYTES + octets
     key = ("10.0.0.1:1000", "10.0.0.2:5672")
-    engine.feed_octets(key, "client", begin + header(1, 60, size), 1)
+    engine.feed_bytes(key, "client", begin + header(1, 60, size), 1)
     frame = body(1, bytes(octets))
     for _ in range(size // octets):
-        engine.feed_octets(key, "client", frame, 1)
+        engine.feed_bytes(key, "client", frame, 1)
     engine.finish()
     assert [finding.code for finding in engine.findings() if "limit" in finding.code] == [
         "body-limit"

@@ -86,7 +86,7 @@ def test_types(kind: int) -> None:
 @pytest.mark.parametrize(("channel", "payload"), [(1, b""), (0, b"x"), (7, b"xyz")])
 def test_malformed_heartbeats(channel: int, payload: bytes) -> None:
     done = sent(frame(8, channel, payload) + HEARTBEAT_FRAME)
-    octets = "1 octet" if len(payload) == 1 else f"{len(payload)} octets"
+    octets = "1 byte" if len(payload) == 1 else f"{len(payload)} bytes"
     assert findings(done) == [("heartbeat-malformed", f"a payload of {octets}, channel {channel}")]
 
 
@@ -106,7 +106,7 @@ TUNE_OK = method("connection.tune-ok", 0, frame_max=4096)
 
 @pytest.mark.parametrize(("size", "codes"), [(4088, []), (4096, []), (4097, ["frame-too-large"])])
 def test_frame_max(size: int, codes: list[str]) -> None:
-    """Eight octets more than the limit are what RabbitMQ lets pass."""
+    """Eight bytes more than the limit are what RabbitMQ lets pass."""
     octets = publish() + header(1, 60, size) + body(1, b"x" * size) + HEARTBEAT_FRAME
     done = sent(TUNE_OK + octets)
     assert done.codes == codes
@@ -131,7 +131,7 @@ def test_impossible_sizes(kind: int, size: int) -> None:
 
 
 class Hashed:
-    """A SHA-256 that counts the octets it is given."""
+    """A SHA-256 that counts the bytes it is given."""
 
     octets = 0
 
@@ -147,7 +147,7 @@ class Hashed:
 
 
 def test_a_large_body() -> None:
-    """30 MB in one frame: seen as it passes, each octet once, and nothing of it kept."""
+    """30 MB in one frame: seen as it passes, each byte once, and nothing of it kept."""
     octets = bytes(range(256)) * 4096 * 30
     feeder = Feeder(Talk(), new_hash=Hashed).data(CLIENT, OPENING)
     feeder.data(CLIENT, publish() + header(1, 60, len(octets)))
@@ -170,7 +170,7 @@ def test_a_large_body() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header_octets", "code"),
+    ("header_bytes", "code"),
     [
         (b"AMQP\x03\x01\0\0", "protocol-not-decoded"),
         (b"AMQP\0\x01\0\0", "protocol-not-decoded"),
@@ -180,9 +180,9 @@ def test_a_large_body() -> None:
         (b"AMQP\x01\x01\0\x0b", "protocol-header-unknown"),
     ],
 )
-def test_refused_headers(header_octets: bytes, code: str) -> None:
+def test_refused_headers(header_bytes: bytes, code: str) -> None:
     """Both sides' headers are rows, and what follows is not read as frames."""
-    feeder = Feeder().data(CLIENT, header_octets).data(SERVER, OPENING)
+    feeder = Feeder().data(CLIENT, header_bytes).data(SERVER, OPENING)
     done = feeder.finish()
     assert done.codes == [code, "protocol-version-refused"]
     rows = done.frames()
@@ -217,32 +217,32 @@ def test_part_of_a_header(count: int) -> None:
     ],
 )
 def test_clients_that_speak_something_else(octets: bytes, protocol: str) -> None:
-    """They are named by their first octets, however these came."""
+    """They are named by their first bytes, however these came."""
     for size in (len(octets), *range(1, 9)):
         feeder = Feeder()
         for at in range(0, len(octets), size):
             feeder.data(CLIENT, octets[at : at + size])
         done = feeder.data(SERVER, OPENING).finish()
-        detail = f"the client's first octets are those of {protocol}"
+        detail = f"the client's first bytes are those of {protocol}"
         assert findings(done) == [("not-amqp", detail)], size
         assert [row["sender"] for row in done.frames()] == ["server"]
 
 
 def test_what_is_said_of_an_unknown_protocol() -> None:
-    """Its first octets up to a hole, eight at most."""
+    """Its first bytes up to a hole, eight at most."""
     octets = bytes(range(30, 90))
     for size in (1, 3, 7, 16, 60):
         feeder = Feeder().data(SERVER, OPENING)
         for at in range(0, len(octets), size):
             feeder.data(CLIENT, octets[at : at + size])
-        detail = f"the client's first octets are {octets[:8].hex(' ')}"
+        detail = f"the client's first bytes are {octets[:8].hex(' ')}"
         assert findings(feeder.finish()) == [("not-amqp", detail)]
     feeder = Feeder().data(SERVER, OPENING, 1).data(CLIENT, octets, 2).data(SERVER, b"x", 3)
     (found,) = feeder.finish().findings
     assert (found.packet_number, found.ts_ns) == (2, 2000)  # where they were said
     feeder = Feeder().data(SERVER, OPENING).data(CLIENT, octets[:5]).gap(CLIENT, 5)
     done = feeder.data(CLIENT, octets[10:]).finish()
-    assert findings(done) == [("not-amqp", "the client's first octets are 1e 1f 20 21 22")]
+    assert findings(done) == [("not-amqp", "the client's first bytes are 1e 1f 20 21 22")]
 
 
 CLOSE = method("connection.close", 0, "0-8", reply_code=320, reply_text=b"bye")
@@ -341,7 +341,7 @@ def test_methods_that_do_not_fit(payload: bytes, name: str | None, code: str) ->
 
 
 def test_every_cut_of_arguments() -> None:
-    """A frame of fewer octets shows the arguments that are there."""
+    """A frame of fewer bytes shows the arguments that are there."""
     payload = method("queue.declare", queue=b"qq", durable=True)[7:-1]
     for cut in range(4, len(payload)):
         done = sent(frame(1, 1, payload[:cut]) + HEARTBEAT_FRAME)

@@ -1,4 +1,4 @@
-"""Arguments and headers read back from JSON: one form of text, whatever its octets are."""
+"""Arguments and headers read back from JSON: one form of text, whatever its bytes are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from amqpsniff.decode.json_objects import read_object
 
-OCTETS = '{"base64":"//6A"}'
+BYTES = '{"base64":"//6A"}'
 """ff fe 80"""
 
 
@@ -14,14 +14,14 @@ OCTETS = '{"base64":"//6A"}'
     ("text", "found"),
     [
         ('{"queue":"q","no_wait":false}', {"queue": "q", "no_wait": False}),
-        (f'{{"queue":{OCTETS}}}', {"queue": "\ufffd\ufffd\ufffd"}),
+        (f'{{"queue":{BYTES}}}', {"queue": "\ufffd\ufffd\ufffd"}),
         ('{"reply_text":{"base64":"YWL/"}}', {"reply_text": "ab\ufffd"}),
-        (f'{{"x-death":[{{"queue":{OCTETS}}}]}}', {"x-death": [{"queue": "\ufffd\ufffd\ufffd"}]}),
-        (f'{{"arguments":{{"x":{OCTETS}}}}}', {"arguments": {"x": "\ufffd\ufffd\ufffd"}}),
+        (f'{{"x-death":[{{"queue":{BYTES}}}]}}', {"x-death": [{"queue": "\ufffd\ufffd\ufffd"}]}),
+        (f'{{"arguments":{{"x":{BYTES}}}}}', {"arguments": {"x": "\ufffd\ufffd\ufffd"}}),
         # tables: their one name is `base64`
         ('{"arguments":{"base64":"YWI="}}', {"arguments": {"base64": "YWI="}}),
-        (OCTETS, {"base64": "//6A"}),
-        # tables that cannot be octets
+        (BYTES, {"base64": "//6A"}),
+        # tables that cannot be bytes
         ('{"x":{"base64":"no"}}', {"x": {"base64": "no"}}),
         ('{"x":{"base64":1}}', {"x": {"base64": 1}}),
         ('{"x":{"tag":122,"base64":"AA=="}}', {"x": {"tag": 122, "base64": "AA=="}}),

@@ -1,4 +1,4 @@
-"""Damaged logins: no piece of their secret is in anything that is made of the octets."""
+"""Damaged logins: no piece of their secret is in anything that is made of the bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.encoder import header
 
 
 def dumped(case: Case, done: Decoded) -> str:
-    """The octets of the client's frames, but those that are masked."""
+    """The bytes of the client's frames, but those that are masked."""
     there = {
         offset + at: octet for offset, piece in case.client() for at, octet in enumerate(piece)
     }
@@ -44,7 +44,7 @@ EVERY = int(os.environ.get("AMQPSNIFF_EVERY_LOGIN", "6"))
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_nothing_of_a_damaged_login_is_shown(kind: str) -> None:
-    """Neither rows, findings nor hex dumps have it, nor the octets of a capture made safe."""
+    """Neither rows, findings nor hex dumps have it, nor the bytes of a capture made safe."""
     cleaner = Cleaner(SanitizeOptions())
     count = 0
     for case in islice(cases(), 0, None, EVERY):

@@ -21,7 +21,7 @@ from tests.decode.feeding import (
 from tests.decode.script import OPENING, method, publish
 from tests.encoder import HEARTBEAT_FRAME, Field, body, header
 
-MOST_LOST = 2
+MAX_LOST = 2
 """Frames beyond those in the packet that may be lost while framing is found again."""
 
 MESSAGE = ("client", "sender", "packet_number", "channel", "method", "delivery_tag", "exchange")
@@ -60,7 +60,7 @@ def test_every_single_packet(name: str) -> None:
         found = frame_keys(done)
         assert found.keys() - frames.keys() == set(), packet[0]
         also = [key for key in frames.keys() - found.keys() if frames[key] != packet[0]]
-        assert len(also) <= MOST_LOST, packet[0]
+        assert len(also) <= MAX_LOST, packet[0]
         for key, row in message_keys(done).items():
             assert key in messages, packet[0]
             want = messages[key]
@@ -174,7 +174,7 @@ def test_holes_that_add_up() -> None:
     assert row["body_captured"] < 30
 
 
-def test_every_hole_of_a_few_octets() -> None:
+def test_every_hole_of_a_few_bytes() -> None:
     """No row where no frame is, no argument that was not captured, nobody accused."""
     deliver = [
         method("basic.deliver", channel, consumer_tag=b"tag", delivery_tag=tag, exchange=b"ex",
@@ -225,7 +225,7 @@ def test_the_rest_of_a_header_is_no_body() -> None:
         assert len(run.frames) >= len(SEALED)
 
 
-def test_a_body_that_is_awaited_needs_no_end_octet_before_it() -> None:
+def test_a_body_that_is_awaited_needs_no_end_byte_before_it() -> None:
     """The frame before it is broken: what its channel awaits is known all the same."""
     broken = body(1, b"abc")[:-1] + b"\0"
     frames = [publish(), header(1, 60, 9), broken, body(1, b"def"), body(1, b"ghi"), *SEALED]

@@ -1,4 +1,4 @@
-"""Every method of every dialect comes out as it was encoded, however its octets arrive."""
+"""Every method of every dialect comes out as it was encoded, however its bytes arrive."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def direction_of(row: Method) -> int:
 
 
 def decoded(dialect: str, row: Method, octets: bytes, **options: Any) -> list[Row]:
-    """Rows of method frames among octets that follow the dialect's protocol header."""
+    """Rows of method frames among bytes that follow the dialect's protocol header."""
     feeder = Feeder(Talk(), dialect=dialect, **options)
     feeder.data(CLIENT, encoder.PROTOCOL_HEADERS[dialect])
     feeder.data(direction_of(row), octets)
@@ -55,7 +55,7 @@ def test_round_trip(dialect: str, row: Method, data: st.DataObject) -> None:
     got = rows[0]
     assert (got["channel"], got["size"]) == (CHANNEL, len(octets) - 8)
     if not is_first(dialect, row) and got["method"] != row.name:
-        # Octets that are as well a method of the same numbers that is more usual.
+        # Bytes that are as well a method of the same numbers that is more usual.
         rivals = methods_for(dialect, row.class_id, row.method_id)
         assert got["method"] in [rival.name for rival in rivals]
         return
@@ -85,7 +85,7 @@ FIRST = [
 
 @pytest.mark.parametrize(("dialect", "methods"), FIRST)
 def test_every_split(dialect: str, methods: list[Method]) -> None:
-    """Whole, octet by octet, and cut in two anywhere: the same row. A prefix alone: no row."""
+    """Whole, byte by byte, and cut in two anywhere: the same row. A prefix alone: no row."""
     runs = Runs(dialect=dialect)
     for row in methods:
         octets = encoder.method(row, example(row), CHANNEL)

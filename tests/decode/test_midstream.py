@@ -1,6 +1,6 @@
 """A connection that began before the capture: rows from the first frame that is whole, none before.
 
-A half-stream is cut at an octet and only what follows is fed. The frames that lie whole in it are
+A half-stream is cut at a byte and only what follows is fed. The frames that lie whole in it are
 found; nothing else is, wherever the cut falls.
 """
 
@@ -20,9 +20,9 @@ from tests.decode.script import OPENING, method
 
 HOSTILE = REPO / "tests" / "captures" / "hostile"
 WINDOW = 6000
-"""Octets fed after a cut: many frames, and few enough for thousands of cuts."""
+"""Bytes fed after a cut: many frames, and few enough for thousands of cuts."""
 
-MOST_LOST = 2
+MAX_LOST = 2
 """Frames after a cut that may be lost while their framing is made sure of."""
 
 LOOK_ALIKE = ("connection.unblocked|", "connection.close-ok|")
@@ -32,7 +32,7 @@ Frame = tuple[int, int, str]
 
 
 def halves(name: str) -> list[Stream]:
-    """Half-streams of a sample that have octets."""
+    """Half-streams of a sample that have bytes."""
     return [stream for stream in streams_of(SAMPLES / name) if stream.octets]
 
 
@@ -58,8 +58,8 @@ def check(stream: Stream, cuts: Iterable[int]) -> None:
             found = [(begin, last, text.replace(*LOOK_ALIKE)) for begin, last, text in found]
         assert [frame for frame in found if frame not in there] == [], f"invented after {cut}"
         assert run.errors == [], f"wrong after {cut}"
-        if len(there) > MOST_LOST:
-            assert len(there) - len(found) <= MOST_LOST, f"lost after {cut}"
+        if len(there) > MAX_LOST:
+            assert len(there) - len(found) <= MAX_LOST, f"lost after {cut}"
 
 
 SMALL = ["bunny.pcapng", "blocked.pcap", "amqplib08.pcap"]
@@ -68,7 +68,7 @@ LARGE = ["aiopika_rpc.pcap", "node.pcap", "kombu.pcap.gz", "pika_mix.pcap", "php
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_cut(name: str) -> None:
-    """The smaller half-streams of a capture, cut before every octet."""
+    """The smaller half-streams of a capture, cut before every byte."""
     for stream in sorted(halves(name), key=lambda each: len(each.octets))[:2]:
         check(stream, range(1, min(len(stream.octets), 4000)))
 
@@ -85,7 +85,7 @@ def test_some_cuts(name: str) -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_packets_do_not_matter(name: str) -> None:
-    """The same octets after a cut give the same rows in pieces of any size."""
+    """The same bytes after a cut give the same rows in pieces of any size."""
     choose = random.Random(5)
     for stream in halves(name)[:2]:
         octets = stream.octets
@@ -117,10 +117,10 @@ def test_a_capture_that_began_late() -> None:
     found = seen(late.frames(), numbers[0] - 1)
     there = [row for row in seen(whole.frames(), 0) if row[0] in numbers]
     assert [row for row in found if row not in there] == []
-    assert len(there) - len(found) <= 4 * MOST_LOST
+    assert len(there) - len(found) <= 4 * MAX_LOST
 
 
-def test_octets_that_look_like_a_protocol_header() -> None:
+def test_bytes_that_look_like_a_protocol_header() -> None:
     """A frame of type 65 begins with an `A`; that is no reason to see a header."""
     from tests.decode.script import OPENING
     from tests.encoder import HEARTBEAT_FRAME, frame

@@ -22,7 +22,7 @@ def test_captures(path: Path) -> None:
     assert done.errors == []
 
 
-OCTETS = {
+BYTES = {
     "http": b"GET /api/overview HTTP/1.1\r\nHost: broker\r\n\r\n" * 50,
     "stomp": b"CONNECT\naccept-version:1.2\nhost:/\n\n\0\n" * 50,
     "zeros": bytes(5000),
@@ -33,13 +33,13 @@ OCTETS = {
 }
 
 
-@pytest.mark.parametrize("name", OCTETS)
+@pytest.mark.parametrize("name", BYTES)
 @pytest.mark.parametrize("syn_seen", [True, False])
 @pytest.mark.parametrize("direction", [0, 1])
-def test_octets(name: str, syn_seen: bool, direction: int) -> None:
+def test_bytes(name: str, syn_seen: bool, direction: int) -> None:
     """Neither at the begin of a conversation nor in its middle, on a port of no AMQP server."""
     talk = Talk(syn_seen, b="10.0.0.2:9999", ports=(40000, 9999))
-    done = Feeder(talk).data(direction, OCTETS[name]).finish()
+    done = Feeder(talk).data(direction, BYTES[name]).finish()
     assert done.count == 0
     assert done.messages() == []
     assert done.errors == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.decode.preamble import MAX_LINE_OCTETS, SIGNATURE, header_octets
+from amqpsniff.decode.preamble import MAX_LINE_BYTES, SIGNATURE, header_bytes
 from tests.conftest import SAMPLES
 from tests.decode.feeding import CLIENT, SERVER, Feeder, Row, Talk, streams_of
 from tests.decode.script import OPENING, findings, publish
@@ -26,7 +26,7 @@ HEADERS = {
     "TCP6": b"PROXY TCP6 2001:db8::1 2001:db8::2 40000 5672\r\n",
     "UNKNOWN": b"PROXY UNKNOWN\r\n",
     "UNKNOWN with more": b"PROXY UNKNOWN ffff::1 ffff::2 1 2\r\n",
-    "longest": b"PROXY UNKNOWN " + b"f" * (MAX_LINE_OCTETS - 16) + b"\r\n",
+    "longest": b"PROXY UNKNOWN " + b"f" * (MAX_LINE_BYTES - 16) + b"\r\n",
     "2": version_2(ADDRESSES),
     "2 local": version_2(b"", 0, 0),
     "2 with fields": version_2(ADDRESSES + FIELDS),
@@ -46,7 +46,7 @@ def seen(*pieces: bytes, talk: Talk | None = None) -> tuple[list[Row], list[Row]
 
 
 def moved(rows: list[Row], count: int) -> list[Row]:
-    """The client's rows as many octets further on in its stream."""
+    """The client's rows as many bytes further on in its stream."""
     return [
         row | {"stream_offset": row["stream_offset"] + count} if row["sender"] == "client" else row
         for row in rows
@@ -77,7 +77,7 @@ def test_part_of_a_header(name: str) -> None:
     octets = HEADERS[name]
     for cut in (4, 12, len(octets) - 1):
         done = Feeder().data(CLIENT, octets[:cut]).data(SERVER, OPENING).finish()
-        detail = "the client's first octets are those of the PROXY protocol"
+        detail = "the client's first bytes are those of the PROXY protocol"
         assert findings(done) == [("not-amqp", detail)]
 
 
@@ -95,7 +95,7 @@ def test_a_capture_behind_a_proxy() -> None:
     "octets",
     [
         b"PROXY TCP5 192.0.2.1 192.0.2.2 40000 5672\r\n",
-        b"PROXY TCP4 " + b"1" * MAX_LINE_OCTETS + b"\r\n",
+        b"PROXY TCP4 " + b"1" * MAX_LINE_BYTES + b"\r\n",
         b"PROXY\r\n",
         SIGNATURE + b"\x11\x11\0\0",
         HEADERS["TCP4"] + HEADERS["TCP4"],
@@ -121,8 +121,8 @@ def test_a_hole_in_a_header() -> None:
 
 @pytest.mark.parametrize("name", HEADERS)
 def test_lengths(name: str) -> None:
-    """At every length it is known how many octets there must be at least."""
+    """At every length it is known how many bytes there must be at least."""
     octets = HEADERS[name]
     for have in range(1, min(200, len(octets))):
-        assert have < header_octets(octets[:have]) <= len(octets)
-    assert header_octets(octets) == header_octets(octets + FRAMES) == len(octets)
+        assert have < header_bytes(octets[:have]) <= len(octets)
+    assert header_bytes(octets) == header_bytes(octets + FRAMES) == len(octets)

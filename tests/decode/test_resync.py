@@ -42,8 +42,8 @@ def test_no_whole_frame_is_lost_whatever_the_pieces(cut: int, first: int) -> Non
 
 @pytest.mark.parametrize("count", [*range(1018, 1030), 2048, 4096])
 @pytest.mark.parametrize("lost", [0, 10])
-def test_octets_that_fill_the_window_to_its_end(count: int, lost: int) -> None:
-    """Nothing behind the last octet is looked at, where the stream ends and before a hole."""
+def test_bytes_that_fill_the_window_to_its_end(count: int, lost: int) -> None:
+    """Nothing behind the last byte is looked at, where the stream ends and before a hole."""
     feeder = Feeder(Talk(syn_seen=False)).data(CLIENT, b"x" * count)
     if lost:
         feeder.gap(CLIENT, lost).data(CLIENT, b"x" * count)

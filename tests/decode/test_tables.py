@@ -22,7 +22,7 @@ DECLARE = b"\0\x32\0\x0a\0\0" + shortstr(b"q") + b"\0"
 
 
 def declared(table: bytes, **options: Any) -> tuple[Row, list[tuple[str, str]]]:
-    """The row of a queue.declare with the octets of a table, and the findings."""
+    """The row of a queue.declare with the bytes of a table, and the findings."""
     done = sent(encoder.frame(1, 1, DECLARE + table), **options)
     found = findings(done)
     (row,) = frames(done)
@@ -64,7 +64,7 @@ def test_nesting(depth: int, tag: bytes) -> None:
 @pytest.mark.parametrize("tag", [b"F", b"A"])
 @pytest.mark.parametrize("depth", [MAX_TABLE_DEPTH, MAX_TABLE_DEPTH + 1, 1000, 20_000])
 def test_nesting_beyond_the_limit(depth: int, tag: bytes) -> None:
-    """The inner table is kept as the octets it is, and what follows is read."""
+    """The inner table is kept as the bytes it is, and what follows is read."""
     inner = nested(depth, tag)[4:]
     value, found = shown(longstr(inner + b"\5aftert\1"))
     assert found == [("field-table-too-deep", WHERE)]
@@ -78,7 +78,7 @@ def test_nesting_beyond_the_limit(depth: int, tag: bytes) -> None:
 
 
 def test_unknown_tag_keeps_the_rest() -> None:
-    """Nobody knows how long its value is, so the rest of its table is kept as octets."""
+    """Nobody knows how long its value is, so the rest of its table is kept as bytes."""
     rest = b"\1\2\3\1cI\0\0\0\1"
     value, found = shown(longstr(b"\1aI\0\0\0\1" + b"\1bZ" + rest))
     kept = {"tag": ord("Z"), "base64": base64.b64encode(rest).decode()}
@@ -107,12 +107,12 @@ NOTHING: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_every_octet_as_a_tag(reading: str) -> None:
+def test_every_byte_as_a_tag(reading: str) -> None:
     """Each is a tag that the reading knows, or a finding."""
     for tag in map(chr, range(256)):
         if tag in encoder.TAGS[reading]:
             kind = encoder.type_of(tag, reading)
-            octets = encoder.value_octets(Field(tag, NOTHING.get(kind, 0)), reading)
+            octets = encoder.value_bytes(Field(tag, NOTHING.get(kind, 0)), reading)
             value, found = shown(
                 longstr(b"\1a" + tag.encode("latin-1") + octets + b"\1bt\1"), reading=reading
             )
@@ -154,7 +154,7 @@ def test_names_alike_in_other_tables_are_no_finding() -> None:
 
 
 def test_text_that_is_none() -> None:
-    """Long strings may be any octets; names are text."""
+    """Long strings may be any bytes; names are text."""
     assert shown(of((b"a", Field("S", b"\xff")))) == ({"a": {"base64": "/w=="}}, [])
     assert shown(of((b"\xff", Field("I", 1)))) == ({"\ufffd": 1}, [("text-not-utf8", WHERE)])
 
@@ -233,7 +233,7 @@ def test_floats(tag: str, number: float, text: str) -> None:
 
 @settings(max_examples=150)
 @given(st.binary(max_size=120), st.sampled_from(READINGS))
-def test_any_octets_give_whole_json(octets: bytes, reading: str) -> None:
+def test_any_bytes_give_whole_json(octets: bytes, reading: str) -> None:
     """Whatever is in a table, its JSON is whole."""
     value, _ = shown(longstr(octets), reading=reading)
     assert isinstance(value, dict)

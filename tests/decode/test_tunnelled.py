@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from amqpsniff.decode.preamble import (
-    MAX_REQUEST_OCTETS,
-    preamble_octets,
-    request_octets,
+    MAX_REQUEST_BYTES,
+    preamble_bytes,
+    request_bytes,
     safe_request,
 )
 from amqpsniff.sanitize.proxies import safe_proxy_header
@@ -65,11 +65,11 @@ def test_rows_are_those_of_amqp_alone(name: str, step: int) -> None:
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_lengths(name: str) -> None:
-    """Octets that begin one ask for more until there are enough, and what follows is not of it."""
+    """Bytes that begin one ask for more until there are enough, and what follows is not of it."""
     octets, _ = REQUESTS[name]
     for cut in range(1, len(octets)):
-        assert cut < request_octets(octets[:cut]) <= len(octets)
-    assert request_octets(octets) == request_octets(octets + b"AMQP\0\0\x09\1") == len(octets)
+        assert cut < request_bytes(octets[:cut]) <= len(octets)
+    assert request_bytes(octets) == request_bytes(octets + b"AMQP\0\0\x09\1") == len(octets)
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -77,7 +77,7 @@ def test_nothing_of_it_leaves_a_sanitized_capture(name: str) -> None:
     octets, _ = REQUESTS[name]
     safe = safe_proxy_header(octets)
     assert safe == safe_request(octets)
-    assert len(safe) == len(octets) == request_octets(safe)
+    assert len(safe) == len(octets) == request_bytes(safe)
     assert b"secret" not in safe
     assert b"user" not in safe
     assert b"\x0a\0\0\7" not in safe
@@ -93,33 +93,33 @@ def test_nothing_of_it_leaves_a_sanitized_capture(name: str) -> None:
         b"\4\2\x16\x28\x0a\0\0\7\0",
         b"\4\1\x16\x28\x0a\0\0\7" + b"u" * 300,
         b"CONNECT\nlogin:guest\n\n\0",
-        b"CONNECT " + b"a" * MAX_REQUEST_OCTETS,
+        b"CONNECT " + b"a" * MAX_REQUEST_BYTES,
         b"GET / HTTP/1.1\r\n\r\n",
         b"AMQP\0\0\x09\1",
     ],
 )
 def test_what_is_none(octets: bytes) -> None:
-    assert request_octets(octets) == 0
+    assert request_bytes(octets) == 0
     _, errors = rows([(CLIENT, octets), (SERVER, streams_of(SAMPLES / "bunny.pcapng")[1].octets)])
     assert ("not-amqp" in errors) == (octets[:4] != b"AMQP")
 
 
 @pytest.mark.parametrize("octets", [b"CONNECT a:5672 HTTP/1.1\r\nX: ", b"\4\1\x16\x28\x0a\0\0\7"])
 def test_what_is_long_is_looked_at_once(octets: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its end is searched for in all octets that are there, not in one more each time."""
+    """Its end is searched for in all bytes that are there, not in one more each time."""
     asked = []
 
     def counted(octets: bytes, opened: bool) -> int:
         asked.append(octets)
-        return preamble_octets(octets, opened)
+        return preamble_bytes(octets, opened)
 
-    monkeypatch.setattr("amqpsniff.decode.framer.preamble_octets", counted)
+    monkeypatch.setattr("amqpsniff.decode.framer.preamble_bytes", counted)
     Feeder(Talk()).data(CLIENT, octets + b"a" * 200).finish()
     assert len(asked) == 1
 
 
 def test_only_at_the_begin_of_a_connection() -> None:
-    """In mid-stream octets that look like a request are octets like any other."""
+    """In mid-stream bytes that look like a request are bytes like any other."""
     asked, _ = REQUESTS["socks 5"]
     client = streams_of(SAMPLES / "bunny.pcapng")[0].octets[8:]
     done = Feeder(Talk(False)).data(CLIENT, asked[:-2] + b"\0\0" + client).finish()

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from amqpsniff import Engine
-from amqpsniff.decode.contents import METHOD_OCTETS
-from amqpsniff.decode.redaction import LONG_LOGIN_OCTETS, login_name, shortened
-from amqpsniff.decode.state import MAX_UNFINISHED_OCTETS
+from amqpsniff.decode.contents import METHOD_BYTES
+from amqpsniff.decode.redaction import LONG_LOGIN_BYTES, login_name, shortened
+from amqpsniff.decode.state import MAX_UNFINISHED_BYTES
 from amqpsniff.spec import METHODS
 from tests import encoder
 from tests.decode.feeding import CLIENT, Feeder, Talk
@@ -18,8 +18,8 @@ from tests.encoder import HEARTBEAT_FRAME, body, header
 
 MIB = 1 << 20
 LARGE = MIB - 4096
-"""Octets of headers, nearly as many as a frame may have."""
-COUNT = MAX_UNFINISHED_OCTETS // MIB + 9
+"""Bytes of headers, nearly as many as a frame may have."""
+COUNT = MAX_UNFINISHED_BYTES // MIB + 9
 
 
 def key(number: int) -> tuple[str, str]:
@@ -43,10 +43,10 @@ def test_headers_of_contents(connections: int) -> None:
     for number in range(COUNT):
         octets = publish(number + 1) + large(number + 1)
         begin = OPENING if number < connections else b""
-        engine.feed_octets(key(number % connections), "client", begin + octets, 1)
+        engine.feed_bytes(key(number % connections), "client", begin + octets, 1)
     for number in range(COUNT):
-        engine.feed_octets(key(number % connections), "client", body(number + 1, b"b"), 1)
-    engine.feed_octets(key(0), "client", publish(1) + large(1, 0), 1)
+        engine.feed_bytes(key(number % connections), "client", body(number + 1, b"b"), 1)
+    engine.feed_bytes(key(0), "client", publish(1) + large(1, 0), 1)
     engine.finish()
     messages = list(engine.messages())
     assert [message.status for message in messages] == ["complete"] * (COUNT + 1)
@@ -63,9 +63,9 @@ def test_frames_under_way() -> None:
     engine = Engine()
     for number in range(COUNT):
         octets = OPENING + publish() + large(1, 0)
-        engine.feed_octets(key(number), "client", octets[:-9], 1)
+        engine.feed_bytes(key(number), "client", octets[:-9], 1)
     for number in range(COUNT):
-        engine.feed_octets(key(number), "client", (large(1, 0))[-9:] + publish() + large(1, 0), 1)
+        engine.feed_bytes(key(number), "client", (large(1, 0))[-9:] + publish() + large(1, 0), 1)
     engine.finish()
     messages = list(engine.messages())
     assert [message.status for message in messages] == ["complete"] * 2 * COUNT
@@ -90,7 +90,7 @@ def test_nothing_is_held_in_the_end() -> None:
 
 
 def test_the_texts_of_every_method_with_content_are_kept() -> None:
-    """They stand in its first octets, whatever is left over behind them."""
+    """They stand in its first bytes, whatever is left over behind them."""
     most = {"s": 256, "o": 1, "h": 2, "l": 4, "L": 8, "T": 8, "b": 1}
     wanted = {"exchange", "routing_key", "consumer_tag", "reply_text"}
     for row in METHODS:
@@ -98,14 +98,14 @@ def test_the_texts_of_every_method_with_content_are_kept() -> None:
         last = max((names.index(name) for name in wanted & set(names)), default=-1)
         if row.content:
             sizes = [most[each.type] for each in row.arguments[: last + 1]]
-            assert 4 + sum(sizes) <= METHOD_OCTETS, row.name
+            assert 4 + sum(sizes) <= METHOD_BYTES, row.name
 
 
-def test_octets_behind_a_method_with_content_are_not_kept() -> None:
+def test_bytes_behind_a_method_with_content_are_not_kept() -> None:
     method_frame = publish()
     payload = method_frame[7:-1] + bytes(LARGE)
     feeder = Feeder().data(CLIENT, OPENING + encoder.frame(1, 1, payload))
-    assert feeder.decoder.handler.contents.budget.held < 2 * METHOD_OCTETS
+    assert feeder.decoder.handler.contents.budget.held < 2 * METHOD_BYTES
     feeder.data(CLIENT, header(1, 60, 0))
     (row,) = feeder.finish().messages()
     assert row["routing_key"] == "k"
@@ -116,14 +116,14 @@ def test_long_logins_are_kept_for_their_name() -> None:
                            (b"\0" + b"n" * 3000 + b"\0", None)]:  # fmt: skip
         octets = method("connection.start-ok", 0, mechanism=b"PLAIN", response=response)
         kept = shortened(octets[7:-1])
-        assert len(kept) <= LONG_LOGIN_OCTETS + 64
+        assert len(kept) <= LONG_LOGIN_BYTES + 64
         assert login_name(kept) == name
 
 
 def test_long_logins_have_their_user() -> None:
     engine = Engine()
     octets = method("connection.start-ok", 0, mechanism=b"PLAIN", response=b"\0app\0" + b"t" * 3000)
-    engine.feed_octets(key(0), "client", OPENING + octets, 1)
+    engine.feed_bytes(key(0), "client", OPENING + octets, 1)
     engine.finish()
     (connection,) = engine.take("connections").to_pylist()
     assert connection["user"] == "app"
@@ -145,7 +145,7 @@ def test_what_may_be_frames_while_framing_is_searched() -> None:
     for slot in range(150):
         feeder.data(CLIENT, begin, slot=slot)
     held = feeder.decoder.handler.contents.budget
-    assert MAX_UNFINISHED_OCTETS // 4 < held.held <= MAX_UNFINISHED_OCTETS + 2 * MIB
+    assert MAX_UNFINISHED_BYTES // 4 < held.held <= MAX_UNFINISHED_BYTES + 2 * MIB
     assert feeder.decoder.hits["frames while framing was searched"] > 0
     feeder.data(CLIENT, b"\xce" * 9 + HEARTBEAT_FRAME * 9, slot=149)
     frames = feeder.finish().frames()

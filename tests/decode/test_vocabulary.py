@@ -1,4 +1,4 @@
-"""Texts that repeat: each once, whatever octets they are."""
+"""Texts that repeat: each once, whatever bytes they are."""
 
 import random
 
@@ -10,7 +10,7 @@ from amqpsniff.decode.values import NOT_UTF8, ValueReader
 
 
 def _enter(vocabulary, texts):
-    """The codes that a column gets for octets, null for None, and the oddities seen."""
+    """The codes that a column gets for bytes, null for None, and the oddities seen."""
     reader = ValueReader(None)
     column = Codes()
     column.reserve(len(texts))
@@ -30,7 +30,7 @@ def test_equal_texts_have_one_code() -> None:
     assert oddities == 0
 
 
-def test_octets_that_are_not_text_have_the_code_of_what_is_shown() -> None:
+def test_bytes_that_are_not_text_have_the_code_of_what_is_shown() -> None:
     vocabulary = Vocabulary()
     codes, oddities = _enter(vocabulary, [b"\xff", "\ufffd".encode(), b"x", b"\xff", b"\xfe"])
     assert oddities == NOT_UTF8

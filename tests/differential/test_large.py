@@ -1,4 +1,4 @@
-"""Frames of megabytes in segments in any order: rows are the frames that pamqp finds in the octets.
+"""Frames of megabytes in segments in any order: rows are the frames that pamqp finds in the bytes.
 
 Several channels say their contents among one another; segments of both directions are cut anywhere,
 captured late, sent again as they were or cut otherwise.
@@ -31,7 +31,7 @@ Frame = tuple[str, int, int, int, str | None]
 
 
 def content(choose: random.Random, side: int, most: int) -> tuple[list[Any], bytes]:
-    """The frames of a message of up to `most` octets, and its body."""
+    """The frames of a message of up to `most` bytes, and its body."""
     octets = choose.randbytes(choose.choice((0, 1, 200, choose.randrange(most), most)))
     method: Any = commands.Basic.Publish(exchange="e", routing_key="k")
     if side:
@@ -93,7 +93,7 @@ def greetings() -> list[tuple[int, bytes]]:
 
 
 def pieces(choose: random.Random, octets: bytes) -> list[tuple[int, bytes]]:
-    """A stream in segments, some of them again, or others of the same octets."""
+    """A stream in segments, some of them again, or others of the same bytes."""
     longest = choose.choice((1448, 9000, LONGEST_SEGMENT))
     found, at = [], 0
     while at < len(octets):
@@ -109,7 +109,7 @@ def pieces(choose: random.Random, octets: bytes) -> list[tuple[int, bytes]]:
 def conversation(
     choose: random.Random, most: int
 ) -> tuple[list[Packet], list[bytes], Counter[str]]:
-    """Packets, the octets of both directions, and hashes of the bodies."""
+    """Packets, the bytes of both directions, and hashes of the bodies."""
     isn = (2**32 - choose.randrange(1, 2 * most), choose.randrange(2**32))
     talk = Talk(isn).hands()
     streams = [b"", b""]

@@ -29,7 +29,7 @@ SECRETS = {"response"}
 
 
 def unmarshalled(stream: Stream) -> Iterator[tuple[int, int, int, Any]]:
-    """Frames as (offset, octets, channel, pamqp's object)."""
+    """Frames as (offset, bytes, channel, pamqp's object)."""
     octets, at = stream.octets, 0
     while at < len(octets):
         size, channel, found = pamqp_frame.unmarshal(octets[at:])

@@ -1,13 +1,13 @@
 """A case that raises a finding beside one that is nearly the same and does not, as a `Pair`.
 
 A `Case` is something that can be read, with the codes that are found in it, and its steps: what two
-cases are compared by. A step is a packet with the time since the one before, or an octet of a file;
+cases are compared by. A step is a packet with the time since the one before, or a byte of a file;
 `distance` counts the steps in which two cases differ. So a near miss is near by measure: where one
 packet was changed, one is added or one is missing, that packet makes the finding.
 
 Cases are scripts in the language of `tests.session.script`, which has two more lines here:
 
-    OCTETS C 08000000000000ce       octets in hexadecimal, as a packet
+    BYTES C 08000000000000ce       bytes in hexadecimal, as a packet
     HOSTS 127.0.0.1 127.0.0.1       addresses of client and broker
 """
 
@@ -74,7 +74,7 @@ def distance(one: Sequence[Any], other: Sequence[Any]) -> int:
 
 
 def said(text: str, *edits: tuple[bytes, bytes], **options: Any) -> Case:
-    """A script; `edits` are octets that stand in it once, and what stands there instead."""
+    """A script; `edits` are bytes that stand in it once, and what stands there instead."""
     script, hosts = _script(text)
     for before, after in edits:
         assert sum(packet.octets.count(before) for packet in script.packets) == 1, before
@@ -100,7 +100,7 @@ def _script(text: str) -> tuple[Script, tuple[str, str]]:
     script, hosts = Script(), HOSTS
     for line in text.splitlines():
         word, *more = line.split() or [""]
-        if word == "OCTETS":
+        if word == "BYTES":
             script.wait()
             octets = bytes.fromhex("".join(more[1:]))
             name = more[0].rpartition(".")[0] or "a"

@@ -51,7 +51,7 @@ class Pause(NamedTuple):
 
 
 class Client:
-    """One connection, which sends octets and waits for methods."""
+    """One connection, which sends bytes and waits for methods."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))

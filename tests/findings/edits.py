@@ -8,7 +8,7 @@ Packets = list[tuple[int, bytes]]
 
 
 def _written(before: bytes, after: bytes) -> Callable[[Packets], Packets]:
-    """Other octets of the same length, where they stand once."""
+    """Other bytes of the same length, where they stand once."""
 
     def edit(packets: Packets) -> Packets:
         assert len(before) == len(after)

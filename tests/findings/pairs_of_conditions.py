@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from tests.findings.cases import Pair
-from tests.findings.pairs_of_octets import OPEN, _body, _content, _frame, _header
+from tests.findings.pairs_of_bytes import OPEN, _body, _content, _frame, _header
 from tests.findings.pairs_of_peers import (
     CONFIRM,
     CONSUMER,
@@ -301,7 +301,7 @@ PAIRS: dict[str, Pair] = {
         8192,
         8193,
     ),
-    "fanout-amplified octets": pair(
+    "fanout-amplified bytes": pair(
         OPEN
         + "C1: basic.publish exchange=news | body=1\n"
         + each(10, "S1: basic.deliver exchange=news delivery_tag={n}\n")

@@ -1,4 +1,4 @@
-"""Pairs for what captures, TCP, TLS, frames, arguments and contents show: an octet more or less."""
+"""Pairs for what captures, TCP, TLS, frames, arguments and contents show: a byte more or less."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from amqpsniff.decode.values import MAX_TABLE_DEPTH
 from amqpsniff.limits import Limits
 from amqpsniff.session import Memory
 from amqpsniff.tcp import Limits as TcpLimits
-from amqpsniff.tcp.limits import HELD_SEGMENT_OCTETS
+from amqpsniff.tcp.limits import HELD_SEGMENT_BYTES
 from tests import encoder
 from tests.capture.build import enhanced, interface, section, statistics
 from tests.encoder import Field
@@ -34,7 +34,7 @@ PUBLISH = "C1: basic.publish routing_key=k | body=5 "
 
 def _frame(kind: int, channel: int, payload: str, end: int = encoder.FRAME_END) -> str:
     """A frame of the client, with the payload in hexadecimal."""
-    return f"OCTETS C {encoder.frame(kind, channel, bytes.fromhex(payload), end).hex()}\n"
+    return f"BYTES C {encoder.frame(kind, channel, bytes.fromhex(payload), end).hex()}\n"
 
 
 def _method(class_id: int, method_id: int, arguments: str = "") -> str:
@@ -94,7 +94,7 @@ def _packets(text: str) -> list[wire.Packet]:
 
 
 def _cut(left: int) -> Callable[[], Case]:
-    """A capture whose last packet is a basic.ack that lacks so many octets."""
+    """A capture whose last packet is a basic.ack that lacks so many bytes."""
 
     def make() -> Case:
         packets = _packets(OPEN + "C1: basic.ack delivery_tag=1")
@@ -122,13 +122,13 @@ def _sent_again(octets: bytes) -> Callable[[], Case]:
 
 
 def _held(octets: int) -> Callable[[], Case]:
-    """Octets behind a hole, in two segments, where 100 may wait."""
+    """Bytes behind a hole, in two segments, where 100 may wait."""
 
     def make() -> Case:
         talk = wire.Talk().hands()
         talk.client(bytes(50), at=4)
         talk.client(bytes(octets - 50), at=54)
-        return reassembled(talk.packets, TcpLimits(held_octets=100 + 2 * HELD_SEGMENT_OCTETS))
+        return reassembled(talk.packets, TcpLimits(held_bytes=100 + 2 * HELD_SEGMENT_BYTES))
 
     return make
 
@@ -149,7 +149,7 @@ def _far(more: int) -> Callable[[], Case]:
     def make() -> Case:
         talk = wire.Talk().hands()
         talk.client(HELLO)
-        talk.client(b"far", at=len(HELLO) + TcpLimits().impossible_ahead_octets + more)
+        talk.client(b"far", at=len(HELLO) + TcpLimits().impossible_ahead_bytes + more)
         return sent(talk.packets)
 
     return make
@@ -327,7 +327,7 @@ PAIRS: dict[str, Pair] = {
     "body-limit": Pair(
         edited(OPEN + PUBLISH.replace("body=5", "body=41"), bodies=True),
         edited(OPEN + PUBLISH.replace("body=5", "body=40"), bodies=True),
-        bounds=(("amqpsniff.decode.contents.MAX_BODY_OCTETS", 40),),
+        bounds=(("amqpsniff.decode.contents.MAX_BODY_BYTES", 40),),
     ),
     "channel-limit": Pair(
         _opened_contents(3),
@@ -341,7 +341,7 @@ PAIRS: dict[str, Pair] = {
     "rules-limit": Pair(
         _names(3),
         _names(2) + "\nS1: queue.declare-ok queue=q1",
-        bounds=(("amqpsniff.session.rules.amounts.MOST_NAMES", 2),),
+        bounds=(("amqpsniff.session.rules.amounts.MAX_NAMES", 2),),
     ),
     "findings-limit": Pair(
         _places(4), _places(3), bounds=(("amqpsniff.findings.log.MAX_PLACES", 3),)
@@ -368,7 +368,7 @@ PAIRS: dict[str, Pair] = {
     "protocol-not-decoded": Pair(_greeted(b"AMQP\0\1\0\0"), _greeted(HELLO)),
     "connection-silent": Pair(_greeted(HELLO[:7]), _greeted(HELLO)),
     # frames
-    "frame-end-wrong": Pair(OPEN + f"OCTETS C {_ACK[:-2]}cd", OPEN + _ACKS),
+    "frame-end-wrong": Pair(OPEN + f"BYTES C {_ACK[:-2]}cd", OPEN + _ACKS),
     "frame-type-unknown": Pair(OPEN + _frame(11, 1, ""), OPEN + _frame(10, 1, "")),
     "frame-type-unusual": Pair(OPEN + _frame(7, 0, ""), OPEN + _frame(8, 0, "")),
     "frame-too-large": Pair(
@@ -424,4 +424,4 @@ PAIRS: dict[str, Pair] = {
     "properties-malformed": Pair(_content(_header(rest="000000")), _content()),
     "property-flags-undefined": Pair(_content(_header(rest="0002")), _content()),
 }
-"""By code: octets, packets and files."""
+"""By code: bytes, packets and files."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from amqpsniff.session.rules.opening import CAPABILITIES
 from tests.findings.cases import Pair
-from tests.findings.pairs_of_octets import OPEN
+from tests.findings.pairs_of_bytes import OPEN
 
 END = "C: connection.close reply_code=200\nS: connection.close-ok\n"
 CLOSED = "FIN C\nFIN S\n"

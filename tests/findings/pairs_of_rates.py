@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tests import encoder
 from tests.findings.cases import Case, Pair, sent
-from tests.findings.pairs_of_octets import HELLO, OPEN
+from tests.findings.pairs_of_bytes import HELLO, OPEN
 from tests.findings.pairs_of_peers import (
     CONFIRM,
     CONSUMER,
@@ -124,8 +124,8 @@ def _stalled(ms: int) -> str:
     method, header, body = (one.hex() for one in _publish(5))
     return (
         OPEN
-        + f"OCTETS C {method}\nOCTETS C {header}\n@+{ms}ms C2: channel.open\n"
-        + (f"OCTETS C {body}\n")
+        + f"BYTES C {method}\nOCTETS C {header}\n@+{ms}ms C2: channel.open\n"
+        + (f"BYTES C {body}\n")
     )
 
 
@@ -249,7 +249,7 @@ def _waited(ms: int) -> str:
 
 
 def _large_headers(size: int) -> str:
-    """Headers of so many octets as JSON."""
+    """Headers of so many bytes as JSON."""
     headers = table(a="x" * (size - len('{"a":""}')))
     return OPEN + f"C1: basic.publish routing_key=q | body=1 headers='{headers}'\n"
 

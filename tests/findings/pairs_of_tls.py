@@ -70,14 +70,14 @@ def _other_name(keys: bytes) -> bytes:
 
 
 def _damaged_record(packets: list[wire.Packet]) -> list[wire.Packet]:
-    """The last packet but some with octets of the client, with its last octet another."""
+    """The last packet but some with bytes of the client, with its last byte another."""
     place = [n for n, one in enumerate(packets) if len(one.octets) > 140][-2]
     packets[place] = packets[place]._replace(octets=_flip(packets[place].octets, -1))
     return packets
 
 
 def _version(packets: list[wire.Packet], version: bytes) -> list[wire.Packet]:
-    """The broker's first message with another version: it is 11 octets after the headers."""
+    """The broker's first message with another version: it is 11 bytes after the headers."""
     place = next(n for n, one in enumerate(packets[3:], 3) if one.octets[20:22] == b"\x16\x27"
                  and len(one.octets) > 60)  # fmt: skip
     octets = packets[place].octets

@@ -147,7 +147,7 @@ def test_a_port_scan_is_one_finding(answer: int | None) -> None:
 
 def test_a_flood_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients beyond a bound take no memory, and have no rows."""
-    monkeypatch.setattr(attempts, "MOST_PAIRS", 100)
+    monkeypatch.setattr(attempts, "MAX_PAIRS", 100)
 
     def flood(count: int) -> tuple[int, int]:
         engine = Engine()
@@ -193,7 +193,7 @@ def test_an_archive_has_the_same(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     paths = deal(captured(some_traffic(chance)), tmp_path, chance)
     alone = by_one_engine(paths, ("findings",))
-    together = by_tasks(paths, ("findings",), task_octets=chance.choice([500, 5000]), max_reads=4)
+    together = by_tasks(paths, ("findings",), task_bytes=chance.choice([500, 5000]), max_reads=4)
     assert together == alone
     assert any(code in row for row in alone["findings"] for code in CODES)
 
@@ -203,7 +203,7 @@ def test_incidents_in_an_archive(name: str, tmp_path: Path) -> None:
     chance = random.Random(name)
     paths = deal(packets_of([INCIDENTS / f"{name}.pcap"]), tmp_path, chance, 4)
     alone = by_one_engine(paths, ("findings",))
-    assert by_tasks(paths, ("findings",), task_octets=2_000, max_reads=4) == alone
+    assert by_tasks(paths, ("findings",), task_bytes=2_000, max_reads=4) == alone
 
 
 def test_a_broker_that_is_away() -> None:

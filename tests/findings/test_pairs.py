@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import pytest
 
 from amqpsniff.findings import KINDS
-from tests.findings import pairs_of_conditions, pairs_of_octets, pairs_of_peers, pairs_of_rates
+from tests.findings import pairs_of_bytes, pairs_of_conditions, pairs_of_peers, pairs_of_rates
 from tests.findings.cases import Pair, case_of, distance, packets_of, sent
 from tests.tcp.wire import Packet
 
 PAIRS: dict[str, Pair] = {
-    **pairs_of_octets.PAIRS,
+    **pairs_of_bytes.PAIRS,
     **pairs_of_peers.PAIRS,
     **pairs_of_rates.PAIRS,
 }

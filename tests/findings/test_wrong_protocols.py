@@ -21,9 +21,9 @@ ENDS = ("FIN S\nFIN C\n", "RST S\n", "")
 
 
 def found(client: bytes, server: bytes, end: str) -> list[tuple[str, str]]:
-    """Codes and details of a conversation with these first octets."""
-    text = f"OCTETS C {client.hex()}\n"
-    text += f"OCTETS S {server.hex()}\n" if server else ""
+    """Codes and details of a conversation with these first bytes."""
+    text = f"BYTES C {client.hex()}\n"
+    text += f"BYTES S {server.hex()}\n" if server else ""
     return [(row["code"], row["detail"]) for row in told_of(packets_of(text + end), *KINDS)]
 
 
@@ -33,16 +33,16 @@ def found(client: bytes, server: bytes, end: str) -> list[tuple[str, str]]:
     [
         (AMQP, ALERT, [("server-not-amqp", PLAIN)]),
         (AMQP, b"HTTP/1.1 400 Bad Request\r\n\r\n",
-         [("server-not-amqp", "the server's first octets are those of HTTP")]),
+         [("server-not-amqp", "the server's first bytes are those of HTTP")]),
         (AMQP, b"SSH-2.0-OpenSSH_9\r\n",
-         [("server-not-amqp", "the server's first octets are those of SSH")]),
-        (HELLO, AMQP, [("not-amqp", "the client's first octets are those of TLS")]),
+         [("server-not-amqp", "the server's first bytes are those of SSH")]),
+        (HELLO, AMQP, [("not-amqp", "the client's first bytes are those of TLS")]),
         (b"GET / HTTP/1.1\r\n\r\n", AMQP,
-         [("not-amqp", "the client's first octets are those of HTTP")]),
+         [("not-amqp", "the client's first bytes are those of HTTP")]),
         (PROXY_1 + AMQP, AMQP,
-         [("not-amqp", "the client's first octets are those of the PROXY protocol")]),
+         [("not-amqp", "the client's first bytes are those of the PROXY protocol")]),
         (PROXY_2 + AMQP, AMQP,
-         [("not-amqp", "the client's first octets are those of the PROXY protocol")]),
+         [("not-amqp", "the client's first bytes are those of the PROXY protocol")]),
         (b"AMQP\0\1\0\0", AMQP, [
             ("protocol-not-decoded", "AMQP 1.0"),
             ("protocol-version-refused",

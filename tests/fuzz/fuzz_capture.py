@@ -1,4 +1,4 @@
-# Any octets, read as a file or fed in any pieces, give packets or a CaptureError: nothing else is
+# Any bytes, read as a file or fed in any pieces, give packets or a CaptureError: nothing else is
 # raised, whole and in pieces they give the same packets and findings, and every packet lies within
 # its block.
 """Fuzz the readers of capture files: `python -m tests.fuzz.fuzz_capture [CORPUS…]` (atheris).
@@ -8,7 +8,7 @@ Coverage guides it only through uncompiled modules: run it on a tree without the
 
 import sys
 
-from amqpsniff.capture.compressed import Damaged, GzipOctets, ZstdOctets
+from amqpsniff.capture.compressed import Damaged, GzipBytes, ZstdBytes
 from amqpsniff.capture.formats import GZIP, PCAP, PCAPNG, ZSTD, describe, recognise
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.pcap import PcapReader
@@ -19,19 +19,19 @@ from amqpsniff.errors import CaptureError
 READERS: dict[str, type[Reader]] = {PCAP: PcapReader, PCAPNG: PcapngReader}
 
 # More than this is not asked of one input: a compressed one may stand for gigabytes.
-MOST_UNPACKED_OCTETS = 1 << 22
+MAX_UNPACKED_BYTES = 1 << 22
 
 Packets = list[tuple[int, int, bytes, int, int]]
 
 
 def one_input(data: bytes) -> None:
-    """Read one file's octets; raises AssertionError where the invariant does not hold."""
+    """Read one file's bytes; raises AssertionError where the invariant does not hold."""
     what, advice = describe(data[:512])
     assert what
     assert advice
     kind = recognise(data)
     if kind in (GZIP, ZSTD):
-        data = _unpacked(GzipOctets() if kind == GZIP else ZstdOctets("capture"), data)
+        data = _unpacked(GzipBytes() if kind == GZIP else ZstdBytes("capture"), data)
         kind = recognise(data)
     for name, make in READERS.items():
         whole = _read(make, [data])
@@ -40,22 +40,22 @@ def one_input(data: bytes) -> None:
         assert _read(make, [data[at : at + step] for at in range(0, len(data), step)]) == whole
 
 
-def _unpacked(machine: GzipOctets | ZstdOctets, data: bytes) -> bytes:
+def _unpacked(machine: GzipBytes | ZstdBytes, data: bytes) -> bytes:
     pieces = []
     size = 0
     try:
         for piece in machine.feed(data):
             pieces.append(piece)
             size += len(piece)
-            if size > MOST_UNPACKED_OCTETS:
+            if size > MAX_UNPACKED_BYTES:
                 break
     except Damaged:
         pass
-    return b"".join(pieces)[:MOST_UNPACKED_OCTETS]
+    return b"".join(pieces)[:MAX_UNPACKED_BYTES]
 
 
 def _read(make: type[Reader], pieces: list[bytes]) -> tuple[Packets, list[str]] | None:
-    """Every packet and what is said; None when the octets are not of the reader's format."""
+    """Every packet and what is said; None when the bytes are not of the reader's format."""
     reader = make("capture")
     packets: Packets = []
     try:

@@ -1,8 +1,8 @@
-# Any octets of a conversation, with holes, raise nothing; their rows begin one after the other and
-# hold whole JSON, and are those of the same octets in pieces of other sizes while frames end right.
+# Any bytes of a conversation, with holes, raise nothing; their rows begin one after the other and
+# hold whole JSON, and are those of the same bytes in pieces of other sizes while frames end right.
 """Fuzz decoding: `python -m tests.fuzz.fuzz_frames [CORPUS…]` (atheris).
 
-An input is instructions: an octet says which direction comes next and whether octets, a hole or a
+An input is instructions: a byte says which direction comes next and whether bytes, a hole or a
 well-formed frame follow, so that mutations stay near conversations. Coverage guides it only through
 uncompiled modules.
 """
@@ -16,19 +16,19 @@ from typing import Any
 from tests.decode.feeding import Feeder, Talk
 from tests.encoder import PROTOCOL_HEADERS, frame
 
-MOST_PIECES = 200
+MAX_PIECES = 200
 Piece = tuple[int, bytes | int]
 
 
 def pieces(data: bytes) -> tuple[bool, list[Piece]]:
-    """Whether the begin was seen, and what came: (direction, octets or the size of a hole)."""
+    """Whether the begin was seen, and what came: (direction, bytes or the size of a hole)."""
     if not data:
         return True, []
     found: list[Piece] = []
     at = 1
     if data[0] & 2:
         found.append((0, list(PROTOCOL_HEADERS.values())[data[0] >> 2 & 1]))
-    while at + 2 <= len(data) and len(found) < MOST_PIECES:
+    while at + 2 <= len(data) and len(found) < MAX_PIECES:
         kind, length = data[at], data[at + 1]
         octets = data[at + 2 : at + 2 + length]
         direction = kind & 1
@@ -46,7 +46,7 @@ def pieces(data: bytes) -> tuple[bool, list[Piece]]:
 
 
 def rows(syn_seen: bool, given: list[Piece], size: int) -> tuple[list[Any], list[Any], list[str]]:
-    """Frames, messages and codes of findings, the octets fed `size` at a time."""
+    """Frames, messages and codes of findings, the bytes fed `size` at a time."""
     feeder = Feeder(Talk(syn_seen), keep_bodies=True)
     for direction, piece in given:
         if isinstance(piece, int):

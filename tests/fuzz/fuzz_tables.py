@@ -1,8 +1,8 @@
-# Any octets as arguments or properties, in every reading, raise nothing and give whole JSON, no
+# Any bytes as arguments or properties, in every reading, raise nothing and give whole JSON, no
 # larger than a bound that is linear in them, and the same JSON whatever frames came before.
 """Fuzz field tables: `python -m tests.fuzz.fuzz_tables [CORPUS…]` (atheris).
 
-An input is a selector octet and the octets of a table. Coverage guides it only through uncompiled
+An input is a selector byte and the bytes of a table. Coverage guides it only through uncompiled
 modules.
 """
 
@@ -19,12 +19,12 @@ from tests.encoder import frame, longstr
 DECLARE = b"\0\x32\0\x0a\0\0\1q\0"
 HEADERS = b"\0\x3c\0\0" + bytes(8) + b"\x20\0"
 
-MOST_TEXT_PER_OCTET = 300
-"""A decimal of 6 octets is 260 digits long; nothing grows more."""
+MAX_TEXT_PER_BYTE = 300
+"""A decimal of 6 bytes is 260 digits long; nothing grows more."""
 
 
 def chosen(selector: int) -> str:
-    """The reading that the first octet of an input chooses."""
+    """The reading that the first byte of an input chooses."""
     return READINGS[selector % len(READINGS)]
 
 
@@ -47,7 +47,7 @@ def one_input(data: bytes) -> None:
     table = data[1:] if data[0] & 0x80 else longstr(data[1:])
     for text in texts(table, chosen(data[0])):
         assert isinstance(json.loads(text), dict)
-        assert len(text) < 300 + MOST_TEXT_PER_OCTET * len(table)
+        assert len(text) < 300 + MAX_TEXT_PER_BYTE * len(table)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # Any packets, in batches of any size, raise nothing and give the same events; those of a
-# half-stream follow each other between an open and a close, and name octets that are there.
+# half-stream follow each other between an open and a close, and name bytes that are there.
 """Fuzz reassembly: `python -m tests.fuzz.fuzz_tcp [CORPUS…]` (atheris).
 
 An input is a list of small instructions for two hosts' segments, with raw packets between them, so
@@ -15,13 +15,13 @@ LINK_TYPES = (0, 1, 9, 12, 50, 51, 101, 104, 108, 113, 166, 204, 219, 228, 229, 
 LIMITS = Limits(
     conversations=3,
     closed_conversations=3,
-    held_octets=1500,
-    held_octets_total=2500,
+    held_bytes=1500,
+    held_bytes_total=2500,
     history_segments=4,
-    history_octets=700,
+    history_bytes=700,
     conflict_findings=3,
     fragmented_packets=2,
-    fragment_octets=600,
+    fragment_bytes=600,
     fragments_per_packet=6,
 )
 PORTS = ((40000, 5672), (5672, 40000), (40001, 5672), (5672, 40001))
@@ -29,7 +29,7 @@ TIMES = (0, 1, 1000, 10_000_000, 2_000_000_000, -5, 2**62, -(2**63))
 
 
 def packets(data: bytes) -> list[Packet]:
-    """Six octets an instruction: a segment, or how many of the next octets are a packet."""
+    """Six bytes an instruction: a segment, or how many of the next bytes are a packet."""
     found: list[Packet] = []
     at = 0
     while at + 6 <= len(data) and len(found) < 200:

@@ -1,16 +1,16 @@
 # TLS conversations with any packets changed, dropped, cut or put in between raise nothing; events
-# of a half-stream follow each other, name octets that are there, and do not depend on batches.
+# of a half-stream follow each other, name bytes that are there, and do not depend on batches.
 """Fuzz TLS: `python -m tests.fuzz.fuzz_tls [CORPUS…]` (atheris).
 
 An input is a list of small instructions for the packets of a conversation over TLS 1.2 or 1.3 whose
-keys are known, with raw octets between them. Coverage guides it only through uncompiled modules.
+keys are known, with raw bytes between them. Coverage guides it only through uncompiled modules.
 """
 
 import sys
 from functools import cache
 
 from amqpsniff.capture import read
-from amqpsniff.decode.preamble import header_octets
+from amqpsniff.decode.preamble import header_bytes
 from amqpsniff.tcp import Reassembler
 from amqpsniff.tls import Secrets, TlsStage
 from amqpsniff.tls.secrets import KEY_LOG
@@ -22,9 +22,9 @@ CONVERSATIONS = (
     (REPO / "tests/captures/tls12.pcap", REPO / "tests/captures/tls12.keys"),
     (REPO / "tests/captures/tls12_cbc.pcap", REPO / "tests/captures/tls12_cbc.keys"),
 )
-MOST_PACKETS = 70
+MAX_PACKETS = 70
 HEADERS = 14 + 20 + 32
-"""Octets of a packet before its payload."""
+"""Bytes of a packet before its payload."""
 
 
 @cache
@@ -34,7 +34,7 @@ def packets(which: int) -> list[Packet]:
     for rows in read([CONVERSATIONS[which][0]]):
         for row in range(rows.begin, rows.end):
             found.append(Packet(rows.packet(row), rows.ts_ns[row], None, rows.link_type[row]))
-    return found[:MOST_PACKETS]
+    return found[:MAX_PACKETS]
 
 
 def changed(data: bytes) -> list[Packet]:
@@ -64,10 +64,10 @@ def changed(data: bytes) -> list[Packet]:
 
 
 def events(some: list[Packet], keys: bytes, size: int) -> list[tuple[object, ...]]:
-    """What comes of packets, `size` a batch; octets that follow each other are one."""
+    """What comes of packets, `size` a batch; bytes that follow each other are one."""
     secrets = Secrets()
     secrets.add(KEY_LOG, keys)
-    stage, reassembler = TlsStage(secrets, header_octets), Reassembler()
+    stage, reassembler = TlsStage(secrets, header_bytes), Reassembler()
     ends: dict[tuple[str, int], int] = {}
     told: dict[tuple[str, int], list[object]] = {}
     batches = [batch(some[at : at + size], at + 1) for at in range(0, len(some), size)]

@@ -1,4 +1,4 @@
-"""Every fuzz harness holds its invariant for found octets, mutated captures and random ones."""
+"""Every fuzz harness holds its invariant for found bytes, mutated captures and random ones."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from tests.fuzz.seeds import SEEDS
 HERE = Path(__file__).parent
 HARNESSES = sorted(path.stem for path in HERE.glob("fuzz_*.py"))
 RAW = SHARED / "captures" / "public" / "raw"
-MOST_OCTETS = 4000
+MAX_BYTES = 4000
 EACH = 60
 
 
 def found() -> Iterator[bytes]:
-    """Octets that others' fuzzers found, a sample of them."""
+    """Bytes that others' fuzzers found, a sample of them."""
     paths = sorted(RAW.rglob("*.raw"))
     for path in random.Random(1).sample(paths, min(EACH, len(paths))):
-        yield path.read_bytes()[:MOST_OCTETS]
+        yield path.read_bytes()[:MAX_BYTES]
 
 
 def mutated() -> Iterator[bytes]:
-    """Pieces of captures and their half-streams, some octets changed, some left out."""
+    """Pieces of captures and their half-streams, some bytes changed, some left out."""
     choose = random.Random(2)
     sources = [path.read_bytes() for path in sorted(SAMPLES.glob("*.pcap*"))]
     sources += [stream.octets for stream in streams_of(SAMPLES / "bunny.pcapng")]
     for _ in range(EACH):
         octets = choose.choice(sources)
         begin = choose.choice((0, choose.randrange(len(octets))))
-        piece = bytearray(octets[begin : begin + choose.randrange(1, MOST_OCTETS)])
+        piece = bytearray(octets[begin : begin + choose.randrange(1, MAX_BYTES)])
         for _ in range(choose.randrange(4)):
             place = choose.randrange(len(piece))
             piece[place : place + choose.randrange(3)] = choose.randbytes(choose.randrange(3))
@@ -46,7 +46,7 @@ def mutated() -> Iterator[bytes]:
 
 
 def made_up() -> Iterator[bytes]:
-    """Random octets, of few values and of all."""
+    """Random bytes, of few values and of all."""
     choose = random.Random(3)
     for _ in range(EACH):
         few = choose.randbytes(choose.randrange(1, 12))

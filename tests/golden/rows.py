@@ -39,9 +39,9 @@ COLUMNS: Columns = {
         "connection_id", "client", "server", "first_packet_number", "last_packet_number",
         "protocol", "midstream", "vhost", "user", "mechanism", "client_product", "client_version",
         "client_platform", "connection_name", "server_product", "server_version", "channel_max",
-        "frame_max", "heartbeat", "channels", "client_packets", "server_packets", "client_octets",
-        "server_octets", "published", "delivered", "acknowledged", "retransmissions", "gaps",
-        "lost_octets", "blocked_ns", "closed_by", "close_code", "close_text", "close_method",
+        "frame_max", "heartbeat", "channels", "client_packets", "server_packets", "client_bytes",
+        "server_bytes", "published", "delivered", "acknowledged", "retransmissions", "gaps",
+        "lost_bytes", "blocked_ns", "closed_by", "close_code", "close_text", "close_method",
     ),
     "channels": (
         "client", "channel", "incarnation", "opened_packet_number", "closed_packet_number", "mode",

@@ -10,7 +10,7 @@ import pytest
 
 from tests.waiting import PATIENCE
 
-MOST_OCTETS = 2_000_000
+MAX_BYTES = 2_000_000
 
 
 def _captures(samples: Path) -> set[str]:
@@ -27,7 +27,7 @@ def test_every_sample_is_described(samples: Path) -> None:
 
 
 def test_samples_are_small(samples: Path) -> None:
-    assert sum((samples / name).stat().st_size for name in _captures(samples)) < MOST_OCTETS
+    assert sum((samples / name).stat().st_size for name in _captures(samples)) < MAX_BYTES
 
 
 @pytest.mark.tshark

@@ -63,7 +63,7 @@ class Terminal:
         os.write(self.leader, keys.encode())
 
     def read(self) -> int:
-        """Show what was written, some of it or what comes in a moment; the number of octets."""
+        """Show what was written, some of it or what comes in a moment; the number of bytes."""
         if not select.select([self.leader], [], [], 0.05)[0]:
             return 0
         octets = os.read(self.leader, 65536)

@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 @contextmanager
 def connected(broker: Broker, name: str, **more: Any) -> Iterator[Any]:
-    """A connection of pika with a name, slow to send heartbeats: they would count as octets."""
+    """A connection of pika with a name, slow to send heartbeats: they would count as bytes."""
     import pika
 
     properties = {"connection_name": name}
@@ -118,12 +118,12 @@ def told(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 @pytest.mark.broker
 def test_connections(told: dict[str, Any]) -> None:
-    """User, virtual host, limits as tuned, heartbeat, names, and octets to the last one."""
+    """User, virtual host, limits as tuned, heartbeat, names, and bytes to the last one."""
     seen = {
         int(row["client"].rpartition(":")[2]): (
             row["user"], row["vhost"], row["frame_max"], row["channel_max"], row["heartbeat"],
             row["mechanism"], row["connection_name"], row["client_version"],
-            row["client_octets"], row["server_octets"],
+            row["client_bytes"], row["server_bytes"],
         )
         for row in told["seen"]["connections"]
     }  # fmt: skip

@@ -174,7 +174,7 @@ def test_kernel_drops(tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def small_disk(folder: Path) -> Iterator[Path]:
-    """A file system of a hundred thousand octets."""
+    """A file system of a hundred thousand bytes."""
     disk = folder / "disk"
     disk.mkdir()
     options = ["-t", "tmpfs", "-o", "size=100k,mode=1777", "tmpfs", str(disk)]
@@ -286,7 +286,7 @@ def test_clock_jumps(tmp_path: Path) -> None:
     assert alike(live) == alike(offline(tmp_path / "kept.pcapng", "messages"))
 
 
-def test_octets_that_are_no_capture(tmp_path: Path) -> None:
+def test_bytes_that_are_no_capture(tmp_path: Path) -> None:
     """What is piped in and is none ends with one line."""
     done = subprocess.run(
         (*PROGRAM, "live", "-", "-q"), input=b"nothing like a capture at all", capture_output=True,

@@ -27,7 +27,7 @@ SAMPLE = SAMPLES / "pika_mix.pcap"
 
 
 def packets_of(batches: Any) -> list[tuple[int, bytes]]:
-    """Times and octets."""
+    """Times and bytes."""
     return [
         (batch.ts_ns[row], batch.packet(row))
         for batch in batches
@@ -103,7 +103,7 @@ def test_file_that_grows(tmp_path: Path) -> None:
 
 def test_ring_of_files(tmp_path: Path) -> None:
     """Files that follow each other, also where a name is used again."""
-    batches = list(read([SAMPLE], block_octets=8192))
+    batches = list(read([SAMPLE], block_bytes=8192))
     ring = tmp_path / "ring"
     ring.mkdir()
     (ring / "notes.txt").write_text("not a capture")
@@ -175,7 +175,7 @@ def test_rotation(tmp_path: Path, keep: int | None) -> None:
 def test_rotation_by_time(tmp_path: Path) -> None:
     """A file that is old enough is followed by another one when there are packets."""
     writer = CaptureWriter(tmp_path / "r.pcapng", lambda _: "lo", "test", Rotation(seconds=0.01))
-    for batch in read([SAMPLE], block_octets=8192):
+    for batch in read([SAMPLE], block_bytes=8192):
         writer.write(batch, [0] * len(batch))
         time.sleep(0.02)
     writer.close()

@@ -105,7 +105,7 @@ def test_a_last_packet_before_the_next_file(tmp_path: Path) -> None:
     source.close()
 
 
-def test_octets_that_cannot_be_read(tmp_path: Path) -> None:
+def test_bytes_that_cannot_be_read(tmp_path: Path) -> None:
     """The system says no: at once, or later, when what came before is kept."""
     with pytest.raises(CaptureError, match="cannot be read: Input/output error"):
         FileCapture(["/proc/self/mem"])

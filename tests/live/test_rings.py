@@ -93,7 +93,7 @@ def test_a_file_that_goes_before_it_is_opened(ring: Ring, monkeypatch: pytest.Mo
     removed_at_turn(ring, monkeypatch, "1.pcap")
     assert ring.numbers() == [2]
     assert ring.numbers() == []
-    assert ring.lost == [f"1.pcap was removed before it was read: {SIZE} octets are lost"]
+    assert ring.lost == [f"1.pcap was removed before it was read: {SIZE} bytes are lost"]
     assert [one.code for one in ring.source.findings] == ["capture-unreadable"]
     assert len(ring.notes) == 1
 
@@ -110,8 +110,8 @@ def test_the_only_next_file_goes(ring: Ring, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_waits_behind_a_long_file(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that come and go while another one is read are missed."""
-    monkeypatch.setattr("amqpsniff.capture.tail.BLOCK_OCTETS", 1000)
-    monkeypatch.setattr("amqpsniff.capture.tail.OCTETS_AT_ONCE", 1000)
+    monkeypatch.setattr("amqpsniff.capture.tail.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("amqpsniff.capture.tail.BYTES_AT_ONCE", 1000)
     monkeypatch.setattr("amqpsniff.capture.tail.LOOK_SECONDS", 0)
     ring.put("1.pcap", 1, capture(1, 1000))
     waiting = ring.put("2.pcap", 2)
@@ -120,7 +120,7 @@ def test_what_waits_behind_a_long_file(ring: Ring, monkeypatch: pytest.MonkeyPat
     assert ring.source._position < ring.source._size
     waiting.unlink()
     taken(ring.source)
-    assert ring.lost == [f"2.pcap was removed before it was read: {SIZE} octets are lost"]
+    assert ring.lost == [f"2.pcap was removed before it was read: {SIZE} bytes are lost"]
 
 
 def test_a_ring_that_turns_faster_than_it_is_read(
@@ -133,7 +133,7 @@ def test_a_ring_that_turns_faster_than_it_is_read(
     ring.source._listing.look((status.st_dev, status.st_ino))
     ring.put("1.pcap", 3)
     assert ring.numbers() == [2, 3]
-    assert ring.lost == [f"1.pcap was begun anew before it was read: {SIZE} octets are lost"]
+    assert ring.lost == [f"1.pcap was begun anew before it was read: {SIZE} bytes are lost"]
 
 
 def test_the_file_that_is_read_is_begun_anew(
@@ -142,12 +142,12 @@ def test_the_file_that_is_read_is_begun_anew(
     """Under our hands, and is as long again by then: what is left of it is no capture's middle."""
     ring = Ring(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("amqpsniff.capture.tail.BLOCK_OCTETS", 1000)
-        patch.setattr("amqpsniff.capture.tail.OCTETS_AT_ONCE", 1000)
+        patch.setattr("amqpsniff.capture.tail.BLOCK_BYTES", 1000)
+        patch.setattr("amqpsniff.capture.tail.BYTES_AT_ONCE", 1000)
         list(ring.source.take(1 << 40))
     ring.put("0.pcap", 9)
     assert ring.numbers() == [9]
-    assert ring.lost == [f"0.pcap was begun anew while it was read: {SIZE - 1000} octets are lost"]
+    assert ring.lost == [f"0.pcap was begun anew while it was read: {SIZE - 1000} bytes are lost"]
     ring.source.close()
 
 

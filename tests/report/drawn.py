@@ -9,7 +9,7 @@ from typing import Any
 
 from amqpsniff.report.page import VEGA_LITE, in_script
 
-MOST_PIXELS = 4_000
+MAX_PIXELS = 4_000
 """More than any chart of a page is wide or high."""
 
 _NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:e[+-]?\d+)?|Infinity|NaN|undefined|null)", re.IGNORECASE)
@@ -33,7 +33,7 @@ def wrong(specs: Iterable[dict[str, Any] | None]) -> list[tuple[str, str]]:
         for text in [] if spec is None else _PLACES.findall(svg(spec)):
             for number in _NUMBER.findall(text):
                 try:
-                    sane = abs(float(number)) <= MOST_PIXELS
+                    sane = abs(float(number)) <= MAX_PIXELS
                 except ValueError:
                     sane = False
                 if not sane:

@@ -13,7 +13,7 @@ from tests.cli.running import Result, run, write_capture
 from tests.tcp.wire import Talk
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028\u202e<!--\"'&{{1}}\x1b[2J\x00"
-OCTETS = HOSTILE.encode()
+BYTES = HOSTILE.encode()
 
 
 def report(target: Path, *arguments: str | Path) -> Result:
@@ -48,8 +48,8 @@ def _publish(name: bytes, body: bytes) -> bytes:
     return b"".join(encoder.content(row, values, body, properties=properties))
 
 
-def hostile_capture(path: Path, octets: bytes = OCTETS) -> Path:
-    """A capture in which every name tries to leave its place in the page, or has these octets."""
+def hostile_capture(path: Path, octets: bytes = BYTES) -> Path:
+    """A capture in which every name tries to leave its place in the page, or has these bytes."""
     text, name = encoder.Field("S", octets), octets[:255]
     names = ("product", "version", "platform", "connection_name")
     properties = [(one.encode(), text) for one in names]

@@ -13,7 +13,7 @@ import pytest
 from amqpsniff.report import page as module
 from amqpsniff.report.drawing import Drawing, Line, Node
 from amqpsniff.report.page import Page, in_script
-from amqpsniff.report.tables import FILTERED_FROM, MOST_CHARACTERS, Column, table
+from amqpsniff.report.tables import FILTERED_FROM, MAX_CHARACTERS, Column, table
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028\u2029<!--\"'&{{constructor}}\x00\x1b[31m"
 VOID = {"meta", "input", "br", "img", "link"}
@@ -91,8 +91,8 @@ def test_json_in_a_script_cannot_end_it() -> None:
 
 def test_cells_have_bounds() -> None:
     made = table([{"name": "x" * 100_000}], [Column("name", "name")], "Names")
-    assert "x" * (MOST_CHARACTERS - 1) + "…" in made
-    assert len(made) < 2 * MOST_CHARACTERS + 1_000
+    assert "x" * (MAX_CHARACTERS - 1) + "…" in made
+    assert len(made) < 2 * MAX_CHARACTERS + 1_000
 
 
 def test_an_empty_table_says_so() -> None:

@@ -25,7 +25,7 @@ from tests.report.test_page import Balance
 from tests.tcp.wire import START_NS, Talk
 
 SECTIONS = "story findings time latencies connections topology conversations methods about".split()
-MOST_OCTETS = 3_000_000
+MAX_BYTES = 3_000_000
 HOUR_NS = 3_600_000_000_000
 
 
@@ -182,14 +182,14 @@ def test_only_events_that_are_shown_are_written(
 
 def test_kept_rows_are_bounded() -> None:
     rows = [
-        {"close_code": 541 if at == 77 else None, "closed_by": "client", "client_octets": at,
-         "server_octets": 0, "connection_id": ""}
+        {"close_code": 541 if at == 77 else None, "closed_by": "client", "client_bytes": at,
+         "server_bytes": 0, "connection_id": ""}
         for at in range(500)
     ]  # fmt: skip
     some = top_rows.TopRows(10, top_rows.connection_weight)
     for row in rows:
         some.add(row)
-    assert [row["client_octets"] for row in some.rows()] == [77, *range(499, 490, -1)]
+    assert [row["client_bytes"] for row in some.rows()] == [77, *range(499, 490, -1)]
     assert some.number == 500
     assert some.ends == {"closed by the client": 499, "closed with an error": 1}
 
@@ -198,7 +198,7 @@ def test_size_is_bounded_on_all_samples(tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     code = report(target, "-q", SAMPLES).code
     assert code == 0
-    assert target.stat().st_size < MOST_OCTETS
+    assert target.stat().st_size < MAX_BYTES
 
 
 def test_connections_can_be_named(tmp_path: Path) -> None:

@@ -36,14 +36,14 @@ ADDRESSES = {"client", "server", "connection_id"}
 def made(path: Path, folder: Path, options: SanitizeOptions | None = None) -> Path:
     """The safe capture of a capture."""
     safe = folder / f"{path.name}.safe.pcapng"
-    safe.write_bytes(octets_of(path, options)[0])
+    safe.write_bytes(bytes_of(path, options)[0])
     return safe
 
 
-def octets_of(
+def bytes_of(
     path: Path, options: SanitizeOptions | None = None, decoding: Options | None = None
 ) -> tuple[bytes, Sanitized]:
-    """The octets of the safe capture, and what was done."""
+    """The bytes of the safe capture, and what was done."""
     sink = io.BytesIO()
     *_, done = sanitize(path, sink, options, decoding)
     return sink.getvalue(), done
@@ -69,7 +69,7 @@ def rows(
 
 
 def secrets(path: Path, **keys: Any) -> Iterator[bytes]:
-    """Octets of a capture that nobody may see: logins, bodies, headers, whom clients say they are.
+    """Bytes of a capture that nobody may see: logins, bodies, headers, whom clients say they are.
 
     Only what is long enough not to be there by chance, and is no name that is shown elsewhere.
     """

@@ -17,7 +17,7 @@ from amqpsniff.sanitize import SanitizeOptions
 from tests.cli.running import write_capture
 from tests.conftest import SHARED, own_captures
 from tests.encoder import PROTOCOL_HEADERS
-from tests.sanitize.safe import made, octets_of, packets, rows, secrets
+from tests.sanitize.safe import bytes_of, made, packets, rows, secrets
 from tests.tcp.wire import Talk
 
 GONE = {
@@ -172,7 +172,7 @@ def mixed(folder: Path) -> Path:
 
 def test_foreign_packets_have_no_contents(tmp_path: Path) -> None:
     path = mixed(tmp_path)
-    octets, done = octets_of(path)
+    octets, done = bytes_of(path)
     assert (done.packets, done.dropped) == (len(packets(path)), 0)
     assert b"secret" not in octets
     assert b"HTTP" not in octets
@@ -181,7 +181,7 @@ def test_foreign_packets_have_no_contents(tmp_path: Path) -> None:
 
 def test_foreign_packets_are_left_out(tmp_path: Path) -> None:
     path = mixed(tmp_path)
-    octets, done = octets_of(path, SanitizeOptions(drop_foreign=True))
+    octets, done = bytes_of(path, SanitizeOptions(drop_foreign=True))
     assert (done.packets, done.dropped) == (8, 8)
     safe = tmp_path / "safe.pcapng"
     safe.write_bytes(octets)

@@ -58,7 +58,7 @@ class _Numbered(Talk):
 
 
 def claimed(frame: bytes, cut: int = 0) -> Claim:
-    """What the decoder says of a client's first method, of which the last octets are missing."""
+    """What the decoder says of a client's first method, of which the last bytes are missing."""
     decoder = Decoder(FindingLog(), Plan(claims=True))
     decoder.open(0, _Numbered())
     decoder.data(0, 0, encoder.PROTOCOL_HEADERS["0-9-1"] + frame[: len(frame) - cut])
@@ -110,7 +110,7 @@ def test_methods(index: int, options: SanitizeOptions) -> None:
 
 @settings(max_examples=200)
 @given(st.integers(-1, len(METHODS) - 1), st.binary(max_size=200), st.booleans())
-def test_any_octets(method: int, payload: bytes, names: bool) -> None:
+def test_any_bytes(method: int, payload: bytes, names: bool) -> None:
     """Nothing raises; what comes out is no longer than what went in."""
     cleaner = Cleaner(SanitizeOptions(names=names))
     for kind in (*range(12), claims.END, claims.PROTOCOL_HEADER, claims.PROXY, claims.UNFINISHED):

@@ -14,7 +14,7 @@ import amqpsniff
 from amqpsniff.options import Options
 from amqpsniff.sanitize import SanitizeOptions, sanitize
 from tests.conftest import SAMPLES
-from tests.sanitize.safe import octets_of, rows, secrets
+from tests.sanitize.safe import bytes_of, rows, secrets
 from tests.tcp.wire import Packet, Talk
 from tests.tls import talk as tls
 
@@ -44,7 +44,7 @@ OPENED: dict[str, tuple[Path, dict[str, Any]]] = {
 def made(path: Path, keys: dict[str, Any], safe: Path, **chosen: Any) -> Path:
     """The safe capture of what keys open."""
     decoding = Options(tls_keylog=keys.get("tls_keylog"), tls_keys=tuple(keys.get("tls_key", ())))
-    safe.write_bytes(octets_of(path, SanitizeOptions(**chosen), decoding)[0])
+    safe.write_bytes(bytes_of(path, SanitizeOptions(**chosen), decoding)[0])
     return safe
 
 

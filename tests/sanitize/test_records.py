@@ -63,12 +63,12 @@ def test_handshakes_stay_without_names(version: str, segment: int, tmp_path: Pat
     assert after == before
     assert packets(safe) == packets(path)
     octets = safe.read_bytes()
-    for hidden_octets in (tls.HOST.encode(), b"Test broker", key_octets()):
-        assert hidden_octets not in octets
+    for hidden_bytes in (tls.HOST.encode(), b"Test broker", key_bytes()):
+        assert hidden_bytes not in octets
     assert made(safe, tmp_path).read_bytes() == octets
 
 
-def key_octets() -> bytes:
+def key_bytes() -> bytes:
     """The modulus in the certificate, as it stands there."""
     from cryptography import x509
 
@@ -129,8 +129,8 @@ def test_lost_packets(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=400), st.integers(0, 400), st.integers(0, 255))
-def test_handshakes_of_any_octets(octets: bytes, place: int, value: int) -> None:
-    """Any octets, and hellos and certificates with octets changed: as many come out."""
+def test_handshakes_of_any_bytes(octets: bytes, place: int, value: int) -> None:
+    """Any bytes, and hellos and certificates with bytes changed: as many come out."""
     cleaner = RecordCleaner(ValueCleaner(SanitizeOptions(names=True)))
     for message in (octets, *HELLOS):
         changed = bytearray(message)

@@ -1,4 +1,4 @@
-"""Octets by stream offset: what was put stands there, and filler everywhere else."""
+"""Bytes by stream offset: what was put stands there, and filler everywhere else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PUTS = st.lists(
 
 
 @given(PUTS, st.lists(st.tuples(st.integers(-10, 80), st.binary(max_size=40))))
-def test_as_a_list_of_octets(
+def test_as_a_list_of_bytes(
     puts: list[tuple[int, int, bytes, bool]], reads: list[tuple[int, bytes]]
 ) -> None:
     """What is put later begins where it says, and ends what stood there from that offset on."""
@@ -52,7 +52,7 @@ def test_spans_that_touch_are_one() -> None:
 
 
 def test_pages_that_were_let_go_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams_module, "RELEASED_OCTETS", 8)
+    monkeypatch.setattr(streams_module, "RELEASED_BYTES", 8)
     with SafeStreams() as streams:
         streams.put(1, 0, 0, b"abcdefgh" * 4)
         streams.seal()

@@ -55,7 +55,7 @@ def test_pseudonyms_of_pseudonyms_are_the_same(words: list[bytes]) -> None:
 
 
 def test_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "MOST_WORDS", 2)
+    monkeypatch.setattr(names, "MAX_WORDS", 2)
     pseudonyms = Pseudonyms()
     assert [pseudonyms.name(each) for each in (b"aa", b"bb", b"cc", b"aa")] == [
         b"n0", b"n1", b"xx", b"n0",
@@ -75,8 +75,8 @@ def test_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
          INEQUIVALENT.format("x-max-length", "the value 'xx' of type 'signedint'")),
         (INEQUIVALENT.format("x-mine", "the value '10' of type 'signedint'"),
          INEQUIVALENT.format("xxxxxx", "the value 'xx' of type 'signedint'")),
-        ("FRAME_ERROR - type 1, all octets = <<0,60,1>>: {invalid_frame_end_marker,0}",
-         "FRAME_ERROR - type 1, all octets = <<xxxxxx>>: {invalid_frame_end_marker,0}"),
+        ("FRAME_ERROR - type 1, all bytes = <<0,60,1>>: {invalid_frame_end_marker,0}",
+         "FRAME_ERROR - type 1, all bytes = <<xxxxxx>>: {invalid_frame_end_marker,0}"),
         ("FRAME_ERROR - cannot decode <<0,10,0,11", "FRAME_ERROR - cannot decode <<xxxxxxxxx"),
         ("CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'",) * 2,
         ("CONNECTION_FORCED - closed by jane at 10.1.2.3",

@@ -162,7 +162,7 @@ class World:
         self.say("server", "basic.consume-ok", consumer_tag=tag)
 
     def end(self, one: int, two: int) -> None:
-        """A connection is closed or reset, or loses octets."""
+        """A connection is closed or reset, or loses bytes."""
         if one % 3 == 0 and not self.holes:
             self.script.add(f"{self.name}.RST {'CS'[two % 2]}")
             self.over.add(self.name)
@@ -189,7 +189,7 @@ WEIGHTS = {"publish": 6, "deliver": 9, "request": 4, "reply": 4, "get": 2, "cons
 ACTIONS: dict[str, Callable[[World, int, int], None]] = {
     name: getattr(World, name) for name in WEIGHTS
 }
-_MOST = [name for name, weight in WEIGHTS.items() for _ in range(weight)]
+_MAX = [name for name, weight in WEIGHTS.items() for _ in range(weight)]
 _MIX = 0x9E3779B97F4A7C15
 
 
@@ -204,6 +204,6 @@ def made(drawn: list[int], holes: bool) -> Script:
     sides = [("", "", "", "", "client", "server")[number % 6] for number in drawn[4:8]]
     world = World(vhosts, sides, holes)
     for number in filter(None, drawn[8:]):
-        choice, action = divmod(number * _MIX % 2**64, len(_MOST))
-        world.do(_MOST[action], choice)
+        choice, action = divmod(number * _MIX % 2**64, len(_MAX))
+        world.do(_MAX[action], choice)
     return world.script

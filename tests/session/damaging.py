@@ -22,12 +22,12 @@ from tests.decode.feeding import packets_of
 from tests.tcp.wire import ACK
 
 Packet = tuple[int, int, bytes, int, int]
-"""(number, ts_ns, octets, original length, link type)."""
+"""(number, ts_ns, bytes, original length, link type)."""
 
 Row = dict[str, Any]
 
 OPEN = ("unconfirmed", "unsettled")
-LINK_OCTETS = {0: 4, 1: 14, 101: 0, 113: 16, 228: 0, 229: 0, 276: 20}
+LINK_BYTES = {0: 4, 1: 14, 101: 0, 113: 16, 228: 0, 229: 0, 276: 20}
 SNAP_LENGTHS = (64, 80, 96, 104, 120, 128, 160, 200, 256)
 COUNTS = ("published", "confirmed", "returned", "delivered", "acknowledged")
 DEPTHS = ("unsettled_max", "unsettled_end", "unconfirmed_max", "unconfirmed_end")
@@ -190,7 +190,7 @@ class Unseen:
         self.last = kept[-1][0] if kept else 0
 
     def hides(self, row: Row) -> bool:
-        """True if nothing that is left shows that octets of the answer are missing."""
+        """True if nothing that is left shows that bytes of the answer are missing."""
         number = row["outcome_packet_number"]
         answer = self._segments.get(number) if number is not None else None
         if answer is None or number in self._numbers:
@@ -212,7 +212,7 @@ def _after(one: int, other: int) -> bool:
 def _segment(packet: Packet) -> Segment | None:
     """The TCP header of a packet; None for anything else."""
     _, _, octets, _, link_type = packet
-    at = LINK_OCTETS.get(link_type)
+    at = LINK_BYTES.get(link_type)
     if at is None or len(octets) < at + 40:
         return None
     if octets[at] >> 4 == 4:

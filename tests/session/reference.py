@@ -6,7 +6,7 @@ in two places. Its rules are those below; where brokers differ they are RabbitMQ
 Events. A connection is a list of events in the order of their packets, inside a packet in the order
 of the stream: a method with its arguments (and its content, which is known whole at the method), a
 *loss*, and the end of TCP. A loss is a place of one direction where frames may be missing; a hole
-that took octets of one body only is not one. A method that the protocol does not let its sender
+that took bytes of one body only is not one. A method that the protocol does not let its sender
 send changes nothing, nor does one of class connection on another channel than 0 or of another
 class on channel 0, and neither does an argument that was not captured. `X` below is one side of
 the connection, `Y` the other. Every time is that of a method frame's packet.

@@ -6,7 +6,7 @@
 `C` or `S` sends on the channel of that number, 0 when there is none; `b.C1:` on another connection
 (`a` when none is named). A label in brackets names the packet for the expected rows. Arguments not
 given are empty, zero or false; values are text, numbers, JSON objects for tables, and `\\0` is an
-octet 0. `|` begins the content: `body` is its size (or `body=text:…`), the rest are properties.
+byte 0. `|` begins the content: `body` is its size (or `body=text:…`), the rest are properties.
 A line is 1 ms after the one before, or `@+5ms` after it; `& C1: …` stands in the packet before.
 
     handshake user=u vhost=v        everything up to connection.open-ok: seven packets; also
@@ -15,7 +15,7 @@ A line is 1 ms after the one before, or `@+5ms` after it; `& C1: …` stands in 
     midstream                       the connection began before the capture (before its first line);
                                     heartbeats begin what each side says, as after a GAP
     FIN C, RST S                    TCP ends
-    GAP C 100                       octets of one direction are lost, between two frames; heartbeats
+    GAP C 100                       bytes of one direction are lost, between two frames; heartbeats
                                     begin what follows, so that frames are known for what they are
 
 Empty lines and what follows `#` count for nothing.
@@ -39,22 +39,22 @@ from tests.tcp import wire
 START_NS = 1_700_000_000_000_000_000
 MS = 1_000_000
 FRAME = 131_064
-"""Octets of a body frame at most, by the handshake's frame-max."""
+"""Bytes of a body frame at most, by the handshake's frame-max."""
 SEGMENT = 60_000
-"""Octets of a packet beyond which it is sent as several."""
+"""Bytes of a packet beyond which it is sent as several."""
 HEARTBEATS = 4 * encoder.HEARTBEAT_FRAME
 SIDES = {"C": "client", "S": "server"}
 _LINE = re.compile(
     r"(?P<join>&\s*)?(?:\[(?P<label>\w+)\]\s*)?(?:@\+(?P<wait>\d+)ms\s*)?(?:(?P<name>\w+)\.)?"
     r"(?:(?P<side>[CS])(?P<channel>\d*):\s*(?P<method>[a-z.-]+)(?P<rest>.*)"
     r"|(?P<word>handshake|hello|midstream)(?P<more>.*)"
-    r"|(?P<end>FIN|RST|GAP)\s+(?P<ender>[CS])\s*(?P<octets>\d*))$"
+    r"|(?P<end>FIN|RST|GAP)\s+(?P<ender>[CS])\s*(?P<bytes>\d*))$"
 )
 _EMPTY: dict[str, Any] = {"b": False, "s": "", "S": "", "F": {}}
 
 
 class Packet(NamedTuple):
-    """One packet: the octets of `sender`, or how many are missing, or none at an end of TCP."""
+    """One packet: the bytes of `sender`, or how many are missing, or none at an end of TCP."""
 
     ts_ns: int
     connection: str
@@ -286,14 +286,14 @@ class Fed(NamedTuple):
 
 
 def feed(script: Script, **options: Any) -> Fed:
-    """A script into an engine: as packets, or as octets where something is lost."""
+    """A script into an engine: as packets, or as bytes where something is lost."""
     if any(packet.end == "GAP" for packet in script.packets):
         assert not any(packet.end in ("FIN", "RST") for packet in script.packets)
-        return _feed_octets(script, **options)
+        return _feed_bytes(script, **options)
     return _feed_packets(script, **options)
 
 
-def _feed_octets(script: Script, **options: Any) -> Fed:
+def _feed_bytes(script: Script, **options: Any) -> Fed:
     engine = Engine(**options)
     ports = _ports(packet.connection for packet in script.packets)
     for packet in script.packets:
@@ -301,7 +301,7 @@ def _feed_octets(script: Script, **options: Any) -> Fed:
         if packet.end:
             engine.gap(key, packet.sender, packet.missing, packet.ts_ns)
         else:
-            engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+            engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
     engine.finish()
     names = {f"10.0.0.1:{port}": name for name, port in ports.items()}
     return Fed(engine, {n: n for n in range(1, len(script.packets) + 1)}, names)

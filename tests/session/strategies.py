@@ -209,7 +209,7 @@ class Talker:
         self.say("server", ("connection.blocked", "connection.unblocked")[one % 2])
 
     def lose(self, one: int, two: int) -> None:
-        """Octets are lost, seldom."""
+        """Bytes are lost, seldom."""
         if two % 3 == 1:
             self.script.add(f"{self.name}.GAP {'CS'[one % 2]} {1 + two}")
 

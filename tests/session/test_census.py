@@ -68,7 +68,7 @@ def test_names_are_counted_across_batches(
     most: int | None, limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if most is not None:
-        monkeypatch.setattr(census, "MOST_NAMES", most)
+        monkeypatch.setattr(census, "MAX_NAMES", most)
     routes, queues = _counted(**limits)
     assert (list(routes.items()), queues) == (list(ROUTES.items()), QUEUES)
 
@@ -79,7 +79,7 @@ def test_names_are_counted_between_turns() -> None:
 
 def test_methods_that_no_dialect_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     """By name as they come, but not without end."""
-    monkeypatch.setattr(census, "MOST_OTHERS", 2)
+    monkeypatch.setattr(census, "MAX_OTHERS", 2)
     counts = Census()
     joined = Pipeline(Options(), Plan((), census=counts))
     talk = wire.Talk().hands()

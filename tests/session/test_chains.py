@@ -51,7 +51,7 @@ def test_long_chains_are_freed(talk: Callable[[], Said]) -> None:
             if sender == "close":
                 engine.close(connection)
             else:
-                engine.feed_octets(connection, sender, octets)
+                engine.feed_bytes(connection, sender, octets)
         engine.finish()
         frames.append(engine.take("frames").num_rows)
 

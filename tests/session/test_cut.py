@@ -13,7 +13,7 @@ from tests.tcp import wire
 
 IP_AND_TCP = 40
 BITS = {"basic.nack": 19, "basic.reject": 19, "basic.ack": 19, "basic.consume": 17}
-"""Octets of each frame before its bits."""
+"""Bytes of each frame before its bits."""
 
 
 def delivered(answer: str, cut: str = "") -> Row:
@@ -64,7 +64,7 @@ def test_a_consumer_whose_bits_were_cut() -> None:
 def returned(kept: int | None, back: int | None) -> list[Any]:
     """Outcomes of two publishes, of which the second came back.
 
-    Of the first one's header so many octets are captured, and of the return's.
+    Of the first one's header so many bytes are captured, and of the return's.
     """
     talk = wire.Talk().hands()
     talk.client(OPENING)

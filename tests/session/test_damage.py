@@ -43,6 +43,6 @@ def test_an_acknowledgement_that_may_be_missing() -> None:
     assert [row["unsettled_max"] for row in said.channels] == [None]
 
 
-def test_answers_in_octets_that_a_snap_length_cut() -> None:
+def test_answers_in_bytes_that_a_snap_length_cut() -> None:
     said = rows_of(packets_of(HOSTILE / "snap120_reorder.pcap"))
     assert not {"unconfirmed", "unsettled"} & {row["outcome"] for row in said.messages}

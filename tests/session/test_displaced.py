@@ -19,7 +19,7 @@ from amqpsniff.capture import open_capture
 from tests.conftest import own_capture
 
 Packet = tuple[bytes, int, int, int]
-"""Octets, time, link type and length on the wire."""
+"""Bytes, time, link type and length on the wire."""
 
 ASIDE = {"packet_number", "ts_ns", "timestamp", "response_packet_number", "response_ns"}
 

@@ -373,7 +373,7 @@ def test_a_ring_of_publishes_grows_and_turns() -> None:
     assert lines.hits == {"publishes": 4_000}
 
 
-def test_a_publish_that_is_remembered_takes_130_octets() -> None:
+def test_a_publish_that_is_remembered_takes_130_bytes() -> None:
     """Nothing of it is an object: 200,000 of them would be 60 MB."""
     lines = Lines(Memory())
     tracemalloc.start()

@@ -29,7 +29,7 @@ class Talk:
 
     def _feed(self, packet: Any) -> None:
         key = ("10.0.0.1:40000", "10.0.0.2:5672")
-        self.engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+        self.engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
 
     def say(self, lines: str, numbers: Iterable[int]) -> Talk:
         """Lines for each number: `{n}`."""
@@ -106,7 +106,7 @@ CONSUME = "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consum
 def test_a_delivery_that_waits_does_not_keep_those_after_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(state, "MOST_ANSWERED", 16)
+    monkeypatch.setattr(state, "MAX_ANSWERED", 16)
     talk = Talk(CONSUME).say(DELIVER, [1])
     talk.say(DELIVER + "C1: basic.ack delivery_tag={n}\n", range(2, 200))
     ledger = talk.channel.deliveries

@@ -138,7 +138,7 @@ def test_a_return_on_another_channel(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"body_sha256": True}, {"bodies": True}])
-def test_the_octets_of_the_body_say_which_publish_was_returned(options: dict[str, bool]) -> None:
+def test_the_bytes_of_the_body_say_which_publish_was_returned(options: dict[str, bool]) -> None:
     """Of four publishes that are alike but for the body, the second and the fourth came back."""
     path = CAPTURES / "hostile" / "sem2_return_after_multi.pcap"
     rows = amqpsniff.open(path, **options).table("messages").to_pylist()
@@ -147,7 +147,7 @@ def test_the_octets_of_the_body_say_which_publish_was_returned(options: dict[str
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 1000, 200_000])
-def test_bodies_that_differ_in_one_octet(size: int) -> None:
+def test_bodies_that_differ_in_one_byte(size: int) -> None:
     """However they are cut into frames and segments."""
     for place in {0, size // 2, size - 1}:
         bodies = [bytes(size), bytes(place) + b"x" + bytes(size - place - 1)]

@@ -210,7 +210,7 @@ def _state(machine: Machine, script: Script) -> str:
     engine = Engine()
     for packet in script.packets:
         key = ("10.0.0.1:40000", "10.0.0.2:5672")
-        engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+        engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
     session = engine._pipeline.decoder.look()[2][0].session
     lane = session.lanes.get(1)
     channel = lane.channel if lane is not None else None

@@ -56,7 +56,7 @@ def message_rows(count: int) -> MessageRows:
     engine = amqpsniff.Engine()
     for packet in Script(OPEN + CONFIRM + lines).packets:
         key = ("10.0.0.1:40000", "10.0.0.2:5672")
-        engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+        engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
     rows = engine._pipeline.decoder.look()[1]
     assert rows.rows == count
     return rows
@@ -67,7 +67,7 @@ def told(rows: MessageRows) -> list[Any]:
     found: list[Any] = []
     for name, column in rows.columns().items():
         if isinstance(column, Texts):
-            found.append((name, [column.octets_of(row) for row in range(rows.rows)]))
+            found.append((name, [column.bytes_of(row) for row in range(rows.rows)]))
         else:
             width, kind = (8, "q") if isinstance(column, Integers) else (4, "i")
             whole = memoryview(column.storage)[: width * rows.rows].cast(kind)
@@ -99,7 +99,7 @@ def outcomes(script: str, **limits: Any) -> list[str | None]:
     engine = amqpsniff.Engine(limits=Limits(**limits))
     for packet in Script(OPEN + script).packets:
         key = ("10.0.0.1:40000", "10.0.0.2:5672")
-        engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+        engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
     engine.finish()
     return [row["outcome"] for row in engine.take("messages").to_pylist()]
 
@@ -108,7 +108,7 @@ def outcomes(script: str, **limits: Any) -> list[str | None]:
     ("line", "more"),
     [
         ("C1: basic.publish | body=5 message_id=" + "m" * 200 + "{n}", 0),
-        ("C1: basic.publish routing_key=" + "r" * 200 + "{n} | body=5", waiting.WORD_OCTETS),
+        ("C1: basic.publish routing_key=" + "r" * 200 + "{n} | body=5", waiting.WORD_BYTES),
     ],
 )
 def test_texts_do_not_wait_without_bound(line: str, more: int) -> None:
@@ -150,7 +150,7 @@ def test_nulls_are_nulls() -> None:
 
 
 def test_texts_that_wait_have_no_room_to_spare() -> None:
-    """Batches with many octets are packed however few their rows, and stay exact."""
+    """Batches with many bytes are packed however few their rows, and stay exact."""
     rows = message_rows(1025)
     expected = told(rows)
     held = waiting.Waiting(SessionLimits(open_bytes=100))
@@ -165,7 +165,7 @@ def test_texts_that_wait_have_no_room_to_spare() -> None:
 @pytest.mark.parametrize(
     "line", ["message_id=" + "m" * 200, 'headers=\'{"h":"' + "x" * 200 + "\"}'"]
 )
-def test_batches_end_at_their_octets(line: str) -> None:
+def test_batches_end_at_their_bytes(line: str) -> None:
     """As many batches come at the end as there are thousands of bytes, for nothing is settled."""
     limits = Limits(bytes_per_batch=1_000)
     joined = pipeline.Pipeline(Options(limits=limits), Plan(("messages",)))

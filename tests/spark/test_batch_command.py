@@ -111,7 +111,7 @@ def test_a_run_that_is_killed_goes_on(samples: Path, tmp_path: Path) -> None:
             shutil.copy(samples / name, folder / f"{at}-{name}")
     output, other = tmp_path / "tables", tmp_path / "other"
     job = [sys.executable, "-m", "amqpsniff.spark_jobs.batch", str(folder), "--master", "local[2]"]
-    job += ["--task-octets", "50000"]
+    job += ["--task-bytes", "50000"]
     process = subprocess.Popen(
         [*job, "-o", str(output)], start_new_session=True, stderr=subprocess.DEVNULL
     )
@@ -129,7 +129,7 @@ def test_a_run_that_is_killed_goes_on(samples: Path, tmp_path: Path) -> None:
     assert again.returncode == 0
     (summary,) = [json.loads(line) for line in said.splitlines() if "summary" in line]
     assert summary["summary"]["done_before"] == 1
-    Batch([str(folder)], str(other), task_octets=50_000).run()
+    Batch([str(folder)], str(other), task_bytes=50_000).run()
     assert everything(output) == everything(other)
     assert manifest(output)["rows"] == manifest(other)["rows"]
 
@@ -246,7 +246,7 @@ def test_the_writer_of_spark_with_links(spark: Any, samples: Path, tmp_path: Pat
 
     paths = deal(packets_of([samples / "aiopika_rpc.pcap"]), tmp_path, random.Random(2), 4)
     batch = Batch(
-        map(str, paths), str(tmp_path / "out"), tables=["messages"], links=True, task_octets=9_000
+        map(str, paths), str(tmp_path / "out"), tables=["messages"], links=True, task_bytes=9_000
     )
     for _ in range(2):
         summary = write_frames(spark, batch, "parquet")

@@ -61,7 +61,7 @@ def worker_folder() -> Iterator[None]:
 def check(archive: Path, output: Path, master: str) -> None:
     """Run the batch on a master and compare its tables with one engine's."""
     job = [sys.executable, "-m", "amqpsniff.spark_jobs.batch", str(archive), "-o", str(output)]
-    job += ["--master", master, "--task-octets", "60000", "--progress", "json", "--links"]
+    job += ["--master", master, "--task-bytes", "60000", "--progress", "json", "--links"]
     made = subprocess.run(job, check=False, capture_output=True, text=True, timeout=4 * PATIENCE)
     assert made.returncode == 0, made.stderr[-3000:]
     (fact,) = [json.loads(line) for line in made.stdout.splitlines() if '"summary"' in line]

@@ -39,7 +39,7 @@ spark.stop()
 """
 
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
-"""127.0.0.1 as the two tables of the kernel have it, where the least octet comes first."""
+"""127.0.0.1 as the two tables of the kernel have it, where the least byte comes first."""
 
 
 def listens(**environment: str) -> set[str]:

@@ -34,7 +34,7 @@ def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("table", TABLES)
 def test_rows_are_those_of_one_machine(spark: Any, samples: Path, table: str) -> None:
     paths = [str(samples / name) for name in NAMES]
-    source = spark.read.format("amqp").option("table", table).option("taskOctets", "100000")
+    source = spark.read.format("amqp").option("table", table).option("taskBytes", "100000")
     frame = source.load(paths[::-1])
     alone = amqpsniff.open(*sorted(paths)).table(table)
     assert frame.rdd.getNumPartitions() > 1 or table == "findings"
@@ -90,7 +90,7 @@ def test_conditions_are_those_of_the_command_line(
     everything = [*names, "link_confidence"] if table == "messages" else names
     alone = list(filtered(capture.table(table, columns=everything).to_batches(),
                           schema_of(table, everything=True), where))  # fmt: skip
-    source = spark.read.format("amqp").option("table", table).option("taskOctets", "100000")
+    source = spark.read.format("amqp").option("table", table).option("taskBytes", "100000")
     rows = _rows(source.option("where", where).load(paths).toArrow())
     assert rows == _rows(pa.Table.from_batches(alone).select(names))
     assert 0 < len(rows) < capture.table(table).num_rows
@@ -119,7 +119,7 @@ def test_links_are_made_where_they_are_named(spark: Any, samples: Path) -> None:
         "packet_number long, reply_late boolean, request_connection_id string, "
         "link_confidence string"
     )
-    source = spark.read.format("amqp").schema(schema).option("taskOctets", "100000")
+    source = spark.read.format("amqp").schema(schema).option("taskBytes", "100000")
     frame = source.load(paths[::-1])
     assert frame.rdd.getNumPartitions() == 1
     names = schema.split()[::2]
@@ -160,7 +160,7 @@ def test_keys_reach_every_task(spark: Any, samples: Path, tmp_path: Path) -> Non
     pytest.importorskip("cryptography")
     deal(packets_of([samples / "tls13.pcap"]), tmp_path, random.Random(3), 3)
     keylog = str(samples / "tls13.keys")
-    source = spark.read.format("amqp").option("taskOctets", "2000").option("tlsKeylog", keylog)
+    source = spark.read.format("amqp").option("taskBytes", "2000").option("tlsKeylog", keylog)
     frame = source.load(str(tmp_path))
     alone = amqpsniff.open(*sorted(map(str, tmp_path.iterdir())), tls_keylog=keylog)
     assert frame.rdd.getNumPartitions() > 1

@@ -25,13 +25,13 @@ def test_counts_are_those_of_the_rows(spark: Any, samples: Path) -> None:
         place = row["exchange"], row["routing_key"], row["queue"], row["client"].rpartition(":")[0]
         name = prefixes[row["method"]]
         wanted[(*place, name)] += 1
-        wanted[(*place, f"{name}_octets")] += row["body_size"] or 0
+        wanted[(*place, f"{name}_bytes")] += row["body_size"] or 0
     counted: Counter[tuple[str | None, ...]] = Counter()
     rows = dataframe(spark, "traffic", Config(tuple(paths))).collect()
     for row in rows:
         place = row.exchange, row.routing_key, row.queue, row.client
         for name in set(prefixes.values()):
             counted[(*place, name)] = row[name]
-            counted[(*place, f"{name}_octets")] = row[f"{name}_octets"]
+            counted[(*place, f"{name}_bytes")] = row[f"{name}_bytes"]
     assert +counted == +wanted
     assert len(rows) == len({key[:4] for key in wanted})

@@ -10,7 +10,7 @@ from amqpsniff.decode.rows import FrameRows, MessageRows
 from amqpsniff.engine import Engine
 from amqpsniff.errors import FilterError, UsageError
 from amqpsniff.findings import Finding
-from amqpsniff.storage import PADDING_OCTETS
+from amqpsniff.storage import PADDING_BYTES
 from amqpsniff.tables.batches import NEVER_NULL, Maker, finding_batch, plain
 from amqpsniff.tables.query import Filter
 from amqpsniff.tables.schema import FINDINGS, OUTCOME, TABLES, schema_of
@@ -70,7 +70,7 @@ def test_messages_are_the_same_where_nobody_asks_what_became_of_them(samples: Pa
 
 
 def test_nothing_of_the_memory_stands_behind_the_rows(samples: Path) -> None:
-    """Arrow's streams have up to `PADDING_OCTETS` of what a buffer has behind its last row."""
+    """Arrow's streams have up to `PADDING_BYTES` of what a buffer has behind its last row."""
     capture = amqpsniff.open(samples / "pika_mix.pcap", bodies=True)
     for table, kind in (("frames", FrameRows), ("messages", MessageRows)):
         for batch in capture.batches(table, encoded=True):
@@ -79,16 +79,16 @@ def test_nothing_of_the_memory_stands_behind_the_rows(samples: Path) -> None:
                 if pa.types.is_string(texts.type) or pa.types.is_binary(texts.type):
                     _, offsets, octets = texts.buffers()
                     end = memoryview(offsets).cast("i")[len(texts)]
-                    assert not any(bytes(octets)[end : end + PADDING_OCTETS]), name
+                    assert not any(bytes(octets)[end : end + PADDING_BYTES]), name
                 if name in kind.WRITTEN and column.type not in (pa.string(), pa.bool_()):
                     numbers = getattr(column, "indices", column)
                     end = numbers.type.bit_width // 8 * len(numbers)
-                    assert not any(bytes(numbers.buffers()[1])[end : end + PADDING_OCTETS]), name
+                    assert not any(bytes(numbers.buffers()[1])[end : end + PADDING_BYTES]), name
 
 
 def test_a_column_that_is_not_there_is_named() -> None:
-    with pytest.raises(UsageError, match="frames: no column `size_octets`; `amqpsniff sql"):
-        Maker("frames", columns=["size_octets"])
+    with pytest.raises(UsageError, match="frames: no column `size_bytes`; `amqpsniff sql"):
+        Maker("frames", columns=["size_bytes"])
 
 
 @pytest.mark.parametrize(
@@ -97,6 +97,8 @@ def test_a_column_that_is_not_there_is_named() -> None:
         ("findings", "grade", "confidence"),
         ("messages", "match", "link_confidence"),
         ("messages", "late", "reply_late"),
+        ("connections", "client_octets", "client_bytes"),
+        ("connections", "lost_octets", "lost_bytes"),
     ],
 )
 def test_the_old_name_of_a_column_says_the_new_one(table: str, old: str, new: str) -> None:
@@ -109,7 +111,7 @@ def test_the_old_name_of_a_column_says_the_new_one(table: str, old: str, new: st
 
 def test_unknown_methods_and_frame_types_have_names() -> None:
     engine = Engine()
-    engine.feed_octets("a", "client", HEADER + NO_METHOD + ODD_TYPE + NO_METHOD)
+    engine.feed_bytes("a", "client", HEADER + NO_METHOD + ODD_TYPE + NO_METHOD)
     rows = engine.take("frames").to_pylist()
     assert [row["method"] for row in rows] == [None, "4660.22136", None, "4660.22136"]
     assert [row["frame_type"] for row in rows] == ["protocol-header", "method", "type-31", "method"]
@@ -117,8 +119,8 @@ def test_unknown_methods_and_frame_types_have_names() -> None:
 
 def test_times_are_rounded_down_to_microseconds_and_null_where_unknown() -> None:
     engine = Engine()
-    engine.feed_octets("a", "client", HEADER, ts_ns=1_700_000_000_000_001_999)
-    engine.feed_octets("a", "client", HEARTBEAT)
+    engine.feed_bytes("a", "client", HEADER, ts_ns=1_700_000_000_000_001_999)
+    engine.feed_bytes("a", "client", HEARTBEAT)
     first, second = engine.take("frames").to_pylist()
     assert first["ts_ns"] == 1_700_000_000_000_001_999
     assert first["timestamp"].isoformat() == "2023-11-14T22:13:20.000001+00:00"
@@ -128,7 +130,7 @@ def test_times_are_rounded_down_to_microseconds_and_null_where_unknown() -> None
 def test_a_file_name_that_is_not_utf_8_is_shown_with_escapes() -> None:
     name = b"caf\xe9.pcap".decode(errors="surrogateescape")
     engine = Engine(capture=name)
-    engine.feed_octets("a", "client", HEADER)
+    engine.feed_bytes("a", "client", HEADER)
     batch = engine.take("frames")
     batch.validate(full=True)
     assert batch.column("capture").to_pylist() == [r"caf\udce9.pcap"]

@@ -67,8 +67,8 @@ def test_truths(module: ModuleType, values: list[int]) -> None:
 
 
 @given(st.binary(max_size=40))
-def test_octets(module: ModuleType, octets: bytes) -> None:
-    assert bits(module.of_octets(bytearray(octets), len(octets)), len(octets)) == [
+def test_bytes(module: ModuleType, octets: bytes) -> None:
+    assert bits(module.of_bytes(bytearray(octets), len(octets)), len(octets)) == [
         octet != 0 for octet in octets
     ]
 

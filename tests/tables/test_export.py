@@ -112,7 +112,7 @@ def test_csv(capture: amqpsniff.Capture, table: str) -> None:
                 assert row[name] == ""
 
 
-def test_csv_tells_null_from_empty_and_writes_octets_as_text() -> None:
+def test_csv_tells_null_from_empty_and_writes_bytes_as_text() -> None:
     batch = pa.record_batch(
         {"text": ["", None, 'a"b\n'], "body": [b"plain", b"\xff", None], "list": [[1], None, []]}
     )
@@ -179,8 +179,8 @@ def test_parquet_batches_of_different_dictionaries_are_one_group(samples: Path) 
 
 
 def test_a_row_group_ends_when_it_takes_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "ROW_GROUP_OCTETS", 2000)
-    monkeypatch.setattr(export, "PLAIN_OCTETS", 1000)
+    monkeypatch.setattr(export, "ROW_GROUP_BYTES", 2000)
+    monkeypatch.setattr(export, "PLAIN_BYTES", 1000)
     batch = pa.record_batch({"body": [b"x" * 600]})
     encoded = batch.append_column("method", pa.array(["a"]).dictionary_encode())
     for rows, groups in ((batch, 4), (encoded, 2)):

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import amqpsniff
 from amqpsniff.tables.batches import plain
-from amqpsniff.tables.cells import WRITE_OCTETS
-from amqpsniff.tables.ndjson import KEPT_OCTETS, Writer
+from amqpsniff.tables.cells import WRITE_BYTES
+from amqpsniff.tables.ndjson import KEPT_BYTES, Writer
 from amqpsniff.tables.schema import JSON_COLUMNS, TABLES
-from tests.plain import copied, octets_of
+from tests.plain import bytes_of, copied
 from tests.tables import arrays
 
 SCRIPT = """
@@ -132,12 +132,12 @@ def test_lines_reach_the_sink_in_pieces_and_a_long_line_leaves_no_large_buffer()
             return super().write(octets)
 
     sink = Sink()
-    batch = pa.record_batch({"text": ["x" * 1000] * 1000 + ["y" * (KEPT_OCTETS + 1)]})
+    batch = pa.record_batch({"text": ["x" * 1000] * 1000 + ["y" * (KEPT_BYTES + 1)]})
     writer = Writer(batch.schema)
     writer.write(batch, sink)  # type: ignore[arg-type]
-    assert sum(sink.sizes[:-1]) >= 3 * WRITE_OCTETS
-    assert max(sink.sizes[:-1]) <= WRITE_OCTETS + 1100
-    assert writer._out.size <= KEPT_OCTETS
+    assert sum(sink.sizes[:-1]) >= 3 * WRITE_BYTES
+    assert max(sink.sizes[:-1]) <= WRITE_BYTES + 1100
+    assert writer._out.size <= KEPT_BYTES
     assert read(sink.getvalue()) == batch.to_pylist()
 
 
@@ -161,7 +161,7 @@ def test_uncompiled_lines_are_the_same(samples: Path, tmp_path: Path) -> None:
                 with pa.ipc.new_stream(names[-1], batch.schema) as sink:
                     sink.write_batch(batch)
                 wanted += written(batch)
-    assert octets_of(tmp_path, SCRIPT, *names) == wanted
+    assert bytes_of(tmp_path, SCRIPT, *names) == wanted
 
 
 def odd_batch() -> pa.RecordBatch:

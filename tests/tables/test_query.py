@@ -261,7 +261,7 @@ def test_results_of_many_types_are_written_in_every_format(
     result = capture.sql(
         "select sum(size) as total, avg(size) as mean, 1.50::decimal(9, 2) as price, "
         "[1, 2] as many, {'a': 1} as both, date '2026-01-02' as day, max(timestamp) as last, "
-        "true as truth, null as nothing, 'x'::blob as octets, 1::utinyint as small from frames"
+        "true as truth, null as nothing, 'x'::blob as bytes, 1::utinyint as small from frames"
     )
     sink = io.BytesIO()
     assert export.write(result, result.schema, format, sink) == 1

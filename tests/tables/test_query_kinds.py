@@ -20,12 +20,12 @@ from amqpsniff.cli.render.query_result import tables
 from amqpsniff.tables import export
 from amqpsniff.tables.moments import interval_text
 
-MOST = 2**128 - 1
+MAX = 2**128 - 1
 
 KINDS = {
     "bigint": "9223372036854775807::BIGINT",
     "hugeint": "170141183460469231731687303715884105727::HUGEINT",
-    "uhugeint": f"{MOST}::UHUGEINT",
+    "uhugeint": f"{MAX}::UHUGEINT",
     "bignum": f"'{10**60 + 7}'::BIGNUM",
     "bit": "'0101011'::BIT",
     "blob": "'abc'::BLOB",

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pyarrow as pa
 import pytest
 
-from amqpsniff.tables.values import ROWS_AT_ONCE, json_text, octets_text, rows_of
+from amqpsniff.tables.values import ROWS_AT_ONCE, bytes_text, json_text, rows_of
 
 UTC = datetime.timezone.utc
 
@@ -53,8 +53,8 @@ def test_times_of_other_zones_are_in_utc() -> None:
     )
 
 
-def test_octets_of_a_lone_surrogate_are_no_text() -> None:
-    assert json.loads(octets_text(b"\xed\xa0\x80")) == {"base64": "7aCA"}
+def test_bytes_of_a_lone_surrogate_are_no_text() -> None:
+    assert json.loads(bytes_text(b"\xed\xa0\x80")) == {"base64": "7aCA"}
 
 
 def test_few_rows_are_dicts_at_a_time() -> None:

@@ -1,4 +1,4 @@
-"""Real captures: the octets of a plain reassembly with dpkt, and the payload that tshark counts."""
+"""Real captures: the bytes of a plain reassembly with dpkt, and the payload that tshark counts."""
 
 import gzip
 import shutil
@@ -35,7 +35,7 @@ def outputs(path: Path) -> list[StreamBatch]:
 
 
 def plain(path: Path) -> dict[Key, list[bytes]]:
-    """Octets by direction: segments sorted by sequence number, what was captured first stays."""
+    """Bytes by direction: segments sorted by sequence number, what was captured first stays."""
     segments: dict[Key, list[tuple[int, bytes]]] = defaultdict(list)
     streams: dict[Key, list[bytes]] = defaultdict(list)
     begun: dict[Key, int] = {}
@@ -64,7 +64,7 @@ def _joined(segments: list[tuple[int, bytes]]) -> bytes:
     octets: dict[int, int] = {}
     for offset, payload in segments:
         if offset >= 1 << 31:
-            continue  # a keep-alive before the first octet
+            continue  # a keep-alive before the first byte
         for index, octet in enumerate(payload):
             octets.setdefault(offset + index, octet)
     return bytes(octets[position] for position in sorted(octets))
@@ -114,7 +114,7 @@ def tshark_payload(path: Path) -> dict[tuple[frozenset[str], str], set[tuple[int
 
 
 def total(ranges: set[tuple[int, int]]) -> int:
-    """Octets in the union of ranges."""
+    """Bytes in the union of ranges."""
     covered, position = 0, -1
     for start, length in sorted(ranges):
         end = start + length
@@ -126,7 +126,7 @@ def total(ranges: set[tuple[int, int]]) -> int:
 @pytest.mark.tshark
 @pytest.mark.skipif(not shutil.which("tshark"), reason="tshark is not installed")
 @pytest.mark.parametrize("path", PUBLIC, ids=lambda path: path.name)
-def test_as_many_octets_as_tshark(path: Path) -> None:
+def test_as_many_bytes_as_tshark(path: Path) -> None:
     try:
         batches = outputs(path)
     except CaptureError as error:

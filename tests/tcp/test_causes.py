@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amqpsniff.tcp import Limits
-from amqpsniff.tcp.limits import HELD_SEGMENT_OCTETS, NO_TIME
+from amqpsniff.tcp.limits import HELD_SEGMENT_BYTES, NO_TIME
 from tests.tcp.wire import ACK, FIN, MILLISECOND, Packet, Talk, alike_in_any_batches, run
 
 
 def said(packets: list[Packet], limits: Limits | None = None) -> list[tuple[int, bytes | int]]:
-    """(direction, octets or octets missing) in the order in which they were handed on."""
+    """(direction, bytes or bytes missing) in the order in which they were handed on."""
     result = alike_in_any_batches(packets, limits)
     return [(e.direction, e.payload) for e in result.events if e.kind in ("data", "gap")]
 
@@ -131,23 +131,23 @@ def test_what_waits_for_the_other_side_is_held_within_limits() -> None:
     talk.sent[0] += 4
     for _ in range(4):
         talk.server(b"12345")
-    exact = 4 * (HELD_SEGMENT_OCTETS + 5)
+    exact = 4 * (HELD_SEGMENT_BYTES + 5)
     talk.client(b"lost", at=9)
-    waits = alike_in_any_batches(talk.packets, Limits(held_octets=exact))
+    waits = alike_in_any_batches(talk.packets, Limits(held_bytes=exact))
     assert not waits.findings
     assert [event.number for event in waits.events[3:]] == [10] * 6
-    gives_up = alike_in_any_batches(talk.packets, Limits(held_octets=exact - 1))
+    gives_up = alike_in_any_batches(talk.packets, Limits(held_bytes=exact - 1))
     assert gives_up.codes() == ["tcp-buffer-limit"]
     assert [event.number for event in gives_up.events[3:]] == [6, 7, 8, 9, 10, 10]
 
 
 def test_acknowledgements_without_end_hold_nothing_for_ever() -> None:
-    """Each segment acknowledges octets that are never sent."""
+    """Each segment acknowledges bytes that are never sent."""
     choose = random.Random(3)
     talk = Talk().hands()
     for _ in range(3000):
         talk.put(choose.randrange(2), b"x", ack=choose.randrange(1 << 20))
-    result = run(talk.packets, limits=Limits(held_octets=1 << 14))
+    result = run(talk.packets, limits=Limits(held_bytes=1 << 14))
     lengths = [sum(len(p) for p in result.stream(side) if isinstance(p, bytes)) for side in (0, 1)]
     assert sum(lengths) == 3000
 
@@ -155,7 +155,7 @@ def test_acknowledgements_without_end_hold_nothing_for_ever() -> None:
 @settings(max_examples=200)
 @given(st.randoms(use_true_random=False), st.integers(0, 12), st.booleans(), st.floats(0, 0.2))
 def test_displaced_packets(choose: random.Random, far: int, timed: bool, loss: float) -> None:
-    """Displaced by so many places, some missing: every answer after its question, all octets."""
+    """Displaced by so many places, some missing: every answer after its question, all bytes."""
     talk = Talk().hands()
     for number in range(60):
         talk.put(choose.randrange(2), b"%02d" % number)

@@ -97,7 +97,7 @@ def test_a_reset_in_the_window_is_waited_for_by_heartbeats(after_s: int) -> None
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_a_reset_of_a_firewall(answered: bool) -> None:
-    """It stands where its receiver takes it; octets of the sender that were in flight follow."""
+    """It stands where its receiver takes it; bytes of the sender that were in flight follow."""
     talk = spoken()
     forged(talk, 1, RST, talk.isn[1] + 1 + 5)
     talk.server(b"in flight")
@@ -233,7 +233,7 @@ def test_lower_numbers_than_before(end: str, by: int, lost: tuple[int], hands: b
     assert "tcp-impossible-sequence" not in result.codes()
 
 
-def test_lower_numbers_among_octets_that_were_captured() -> None:
+def test_lower_numbers_among_bytes_that_were_captured() -> None:
     talk = spoken()
     for number in range(20):
         talk.client(b"%050d" % number)
@@ -259,7 +259,7 @@ def test_a_second_capture_of_everything_begins_nothing() -> None:
 
 
 def test_lower_numbers_without_a_beginning_are_a_finding() -> None:
-    """Nothing lies before the first octet; three segments in a row are another conversation."""
+    """Nothing lies before the first byte; three segments in a row are another conversation."""
     talk = spoken((30_000_000, 40_000_000))
     packets = lower(talk, 5000, (0,))
     assert run([*talk.packets, *packets[:2]]).codes() == ["tcp-impossible-sequence"]

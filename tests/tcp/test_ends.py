@@ -87,7 +87,7 @@ def test_reset_with_any_number_shows_nothing() -> None:
 
 @pytest.mark.parametrize("octets", [b"in flight", b""])
 def test_when_a_reset_conversation_is_over(octets: bytes) -> None:
-    """10 ms after the last octets that were in flight; then what comes is not followed."""
+    """10 ms after the last bytes that were in flight; then what comes is not followed."""
     talk = spoken()
     talk.client(flags=RST | ACK)
     talk.wait(9 * MILLISECOND)
@@ -106,7 +106,7 @@ def test_when_a_reset_conversation_is_over(octets: bytes) -> None:
 
 @pytest.mark.parametrize("late_ms", [1, 9, 11, 0])
 def test_reset_that_overtook_what_it_answers(late_ms: int) -> None:
-    """Octets that a reset acknowledges, or follows, are waited for: either may be missing."""
+    """Bytes that a reset acknowledges, or follows, are waited for: either may be missing."""
     talk = Talk().hands()
     asked = talk.client(b"question")
     answered = talk.server(b"answer")

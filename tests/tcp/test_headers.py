@@ -54,7 +54,7 @@ def ether(payload: Layer) -> Layer:
 
 
 def erspan_3(packet: bytes, flags: int = 0, platform: bytes = b"") -> Layer:
-    """ERSPAN III over GRE; `flags`: the last two octets of its header."""
+    """ERSPAN III over GRE; `flags`: the last two bytes of its header."""
     header = struct.pack(">HHIHH", 2 << 12 | 5, 7, 12345, 0, flags)
     return outer(GRE(proto=0x22EB, seqnum_present=1) / Raw(header + platform + packet))
 
@@ -402,13 +402,13 @@ def test_fragments_wait_so_long() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "enough"), [("fragment_octets", 2024), ("fragments_per_packet", 4)]
+    ("limit", "enough"), [("fragment_bytes", 2024), ("fragments_per_packet", 4)]
 )
 def test_fragment_limits(limit: str, enough: int) -> None:
     pieces = fragments(four)
-    enough_octets = sum(len(piece) - 34 for piece in pieces[:3])
-    most = enough_octets if limit == "fragment_octets" else enough
-    assert fed(pieces, limits=Limits(**{limit: most})).events or limit == "fragment_octets"
+    enough_bytes = sum(len(piece) - 34 for piece in pieces[:3])
+    most = enough_bytes if limit == "fragment_bytes" else enough
+    assert fed(pieces, limits=Limits(**{limit: most})).events or limit == "fragment_bytes"
     assert not fed(pieces, limits=Limits(**{limit: most - 1})).events
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from amqpsniff.tcp import Limits
-from amqpsniff.tcp.limits import HELD_SEGMENT_OCTETS, NO_TIME
+from amqpsniff.tcp.limits import HELD_SEGMENT_BYTES, NO_TIME
 from tests.tcp.wire import MILLISECOND, Packet, Talk, alike_in_any_batches, run
 
 PIECES = [b"alpha", b"beta", b"gamma", b"delta", b"epsilon", b"zeta"]
@@ -36,7 +36,7 @@ def test_one_lost_packet_is_one_gap(lost: int, isn: tuple[int, int]) -> None:
 
 
 def holed(acknowledge: bool = True) -> Talk:
-    """A lost segment of 4 octets, one after it, and, if asked, the acknowledgement of both."""
+    """A lost segment of 4 bytes, one after it, and, if asked, the acknowledgement of both."""
     talk = Talk().hands()
     talk.client(b"kept")
     talk.sent[0] = 8
@@ -194,11 +194,11 @@ def test_limit_of_segments_held() -> None:
     assert gives_up.codes() == ["tcp-buffer-limit"]
 
 
-@pytest.mark.parametrize("which", ["held_octets", "held_octets_total"])
-def test_limit_of_octets_held(which: str) -> None:
+@pytest.mark.parametrize("which", ["held_bytes", "held_bytes_total"])
+def test_limit_of_bytes_held(which: str) -> None:
     talk = holed(acknowledge=False)
     talk.client(b"12345")
-    exact = 2 * HELD_SEGMENT_OCTETS + 9
+    exact = 2 * HELD_SEGMENT_BYTES + 9
     waits = run([*talk.packets, talk.client(b"lost", at=4)], limits=Limits(**{which: exact}))
     assert waits.stream(0) == [b"keptlostnext12345"]
     assert not waits.findings
@@ -214,14 +214,14 @@ def test_limit_reached_by_the_segment_that_fills_the_hole() -> None:
     talk.client(b"ef", at=4)
     talk.client(b"ij", at=8)
     talk.client(b"abcdefghijkl", at=0)
-    exact = 2 * HELD_SEGMENT_OCTETS + 4
-    for limit in (exact, exact + HELD_SEGMENT_OCTETS + 1, 1 << 20):
-        result = alike_in_any_batches(talk.packets, Limits(held_octets=limit))
+    exact = 2 * HELD_SEGMENT_BYTES + 4
+    for limit in (exact, exact + HELD_SEGMENT_BYTES + 1, 1 << 20):
+        result = alike_in_any_batches(talk.packets, Limits(held_bytes=limit))
         assert result.stream(0) == [b"abcdefghijkl"]
 
 
-def test_octets_held_are_given_back() -> None:
-    limits = Limits(held_octets_total=2 * HELD_SEGMENT_OCTETS)
+def test_bytes_held_are_given_back() -> None:
+    limits = Limits(held_bytes_total=2 * HELD_SEGMENT_BYTES)
     talk = Talk().hands()
     for at in range(0, 400, 4):
         talk.client(b"cd", at=at + 2)

@@ -1,4 +1,4 @@
-"""Octets of any kind raise nothing, and the events are the same in batches of any size."""
+"""Bytes of any kind raise nothing, and the events are the same in batches of any size."""
 
 import random
 
@@ -47,7 +47,7 @@ def test_garbage(octets: list[tuple[bytes, int]]) -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_wild_talk(seed: int) -> None:
     choose = random.Random(seed)
-    limits = Limits(held_octets=3000, conversations=4, closed_conversations=2)
+    limits = Limits(held_bytes=3000, conversations=4, closed_conversations=2)
     talks = [Talk((choose.getrandbits(32), 2**32 - 40), ports=(n, 5672)) for n in range(1, 7)]
     packets = []
     for _ in range(400):
@@ -74,7 +74,7 @@ def instructions(choose: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_octets_stay_in_their_place(seed: int) -> None:
+def test_bytes_stay_in_their_place(seed: int) -> None:
     data = instructions(random.Random(seed))
     one_input(data)
     shifts: dict[tuple[str, int], set[int]] = {}

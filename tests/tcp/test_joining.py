@@ -126,7 +126,7 @@ def test_endpoints_that_are_used_again_at_once(side: int) -> None:
     assert both == [START, b"news", HEADER]
 
 
-def test_streams_begin_with_the_lowest_octets_where_nothing_tells() -> None:
+def test_streams_begin_with_the_lowest_bytes_where_nothing_tells() -> None:
     talk = middle()
     first = talk.client(HEADER)
     second = talk.client(b"second")
@@ -154,12 +154,12 @@ def test_segments_that_wait_are_bounded(timed: bool) -> None:
     ]
 
 
-def test_octets_that_wait_are_bounded() -> None:
+def test_bytes_that_wait_are_bounded() -> None:
     talk = Talk()
     talk.client(START + bytes(40))
     talk.client(bytes(60))
     for octets, rows in ((112, 0), (111, 3)):
-        machine = Reassembler(limits=Limits(joining_octets=octets))
+        machine = Reassembler(limits=Limits(joining_bytes=octets))
         assert len(machine.feed(batch(talk.packets))) == rows
         assert len(machine.finish()) == 4 - rows
 

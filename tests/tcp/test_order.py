@@ -1,4 +1,4 @@
-"""Segments in any order, twice, cut anew, across the wrap: the same octets in order."""
+"""Segments in any order, twice, cut anew, across the wrap: the same bytes in order."""
 
 import itertools
 import random
@@ -185,7 +185,7 @@ def test_many_conversations_in_any_batches() -> None:
     assert not result.counters["retransmissions"]
 
 
-def test_fin_waits_for_octets_before_it() -> None:
+def test_fin_waits_for_bytes_before_it() -> None:
     talk = Talk().hands()
     talk.client(b"two", at=3)
     talk.client(flags=FIN | ACK)

@@ -1,4 +1,4 @@
-"""Octets that come twice: what is counted, and what differs."""
+"""Bytes that come twice: what is counted, and what differs."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_retransmission() -> None:
 
 
 @pytest.mark.parametrize("at", [1, 33, 40, 108])
-def test_different_octets(at: int) -> None:
+def test_different_bytes(at: int) -> None:
     talk = sent()
     talk.client(b"!", at=at)
     result = alike_in_any_batches(talk.packets)
@@ -53,14 +53,14 @@ def test_history_ends() -> None:
         talk = sent()
         talk.client(b"!", at=at)
         assert run(talk.packets, limits=limits).codes() == codes
-    limits = Limits(history_octets=3 * 51 + 41)
+    limits = Limits(history_bytes=3 * 51 + 41)
     for at, codes in ((77, ["tcp-overlap-conflict"]), (65, [])):
         talk = sent()
         talk.client(b"!", at=at)
         assert alike_in_any_batches(talk.packets, limits).codes() == codes
 
 
-def test_held_octets_stay() -> None:
+def test_held_bytes_stay() -> None:
     talk = Talk().hands()
     talk.client(b"first", at=5)
     talk.client(b"later", at=5)

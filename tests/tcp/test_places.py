@@ -13,7 +13,7 @@ STREAM = bytes(range(256)) * 8
 
 
 def places(packets: list[Packet], size: int) -> list[tuple[int, int, int, bytes]]:
-    """(conversation, direction, offset, octets) of every segment that has a place."""
+    """(conversation, direction, offset, bytes) of every segment that has a place."""
     machine = Reassembler(places=True)
     found = []
     for first in range(0, len(packets), size):
@@ -30,7 +30,7 @@ def places(packets: list[Packet], size: int) -> list[tuple[int, int, int, bytes]
 
 @pytest.mark.parametrize("seed", range(12))
 def test_segments_of_one_stream(seed: int) -> None:
-    """Whatever is sent in whatever order, octets of the stream are at their offsets."""
+    """Whatever is sent in whatever order, bytes of the stream are at their offsets."""
     choose = random.Random(seed)
     talk = Talk(isn=(2**32 - 700, 9000)).hands()  # numbers wrap around
     sent = 0
@@ -67,7 +67,7 @@ def test_a_snap_length() -> None:
 
 
 def test_what_came_before_the_capture() -> None:
-    """Offsets of what is older than the first octet captured are negative."""
+    """Offsets of what is older than the first byte captured are negative."""
     talk = Talk()
     talk.put(0, STREAM[500:600], at=500)
     talk.put(0, STREAM[400:520], at=400)

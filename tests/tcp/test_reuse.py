@@ -72,7 +72,7 @@ def test_neither_handshake_was_captured(end: str, jump: int, answered: bool) -> 
 @pytest.mark.parametrize("flags", [ACK, FIN | ACK])
 @pytest.mark.parametrize("payload", [b"", b"tune"])
 def test_the_responder_repeats_itself_before_it_answers(flags: int, payload: bytes) -> None:
-    """What it sends again after the next SYN answers octets of before."""
+    """What it sends again after the next SYN answers bytes of before."""
     first = talk((1000, 9000), "fin")
     late = first.server(payload, at=5, flags=flags)
     second = talk((50_000, 90_000))
@@ -89,7 +89,7 @@ def _is(event: object, name: str, side: int) -> bool:
 
 
 def holed(client: int, server: int, says: bytes = HEADER) -> Talk:
-    """A conversation that lost so many octets of each side before a segment that is a begin."""
+    """A conversation that lost so many bytes of each side before a segment that is a begin."""
     made = talk((1000, 9000))
     made.sent[0] += client
     made.sent[1] += server
@@ -121,7 +121,7 @@ def test_a_body_that_carries_a_begin_behind_a_hole(client: int, server: int, say
 )
 @pytest.mark.parametrize("lost", [5000, 1 << 20, 1 << 29])
 def test_a_hole_of_both_sides_stays_a_hole(octets: bytes, lost: int) -> None:
-    """However many octets are lost of both, only what can be nothing else begins anew."""
+    """However many bytes are lost of both, only what can be nothing else begins anew."""
     result = alike_in_any_batches(holed(lost, lost, octets).packets)
     assert result.kinds().count("open") == 1
     assert lost in result.stream(0)
@@ -137,7 +137,7 @@ def test_a_header_that_is_sent_again() -> None:
     assert alike_in_any_batches(made.packets).kinds().count("open") == 1
 
 
-def test_octets_after_the_end_that_are_no_header() -> None:
+def test_bytes_after_the_end_that_are_no_header() -> None:
     made = talk((1000, 9000), "fin")
     made.client(b"late", at=5000)
     made.client(HEADER, at=2000, flags=ACK | FIN)

@@ -1,7 +1,7 @@
 """Conversations one after the other between the same endpoints, however each begins and ends.
 
 What was said is known, so each conversation must come out as it was, and no other. Packets of one
-that is over come late: its last FINs and acknowledgements, octets that were sent again. Those of
+that is over come late: its last FINs and acknowledgements, bytes that were sent again. Those of
 the responder come even after the next SYN, which it has not answered yet.
 """
 

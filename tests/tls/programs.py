@@ -103,14 +103,14 @@ class Program:
             self.heard += octets
 
     def say(self, octets: bytes) -> None:
-        """Give it octets on its standard input."""
+        """Give it bytes on its standard input."""
         assert self.process.stdin is not None
         view = memoryview(octets)
         while view:
             view = view[self.process.stdin.write(view) or 0 :]
 
     def hears(self, octets: bytes) -> Callable[[], bool]:
-        """Whether it has printed octets since this was called."""
+        """Whether it has printed bytes since this was called."""
         mark = len(self.heard)
         return lambda: self.heard.find(octets, mark) >= 0
 

@@ -1,7 +1,7 @@
 """TLS conversations by OpenSSL, in memory: what two sides sent in clear, sent through TLS.
 
-`Channel` does a handshake between two contexts and turns octets of either side into records; its
-flights go into packets of `tests.tcp.wire.Talk`. `conversation` has the octets of a sample's
+`Channel` does a handshake between two contexts and turns bytes of either side into records; its
+flights go into packets of `tests.tcp.wire.Talk`. `conversation` has the bytes of a sample's
 connection, so that the rows of both can be compared.
 """
 
@@ -27,7 +27,7 @@ from tests.tcp.wire import Packet, Talk
 HOST = "broker.example"
 NS = 1_000_000_000
 SEGMENT = 1400
-"""Octets of a segment: less than a record may have."""
+"""Bytes of a segment: less than a record may have."""
 
 MINIMUM = {"1.0": 0x0301, "1.1": 0x0302, "1.2": 0x0303, "1.3": 0x0304}
 
@@ -131,7 +131,7 @@ class Channel:
             self.talk.put(side, octets[at : at + self.segment])
 
     def send(self, side: int, octets: bytes) -> None:
-        """Send octets as one record, or as many as they need."""
+        """Send bytes as one record, or as many as they need."""
         self.sides[side].write(octets)
         self.deliver(side)
         left = len(octets)
@@ -148,7 +148,7 @@ class Channel:
 
 @cache
 def conversation(sample: str = "pika_mix.pcap", port: int | None = None) -> list[tuple[int, bytes]]:
-    """(side, octets) of the segments of a sample's connection with most of them."""
+    """(side, bytes) of the segments of a sample's connection with most of them."""
     from collections import defaultdict
 
     from amqpsniff.capture import read

@@ -227,8 +227,8 @@ def test_records_that_wait_for_keys_without_end(
     none.write_text("")
     path = tls.write(tmp_path / "x.pcap", packets_of("1.3", None, keylog))
     for name, limit, said in (
-        ("conversation.MAX_WAITING_OCTETS", 3000, "the key log does not have its keys"),
-        ("stage.MAX_HELD_OCTETS", 2000, "too many conversations wait for keys"),
+        ("conversation.MAX_WAITING_BYTES", 3000, "the key log does not have its keys"),
+        ("stage.MAX_HELD_BYTES", 2000, "too many conversations wait for keys"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(f"amqpsniff.tls.{name}", limit)
@@ -328,7 +328,7 @@ def test_key_update(tmp_path: Path) -> None:
         assert len(ours["frames"]) - len(holes["frames"]) <= 2
 
 
-def test_octets_of_a_batch_are_not_kept(tmp_path: Path) -> None:
+def test_bytes_of_a_batch_are_not_kept(tmp_path: Path) -> None:
     """A conversation that goes on holds nothing of the batches before, however many there were."""
     keylog = tmp_path / "keys"
     packets = packets_of("1.3", None, keylog)

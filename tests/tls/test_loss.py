@@ -58,7 +58,7 @@ def test_what_follows_a_hole_is_read(version: str, ciphers: str | None, tmp_path
 
 @pytest.mark.parametrize(("version", "ciphers"), SUITES)
 def test_snap_length(version: str, ciphers: str | None, tmp_path: Path) -> None:
-    """Octets of a record that were captured are read although its check was cut off."""
+    """Bytes of a record that were captured are read although its check was cut off."""
     keylog = tmp_path / "keys"
     packets = encrypted(version, ciphers, keylog)
     whole = frames(tls.write(tmp_path / "whole.pcap", packets), tls_keylog=keylog)
@@ -94,7 +94,7 @@ def test_capture_that_begins_late(tmp_path: Path) -> None:
 
 
 def test_records_astray_do_not_nest(tmp_path: Path) -> None:
-    """A segment in which every record stands behind an octet that belongs to none."""
+    """A segment in which every record stands behind a byte that belongs to none."""
     keylog = tmp_path / "keys"
     talk = Talk(ports=(40000, 5671)).hands()
     channel = tls.Channel(tls.Ends("1.3", None, keylog), talk).handshake()
@@ -110,7 +110,7 @@ def test_records_astray_do_not_nest(tmp_path: Path) -> None:
 
     def read() -> None:
         rows = amqpsniff.open(path, tls_keylog=keylog).table("connections").to_pylist()
-        found.extend(row["client_octets"] for row in rows)
+        found.extend(row["client_bytes"] for row in rows)
 
     before = threading.stack_size(512 * 1024)
     try:

@@ -19,7 +19,7 @@ pytest.importorskip("cryptography")
 
 TABLES = ("frames", "messages", "connections", "channels")
 QUIET = 0.05
-"""Seconds without octets after which a handshake is over."""
+"""Seconds without bytes after which a handshake is over."""
 
 TAKEN = {b"K\n": b"KEYUPDATE", b"k\n": b"KEYUPDATE", b"R\n": b"RENEGOTIATING"}
 """What OpenSSL's client prints when it has taken a command from its standard input.
@@ -169,7 +169,7 @@ def test_early_data(tmp_path: Path) -> None:
     rows = amqpsniff.open(path, tls_keylog=keylog).table("frames").to_pylist()
     assert rows[0]["method"] is None
     assert rows[0]["packet_number"] == 4  # in the packet of the ClientHello
-    # without its secret these octets are missing, and all that follows stands at its place
+    # without its secret these bytes are missing, and all that follows stands at its place
     lines = [line for line in keylog.read_text().splitlines() if "EARLY" not in line]
     keylog.write_text("\n".join(lines) + "\n")
     places = [
@@ -186,7 +186,7 @@ def test_early_data_that_is_refused(options: tuple[str, ...], tmp_path: Path) ->
     assert tls.rows(path, *TABLES, tls_keylog=keylog) == tls.rows(in_clear, *TABLES)
 
 
-def octets_inside(packets: list[Packet], keylog: Path) -> list[bytes]:
+def bytes_inside(packets: list[Packet], keylog: Path) -> list[bytes]:
     """What the two sides said, TLS taken off."""
     secrets = Secrets(keylog)
     reassembler, stage = Reassembler(), TlsStage(secrets, lambda octets: 0)
@@ -234,7 +234,7 @@ def test_ciphers_of_old(
                 wait_for(echoed, "an echo")
     relay.close()
     packets = max(relay.talks, key=lambda talk: len(talk.packets)).goodbye().packets
-    said, answered = octets_inside(packets, keylog)
+    said, answered = bytes_inside(packets, keylog)
     assert said == b"one line\n" + b"another one\n" * 50 + b"the last\n"
     assert answered.startswith(b"one line")
     assert answered.endswith(b"the last\n")

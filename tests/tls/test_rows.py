@@ -1,4 +1,4 @@
-"""TLS taken off: the rows are those of the same octets in clear."""
+"""TLS taken off: the rows are those of the same bytes in clear."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ WITH of_connections AS (
         sum(client_packets + server_packets) AS packets,
         sum(retransmissions) AS retransmissions,
         sum(gaps) AS gaps,
-        sum(lost_octets) AS lost_octets
+        sum(lost_bytes) AS lost_bytes
     FROM {connections}
     GROUP BY capture
 ),
@@ -23,7 +23,7 @@ of_files AS (
     SELECT
         path AS capture,
         array_join(array_sort(collect_list(kind)), '; ') AS error,
-        CAST(sum(skipped_octets) AS BIGINT) AS skipped_octets
+        CAST(sum(skipped_bytes) AS BIGINT) AS skipped_bytes
     FROM {errors}
     GROUP BY path
 )
@@ -35,12 +35,12 @@ SELECT
     CAST(coalesce(packets, 0) AS BIGINT) AS packets,
     CAST(coalesce(retransmissions, 0) AS BIGINT) AS retransmissions,
     CAST(coalesce(gaps, 0) AS BIGINT) AS gaps,
-    CAST(coalesce(lost_octets, 0) AS BIGINT) AS lost_octets,
+    CAST(coalesce(lost_bytes, 0) AS BIGINT) AS lost_bytes,
     coalesce(truncated, 0) AS truncated,
     coalesce(incomplete, 0) AS incomplete,
     error,
-    skipped_octets
+    skipped_bytes
 FROM of_connections
 FULL OUTER JOIN of_messages USING (capture)
 FULL OUTER JOIN of_files USING (capture)
-ORDER BY error IS NULL, lost_octets DESC, gaps DESC, capture
+ORDER BY error IS NULL, lost_bytes DESC, gaps DESC, capture

@@ -13,7 +13,7 @@ SELECT
     routing_key,
     queue,
     CAST(NULL AS BIGINT) AS messages,
-    CAST(NULL AS BIGINT) AS octets,
+    CAST(NULL AS BIGINT) AS bytes,
     CAST(NULL AS BIGINT) AS sized
 FROM {frames}
 WHERE method IN {routing_methods}

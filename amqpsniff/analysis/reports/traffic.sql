@@ -9,15 +9,15 @@ SELECT
     client,
     count(*) FILTER (WHERE method = 'basic.publish') AS published,
     CAST(coalesce(sum(sent) FILTER (WHERE method = 'basic.publish'), 0) AS BIGINT)
-        AS published_octets,
+        AS published_bytes,
     count(*) FILTER (WHERE method IN ('basic.deliver', 'basic.get-ok')) AS delivered,
     CAST(coalesce(sum(sent) FILTER (WHERE method IN ('basic.deliver', 'basic.get-ok')), 0)
-        AS BIGINT) AS delivered_octets,
+        AS BIGINT) AS delivered_bytes,
     count(*) FILTER (WHERE method = 'basic.return') AS returned,
     CAST(coalesce(sum(sent) FILTER (WHERE method = 'basic.return'), 0) AS BIGINT)
-        AS returned_octets,
-    avg(sent) AS mean_octets,
-    max(sent) AS max_octets
+        AS returned_bytes,
+    avg(sent) AS mean_bytes,
+    max(sent) AS max_bytes
 FROM counted
 GROUP BY exchange, routing_key, queue, client
 ORDER BY published + delivered DESC, exchange, routing_key, queue, client

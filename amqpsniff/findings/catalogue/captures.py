@@ -51,19 +51,19 @@ CAPTURES = (
          "",
          ("tcp-gap", "packets-cut", "interface-dropped")),
     Kind("tcp-gap", "warning", "high",
-         "Octets of a connection are missing from the capture",
+         "Bytes of a connection are missing from the capture",
          "TCP sequence numbers jump, and the other side acknowledged what was never captured.",
          "Frames that lie in a hole are lost; look at the drop counters of the interface and of "
          "the capturing program.",
          "",
          ("interface-dropped",)),
     Kind("tcp-overlap-conflict", "warning", "high",
-         "A retransmission carries different octets",
+         "A retransmission carries different bytes",
          "The same sequence numbers were captured twice with different payload.",
-         "The octets captured first were used; look for a broken middlebox or an injected "
+         "The bytes captured first were used; look for a broken middlebox or an injected "
          "packet."),
     Kind("tcp-buffer-limit", "warning", "high",
-         "Too many octets were waiting for a missing segment",
+         "Too many bytes were waiting for a missing segment",
          "More was captured behind a hole than this program keeps while it waits.",
          "The hole was given up; frames in it are lost. Packets that old are not merely out of "
          "order: the capture lost them."),
@@ -78,7 +78,7 @@ CAPTURES = (
     Kind("tcp-reset-ignored", "warning", "high",
          "A TCP reset did not end the connection",
          "A RST was captured, and the side in whose name it was sent went on: TCP ignores a RST "
-         "outside the receive window, and answers one that is not exactly at the next octet with "
+         "outside the receive window, and answers one that is not exactly at the next byte with "
          "a challenge ACK (RFC 9293, RFC 5961).",
          "The connection was followed further. Look for a firewall or another device on the path "
          "that sends resets, for forged packets, or for a late packet of an earlier connection."),
@@ -105,7 +105,7 @@ CAPTURES = (
     Kind("body-limit", "warning", "high",
          "A body is larger than this program keeps",
          "The bodies held at once would exceed the limit of this program.",
-         "Its size is right, its octets are not kept. Read fewer messages at once: choose a "
+         "Its size is right, its bytes are not kept. Read fewer messages at once: choose a "
          "connection's port with --port."),
     Kind("channel-limit", "warning", "high",
          "Too many contents were open at once",
@@ -119,7 +119,7 @@ CAPTURES = (
     Kind("session-limit", "warning", "high",
          "More channels or messages were open at once than are followed",
          "A bounded number of channels, consumers, requests that wait for a reply, messages that "
-         "wait for an answer, and octets of frames, content headers and handshakes is remembered; "
+         "wait for an answer, and bytes of frames, content headers and handshakes is remembered; "
          "the detail says which bound was reached.",
          "What came beyond the bound has no outcome, reply, properties or arguments in the tables. "
          "Read fewer connections at once (--connection, --port), or a shorter capture.",
@@ -146,11 +146,11 @@ CAPTURES = (
          "The keys that were given do not open a connection",
          "There are keys for the client's random, but no record opens with them.",
          "Take the key log that was written while this capture was made, by the same process.",
-         "Octets that were changed on the way, or captured wrongly."),
+         "Bytes that were changed on the way, or captured wrongly."),
     Kind("tls-record-damaged", "warning", "high",
          "A TLS record does not open among others that do",
          "The check of a record fails, of those before and after it succeeds.",
-         "What it carried is lost; look for a broken middlebox, or octets that the capture has "
+         "What it carried is lost; look for a broken middlebox, or bytes that the capture has "
          "wrong. The receiver would have ended the connection."),
     Kind("findings-limit", "warning", "high",
          "There are more places of findings than are kept",

@@ -21,8 +21,8 @@ CONTENTS = (
          "A body is longer than its content header declares",
          "The body frames add up to more than body-size. RabbitMQ before 4.3 blames the method "
          "after it.",
-         "The client's body size is wrong, often characters counted instead of octets; the "
-         "octets past it were not counted."),
+         "The client's body size is wrong, often characters counted instead of bytes; the "
+         "bytes past it were not counted."),
     Kind("content-body-shorter", "error", "high",
          "A body is shorter than its content header declares",
          "Another frame came on the channel before the body frames added up to body-size.",

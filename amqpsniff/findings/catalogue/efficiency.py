@@ -52,7 +52,7 @@ EFFICIENCY = (
     Kind("overhead-high", "info", "low",
          "Frames and headers are larger than what they carry",
          "At 100 messages a second or more, what is around the bodies of a connection takes more "
-         "than four times their octets; or the headers of a message exceed 4 KiB.",
+         "than four times their bytes; or the headers of a message exceed 4 KiB.",
          "Put several small payloads in a message; shorten the headers.",
          "Control messages are small by nature."),
     Kind("connection-shared", "info", "medium",
@@ -82,9 +82,9 @@ EFFICIENCY = (
          "An application that is being scaled out."),
     Kind("frame-max-small", "info", "high",
          "Bodies are cut into many small frames",
-         "tune-ok sets frame-max to 8192 octets or less, and the bodies of a channel are larger on "
+         "tune-ok sets frame-max to 8192 bytes or less, and the bodies of a channel are larger on "
          "average.",
-         "Use the default of 131072 octets.",
+         "Use the default of 131072 bytes.",
          "Devices with little memory."),
     Kind("topology-churn", "warning", "low",
          "Queues or bindings are created and deleted at a high rate",

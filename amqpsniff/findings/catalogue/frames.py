@@ -4,17 +4,17 @@ from amqpsniff.findings.kind import Kind
 
 FRAMES = (
     Kind("frame-end-wrong", "error", "high",
-         "A frame does not end in the frame-end octet",
-         "The octet after the payload is not 0xCE. RabbitMQ answers 501 with "
+         "A frame does not end in the frame-end byte",
+         "The byte after the payload is not 0xCE. RabbitMQ answers 501 with "
          "invalid_frame_end_marker.",
          "Framing was lost there; look for a client that writes from two threads to one "
          "connection, or that writes a wrong length.",
-         "Octets missing from the capture do the same: see tcp-gap and packets-cut."),
+         "Bytes missing from the capture do the same: see tcp-gap and packets-cut."),
     Kind("frame-type-unknown", "error", "high",
          "A frame has a type that no version defines",
-         "The first octet of the frame is none of the known types.",
+         "The first byte of the frame is none of the known types.",
          "RabbitMQ answers 501 FRAME_ERROR; look for a client that writes from two threads.",
-         "Octets missing from the capture do the same: see tcp-gap.",
+         "Bytes missing from the capture do the same: see tcp-gap.",
          ("frame-end-wrong",)),
     Kind("frame-type-unusual", "warning", "high",
          "A frame has a type that no broker accepts today",
@@ -26,7 +26,7 @@ FRAMES = (
          "Its payload is larger than frame-max of tune-ok; RabbitMQ closes with 501 "
          "frame_too_large. A method or content header of more than 1 MiB is reported whatever "
          "frame-max is.",
-         "The client must split bodies at frame-max minus 8 octets. A content header is never "
+         "The client must split bodies at frame-max minus 8 bytes. A content header is never "
          "split: if it is the one, make the headers smaller (long exception texts, x-death), or "
          "raise frame-max on both sides.",
          "",

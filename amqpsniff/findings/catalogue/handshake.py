@@ -22,13 +22,13 @@ HANDSHAKE = (
          ("connection-forced-closed", "disconnect-unclean")),
     Kind("not-amqp", "error", "high",
          "A client did not speak AMQP to an AMQP server",
-         "The client's first octets are those of another protocol (TLS, HTTP, MQTT, a proxy's "
+         "The client's first bytes are those of another protocol (TLS, HTTP, MQTT, a proxy's "
          "header), and the server answers with an AMQP protocol header.",
          "Point the client at the right listener: TLS 5671, HTTP 15672, MQTT 1883, streams 5552; "
          "or correct the scheme of its URI, or the proxy's PROXY protocol setting."),
     Kind("server-not-amqp", "error", "high",
          "A client spoke AMQP to a server that does not",
-         "The client's first octets are an AMQP protocol header, and the server answers with those "
+         "The client's first bytes are an AMQP protocol header, and the server answers with those "
          "of another protocol: a TLS alert, HTTP, SSH.",
          "Point the client at the right port (5672, with TLS 5671), or correct the scheme of its "
          "URI: amqps:// where the port is one of TLS, amqp:// where it is not."),
@@ -63,7 +63,7 @@ HANDSHAKE = (
          ("protocol-header-unknown", "not-amqp")),
     Kind("protocol-header-unknown", "error", "high",
          "A protocol header names an unknown version",
-         "`AMQP` is followed by four octets that no version of the protocol uses.",
+         "`AMQP` is followed by four bytes that no version of the protocol uses.",
          "Compare with the versions the broker offers; it answers with its own header."),
     Kind("protocol-not-decoded", "warning", "high",
          "The connection speaks a protocol not decoded here",
@@ -101,7 +101,7 @@ HANDSHAKE = (
     Kind("tuning-rejected", "error", "high",
          "The broker refused the client's channel or frame limits",
          "tune-ok asks for more channels or larger frames than tune offered (0 means no limit), "
-         "or for frames below 4096 octets (8192 since RabbitMQ 4.1); then TCP closes without a "
+         "or for frames below 4096 bytes (8192 since RabbitMQ 4.1); then TCP closes without a "
          "close method.",
          "Let the client take over the broker's numbers; update clients that always send 0 or "
          "65535."),

@@ -26,7 +26,7 @@ METHODS = (
          "RabbitMQ answers 501; update the client's library, which encodes the method wrongly.",
          "Another dialect: 0-8 has methods with fewer arguments, see --dialect."),
     Kind("arguments-trailing", "warning", "high",
-         "Octets are left over after a method's last argument",
+         "Bytes are left over after a method's last argument",
          "The frame is longer than the arguments of its method.",
          "Often another dialect of AMQP; the arguments before them were read. RabbitMQ answers "
          "501.",
@@ -39,8 +39,8 @@ METHODS = (
          ("packets-cut", "tcp-gap")),
     Kind("field-tag-unknown", "warning", "high",
          "A field table uses an unknown tag",
-         "The octet before a value is no tag of any dialect.",
-         "The rest of that table is kept as octets; brokers drop the connection on such tags. "
+         "The byte before a value is no tag of any dialect.",
+         "The rest of that table is kept as bytes; brokers drop the connection on such tags. "
          "Correct the client's encoder.",
          "Libraries read some tags differently: see --table-dialect."),
     Kind("field-tag-unusual", "info", "high",
@@ -58,7 +58,7 @@ METHODS = (
     Kind("field-table-too-deep", "error", "high",
          "A field table is nested too deeply",
          "Tables stand in tables beyond the depth that this program and most clients read.",
-         "The inner tables are kept as octets. No ordinary client nests so deeply: find out who "
+         "The inner tables are kept as bytes. No ordinary client nests so deeply: find out who "
          "sends it before consumers fail on it."),
     Kind("field-name-duplicate", "warning", "high",
          "A field table names a field twice",
@@ -66,7 +66,7 @@ METHODS = (
          "Clients differ in which of the values they use; set each header once."),
     Kind("text-not-utf8", "warning", "high",
          "A short string is not valid UTF-8",
-         "A name, key or property has octets that are not UTF-8.",
+         "A name, key or property has bytes that are not UTF-8.",
          "RabbitMQ answers 501; let the client encode names as UTF-8."),
     Kind("timestamp-milliseconds", "info", "high",
          "A timestamp looks like milliseconds, not seconds",

@@ -51,7 +51,7 @@ PUBLISHING = (
          "File transfer may be meant."),
     Kind("fanout-amplified", "info", "low",
          "An exchange multiplies what is published to it",
-         "More than ten messages and ten octets are delivered for each that is published to it, "
+         "More than ten messages and ten bytes are delivered for each that is published to it, "
          "and 1 MiB in all; redeliveries are not counted.",
          "Check that all its bindings are meant; a stream or smaller payloads make broadcasting "
          "cheaper.",

@@ -31,7 +31,7 @@ OLDEST_SERIES = {"RabbitMQ": (4, 0)}
 """Brokers' oldest series with support: that for RabbitMQ 3 has ended."""
 
 FAULTY_BEFORE = {
-    "Pika Python Client Library": ((1, 4), "reads and writes signed and unsigned octets swapped"),
+    "Pika Python Client Library": ((1, 4), "reads and writes signed and unsigned bytes swapped"),
 }
 """Client products with a known fault on the wire, and the release that mended it."""
 

@@ -8,16 +8,16 @@ from typing import Any
 
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
-MOST_NAMES = 1_000
+MAX_NAMES = 1_000
 """Names (queues, declarations, calls that wait) that a rule remembers of one connection; a client
 may make up any number of them."""
 
-MOST_OF_ALL_NAMES = 100_000
-"""The same over all connections that are open: some 500 octets each. Without it 2,000 connections
+MAX_OF_ALL_NAMES = 100_000
+"""The same over all connections that are open: some 500 bytes each. Without it 2,000 connections
 that declare 1,000 queues each took 1 GB."""
 
 
-MOST_APART = 20
+MAX_APART = 20
 """Queues and the like of a connection that have a finding each: who reads on has seen enough."""
 
 
@@ -39,7 +39,7 @@ def queues_of(channel: Any, before: Iterable[str] = ()) -> str:
 def remember(scene: Scene, memory: dict[Any, Any], key: Any, new: Any) -> Any:
     """What is remembered under a key, `new` when nothing was; None when there is no more room."""
     if key not in memory:
-        if len(memory) >= MOST_NAMES or scene.everything.get("names", 0) >= MOST_OF_ALL_NAMES:
+        if len(memory) >= MAX_NAMES or scene.everything.get("names", 0) >= MAX_OF_ALL_NAMES:
             return scene.forget("names")
         memory[key] = new
         _count(scene, 1)
@@ -56,12 +56,12 @@ def drop(scene: Scene, memory: dict[Any, Any], key: Any) -> Any:
 
 def apart(scene: Scene, name: str, key: Any) -> int | None:
     """The variant of a finding that tells a key from others on its channel: the first
-    `MOST_APART` keys of a connection have findings of their own, the others one together.
+    `MAX_APART` keys of a connection have findings of their own, the others one together.
     """
     known = scene.memory.setdefault(name, {})
-    if key not in known and len(known) < MOST_APART:
+    if key not in known and len(known) < MAX_APART:
         known[key] = len(known)
-    return known.get(key, MOST_APART) or None
+    return known.get(key, MAX_APART) or None
 
 
 def _count(scene: Scene, more: int) -> None:

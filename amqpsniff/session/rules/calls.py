@@ -10,7 +10,7 @@ from typing import Any
 
 from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.amounts import MOST_NAMES, remember
+from amqpsniff.session.rules.amounts import MAX_NAMES, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import exchange_text, key_text, name_at, number_of
 
@@ -44,11 +44,11 @@ def note_call(scene: Scene) -> None:
         queues = scene.memory.setdefault("reply queues", {})
         if remember(scene, queues, queue, [0, scene.number, scene.ts_ns]) is not None:
             queues[queue][0] += 1
-    identity = rows.correlation_id.octets_of(row)
+    identity = rows.correlation_id.bytes_of(row)
     calls = scene.memory.setdefault("calls", {})
     if queue not in scene.memory.get("read", {}):
         return
-    if len(calls) >= MOST_NAMES:
+    if len(calls) >= MAX_NAMES:
         scene.forget("requests")
         return
     if scene.ts_ns is not None:
@@ -64,10 +64,10 @@ def note_reply(scene: Scene) -> None:
     if not rows.correlation_id.has(row):
         scene.memory["answer cut"] = True  # it may be any
         return
-    call = calls.get(rows.correlation_id.octets_of(row))
+    call = calls.get(rows.correlation_id.bytes_of(row))
     if call is None or scene.ts_ns is None or scene.ts_ns < call[1]:
         return
-    del calls[rows.correlation_id.octets_of(row)]
+    del calls[rows.correlation_id.bytes_of(row)]
     scene.session.calls = len(calls)
     took = scene.ts_ns - call[1]
     seen = scene.memory.setdefault("replies", [0, 0, -1, None])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from amqpsniff.session.rules.amounts import MOST_NAMES
+from amqpsniff.session.rules.amounts import MAX_NAMES
 from amqpsniff.session.rules.remembering import exchanges_of
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
@@ -32,7 +32,7 @@ def judge_events(scene: Scene) -> None:
 
 
 def judge_noise(scene: Scene, counts: dict[str, tuple[int, ...]]) -> None:
-    """Counts of all exchanges: publishes and their octets, deliveries and theirs."""
+    """Counts of all exchanges: publishes and their bytes, deliveries and theirs."""
     published, _, delivered, _ = counts.get(EVENTS, (0, 0, 0, 0))
     everything = sum(one[0] + one[2] for one in counts.values())
     events = published + delivered
@@ -109,7 +109,7 @@ def note_queue(scene: Scene) -> None:
     if arguments.get("passive") or not isinstance(table, dict) or "x-expires" not in table:
         return
     queues = scene.memory.setdefault("result queues", {})
-    if len(queues) < MOST_NAMES:
+    if len(queues) < MAX_NAMES:
         queues.setdefault(event.queue, (scene.number, scene.ts_ns))
     elif event.queue not in queues:
         scene.forget("names")

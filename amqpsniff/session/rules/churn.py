@@ -26,7 +26,7 @@ SHORT_CONNECTIONS = 5
 CHURN_NS = 10 * SECOND_NS
 """Command-line tools and health checks connect less often than `SHORT_CONNECTIONS` in this."""
 
-MOST_CLIENTS = 10_000
+MAX_CLIENTS = 10_000
 """Addresses remembered; a scan may come from any number."""
 
 BRIEF_CHANNELS = 10
@@ -68,7 +68,7 @@ def judge_short(
     """One more connection that did next to nothing."""
     address = where[1].rpartition(":")[0]
     clients = scene.everything.setdefault("short connections", OrderedDict())
-    if address not in clients and len(clients) >= MOST_CLIENTS:
+    if address not in clients and len(clients) >= MAX_CLIENTS:
         clients.popitem(last=False)
         scene.forget("clients")
     seen = clients.setdefault(address, [deque(maxlen=SHORT_CONNECTIONS), None])
@@ -118,7 +118,7 @@ def _spread_ns(times: deque[tuple[int, Any, Any]]) -> int:
 def note_channel(scene: Scene) -> None:
     """channel-ends: count it if it was opened and closed for next to nothing."""
     channel = scene.channel
-    if not channel.known or channel.close_octets is None or channel.closed_by != "client":
+    if not channel.known or channel.close_bytes is None or channel.closed_by != "client":
         return
     if channel.published + channel.delivered + channel.gets > FEW_OPERATIONS:
         return

@@ -14,10 +14,10 @@ from amqpsniff.session.state import CLIENT
 RESUME_NS = 5_000_000_000
 """Time within which a client that handles a cancellation has consumed again or gone away."""
 
-MOST_QUEUES = 10_000
+MAX_QUEUES = 10_000
 """Names of queues remembered; of a connection, and of all, the latest."""
 
-MOST_CANCELLED = 1_000
+MAX_CANCELLED = 1_000
 """Cancelled consumers of one connection that are followed."""
 
 _OF_BROKER = ("amq.gen-", "amq.rabbitmq.reply-to")
@@ -87,7 +87,7 @@ def cancelled(scene: Scene) -> None:
     deleted = scene.memory.get("deleted", {})
     if queue in deleted or None in deleted:
         return
-    if len(lost) >= MOST_CANCELLED:
+    if len(lost) >= MAX_CANCELLED:
         scene.forget("consumers")
         return
     tag = "?" if consumer is None else consumer.tag
@@ -124,10 +124,10 @@ def judge_lost(
 
 
 def _note(scene: Scene, known: dict[Any, Any], key: Any, value: Any) -> None:
-    """Remember a value by key, at most `MOST_QUEUES` of them."""
+    """Remember a value by key, at most `MAX_QUEUES` of them."""
     known.pop(key, None)
     known[key] = value
-    if len(known) > MOST_QUEUES:
+    if len(known) > MAX_QUEUES:
         del known[next(iter(known))]
         scene.forget("queues")
 

@@ -21,7 +21,7 @@ from amqpsniff.session.rules.scene import Place, Rule, Scene
 from amqpsniff.session.rules.wording import number_of
 from amqpsniff.spec import SIDES
 
-LEAST_IDLE_NS = 30_000_000_000
+MIN_IDLE_NS = 30_000_000_000
 """Idle time below which nobody cuts a connection for it; the shortest known is 60 s."""
 
 SAME_IDLE_NS = 2_000_000_000
@@ -133,7 +133,7 @@ def _cut(scene: Scene) -> None:
     """A connection that ended while it was idle: after the same time as others?"""
     now, session = end_ns(scene), scene.session
     last = max(session.last_client_ns, session.last_server_ns)
-    if now is None or last <= 0 or now - last < LEAST_IDLE_NS:
+    if now is None or last <= 0 or now - last < MIN_IDLE_NS:
         return
     idle, beat = now - last, interval(scene)
     if beat is None or 0 < beat * SECOND_NS <= idle:

@@ -12,7 +12,7 @@ from amqpsniff.session.rules.amounts import drop, queues_of, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of, queue_text, took_text
 
-BACKLOG_OCTETS = 100_000_000
+BACKLOG_BYTES = 100_000_000
 """Unsettled deliveries that weigh on any client's memory."""
 
 BACKLOG_SECONDS = 10
@@ -132,7 +132,7 @@ def judge_unlimited(scene: Scene) -> None:
     others = f" and {one.count - len(one.queues)} more" if one.count > len(one.queues) else ""
     detail = f"{named}{others}; {more}"
     if most and channel.delivered:
-        size = channel.unsettled_max * channel.deliver_octets / channel.delivered
+        size = channel.unsettled_max * channel.deliver_bytes / channel.delivered
         detail += f", about {octets(size)}" if size >= 1 else ""
     number, ts_ns = one.first
     scene.report(
@@ -145,12 +145,12 @@ def judge_backlog(scene: Scene) -> None:
     channel = scene.channel
     if not scene.complete or not channel.known or not channel.delivered:
         return
-    size = channel.unsettled_max * channel.deliver_octets / channel.delivered
+    size = channel.unsettled_max * channel.deliver_bytes / channel.delivered
     busy = _busy_ns(channel)
     work = 0.0
     if channel.unsettled_max >= BACKLOG_DELIVERIES and channel.acknowledged >= FEW:
         work = channel.unsettled_max * busy / channel.acknowledged
-    if size <= BACKLOG_OCTETS and work < BACKLOG_SECONDS * SECOND_NS:
+    if size <= BACKLOG_BYTES and work < BACKLOG_SECONDS * SECOND_NS:
         return
     detail = f"{channel.unsettled_max} deliveries unacknowledged at once, about {octets(size)}"
     if work:

@@ -4,7 +4,7 @@ Most of what hangs is judged when its channel or connection is over, which may b
 somebody who watches wants to know. A finding that is foreseen is made earlier, by the time of the
 packets alone: it is the same in a file and on an interface.
 
-Most of what is foreseen rests on something that did not come. It is no news while octets are waited
+Most of what is foreseen rests on something that did not come. It is no news while bytes are waited
 for that may bring it, and it is taken back once frames may be missing.
 """
 
@@ -19,7 +19,7 @@ LOOK_BITS = 32
 4.3 s than the one before. That is seldom enough to cost nothing, and the same however they come in.
 """
 
-MOST_LOOKED = 64
+MAX_LOOKED = 64
 """Channels of a connection that are looked at: who opens more has the pattern in those."""
 
 LOOKED_AT_A_FRAME = 16
@@ -43,10 +43,10 @@ def look(tracker: Any, session: Any, number: int, ts_ns: int) -> None:
     steps = session.calls
     foreseen = bool(session.memory.get(FORESEEN))
     waits = foreseen or session.calls > 0
-    for _, lane in zip(range(MOST_LOOKED), session.lanes.values(), strict=False):
+    for _, lane in zip(range(MAX_LOOKED), session.lanes.values(), strict=False):
         channel = lane.channel
         waits = waits or bool(lane.requests)
-        steps += 1 + min(len(lane.requests), MOST_LOOKED)
+        steps += 1 + min(len(lane.requests), MAX_LOOKED)
         if channel is None or any(channel.closing):
             continue
         if foreseen or channel.unconfirmed > 0 or channel.unsettled > 0:

@@ -31,7 +31,7 @@ LEFT_CHANNELS = 4_096
 LEFT_TAGS = 1_024
 """Outstanding tags remembered of such a channel; a prefetch count is rarely higher."""
 
-MOST_OPEN = 64
+MAX_OPEN = 64
 """Channels of one host and number that are looked at while TCP has not taken their connection for
 over, the latest ones: that is a matter of seconds."""
 
@@ -115,7 +115,7 @@ def note_begun(scene: Scene) -> None:
     channels = open_ones.setdefault(key, {})
     open_ones.move_to_end(key)
     channels[_own(scene)] = Begun(scene.channel)
-    if len(channels) > MOST_OPEN:
+    if len(channels) > MAX_OPEN:
         del channels[next(iter(channels))]
     if len(open_ones) > LEFT_CHANNELS:
         open_ones.popitem(last=False)

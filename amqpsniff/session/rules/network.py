@@ -9,7 +9,7 @@ from amqpsniff.session.rules.remembering import first_place, report_once
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import number_of
 
-LEAST_RETRANSMISSIONS = 10
+MIN_RETRANSMISSIONS = 10
 RETRANSMITTED_SHARE = 0.01
 """Retransmissions of one side that are noticeable: so many, and this share of its packets. A path
 that loses one packet in a hundred is slow for every protocol above TCP."""
@@ -21,7 +21,7 @@ def _ended(scene: Scene) -> None:
     session = scene.session
     if not session.lanes:
         return
-    if max(session.peer.conversation.retransmissions) >= LEAST_RETRANSMISSIONS:
+    if max(session.peer.conversation.retransmissions) >= MIN_RETRANSMISSIONS:
         _retransmissions(scene)
     if not scene.complete:
         _doubts(scene)
@@ -45,7 +45,7 @@ def _retransmissions(scene: Scene) -> None:
         if blocked and direction == peer.client_direction:
             continue  # what is sent again to a broker that does not read was not lost
         again, all_of = conversation.retransmissions[direction], conversation.packets[direction]
-        if again >= LEAST_RETRANSMISSIONS and again >= RETRANSMITTED_SHARE * all_of:
+        if again >= MIN_RETRANSMISSIONS and again >= RETRANSMITTED_SHARE * all_of:
             side = "client" if direction == peer.client_direction else "broker"
             share = f"{100 * again / all_of:.1f} %" if all_of else "all"
             said_of.append(f"{again} of {all_of} packets of the {side} ({share})")
@@ -68,8 +68,8 @@ def _doubt(scene: Scene) -> str:
         missing = 0 if not conversation.packets[0] else 1
         side = "client" if missing == session.peer.client_direction else "broker"
         return f"no packet from the {side} was captured"
-    lost, holes = sum(conversation.lost_octets), sum(conversation.gaps)
-    cut = sum(conversation.cut_octets)
+    lost, holes = sum(conversation.lost_bytes), sum(conversation.gaps)
+    cut = sum(conversation.cut_bytes)
     if session.lossy and holes:
         return f"frames are missing, in {number_of(holes, 'hole')} of {octets(lost)}"
     if session.lossy and cut:
@@ -84,7 +84,7 @@ def _channel_ended(scene: Scene) -> None:
     if not messages:
         return
     frame_max = said(scene, "connection.tune-ok").get("frame_max")
-    carried = channel.publish_octets + channel.deliver_octets
+    carried = channel.publish_bytes + channel.deliver_bytes
     if not isinstance(frame_max, int) or not 0 < frame_max <= SMALL_FRAME_MAX:
         return
     if carried > messages * (frame_max - 8) and "small frames" not in scene.memory:

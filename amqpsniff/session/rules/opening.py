@@ -60,9 +60,9 @@ HANDSHAKE_GIVEN_UP_NS = 8_000_000_000
 """Age from which on a broker that ends an unopened connection has lost patience; 10 s by
 default."""
 
-LEAST_FRAME_MAX = 4096
-LEAST_FRAME_MAX_SINCE = (4, 1)
-LEAST_FRAME_MAX_NOW = 8192
+MIN_FRAME_MAX = 4096
+MIN_FRAME_MAX_SINCE = (4, 1)
+MIN_FRAME_MAX_NOW = 8192
 """frame-max below the first is refused, since RabbitMQ 4.1 below the last."""
 
 CAPABILITIES = {
@@ -259,8 +259,8 @@ def _exceeds(asked: Any, offered: Any) -> bool:
 
 def _least_frame_max(server: dict[str, Any]) -> int:
     version = release(peer_property(server, "version"))
-    newer = peer_property(server, "product") == "RabbitMQ" and version >= LEAST_FRAME_MAX_SINCE
-    return LEAST_FRAME_MAX_NOW if newer else LEAST_FRAME_MAX
+    newer = peer_property(server, "product") == "RabbitMQ" and version >= MIN_FRAME_MAX_SINCE
+    return MIN_FRAME_MAX_NOW if newer else MIN_FRAME_MAX
 
 
 def release(version: Any) -> tuple[int, int]:

@@ -16,8 +16,8 @@ from amqpsniff.session.rules.wording import name_at, number_of, route
 MANY_ENTRIES = 10_000
 """Entries of a field table that no application needs."""
 
-MANY_ENTRIES_OCTETS = 20_000
-"""Length of tables as JSON below which they cannot have so many entries: in an array two octets
+MANY_ENTRIES_BYTES = 20_000
+"""Length of tables as JSON below which they cannot have so many entries: in an array two bytes
 are enough for one."""
 
 DEEP = 16
@@ -25,7 +25,7 @@ DEEP = 16
 of brokers (x-death)."""
 
 HUGE_BODY = 512 << 20
-"""Octets of a body that RabbitMQ since 4.3 refuses by its header alone."""
+"""Bytes of a body that RabbitMQ since 4.3 refuses by its header alone."""
 
 MANY_CHANNELS = 1_000
 CHANNELS_WITHIN_NS = SECOND_NS
@@ -83,7 +83,7 @@ def _declares(scene: Scene) -> None:
 def _has_headers(scene: Scene) -> None:
     """large-headers: a message's table, which has no bound but the frame's."""
     rows, row, entry = scene.facts["rows"], scene.facts["row"], scene.facts["entry"]
-    octets = rows.headers.octets_of(row)
+    octets = rows.headers.bytes_of(row)
     if may_be_bomb(octets):
         what = "a publish" if entry is None or entry.kind == PUBLISH else "a delivery"
         where = route(name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
@@ -92,7 +92,7 @@ def _has_headers(scene: Scene) -> None:
 
 def may_be_bomb(octets: bytes) -> bool:
     """Whether a table as JSON is worth counting."""
-    return len(octets) >= MANY_ENTRIES_OCTETS or octets.count(b"{") + octets.count(b"[") > DEEP
+    return len(octets) >= MANY_ENTRIES_BYTES or octets.count(b"{") + octets.count(b"[") > DEEP
 
 
 def _judge(scene: Scene, what: str, where: str, tables: list[Any], more: str = "") -> None:

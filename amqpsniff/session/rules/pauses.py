@@ -12,7 +12,7 @@ from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
 
 OFTEN = 5
-MOST_OF = 0.75
+MAX_OF = 0.75
 """So many messages that wait, and this share of those that take as long, are no coincidence: a
 program's own pauses of 42 ms ended within 1 ms of the acknowledgement half of the time (measured).
 """
@@ -45,7 +45,7 @@ def judge(scene: Scene) -> None:
     count = paused.count
     direction = scene.session.peer.client_direction
     waited = scene.session.peer.conversation.awaited_acks[direction]
-    if min(count, waited) < OFTEN or waited < MOST_OF * count:
+    if min(count, waited) < OFTEN or waited < MAX_OF * count:
         return
     detail = (
         f"{number_of(count, 'publish', 'publishes')} took {duration(paused.took_ns / count)} on "

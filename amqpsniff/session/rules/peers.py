@@ -99,7 +99,7 @@ def ender(scene: Scene) -> int | None:
     if tcp.ended is None or client < 0:
         return None
     other = 1 - tcp.ended_by
-    read = tcp.octets[other] + tcp.lost_octets[other] + tcp.cut_octets[other]
+    read = tcp.octets[other] + tcp.lost_bytes[other] + tcp.cut_bytes[other]
     if tcp.acked[other] == read + 1:
         return None
     return int(tcp.ended_by ^ client)

@@ -55,7 +55,7 @@ def rejected(scene: Scene) -> None:
 def repeated(scene: Scene) -> None:
     """A publish that came before, and was neither returned nor refused."""
     rows, row, first = scene.facts["rows"], scene.facts["row"], scene.facts["first"]
-    name = rows.message_id.octets_of(row).decode(errors="replace")
+    name = rows.message_id.bytes_of(row).decode(errors="replace")
     names = name_at(rows, "exchange", row), name_at(rows, "routing_key", row)
     scene.report(REPEATED, repeat_words(name, *names, first))
 

@@ -17,14 +17,14 @@ from amqpsniff.session.rules.remembering import across, kept, report_at
 from amqpsniff.session.rules.scene import Place, Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of, queue_text, when_closed
 
-MOST_ASKED = 1_000
+MAX_ASKED = 1_000
 """Declarations and deletions of one connection that wait for an answer, and exclusive queues of one
 connection: programs have a few."""
 
-MOST_DELETIONS = 8
+MAX_DELETIONS = 8
 """Deletions of one queue that are remembered, the latest ones."""
 
-MOST_QUEUES = 64
+MAX_QUEUES = 64
 """Queues of one channel whose deliveries are told apart; those of further ones may come again."""
 
 Key = tuple[str, str, str]
@@ -79,7 +79,7 @@ def _asked(scene: Scene) -> None:
             _deleted(scene, name)
         return
     asked = scene.memory.setdefault("queues asked", {})
-    if len(asked) < MOST_ASKED:
+    if len(asked) < MAX_ASKED:
         asked[scene.channel.number, event.number, event.row] = name
     else:
         scene.forget("queues")
@@ -109,7 +109,7 @@ def _answered(scene: Scene) -> None:
 def _own(scene: Scene, name: str, number: int) -> None:
     """A connection has a queue to itself; `number` is the packet of its declaration."""
     own = scene.memory.setdefault("own queues", {})
-    if len(own) >= MOST_ASKED:
+    if len(own) >= MAX_ASKED:
         scene.forget("queues")
         return
     own[name] = None
@@ -167,7 +167,7 @@ def judge_deleted(scene: Scene, key: Key, ts_ns: int, number: int) -> None:
     """A queue was deleted."""
     scene.everything.get("owners", {}).pop(tuple(key), None)
     deletions: deque[tuple[int, int]] = kept(
-        scene, "deletions", tuple(key), lambda: deque(maxlen=MOST_DELETIONS)
+        scene, "deletions", tuple(key), lambda: deque(maxlen=MAX_DELETIONS)
     )
     deletions.append((ts_ns, number))
 
@@ -181,12 +181,12 @@ def _in_doubt(scene: Scene) -> None:
     entries = [entry for entry in channel.deliveries if entry.wants]
     if not entries:
         return
-    closed_alone = channel.close_octets is not None  # else its connection ended
+    closed_alone = channel.close_bytes is not None  # else its connection ended
     private = () if closed_alone else scene.memory.get("own queues", ())
     left: dict[str, Left] = {}
     for entry in entries:
         name = (entry.consumer.queue if entry.consumer else None) or ""
-        if name not in left and len(left) >= MOST_QUEUES:
+        if name not in left and len(left) >= MAX_QUEUES:
             continue
         if name not in left:
             left[name] = Left(entry.packet_number, private=name in private)

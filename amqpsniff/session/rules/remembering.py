@@ -13,7 +13,7 @@ from amqpsniff.findings import Finding
 from amqpsniff.findings.records import Order, order_of, order_of_end
 from amqpsniff.session.rules.scene import Place, Scene
 
-MOST_KEPT = 10_000
+MAX_KEPT = 10_000
 """Entries of one kind that are remembered; beyond, the oldest is forgotten. More clients than a
 broker of any size has, and some 5 MB."""
 
@@ -65,7 +65,7 @@ def kept(scene: Scene, name: str, key: object, make: Callable[[], Kept]) -> Kept
         entries = scene.everything[name] = OrderedDict()
     entry = entries.get(key)
     if entry is None:
-        if len(entries) >= MOST_KEPT:
+        if len(entries) >= MAX_KEPT:
             entries.popitem(last=False)
             scene.forget("clients")
         entry = entries[key] = make()

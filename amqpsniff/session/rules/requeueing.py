@@ -26,10 +26,10 @@ POISON_DELIVERIES = 5
 """Deliveries of one message that are too many: a broken network or a restart explains two or three.
 """
 
-MOST_MESSAGES = 10_000
+MAX_MESSAGES = 10_000
 """Messages that came again which are remembered, the latest ones."""
 
-MOST_REDELIVERED = 4_096
+MAX_REDELIVERED = 4_096
 """Redeliveries outstanding on a connection that are told from first deliveries."""
 
 STORM_NS = 10_000_000_000
@@ -62,7 +62,7 @@ Outstanding = dict[Any, Rounds]
 
 
 class Returns:
-    """Messages that came again, the latest `MOST_MESSAGES`; `forgotten` counts those before.
+    """Messages that came again, the latest `MAX_MESSAGES`; `forgotten` counts those before.
 
     Each method gives how often it has come by now when that is too often, else 0.
     """
@@ -80,7 +80,7 @@ class Returns:
     def come_again_alike(self, key: Any, outstanding: Outstanding, place: Any) -> None:
         """A redelivery without an id: it may be one that was put back before."""
         known = self._known(key)
-        if known.awaited > 0 and len(outstanding) < MOST_REDELIVERED:
+        if known.awaited > 0 and len(outstanding) < MAX_REDELIVERED:
             known.awaited -= 1
             outstanding[place] = known
 
@@ -101,7 +101,7 @@ class Returns:
     def _known(self, key: Any) -> Rounds:
         known = self.messages.pop(key, None) or Rounds()
         self.messages[key] = known
-        if len(self.messages) > MOST_MESSAGES:
+        if len(self.messages) > MAX_MESSAGES:
             del self.messages[next(iter(self.messages))]
             self.forgotten += 1
         return known
@@ -110,12 +110,12 @@ class Returns:
 def redelivered(scene: Scene) -> None:
     """A delivery that the broker calls a redelivery."""
     rows, row, entry = scene.facts["rows"], scene.facts["row"], scene.facts["entry"]
-    counted = _DELIVERY_COUNT.search(rows.headers.octets_of(row) if rows.headers.has(row) else b"")
+    counted = _DELIVERY_COUNT.search(rows.headers.bytes_of(row) if rows.headers.has(row) else b"")
     if counted and int(counted[1]) + 1 >= POISON_DELIVERIES:
         if not _sight(scene, COUNTED, int(counted[1]) + 1):
             _poison(scene, COUNTED, int(counted[1]) + 1)
     if rows.message_id.has(row):
-        octets = rows.message_id.octets_of(row)
+        octets = rows.message_id.bytes_of(row)
         names = (name_at(rows, name, row) or "" for name in ("queue", "routing_key"))
         key = "\0".join(names), octets
         if not _sight(scene, AGAIN_NAMED, 0, *key):
@@ -261,7 +261,7 @@ def dead_lettered(scene: Scene) -> None:
     """A message that was dead-lettered before."""
     rows, row = scene.facts["rows"], scene.facts["row"]
     most, queue = 0, ""
-    for death in _deaths(rows.headers.octets_of(row)):
+    for death in _deaths(rows.headers.bytes_of(row)):
         count, name = death.get("count"), death.get("queue")
         if isinstance(count, int) and count > most:
             most, queue = count, str(name)

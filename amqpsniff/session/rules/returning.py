@@ -23,7 +23,7 @@ from amqpsniff.session.rules.peers import (
     user_of,
     words,
 )
-from amqpsniff.session.rules.remembering import MOST_KEPT, across, first_place, kept, report_at
+from amqpsniff.session.rules.remembering import MAX_KEPT, across, first_place, kept, report_at
 from amqpsniff.session.rules.scene import Place, Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
 
@@ -176,7 +176,7 @@ def _stays(scene: Scene) -> None:
 def judge_left(scene: Scene, client: tuple[Any, ...], last: int, where: tuple[Any, ...]) -> None:
     """One more connection that stays."""
     left: list[Any] = kept(scene, "left", client, list)
-    if len(left) < MOST_KEPT:
+    if len(left) < MAX_KEPT:
         left.append((last, where))
 
 

@@ -40,7 +40,7 @@ OCCASIONS = {
     "redelivered": "a delivery with redelivered set; facts: entry (None: not known), rows, row",
     "dead-lettered": "a message with an x-death header; facts: entry, rows, row",
     "to-be-done-later": "a message whose eta header has a time; facts: entry, rows, row",
-    "large-headers": "a message with headers of more than `LARGE_HEADERS_OCTETS`, or of more than "
+    "large-headers": "a message with headers of more than `LARGE_HEADERS_BYTES`, or of more than "
     "`MANY_TABLES`; facts: entry, rows, row",
     "called": "a publish with reply-to and correlation-id; facts: entry, rows, row",
     "answered": "a delivery with a correlation-id, or one that is cut, while calls wait; facts: "
@@ -49,18 +49,18 @@ OCCASIONS = {
     "facts: rows, row, took_ns (None: not whole)",
     "paused": "a publish whose end came `PAUSED_NS` (from, to) after its method; facts: "
     "rows, row, took_ns",
-    "large": "a message above `LARGE_OCTETS`; facts: entry, rows, row",
+    "large": "a message above `LARGE_BYTES`; facts: entry, rows, row",
     "channel-waits": "now and then while a channel has publishes that are not confirmed or "
-    "deliveries that are not settled, and no octets are waited for, see `foreseeing`; facts: none",
+    "deliveries that are not settled, and no bytes are waited for, see `foreseeing`; facts: none",
     "connection-waits": "the same of a connection that has requests or calls without a reply",
     "replied": "a reply of a method that has a handler or is synchronous; `request` is answered",
 }
 """Occasions that are not methods, and what is known then."""
 
-LARGE_OCTETS = 1 << 20
+LARGE_BYTES = 1 << 20
 """Size of a body from which on the occasion `large` comes."""
 
-LARGE_HEADERS_OCTETS = 4_096
+LARGE_HEADERS_BYTES = 4_096
 """Size of headers, as JSON, from which on `large-headers` comes: more than most bodies have."""
 
 MANY_TABLES = 16
@@ -69,7 +69,7 @@ MANY_TABLES = 16
 FORESEEN = "foreseen"
 """Name in `Scene.memory` of what was foreseen: a `Foreseen` by (code, channel)."""
 
-MOST_FORESEEN = 64
+MAX_FORESEEN = 64
 """Findings of one code foreseen of one connection: more channels that hang tell a person nothing
 more.
 """
@@ -170,7 +170,7 @@ class Scene:
         """True if no frame of the connection is missing since its first one captured.
 
         Every rule about something that did not come (a reply, a confirm, an acknowledgement, a
-        close, a heartbeat) asks this or `certain`. Octets that are still waited for count as
+        close, a heartbeat) asks this or `certain`. Bytes that are still waited for count as
         captured: at an end there are none, and before it see `foresee`.
         """
         complete = self._complete
@@ -275,7 +275,7 @@ class Scene:
         there with another count. Where nothing is, it stays: so what neither the end says too, nor
         will still be true then, has to be withdrawn. If it rests on something `absent`, it is
         withdrawn as soon as frames of the connection may be missing (`foreseeing.take_back`), is no
-        news while octets are waited for, which depends on how packets come, and is not raised
+        news while bytes are waited for, which depends on how packets come, and is not raised
         before a frame of each side was read: where a capture begins, those of one may come late.
         """
         log, channel, session = self.tracker.log, self.channel, self.session
@@ -290,7 +290,7 @@ class Scene:
                 noted[code, channel] = known._replace(quiet=False)
             return
         self.withdraw(code, channel)
-        if sum(one == code for one, _ in noted) >= MOST_FORESEEN:
+        if sum(one == code for one, _ in noted) >= MAX_FORESEEN:
             return
         capture = self.session.capture if channel is None else channel.capture
         place = None if channel is None else channel.number
@@ -315,7 +315,7 @@ class Scene:
             self.tracker.log.withdraw(known.key)
 
     def _is_behind(self) -> bool:
-        """True if octets are known to have been sent that were not read yet."""
+        """True if bytes are known to have been sent that were not read yet."""
         return any(self.session.peer.conversation.owed)
 
     def again(self, code: str) -> bool:

@@ -9,14 +9,14 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.kinds import PUBLISH
 from amqpsniff.session.rules.amounts import integer_at, open_channels
 from amqpsniff.session.rules.remembering import exchanges_of
-from amqpsniff.session.rules.scene import LARGE_HEADERS_OCTETS, Rule, Scene
+from amqpsniff.session.rules.scene import LARGE_HEADERS_BYTES, Rule, Scene
 from amqpsniff.session.rules.wording import exchange_text, name_at, number_of, queue_text
 
-REFUSED_OCTETS = 16 << 20
+REFUSED_BYTES = 16 << 20
 """Size above which RabbitMQ refuses messages by default since 4.0."""
 
 OVERHEAD = 4
-"""Octets around one of the bodies, from which on they are much."""
+"""Bytes around one of the bodies, from which on they are much."""
 
 OVERHEAD_RATE = 100
 """Messages a second below which it costs nothing that matters."""
@@ -25,13 +25,13 @@ OVERHEAD_MESSAGES = 1_000
 """Fewer are too few for a rate."""
 
 AMPLIFIED = 10
-"""Messages, and octets, delivered for one that is published: large messages that were there before
+"""Messages, and bytes, delivered for one that is published: large messages that were there before
 the capture are not made of small ones in it."""
 
-AMPLIFIED_OCTETS = 1 << 20
-"""Octets delivered below which it does not matter by how many an exchange multiplies."""
+AMPLIFIED_BYTES = 1 << 20
+"""Bytes delivered below which it does not matter by how many an exchange multiplies."""
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 """Exchanges named in one detail."""
 
 
@@ -40,7 +40,7 @@ def judge_large(scene: Scene) -> None:
     rows, row = scene.facts["rows"], scene.facts["row"]
     size = integer_at(rows.body_size, row)
     detail = f"a body of {octets(size)} {_place(scene)}"
-    if size > REFUSED_OCTETS:
+    if size > REFUSED_BYTES:
         detail += "; RabbitMQ 4 refuses more than 16 MiB unless it is told otherwise"
     scene.report("message-oversized", detail)
 
@@ -48,8 +48,8 @@ def judge_large(scene: Scene) -> None:
 def judge_headers(scene: Scene) -> None:
     """large-headers: headers that are larger than most bodies."""
     rows, row = scene.facts["rows"], scene.facts["row"]
-    size = len(rows.headers.octets_of(row))
-    if size > LARGE_HEADERS_OCTETS:
+    size = len(rows.headers.bytes_of(row))
+    if size > LARGE_HEADERS_BYTES:
         detail = f"headers of about {octets(size)} {_place(scene)}"
         scene.report("overhead-high", detail)
 
@@ -74,9 +74,9 @@ def count_channel(scene: Scene) -> None:
 
 def _add(carried: list[int], channel: Any) -> None:
     carried[0] += channel.published
-    carried[1] += channel.publish_octets
+    carried[1] += channel.publish_bytes
     carried[2] += channel.delivered
-    carried[3] += channel.deliver_octets
+    carried[3] += channel.deliver_bytes
 
 
 def judge_overhead(scene: Scene) -> None:
@@ -95,7 +95,7 @@ def judge_overhead(scene: Scene) -> None:
         often = messages >= OVERHEAD_MESSAGES and messages * SECOND_NS >= OVERHEAD_RATE * lasted
         if often and sent - bodies > OVERHEAD * bodies:
             detail = (
-                f"{messages} {name} took {sent / messages:.0f} octets each on average, for bodies "
+                f"{messages} {name} took {sent / messages:.0f} bytes each on average, for bodies "
                 f"of {number_of(round(bodies / messages), 'octet')}"
             )
             scene.report(
@@ -112,18 +112,18 @@ def judge_exchanges(scene: Scene) -> None:
 
 
 def judge_amplified(scene: Scene, exchanges: dict[str, tuple[int, ...]]) -> None:
-    """Counts of all exchanges: publishes and their octets, deliveries and theirs."""
+    """Counts of all exchanges: publishes and their bytes, deliveries and theirs."""
     found = []
     for name, (published, size, delivered, more) in exchanges.items():
         often = 0 < AMPLIFIED * published < delivered
-        if often and more >= AMPLIFIED_OCTETS and more > AMPLIFIED * size:
+        if often and more >= AMPLIFIED_BYTES and more > AMPLIFIED * size:
             found.append((more / max(size, 1), name, published, delivered))
     if found:
         found.sort(key=lambda one: -one[0])
         detail = "; ".join(
             f"{exchange_text(name)}: {number_of(published, 'message')} became {delivered}, "
-            f"{times:.0f} times the octets"
-            for times, name, published, delivered in found[:MOST_NAMED]
+            f"{times:.0f} times the bytes"
+            for times, name, published, delivered in found[:MAX_NAMED]
         )
         scene.report("fanout-amplified", detail, count=len(found))
 

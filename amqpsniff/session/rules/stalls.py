@@ -10,10 +10,10 @@ from amqpsniff.session.rules.reading import shut_of
 from amqpsniff.session.rules.scene import STALLED_NS, Rule, Scene, after
 from amqpsniff.session.rules.wording import exchange_text, name_at
 
-SLOW_OCTETS = 100_000
-"""Octets a second that a slow network still carries: a large body may take its time."""
+SLOW_BYTES = 100_000
+"""Bytes a second that a slow network still carries: a large body may take its time."""
 
-MOST_UNDER_WAY = 16
+MAX_UNDER_WAY = 16
 """Messages remembered that were not whole when their connection ended; one a channel is usual."""
 
 
@@ -26,7 +26,7 @@ def look(scene: Scene) -> None:
     what = f"{octets(size)} to {exchange_text(exchange)}" if size >= 0 else exchange_text(exchange)
     if took is None:
         under_way = scene.memory.setdefault("under way", [])
-        if len(under_way) < MOST_UNDER_WAY and scene.certain:
+        if len(under_way) < MAX_UNDER_WAY and scene.certain:
             under_way.append((scene.number, scene.ts_ns, scene.channel, captured, what))
     elif _is_long(took, captured) and _may_judge(scene):
         detail = f"the message of {what} took {duration(took)}"
@@ -48,7 +48,7 @@ def judge(scene: Scene) -> None:
 
 
 def _is_long(took: int, captured: int) -> bool:
-    return took > STALLED_NS + max(captured, 0) * SECOND_NS // SLOW_OCTETS
+    return took > STALLED_NS + max(captured, 0) * SECOND_NS // SLOW_BYTES
 
 
 def _may_judge(scene: Scene) -> bool:

@@ -14,7 +14,7 @@ from amqpsniff.session.rules.leftovers import Question, ask
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.state import SERVER
 
-MOST_SUSPICIONS = 1_000
+MAX_SUSPICIONS = 1_000
 """Channels, codes and tags of one connection that wait; a connection has few faults before it is
 closed."""
 
@@ -67,7 +67,7 @@ def suspect(
     if known is not None:
         known.count += 1
         known.last = scene.number
-    elif len(waiting) < MOST_SUSPICIONS:
+    elif len(waiting) < MAX_SUSPICIONS:
         waiting[key] = Suspicion(scene, code, detail, awaited, question)
     else:
         scene.forget("suspicions")

@@ -11,7 +11,7 @@ from amqpsniff.columns import NULL
 from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.blocking import was_blocked
-from amqpsniff.session.rules.foreseeing import MOST_LOOKED
+from amqpsniff.session.rules.foreseeing import MAX_LOOKED
 from amqpsniff.session.rules.scene import Rule, Scene, after
 
 MISSING_NS = 5 * SECOND_NS
@@ -115,7 +115,7 @@ def foresee_missing(scene: Scene) -> None:
     of the channels that are looked at.
     """
     now_ns = scene.ts_ns
-    for _, found in groupby(_unanswered(scene, now_ns, MOST_LOOKED), itemgetter(1)):
+    for _, found in groupby(_unanswered(scene, now_ns, MAX_LOOKED), itemgetter(1)):
         request, lane = next(found)
         name = scene.tracker.names[request.method]
         waited = duration(int(now_ns or 0) - request.ts_ns)

@@ -207,9 +207,7 @@ def test_channels_to_exhaust_a_broker(before: str, times: int, ms: int, exhausts
     assert found == ["1000 channels opened within a second"] * exhausts
 
 
-PIKA = (
-    "Pika Python Client Library {} reads and writes signed and unsigned octets swapped, until 1.4"
-)
+PIKA = "Pika Python Client Library {} reads and writes signed and unsigned bytes swapped, until 1.4"
 
 
 @pytest.mark.parametrize(("server", "client", "said"), [
@@ -242,7 +240,7 @@ def test_an_account_of_many_addresses(hosts: int, client: str, shares: bool) -> 
     for host in range(12):
         key = (f"10.0.1.{min(host, hosts - 1)}:{1000 + host}", "10.0.0.2:5672")
         for packet in script.packets:
-            engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+            engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
     engine.finish()
     found = [one.detail for one in engine.findings() if one.code == "account-shared"]
     assert found == ["user 'joe' is used by 10 addresses"] * shares

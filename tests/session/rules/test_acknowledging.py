@@ -5,7 +5,7 @@ import pytest
 
 from amqpsniff.session.rules import leftovers
 from amqpsniff.session.rules.leftovers import LEFT_CHANNELS
-from amqpsniff.session.rules.suspecting import MOST_SUSPICIONS
+from amqpsniff.session.rules.suspecting import MAX_SUSPICIONS
 from tests.session.rules.saying import found, said
 from tests.session.script import Script, feed
 
@@ -194,7 +194,7 @@ def test_open_channels_of_a_host_are_limited(monkeypatch: pytest.MonkeyPatch) ->
     ended = CONSUMER + "FIN S\nFIN C\n"
     late = "b.handshake\nb.C1: channel.open\nb.S1: channel.open-ok\nb.C1: basic.ack delivery_tag=2"
     assert found(ended + late, *INVALID) == ["acknowledgement-stale #25"]
-    monkeypatch.setattr(leftovers, "MOST_OPEN", 1)
+    monkeypatch.setattr(leftovers, "MAX_OPEN", 1)
     assert found(ended + late, *INVALID) == ["acknowledgement-invalid #25"]
 
 
@@ -263,14 +263,14 @@ def test_a_delivery_captured_late_before_the_broker_closes() -> None:
 
 
 def test_a_loss_that_shows_after_the_acknowledgement() -> None:
-    """The client is read on while the server's octets wait behind the hole."""
+    """The client is read on while the server's bytes wait behind the hole."""
     script = CONSUMER + "C1: basic.ack delivery_tag=9\nGAP S 100\nC1: basic.ack delivery_tag=9"
     assert said(script + "\nS1: basic.qos-ok", *INVALID) == []
 
 
 def test_suspicions_are_limited() -> None:
     script = Script("handshake")
-    for number in range(1, MOST_SUSPICIONS + 9):
+    for number in range(1, MAX_SUSPICIONS + 9):
         script.add(f"""
             C{number}: channel.open
             S{number}: channel.open-ok
@@ -278,7 +278,7 @@ def test_suspicions_are_limited() -> None:
         """)
     findings = list(feed(script).engine.findings())
     codes = [finding.code for finding in findings]
-    assert codes.count("acknowledgement-invalid") == MOST_SUSPICIONS
+    assert codes.count("acknowledgement-invalid") == MAX_SUSPICIONS
     assert "suspicions" in next(one.detail for one in findings if one.code == "rules-limit")
 
 

@@ -22,7 +22,7 @@ from tests.tcp import wire
 
 
 def test_names_beyond_the_limit_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(amounts, "MOST_NAMES", 2)
+    monkeypatch.setattr(amounts, "MAX_NAMES", 2)
     others = "".join(DECLARE.replace("jobs", f"q{n}") for n in range(3))
     assert not found(OPEN + others + DECLARE * 30, "declaration-repeated")
     assert details(OPEN + others + DECLARE * 30, "rules-limit") == ["forgotten: names (31)"]
@@ -32,7 +32,7 @@ def test_names_beyond_the_limit_are_not_remembered(monkeypatch: pytest.MonkeyPat
 
 def test_names_beyond_the_limit_of_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of queues that are deleted, and of connections that are over, count no more."""
-    monkeypatch.setattr(amounts, "MOST_OF_ALL_NAMES", 2)
+    monkeypatch.setattr(amounts, "MAX_OF_ALL_NAMES", 2)
     others = [DECLARE.replace("jobs", f"q{n}") for n in range(3)]
     assert details(OPEN + "".join(others) + DECLARE * 30, "rules-limit") == [
         "forgotten: names (31)"
@@ -44,14 +44,14 @@ def test_names_beyond_the_limit_of_all_connections(monkeypatch: pytest.MonkeyPat
     for place in range(3):
         key = (f"10.0.0.1:{1000 + place}", "10.0.0.2:5672")
         for packet in Script(OPEN + others[0] + others[1]).packets:
-            engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+            engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
         engine.close(key)
     engine.finish()
     assert "rules-limit" not in {row["code"] for row in engine.take("findings").to_pylist()}
 
 
 def test_the_client_seen_first_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(churn, "MOST_CLIENTS", 1)
+    monkeypatch.setattr(churn, "MAX_CLIENTS", 1)
     packets = Script(connections(4)).packets + Script(connections(4)).packets
     engine = Engine()
     for place, packet in enumerate(packets):
@@ -60,7 +60,7 @@ def test_the_client_seen_first_is_forgotten_first(monkeypatch: pytest.MonkeyPatc
             port = 1000 * (turn + 1) + int(packet.connection[1:])
             key = (f"{address}:{port}", "10.0.0.9:5672")
             if packet.octets:
-                engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+                engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
             elif packet.sender == "server":
                 engine.close(key)
     engine.finish()
@@ -70,7 +70,7 @@ def test_the_client_seen_first_is_forgotten_first(monkeypatch: pytest.MonkeyPatc
 
 
 def test_exchanges_beyond_the_limit_are_not_counted() -> None:
-    many = "".join(f"C1: basic.publish exchange=e{n}\n" for n in range(tracker.MOST_EXCHANGES))
+    many = "".join(f"C1: basic.publish exchange=e{n}\n" for n in range(tracker.MAX_EXCHANGES))
     loud = "C1: basic.publish exchange=news | body=100000\n"
     loud += "S1: basic.deliver exchange=news delivery_tag=1 | body=100000\n" * 12
     assert found(OPEN + loud, "fanout-amplified")
@@ -84,22 +84,22 @@ def test_publishes_beyond_the_limit_are_forgotten() -> None:
         engine = Engine()
         key = ("10.0.0.1:40000", "10.0.0.2:5672")
         for packet in Script(OPEN).packets:
-            engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+            engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
         octets = b"".join(publish.replace(b"00000", b"%05d" % number) for number in numbers)
-        engine.feed_octets(key, "client", octets + publish, 1)
+        engine.feed_bytes(key, "client", octets + publish, 1)
         engine.finish()
         rows = engine.take("findings").to_pylist()
         wanted = ("rules-limit", "publish-repeated")
         return [(row["code"], row["detail"]) for row in rows if row["code"] in wanted]
 
-    most = repeats.MOST_PUBLISHES
+    most = repeats.MAX_PUBLISHES
     (repeated,) = told(range(most))
     assert repeated[0] == "publish-repeated"
     assert told(range(most + 2)) == [("rules-limit", "forgotten: publishes with an id (3)")]
 
 
 def test_names_of_channels_that_are_over_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("amqpsniff.session.rules.amounts.MOST_OF_ALL_NAMES", 3)
+    monkeypatch.setattr("amqpsniff.session.rules.amounts.MAX_OF_ALL_NAMES", 3)
     channel = (
         "C1: channel.open\nS1: channel.open-ok\n"
         "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
@@ -108,7 +108,7 @@ def test_names_of_channels_that_are_over_take_no_room(monkeypatch: pytest.Monkey
     )
     closed = "C: connection.close reply_code=200\nS: connection.close-ok\n"
     assert details("handshake\n" + channel * 5 + closed, "rules-limit") == []
-    monkeypatch.setattr("amqpsniff.session.rules.amounts.MOST_OF_ALL_NAMES", 2)
+    monkeypatch.setattr("amqpsniff.session.rules.amounts.MAX_OF_ALL_NAMES", 2)
     assert details("handshake\n" + channel * 5 + closed, "rules-limit") == ["forgotten: names (10)"]
 
 

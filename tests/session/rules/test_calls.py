@@ -139,7 +139,7 @@ def test_a_reply_queue_that_the_broker_names() -> None:
 
 
 def test_calls_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "MOST_NAMES", 2)
+    monkeypatch.setattr(calls, "MAX_NAMES", 2)
     text = OPEN + reads("r") + "".join(call(name, "r") for name in "abc")
     text += "@+10004ms S: connection.unblocked"
     row = found(text, "rpc-unanswered")

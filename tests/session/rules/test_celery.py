@@ -123,7 +123,7 @@ def test_one_queue_for_all_results_and_other_queues() -> None:
 
 
 def test_result_queues_that_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(celery, "MOST_NAMES", 3)
+    monkeypatch.setattr(celery, "MAX_NAMES", 3)
     names = [str(UUID(int=n)) for n in range(5)]
     text = results(names + names)
     assert details(text, "rules-limit") == ["forgotten: names (4)"]

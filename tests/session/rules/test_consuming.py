@@ -1,6 +1,6 @@
 """Consumers that acknowledge by themselves, and consumers that the broker took away."""
 
-from amqpsniff.session.rules.consuming import MOST_CANCELLED, MOST_QUEUES
+from amqpsniff.session.rules.consuming import MAX_CANCELLED, MAX_QUEUES
 from tests.session.rules.saying import said
 from tests.session.script import Script, feed
 
@@ -106,15 +106,15 @@ def test_a_client_that_leaves_or_wanted_it() -> None:
 
 def test_what_is_remembered_is_limited() -> None:
     script = Script(OPEN)
-    for number in range(MOST_QUEUES + 9):
+    for number in range(MAX_QUEUES + 9):
         script.add(f"C1: basic.consume queue=q{number} consumer_tag=t{number} no_wait=1")
-        if number <= MOST_CANCELLED:
+        if number <= MAX_CANCELLED:
             script.add(f"S1: basic.cancel consumer_tag=t{number} no_wait=1")
     fed = feed(script)
-    assert len(fed.engine._pipeline.tracker.memory["consumed"]) == MOST_QUEUES
+    assert len(fed.engine._pipeline.tracker.memory["consumed"]) == MAX_QUEUES
     script.add(ALIVE)
     (finding,) = [one for one in feed(script).engine.findings() if one.code == "consumer-cancelled"]
-    assert finding.count == MOST_CANCELLED
+    assert finding.count == MAX_CANCELLED
 
 
 def test_what_a_client_may_have_consumed_again() -> None:

@@ -17,7 +17,7 @@ from amqpsniff.findings import KINDS, SUBJECTS
 from tests.conftest import own_capture
 
 Packets = list[tuple[bytes, int, int]]
-"""Octets, time and link type of each packet."""
+"""Bytes, time and link type of each packet."""
 
 CUTS = 40
 """Parts that are made of each capture."""

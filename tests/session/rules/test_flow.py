@@ -93,7 +93,7 @@ def test_a_small_prefetch_count_is_no_backlog() -> None:
     assert not found(text, "backlog-in-client")
 
 
-def test_many_octets_in_one_client() -> None:
+def test_many_bytes_in_one_client() -> None:
     size = 10_000_001
     text = CONSUMING + qos(20) + CONSUME
     row = found(
@@ -245,7 +245,7 @@ def test_a_consumer_that_the_broker_refuses() -> None:
     assert (row["count"], row["last_packet_number"]) == (1, script.labels["consume"])
 
 
-def test_as_many_octets_as_a_client_may_hold() -> None:
+def test_as_many_bytes_as_a_client_may_hold() -> None:
     text = CONSUMING + qos(20) + CONSUME + "\n"
     many = "\n".join(deliver(tag, 1, 10_000_000) for tag in range(1, 11))
     assert not found(text + many, "backlog-in-client")

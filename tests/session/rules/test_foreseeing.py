@@ -219,15 +219,15 @@ def test_no_more_channels_than_the_limit_are_looked_at(monkeypatch: pytest.Monke
     )
     text = "handshake\n" + channels + ALIVE.format(6000)
     assert len(said(text, "confirms-slow")[0]) == 5
-    monkeypatch.setattr(foreseeing, "MOST_LOOKED", 4)  # channel 0 is one
+    monkeypatch.setattr(foreseeing, "MAX_LOOKED", 4)  # channel 0 is one
     assert len(said(text, "confirms-slow")[0]) == 3
-    monkeypatch.setattr(scene, "MOST_FORESEEN", 2)
+    monkeypatch.setattr(scene, "MAX_FORESEEN", 2)
     assert len(said(text, "confirms-slow")[0]) == 2
     assert len(said(text, "confirms-slow")[1]) == 5
 
 
 def test_many_of_one_code_leave_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scene, "MOST_FORESEEN", 1)
+    monkeypatch.setattr(scene, "MAX_FORESEEN", 1)
     text = CASES["consumer-stuck"][0]
     assert said(text, "consumer-stuck")[0]
     assert said(text, "consumer-slow")[0]
@@ -268,5 +268,5 @@ def test_a_frame_pays_for_one_channel_at_most(waiting: int) -> None:
     for number in range(1_000):
         session.frames += 1
         foreseeing.look(Tracker(), session, number, number * 5_000_000_000)
-    assert 200 <= len(asked) <= 1_000 + foreseeing.MOST_LOOKED
-    assert len(set(asked)) == min(waiting, foreseeing.MOST_LOOKED)
+    assert 200 <= len(asked) <= 1_000 + foreseeing.MAX_LOOKED
+    assert len(set(asked)) == min(waiting, foreseeing.MAX_LOOKED)

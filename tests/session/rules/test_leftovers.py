@@ -9,7 +9,7 @@ from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
 from amqpsniff.session.rules import acknowledging, leftovers
 from amqpsniff.session.rules.leftovers import Left, Lefts
-from amqpsniff.session.rules.suspecting import MOST_SUSPICIONS
+from amqpsniff.session.rules.suspecting import MAX_SUSPICIONS
 from tests.findings.cases import packets_of
 from tests.session.rules.found import details
 from tests.tcp import wire
@@ -94,10 +94,10 @@ def test_what_is_outstanding_is_not_gone_through_for_each_tag(
         f"S1: basic.deliver consumer_tag=t delivery_tag={tag}\n" for tag in range(1, 21)
     )
     acked = "".join(
-        f"C1: basic.ack delivery_tag={tag}\n" for tag in range(100, 100 + MOST_SUSPICIONS + 500)
+        f"C1: basic.ack delivery_tag={tag}\n" for tag in range(100, 100 + MAX_SUSPICIONS + 500)
     )
     ended = "C: connection.close reply_code=200\nS: connection.close-ok\n"
     found = details(opened + delivered + acked + ended, leftovers.INVALID)
     assert found == ["delivery 100 was not sent on this channel, the last was 20"]
-    assert asked.count("why") == MOST_SUSPICIONS
+    assert asked.count("why") == MAX_SUSPICIONS
     assert asked.count("left") <= 1  # the channel's own, at its end

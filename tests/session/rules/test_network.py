@@ -124,7 +124,7 @@ def test_bodies_in_small_frames() -> None:
     still = SMALL.replace("SIZE", "4089").partition("    C1: channel.close")[0]
     assert one(still, "frame-max-small")["packet_number"] == 8
     row = one(SMALL.replace("SIZE", "4089"), "frame-max-small")
-    assert row["detail"] == "frame-max 4096; bodies of 4089 octets on average in 1 message"
+    assert row["detail"] == "frame-max 4096; bodies of 4089 bytes on average in 1 message"
     assert not told(SMALL.replace("SIZE", "4000"), "frame-max-small")
     assert not told(SMALL.replace("SIZE", "60000").replace("=4096", "=131072"), "frame-max-small")
 

@@ -23,8 +23,8 @@ def scene(
         ended_by=given.get("ended_by"),
         acked=given.get("acked", (0, 0)),
         octets=(9, 9),
-        lost_octets=(0, 0),
-        cut_octets=(0, 0),
+        lost_bytes=(0, 0),
+        cut_bytes=(0, 0),
         start_ns=given.get("start_ns", 5),
         end_ns=given.get("end_ns", 9),
     )

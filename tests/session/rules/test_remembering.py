@@ -9,7 +9,7 @@ import pytest
 
 from amqpsniff.decode import non_amqp
 from amqpsniff.findings import FindingLog, log
-from amqpsniff.session.rules.remembering import MOST_KEPT, kept, report_once
+from amqpsniff.session.rules.remembering import MAX_KEPT, kept, report_once
 from amqpsniff.session.rules.scene import Place
 
 
@@ -29,9 +29,9 @@ def _scene(capture: str = "a.pcap", number: int = 1) -> Any:
 
 def test_the_oldest_is_forgotten() -> None:
     scene = _scene()
-    for key in range(MOST_KEPT + 10):
+    for key in range(MAX_KEPT + 10):
         kept(scene, "name", key, list).append(key)
-    assert len(scene.everything["name"]) == MOST_KEPT
+    assert len(scene.everything["name"]) == MAX_KEPT
     assert kept(scene, "name", 10, list) == [10]
     assert kept(scene, "name", 0, list) == []
 
@@ -74,7 +74,7 @@ def test_silent_clients_are_so_many() -> None:
             packets=(3, 3),
             octets=(0, 0),
             gaps=(0, 0),
-            cut_octets=(0, 0),
+            cut_bytes=(0, 0),
             first_packet_number=1,
             start_ns=1,
             ports=(1, 5672),

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from amqpsniff.session.rules.requeueing import MOST_MESSAGES
+from amqpsniff.session.rules.requeueing import MAX_MESSAGES
 from tests.session.rules.saying import said
 from tests.session.script import Script, feed
 
@@ -119,9 +119,9 @@ def test_the_broker_counts_deliveries() -> None:
 
 def test_messages_remembered_are_limited() -> None:
     script = Script(OPEN)
-    for tag in range(1, MOST_MESSAGES + 9):
+    for tag in range(1, MAX_MESSAGES + 9):
         script.add(_deliver(tag, 1, f"body=1 message_id=m{tag}"))
-    assert len(feed(script).engine._pipeline.tracker.memory["came-again"].messages) == MOST_MESSAGES
+    assert len(feed(script).engine._pipeline.tracker.memory["came-again"].messages) == MAX_MESSAGES
 
 
 def test_a_storm() -> None:

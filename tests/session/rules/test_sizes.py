@@ -60,7 +60,7 @@ def test_large_headers() -> None:
     assert not found(with_headers(4096), "overhead-high")
     unkeyed = with_headers(4097).replace("routing_key=k", "")
     assert details(unkeyed, "overhead-high") == ["headers of about 4.10 kB to exchange 'files'"]
-    nested = '{"h": [' + ",".join(["[]"] * 20) + "]}"  # many tables, and few octets
+    nested = '{"h": [' + ",".join(["[]"] * 20) + "]}"  # many tables, and few bytes
     assert not found(OPEN + publish(5, f"headers='{nested}'"), "overhead-high")
 
 
@@ -85,22 +85,22 @@ CLOSE = "C1: channel.close\nS1: channel.close-ok\n"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (small(1000, 10), "1000 publishes took 63 octets each on average, for bodies of 10 octets"),
-        (small(1000, 13), "1000 publishes took 66 octets each on average, for bodies of 13 octets"),
+        (small(1000, 10), "1000 publishes took 63 bytes each on average, for bodies of 10 bytes"),
+        (small(1000, 13), "1000 publishes took 66 bytes each on average, for bodies of 13 bytes"),
         (small(1000, 14), None),
         (small(1000, 10).replace("& ", "", 1).replace(publish(10), "", 1), None),
-        (small(1000, 10) + CLOSE, "1000 publishes took 63 octets each"),
+        (small(1000, 10) + CLOSE, "1000 publishes took 63 bytes each"),
         (small(500, 10) + CLOSE + small(500, 10).replace("handshake", ""), "1000 publishes"),
         (small(1000, 10) + "@+9892ms S: connection.unblocked", "1000 publishes"),
         (small(1000, 10) + "@+9893ms S: connection.unblocked", None),
         (small(1000, 10) + "GAP S 8\nS: connection.unblocked", None),
         (
             received(1000, 10),
-            "1000 deliveries took 65 octets each on average, for bodies of 10 octets",
+            "1000 deliveries took 65 bytes each on average, for bodies of 10 bytes",
         ),
         (received(1000, 14), None),
         (received(999, 10), None),
-        (received(1000, 10) + "\n" + CLOSE, "1000 deliveries took 65 octets each on"),
+        (received(1000, 10) + "\n" + CLOSE, "1000 deliveries took 65 bytes each on"),
     ],
 )
 def test_much_around_bodies(text: str, said: str | None) -> None:
@@ -121,7 +121,7 @@ def spread(consumers: int, body: int = 100_000) -> str:
 
 def test_an_exchange_that_multiplies() -> None:
     assert details(spread(11), "fanout-amplified") == [
-        "exchange 'news': 1 message became 11, 11 times the octets"
+        "exchange 'news': 1 message became 11, 11 times the bytes"
     ]
 
 
@@ -146,7 +146,7 @@ def test_the_exchanges_that_multiply_most() -> None:
     assert row is not None
     assert row["count"] == 7
     assert row["detail"].split("; ") == [
-        f"exchange 'e{n}': 1 message became {10 + n}, {10 + n} times the octets"
+        f"exchange 'e{n}': 1 message became {10 + n}, {10 + n} times the bytes"
         for n in (7, 6, 5, 4, 3)
     ]
 

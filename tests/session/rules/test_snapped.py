@@ -25,7 +25,7 @@ Cuts = dict[int, int]
 
 
 def cut(text: str, cuts: Cuts | None = None) -> Engine:
-    """A script fed with some packets cut: octets that are left, by the place from the end."""
+    """A script fed with some packets cut: bytes that are left, by the place from the end."""
     packets = packets_of(text)
     for place, octets in (cuts or {}).items():
         packets[place] = packets[place].cut(IP_AND_TCP + octets)

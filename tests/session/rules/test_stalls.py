@@ -17,7 +17,7 @@ OPEN = """
 
 
 def in_two(size: int, sent: int, pause_ms: int, more: str = "", before: str = "") -> Script:
-    """A publish of which `sent` octets are sent at once, and the others after a pause."""
+    """A publish of which `sent` bytes are sent at once, and the others after a pause."""
     script = Script(OPEN + before + f"[publish] C1: basic.publish exchange=e | body={size}")
     whole = script.packets.pop()
     script.packets.append(whole._replace(octets=whole.octets[:sent]))

@@ -34,12 +34,12 @@ CASES = {
 
 
 def codes(script: Script, senders: tuple[str, ...]) -> set[str]:
-    """Codes of what is found in the octets of some sides."""
+    """Codes of what is found in the bytes of some sides."""
     engine = Engine()
     for packet in script.packets:
         if packet.sender in senders and packet.octets:
             key = (f"10.0.0.1:{1000 + int(packet.connection[1:] or 0)}", "10.0.0.2:5672")
-            engine.feed_octets(key, packet.sender, packet.octets, packet.ts_ns)
+            engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
     engine.finish()
     return {row["code"] for row in engine.take("findings").to_pylist()}
 
