@@ -100,7 +100,7 @@ def _list(form: str) -> int:
     """Write what each report shows."""
     if form == "text":
         from .output import Output
-        from .render.answer import catalogue
+        from .render.query_result import catalogue
 
         Output().show(catalogue(REPORTS.values()))
         return 0
@@ -131,7 +131,7 @@ def _write(table: pa.Table, form: str) -> None:
 
 def _show(table: pa.Table) -> None:
     from .output import Output
-    from .render.answer import blocks, tables
+    from .render.query_result import blocks, tables
 
     output = Output()
     for grid in tables(_rounded(table).to_reader()):

@@ -14,7 +14,7 @@ stands. A broker's own words are not mistaken for it: an ordinary word (lower-ca
 alone, `ORDINARY_BYTES` at most) is taken out only between quotation marks.
 
 RabbitMQ answers a frame that it cannot read with its bytes, as Erlang prints them: `cannot decode
-<<0,5,…>>`, blaming the method, or `type 1, all bytes = <<0,10,0,11,…>>: unknown_frame`, blaming
+<<0,5,…>>`, blaming the method, or `type 1, all octets = <<0,10,0,11,…>>: unknown_frame`, blaming
 none, and `<<"abcd">>` where all of them are printable (measured on RabbitMQ 3.10.8). The frame may
 be any piece of a login, for its boundaries may be wrong.
 
@@ -86,7 +86,7 @@ ORDINARY_BYTES = 15
 CUT_FROM_BYTES = 252
 """Bytes of a text that may have been cut, with or without dots: a short string holds 255."""
 
-_ALL_BYTES = re.compile(rb"type ([12]), all bytes = <<((?:\d{1,3},)*\d{1,3})(?:>>|\.{0,3}$)")
+_ALL_BYTES = re.compile(rb"type ([12]), all octets = <<((?:\d{1,3},)*\d{1,3})(?:>>|\.{0,3}$)")
 _ORDINARY = re.compile(rb"[a-z]+|\d+")
 _TAIL = re.compile(rb">>(?:: (?:\w+|\{\w+(?:,\d+)*\}))?$")
 

@@ -32,7 +32,7 @@ VOCABULARY = frozenset(
         "int integer internal invalid invalid_frame_end_marker is it kind larger leader length "
         "limit local locked logfile login long longstr low maintenance malformed management "
         "mandatory match max maximum mechanism memory message method minimum missing mode more ms "
-        "must name negotiated new no no_integer node non none normal not number obtain bytes of "
+        "must name negotiated new no no_integer node non none normal not number obtain octets of "
         "on one open opened operation operator or ordinary original originally other out owner "
         "passive payload permitted plain please prefetch prefetch_size prefix priority property "
         "protocol publish purge queue reached read reason received refused reject rejected reply "

@@ -13,7 +13,7 @@ class ProtocolHeader(Row):
     Both sides may send one (a server that refuses answers with its own), and 1.0 several times.
     """
 
-    __slots__ = columns("bytes protocol note")
+    __slots__ = columns("octets protocol note")
     octets: bytes
     protocol: str
     note: str

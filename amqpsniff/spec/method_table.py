@@ -4,8 +4,8 @@
 Columns: dialects (8, 9, 1 for 0-8, 0-9, 0-9-1) · source · class/method id · who sends it · kind ·
 name · arguments · `>` what answers it · `#` a note.
 
-An argument is `name:type`; the types are o byte, h short, l long, L longlong, b bit, s short
-string, S long string, T timestamp, F field table, C the 0-9 `content` domain (a discriminator byte
+An argument is `name:type`; the types are o octet, h short, l long, L longlong, b bit, s short
+string, S long string, T timestamp, F field table, C the 0-9 `content` domain (a discriminator octet
 and a long string). `!` behind the type marks a secret. `?` in place of arguments: they are not
 known. Kind: `sync` when the sender waits for an answer, `content` when a content header follows.
 
@@ -85,7 +85,7 @@ METHOD_TABLE = """
 891 spec     50/41 server -       queue.delete-ok     message_count:l
 8   rabbitmq 50/50 client sync    queue.unbind        ticket:h queue:s exchange:s routing_key:s arguments:F > unbind-ok # not in 0-8; RabbitMQ adds it
 91  spec     50/50 client sync    queue.unbind        ticket:h queue:s exchange:s routing_key:s arguments:F > unbind-ok
-91  openamq  50/50 client sync    queue.unbind        ticket:h queue:s exchange:s routing_key:s no_wait:b arguments:F > unbind-ok # one byte more, before the table
+91  openamq  50/50 client sync    queue.unbind        ticket:h queue:s exchange:s routing_key:s no_wait:b arguments:F > unbind-ok # one octet more, before the table
 8   rabbitmq 50/51 server -       queue.unbind-ok     # not in 0-8; RabbitMQ adds it
 91  spec     50/51 server -       queue.unbind-ok
 

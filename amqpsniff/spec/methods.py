@@ -15,9 +15,9 @@ _UNDECIDED = ("0-9-1", "0-8", "0-9")
 class Argument(Row):
     """One argument of a method.
 
-    `type` is one letter: o byte, h short, l long, L longlong, b bit, s short string, S long
-    string, T timestamp, F field table, C the 0-9 `content` domain (discriminator byte and long
-    string). Consecutive bits share bytes, low bit first. `secret` marks credentials.
+    `type` is one letter: o octet, h short, l long, L longlong, b bit, s short string, S long
+    string, T timestamp, F field table, C the 0-9 `content` domain (discriminator octet and long
+    string). Consecutive bits share octets, low bit first. `secret` marks credentials.
     """
 
     __slots__ = columns("name type secret")

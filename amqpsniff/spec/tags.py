@@ -1,8 +1,8 @@
-"""Field-table tags: which byte announces a value of which type, in three readings.
+"""Field-table tags: which octet announces a value of which type, in three readings.
 
 `rabbitmq` is what brokers and most clients use and the default. `spec091` is the grammar of 0-9-1,
 which nobody sends by default (php-amqplib can). `py-amqp` is what Celery's library reads. They
-differ in `s`, `b`, `B`, `l`, so a value is kept with its tag and bytes and can be read again.
+differ in `s`, `b`, `B`, `l`, so a value is kept with its tag and octets and can be read again.
 """
 
 from .rows import Row, columns
@@ -13,8 +13,8 @@ FIELD_TYPES = (
 )  # fmt: skip
 """Types of field values; the index is the type code of `field_tags`, 0 is no type.
 
-decimal: a scale byte and a signed 32-bit integer. timestamp: 64-bit seconds since the epoch.
-array and table: a 32-bit count of bytes, then values, or names and values. octets: as longstr,
+decimal: a scale octet and a signed 32-bit integer. timestamp: 64-bit seconds since the epoch.
+array and table: a 32-bit count of octets, then values, or names and values. octets: as longstr,
 but never text.
 """
 
@@ -23,7 +23,7 @@ READINGS = ("rabbitmq", "spec091", "py-amqp")
 
 
 class FieldTag(Row):
-    """What a tag byte means in one reading. `unusual`: readable, but not regular."""
+    """What a tag octet means in one reading. `unusual`: readable, but not regular."""
 
     __slots__ = columns("reading tag type unusual note")
     reading: str
@@ -35,7 +35,7 @@ class FieldTag(Row):
 
 _COMMON = (
     "t:bool u:uint16 I:int32 i:uint32 L:int64 U:int16 f:float d:double D:decimal S:longstr A:array "
-    "T:timestamp F:table V:void x:bytes "
+    "T:timestamp F:table V:void x:octets "
 )
 _TAGS = {
     "rabbitmq": _COMMON + "b:int8 B:uint8 s:int16 l:int64 \0:void c:longstr C:longstr k:uint8",
@@ -86,7 +86,7 @@ _BYTES = {reading: _bytes(reading) for reading in READINGS}
 
 
 def field_tags(reading: str = "rabbitmq") -> bytes:
-    """256 type codes by tag byte (indexes of `FIELD_TYPES`); 0 where the byte is no tag.
+    """256 type codes by tag octet (indexes of `FIELD_TYPES`); 0 where the octet is no tag.
 
     Raises KeyError for a reading that is not in `READINGS`.
     """
@@ -94,5 +94,5 @@ def field_tags(reading: str = "rabbitmq") -> bytes:
 
 
 def unusual_tags(reading: str = "rabbitmq") -> bytes:
-    """256 bytes by tag octet: 1 where the tag is readable and worth a remark, else 0."""
+    """256 octets by tag octet: 1 where the tag is readable and worth a remark, else 0."""
     return _BYTES[reading][1]

@@ -14,7 +14,7 @@ from .styled_text import Words
 INDENT = 2
 
 TYPES = {
-    "o": "byte",
+    "o": "octet",
     "h": "short",
     "l": "long",
     "L": "longlong",

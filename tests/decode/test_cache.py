@@ -169,7 +169,7 @@ def test_tables_of_methods_that_hold_secrets_are_remembered() -> None:
     assert feeder.decoder.handler.decoder.tables.words.count == 1
 
 
-QUOTE = b"type 1, all bytes = <<0,10,0,40,1,47>>: unknown_frame"
+QUOTE = b"type 1, all octets = <<0,10,0,40,1,47>>: unknown_frame"
 
 
 def _closes(*texts: bytes) -> list[tuple[int, bytes]]:

@@ -177,10 +177,10 @@ KEPT = [
     (BEFORE, "FRAME_ERROR - cannot decode <<0,0,5,97,98>>", DECLARE),
     (AFTER, "FRAME_ERROR - cannot decode <<0,0,0,0,0,1,0,122,122>>", (60, 10)),
     (AFTER, "FRAME_ERROR - cannot decode <<\"abc\">>", (10, 40)),
-    (BEFORE, "UNEXPECTED_FRAME - type 8, all bytes = <<>>", NONE),
-    (BEFORE, "FRAME_ERROR - type 3, all bytes = <<>>: {frame_too_large,131073,131064}", NONE),
-    (AFTER, "UNEXPECTED_FRAME - type 2, all bytes = <<0,60,0,0,0,0,0,0,0,0,0,0,0,0>>", NONE),
-    (AFTER, "FRAME_ERROR - type 1, all bytes = <<0,60,0,10,0,0>>: {invalid_frame_end_marker,0}",
+    (BEFORE, "UNEXPECTED_FRAME - type 8, all octets = <<>>", NONE),
+    (BEFORE, "FRAME_ERROR - type 3, all octets = <<>>: {frame_too_large,131073,131064}", NONE),
+    (AFTER, "UNEXPECTED_FRAME - type 2, all octets = <<0,60,0,0,0,0,0,0,0,0,0,0,0,0>>", NONE),
+    (AFTER, "FRAME_ERROR - type 1, all octets = <<0,60,0,10,0,0>>: {invalid_frame_end_marker,0}",
      NONE),
     (BEFORE, "ACCESS_REFUSED - Login was refused using authentication mechanism PLAIN.", NONE),
     (BEFORE, "NOT_ALLOWED - vhost /nope not found", (10, 40)),
@@ -192,28 +192,28 @@ TAKEN_OUT = [
     (AFTER, "FRAME_ERROR - cannot decode <<{}>>", numbers(PLAIN), NOBODY, ">>"),
     (AFTER, "FRAME_ERROR - cannot decode <<{}>>", '"app s3cret-Pw"', (10, 21), ">>"),
     (AFTER, "FRAME_ERROR - cannot decode <<{}>>", '"s3cret-Pw>>"', (10, 70), ">>"),
-    (BEFORE, "FRAME_ERROR - type 1, all bytes = <<{}>>: unknown_frame", numbers(LOGIN), NONE,
+    (BEFORE, "FRAME_ERROR - type 1, all octets = <<{}>>: unknown_frame", numbers(LOGIN), NONE,
      ">>: unknown_frame"),
-    (BEFORE, "FRAME_ERROR - type 1, all bytes = <<{}>>: {{invalid_frame_end_marker,0}}",
+    (BEFORE, "FRAME_ERROR - type 1, all octets = <<{}>>: {{invalid_frame_end_marker,0}}",
      numbers(LOGIN[12:]), NONE, ">>: {invalid_frame_end_marker,0}"),
-    (BEFORE, "FRAME_ERROR - type 65, all bytes = <<{}>>: unknown_frame", '"PLAIN s3cret-Pw"', NONE,
+    (BEFORE, "FRAME_ERROR - type 65, all octets = <<{}>>: unknown_frame", '"PLAIN s3cret-Pw"', NONE,
      ">>: unknown_frame"),
-    (BEFORE, "FRAME_ERROR - type 1, all bytes = <<{}>>: unknown_frame", "0,60,0,10,0,0", NONE,
+    (BEFORE, "FRAME_ERROR - type 1, all octets = <<{}>>: unknown_frame", "0,60,0,10,0,0", NONE,
      ">>: unknown_frame"),
-    (AFTER, "FRAME_ERROR - type 1, all bytes = <<{}>>: unknown_frame", numbers(UPDATE[7:-1]), NONE,
+    (AFTER, "FRAME_ERROR - type 1, all octets = <<{}>>: unknown_frame", numbers(UPDATE[7:-1]), NONE,
      ">>: unknown_frame"),
-    (AFTER, "FRAME_ERROR - type 1, all bytes = <<{}>>: {{invalid_frame_end_marker,10}}",
+    (AFTER, "FRAME_ERROR - type 1, all octets = <<{}>>: {{invalid_frame_end_marker,10}}",
      numbers(b"\0\x3c\0\x0a\0\0" + UPDATE), NONE, ">>: {invalid_frame_end_marker,10}"),
-    (AFTER, "UNEXPECTED_FRAME - type 2, all bytes = <<{}>>",
+    (AFTER, "UNEXPECTED_FRAME - type 2, all octets = <<{}>>",
      numbers(header(1, 60, 0)[7:-1] + UPDATE), NONE, ">>"),
-    (AFTER, "FRAME_ERROR - type 3, all bytes = <<{}>>: unknown_frame", numbers(SECRET), NONE,
+    (AFTER, "FRAME_ERROR - type 3, all octets = <<{}>>: unknown_frame", numbers(SECRET), NONE,
      ">>: unknown_frame"),
-    (AFTER, "FRAME_ERROR - type 0, all bytes = <<{}>>: unknown_frame", '"s3cret-Pw"', NONE,
+    (AFTER, "FRAME_ERROR - type 0, all octets = <<{}>>: unknown_frame", '"s3cret-Pw"', NONE,
      ">>: unknown_frame"),
-    (AFTER, "FRAME_ERROR - type 0, all bytes = <<{}", '"a>>s3cret-Pw', NONE, ""),
-    (AFTER, "FRAME_ERROR - type 0, all bytes = <<{}>>: s3cret", '"' + "a" * 214, NONE, ""),
-    (AFTER, "FRAME_ERROR - type 0, all bytes = <<>><<{}>>", '"s3cret-Pw"', NONE, ">>"),
-    (BEFORE, "FRAME_ERROR - type 1, all bytes = <<{}", numbers(LOGIN) + "," * 255, NONE, ""),
+    (AFTER, "FRAME_ERROR - type 0, all octets = <<{}", '"a>>s3cret-Pw', NONE, ""),
+    (AFTER, "FRAME_ERROR - type 0, all octets = <<{}>>: s3cret", '"' + "a" * 214, NONE, ""),
+    (AFTER, "FRAME_ERROR - type 0, all octets = <<>><<{}>>", '"s3cret-Pw"', NONE, ">>"),
+    (BEFORE, "FRAME_ERROR - type 1, all octets = <<{}", numbers(LOGIN) + "," * 255, NONE, ""),
 ]  # fmt: skip
 
 
@@ -253,7 +253,7 @@ def test_quotes_that_are_taken_out(
 @pytest.mark.parametrize("cut", range(0, 250, 7))
 def test_a_quote_cut_anywhere(cut: int) -> None:
     """The text ends in the quote, or the frame in the text."""
-    text = f"FRAME_ERROR - type 1, all bytes = <<{numbers(LOGIN)}>>: unknown_frame"
+    text = f"FRAME_ERROR - type 1, all octets = <<{numbers(LOGIN)}>>: unknown_frame"
     for octets in (numbers(SECRET), numbers(SECRET)[:12]):
         row = closed(BEFORE, text[:cut], NONE)
         assert octets not in repr(row)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 LETTERS = {
-    "byte": "o", "short": "h", "long": "l", "longlong": "L", "bit": "b", "shortstr": "s",
+    "octet": "o", "short": "h", "long": "l", "longlong": "L", "bit": "b", "shortstr": "s",
     "longstr": "S", "timestamp": "T", "table": "F", "content": "C",
 }  # fmt: skip
 WORDS = {"nowait": "no_wait"}
