@@ -12,11 +12,11 @@ import os
 from typing import TYPE_CHECKING
 
 from amqpsniff.archive.batch import Batch, Summary
-from amqpsniff.archive.errors import error_rows
 from amqpsniff.archive.listing import MANIFEST
 from amqpsniff.archive.output import DAY_NS, TIMES
 from amqpsniff.archive.store import survey_files
 from amqpsniff.archive.target import clear, write_manifest
+from amqpsniff.tables.file_errors import error_rows
 from amqpsniff.tables.schema import EVERYTHING, TABLES
 
 from .errors import saving
@@ -70,9 +70,10 @@ def _write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
     files = batch.plan.files = survey_files(listed, batch.storage, batch.folder.name)
     batch.turn.check()
     write_manifest(batch.folder, batch.inputs, files, dict.fromkeys(counts, ()), counts, form=form)
+    bad = error_rows((one.size, one.findings) for one in files)
     return Summary(
         files=len(files),
-        bad_files=len({row["path"] for row in error_rows(files)}),
+        bad_files=len({row["path"] for row in bad}),
         unreadable_files=sum(one.error is not None for one in files),
         octets=batch.plan.octets,
         packets=sum(one.packets for one in files),

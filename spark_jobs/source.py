@@ -37,8 +37,6 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from amqpsniff.archive.errors import error_rows, error_table
-from amqpsniff.archive.errors import schema as error_schema
 from amqpsniff.archive.listing import Listed, list_captures
 from amqpsniff.archive.merging import merge_findings
 from amqpsniff.archive.output import Note
@@ -54,6 +52,8 @@ from amqpsniff.decode.octets import own_seed
 from amqpsniff.errors import CaptureError, FilterError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.session.sightings import Sightings
+from amqpsniff.tables.file_errors import error_rows, error_table
+from amqpsniff.tables.file_errors import schema as error_schema
 from amqpsniff.tables.schema import LINKS, schema_of
 from amqpsniff.tables.statements import no_column
 
@@ -133,7 +133,7 @@ class Reading:
     def shares(self, listed: Sequence[Listed]) -> list[Share]:
         """Partitions that read these files."""
         files = survey_files(listed, self.options.storage, self.options.surveys)
-        bad = error_rows(files)
+        bad = error_rows((one.size, one.findings) for one in files)
         if bad and self.options.mode == "FAILFAST":
             raise CaptureError(bad[0]["detail"])
         if self.options.mode == "DROPMALFORMED":
@@ -141,7 +141,7 @@ class Reading:
             files = [one for one in files if one.path not in dropped]
         files = [one for one in files if self.options.has_time(one)]
         if self.table == ERRORS:
-            return [Share(rows=error_rows(files))]
+            return [Share(rows=error_rows((one.size, one.findings) for one in files))]
         task_bytes = task_bytes_for(self.options.decoding, self.options.task_bytes)
         if self.table == "messages" and not LINKS.isdisjoint(self.needed):
             task_bytes = ONE_TASK

@@ -84,7 +84,7 @@ class Graph:
             self.edges.append(Edge(self._exchange(vhost, exchange), end, _keys(names), bound=True))
 
     def _edge(self, start: int, end: int, row: dict[str, Any], what: str, keys: Any = ()) -> None:
-        number = f"{count(row[what])} · {octets(row['octets'])}"
+        number = f"{count(row[what])} · {octets(row['bytes'])}"
         label = " · ".join(filter(None, (_keys(keys), number)))
         self.edges.append(Edge(start, end, label, weight=row[what]))
 

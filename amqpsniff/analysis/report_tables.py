@@ -24,7 +24,6 @@ from amqpsniff.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from amqpsniff.reader import Capture
 
 TOPOLOGY = "topology"
 
@@ -303,7 +302,7 @@ def find(name: str) -> Report:
 
 
 def report_table(
-    capture: Capture,
+    capture: Any,
     name: str,
     *,
     bucket_seconds: int = 0,
@@ -312,7 +311,7 @@ def report_table(
     """The rows of a report about a capture, which is read once.
 
     Args:
-        capture: What it is about.
+        capture: The `amqpsniff.Capture` that it is about.
         name: One of `REPORTS`; `UsageError` for another.
         bucket_seconds: Length of a time bucket; 0 to choose one by the time that there is.
         rows: Reads the capture in place of its method `tables`.
@@ -347,7 +346,7 @@ def bucket_for(first_ns: int | None, last_ns: int | None) -> int:
 def schema(table: str) -> Any:
     """The schema of a table that reports read."""
     if table == ERRORS:
-        from amqpsniff.archive.errors import schema as of_errors
+        from amqpsniff.tables.file_errors import schema as of_errors
 
         return of_errors()
     from amqpsniff.tables.schema import schema_of
@@ -361,16 +360,15 @@ def _chosen(whole: Any, names: Iterable[str]) -> Any:
     return pa.schema([whole.field(name) for name in names])
 
 
-def _errors(capture: Capture) -> Any:
+def _errors(capture: Any) -> Any:
     """The table `errors` of a capture that was read."""
-    from amqpsniff.archive.errors import error_rows, error_table
-    from amqpsniff.archive.survey import Surveyed
+    from amqpsniff.tables.file_errors import error_rows, error_table
 
-    files = {name: Surveyed(name, size=_size(name)) for name in capture.names}
-    for one in capture.found:
-        if one.capture in files:
-            files[one.capture].findings.append(one)
-    return error_table(error_rows(files.values()))
+    found = [
+        (_size(name), [one for one in capture.found if one.capture == name])
+        for name in capture.names
+    ]
+    return error_table(error_rows(found))
 
 
 def _size(name: str) -> int | None:
@@ -389,7 +387,7 @@ def _filled(name: str, bucket_seconds: int) -> str:
 
 def _numbers() -> dict[str, Any]:
     """Bounds of the reports, which are those of the rules where there is a rule."""
-    from amqpsniff.archive.output import DAY_NS
+    from amqpsniff.analysis.times import DAY_NS
     from amqpsniff.session.rules.churn import SHORT_NS
     from amqpsniff.session.rules.requeueing import POISON_DELIVERIES
     from amqpsniff.spec import FIRST_ERROR_CODE

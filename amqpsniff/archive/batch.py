@@ -23,9 +23,9 @@ from typing import Any, Protocol
 from amqpsniff import __version__
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
+from amqpsniff.tables.file_errors import error_rows, error_table
 from amqpsniff.tables.schema import TABLES
 
-from .errors import error_rows, error_table
 from .linking import STATE, Joining, Linked, join, known_links, link_all, links_name
 from .listing import Listed, list_captures
 from .merging import merge_findings
@@ -317,7 +317,7 @@ class Batch:
         findings = merge_findings(self.notes, self.plan.files, self.folder, self._linked.hits)
         lost = [one for note in self.notes for one in note.lost]
         gone = {one.capture for one in lost}
-        errors = error_rows(self.plan.files, lost)
+        errors = error_rows(((one.size, one.findings) for one in self.plan.files), lost)
         files, rows = self._written()
         if "findings" in self.tables:
             files["findings"] = self._write_findings(findings)

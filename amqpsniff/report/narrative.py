@@ -132,7 +132,7 @@ def _flow(summary: Row, data: ReportData) -> Iterator[str]:
         text = f"Clients published {plural(totals['published'], 'message')}"
         if totals["published"] == published["count"]:
             if published["bytes"] is not None:
-                text += f" with {octets(published['octets'])} of bodies"
+                text += f" with {octets(published['bytes'])} of bodies"
             text += f", at most {count(published['peak_per_second'])} in one second"
         yield f"{text}."
     if totals["delivered"]:

@@ -159,7 +159,7 @@ def _more(fact: dict[str, Any]) -> str:
     unit, octets = next((one for one in UNITS if whole >= one[1] * MIN_UNITS), UNITS[-1])
     return (
         f"{fact['files']:,} of {fact['total_files']:,} files, "
-        f"{fact['octets'] / octets:,.0f} of {whole / octets:,.0f} {unit}, "
+        f"{fact['bytes'] / octets:,.0f} of {whole / octets:,.0f} {unit}, "
         f"{fact['rows']:,} rows, {fact['findings']:,} findings"
     )
 

@@ -220,12 +220,12 @@ def _verdict(report: Row) -> Words:
         for kind, text in KINDS.items():
             one = report[way][kind]
             if one["places"]:
-                parts.append(f"{text}: {plural(one['places'], 'place')}, {octets(one['octets'])}")
+                parts.append(f"{text}: {plural(one['places'], 'place')}, {octets(one['bytes'])}")
         lines.append(f"{ARROWS[way]}: {'; '.join(parts) or 'nothing lost'}")
     altered = report["altered"]
     compared = octets(report["compared_bytes"])
     if altered["places"]:
-        told = f"{plural(altered['places'], 'place')} within {octets(altered['octets'])}"
+        told = f"{plural(altered['places'], 'place')} within {octets(altered['bytes'])}"
         lines.append(f"altered on the way: {told}, of {compared} compared")
     else:
         lines.append(f"nothing altered in {compared} that were compared")

@@ -98,7 +98,7 @@ class Script:
             self._handshake(name, found["more"])
         elif found["end"]:
             self.wait(found["wait"])
-            self._end(name, found["end"], SIDES[found["ender"]], int(found["octets"] or 0))
+            self._end(name, found["end"], SIDES[found["ender"]], int(found["bytes"] or 0))
         else:
             if not found["join"]:
                 self.wait(found["wait"])

@@ -59,7 +59,7 @@ def test_nothing_is_linked_that_nobody_asked_for() -> None:
     chosen = [name for name in EVERY if name not in LINKS]
     every = amqpsniff.open(SAMPLES / "node.pcap").table("messages", columns=EVERY)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("amqpsniff.pipeline.Journeys", None)
+        patch.setattr("amqpsniff.session.tracker.Journeys", None)
         few = amqpsniff.open(SAMPLES / "node.pcap").table("messages", columns=chosen)
     assert few.equals(every.select(chosen))
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from amqpsniff.findings import Finding
 
-    from .survey import Surveyed
-
 KINDS: Final = ("capture-unreadable", "capture-damaged", "capture-truncated")
 """Codes of findings that are rows of the table, and their `kind` there."""
 
@@ -35,11 +33,16 @@ def schema() -> Any:
     )
 
 
-def error_rows(files: Iterable[Surveyed], lost: Iterable[Finding] = ()) -> list[dict[str, Any]]:
-    """A row for each trouble of a file; `lost` are those that were met after the survey."""
+def error_rows(
+    files: Iterable[tuple[int | None, Iterable[Finding]]], lost: Iterable[Finding] = ()
+) -> list[dict[str, Any]]:
+    """A row for each trouble of a file; `lost` are those that were met later.
+
+    A file is its size in bytes (null where it is not known) and what was found in it.
+    """
     rows = []
-    for file in files:
-        rows += [_row(one, file.size) for one in file.findings if one.code in KINDS]
+    for size, found in files:
+        rows += [_row(one, size) for one in found if one.code in KINDS]
     seen = {(row["path"], row["kind"]) for row in rows}
     for row in [_row(one, None) for one in lost]:
         if (row["path"], row["kind"]) not in seen:
