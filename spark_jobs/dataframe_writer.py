@@ -75,7 +75,7 @@ def _write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
         files=len(files),
         bad_files=len({row["path"] for row in bad}),
         unreadable_files=sum(one.error is not None for one in files),
-        octets=batch.plan.octets,
+        bytes=batch.plan.octets,
         packets=sum(one.packets for one in files),
         rows=counts,
     )

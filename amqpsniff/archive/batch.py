@@ -80,7 +80,7 @@ class Summary:
     Attributes:
         files, bad_files: Files named, and those among them that could not be read as a whole.
         unreadable_files: Those of which nothing at all could be read, or not by all tasks.
-        octets: Captured bytes in them, `read_bytes` what the tasks read, packets passed over
+        bytes: Captured bytes in them, `read_bytes` what the tasks read, packets passed over
             included.
         packets, connections: What the tasks followed.
         tasks, done_before: Tasks of the plan, and how many of them an earlier run had done.
@@ -91,7 +91,7 @@ class Summary:
     files: int = 0
     bad_files: int = 0
     unreadable_files: int = 0
-    octets: int = 0
+    bytes: int = 0
     read_bytes: int = 0
     packets: int = 0
     connections: int = 0
@@ -336,7 +336,7 @@ class Batch:
             unreadable_files=sum(
                 one.error is not None or one.path in gone for one in self.plan.files
             ),
-            octets=self.plan.octets,
+            bytes=self.plan.octets,
             read_bytes=self.plan.read_bytes,
             packets=sum(one.packets for one in self.plan.files),
             connections=sum(note.connections for note in self.notes),

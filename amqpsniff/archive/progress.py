@@ -34,7 +34,7 @@ SIGN_SECONDS = 0.5
 
 @dataclass
 class Step:
-    """How far a run is: `stage` is `files`, `tasks` or `tables`; `octets` are those done of all.
+    """How far a run is: `stage` is `files`, `tasks` or `tables`; `bytes` are those done of all.
 
     Of the stage `files`, `done` and `total` are files surveyed; of `tasks` they are tasks, and
     `files` of `total_files` were read by all that read them.
@@ -43,7 +43,7 @@ class Step:
     stage: str
     done: int = 0
     total: int = 0
-    octets: int = 0
+    bytes: int = 0
     total_bytes: int = 0
     rows: int = 0
     findings: int = 0
@@ -106,7 +106,7 @@ class Progress:
             self._count(key, int(rows), int(findings))
         step = replace(self._step)
         for key, part, rows in self._numbers(RUNNING):
-            step.octets += int(part * self._waiting[key].octets)
+            step.bytes += int(part * self._waiting[key].octets)
             step.rows += int(rows)
         self._notice(step)
 
@@ -129,7 +129,7 @@ class Progress:
             return
         step = self._step
         step.done += 1
-        step.octets += task.octets
+        step.bytes += task.octets
         step.rows += rows
         step.findings += findings
         for source in task.sources:

@@ -231,7 +231,7 @@ def test_the_writer_of_spark(spark: Any, samples: Path, tmp_path: Path) -> None:
         assert (summary.files, summary.bad_files, summary.unreadable_files) == (2, 1, 1)
     alone = by_one_engine([capture], ("messages", "findings"))
     assert summary.rows["messages"] == len(alone["messages"])
-    assert summary.octets > 10_000
+    assert summary.bytes > 10_000
     assert list((output / "messages").glob("capture_date=2026-*/*.parquet"))
     assert not list(output.glob("frames/**/*.parquet"))
     assert make(spark, "traffic", config).table.to_pylist() == traffic
