@@ -21,7 +21,7 @@ MAX_MEANT = 3
 MAX_LISTED = 12
 """Columns that a message names where none is like the one that was given."""
 
-_KINDS = {"VARCHAR": "text", "BLOB": "octets", '"NULL"': "null"}
+_KINDS = {"VARCHAR": "text", "BLOB": "bytes", '"NULL"': "null"}
 _NUMBERS = frozenset(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE"))
 
 _BY_PLACE = ("SHOW_REF", "PIVOT", "POSITIONAL_REFERENCE")

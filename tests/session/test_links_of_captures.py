@@ -8,6 +8,7 @@ import pytest
 
 import amqpsniff
 from amqpsniff.limits import Limits
+from amqpsniff.tables.batches import Maker, plan_for
 from amqpsniff.tables.schema import EVERYTHING, LINKS
 from tests.conftest import SAMPLES
 
@@ -58,10 +59,10 @@ def test_nothing_is_linked_that_nobody_asked_for() -> None:
     """Columns chosen without links: the same rows, and no work for them."""
     chosen = [name for name in EVERY if name not in LINKS]
     every = amqpsniff.open(SAMPLES / "node.pcap").table("messages", columns=EVERY)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("amqpsniff.session.tracker.Journeys", None)
-        few = amqpsniff.open(SAMPLES / "node.pcap").table("messages", columns=chosen)
+    few = amqpsniff.open(SAMPLES / "node.pcap").table("messages", columns=chosen)
     assert few.equals(every.select(chosen))
+    assert not plan_for([Maker("messages", columns=chosen)]).links
+    assert plan_for([Maker("messages", columns=EVERY)]).links
 
 
 def test_batches_do_not_matter() -> None:

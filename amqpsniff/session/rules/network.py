@@ -90,7 +90,7 @@ def _channel_ended(scene: Scene) -> None:
     if carried > messages * (frame_max - 8) and "small frames" not in scene.memory:
         scene.memory["small frames"] = True
         size = carried // messages
-        detail = f"frame-max {frame_max}; bodies of {number_of(size, 'octet')} on average"
+        detail = f"frame-max {frame_max}; bodies of {number_of(size, 'byte')} on average"
         detail += f" in {number_of(messages, 'message')}"
         number = channel.opened_packet_number or None
         scene.report("frame-max-small", detail, number=number, ts_ns=channel.start_ns)

@@ -96,7 +96,7 @@ def judge_overhead(scene: Scene) -> None:
         if often and sent - bodies > OVERHEAD * bodies:
             detail = (
                 f"{messages} {name} took {sent / messages:.0f} bytes each on average, for bodies "
-                f"of {number_of(round(bodies / messages), 'octet')}"
+                f"of {number_of(round(bodies / messages), 'byte')}"
             )
             scene.report(
                 "overhead-high",
