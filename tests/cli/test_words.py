@@ -282,16 +282,16 @@ def test_grids() -> None:
     grid = Grid("id|*name|?>frames|>bytes|~what")
     grid.add("7f29", "a very long name of a client", "12", "3.4 kB", "one two three four")
     assert _lines(grid, 100) == [
-        "id    name                          frames  bytes  what",
+        "id    name                          frames   bytes  what",
         "7f29  a very long name of a client      12  3.4 kB  one two three four",
     ]
     assert _lines(grid, 66) == [
-        "id    name                          frames  bytes  what",
+        "id    name                          frames   bytes  what",
         "7f29  a very long name of a client      12  3.4 kB  one two three",
         "                                                    four",
     ]
     assert _lines(grid, 48) == [
-        "id    name                        frames  bytes",
+        "id    name                        frames   bytes",
         "7f29  a very long name of a cli…      12  3.4 kB",
         "    one two three four",
     ]
