@@ -203,7 +203,7 @@ def facts(talk: object) -> tuple[object, ...]:
     """What a conversation says of itself."""
     names = (
         "a b syn_seen isn incarnation connection_id first_packet_number start_ns "
-        "last_packet_number end_ns ended ended_by packets bytes retransmissions gaps lost_bytes"
+        "last_packet_number end_ns ended ended_by packets octets retransmissions gaps lost_bytes"
     )
     return tuple(getattr(talk, name) for name in names.split())
 
