@@ -66,7 +66,7 @@ SEEN_IN: dict[str, str] = {
 MADE_IN: dict[str, str] = {
     "capture-damaged": "capture/test_pcapng.py",
     "capture-unreadable": "capture/test_merge.py",
-    "capture-through-tshark": "capture/test_through_tshark.py",
+    "capture-through-tshark": "capture/test_tshark_reader.py",
     "tcp-buffer-limit": "tcp/test_holes.py",
     "tcp-conversation-limit": "tcp/test_ends.py",
     "tcp-impossible-sequence": "tcp/test_ends.py",
