@@ -10,7 +10,7 @@ import pytest
 
 import amqpsniff
 from amqpsniff.analysis.report_tables import REPORTS, bucket_for, schema
-from amqpsniff.analysis.topology import FRAME_COLUMNS, MESSAGE_COLUMNS, Routing
+from amqpsniff.analysis.topology import FRAME_COLUMNS, MESSAGE_COLUMNS, Topology
 from amqpsniff.archive import Batch
 from amqpsniff.errors import UsageError
 from tests.conftest import REPO
@@ -100,19 +100,19 @@ def test_files_that_cannot_be_read_are_in_quality(samples: Path, tmp_path: Path)
     assert all(row["skipped_bytes"] is not None for row in rows)
 
 
-def gathered(names: list[str]) -> Routing:
+def gathered(names: list[str]) -> Topology:
     """What routes messages, as the command `topology` gathers it."""
-    routing = Routing()
+    topology = Topology()
     columns = {"frames": FRAME_COLUMNS, "messages": MESSAGE_COLUMNS}
     for table, batch in amqpsniff.open(*names).tables("frames", "messages", columns=columns):
-        (routing.add_frames if table == "frames" else routing.add_messages)(batch)
-    return routing
+        (topology.add_frames if table == "frames" else topology.add_messages)(batch)
+    return topology
 
 
 @pytest.mark.parametrize("capture", [*captures_of("samples"), *captures_of("incidents")])
 def test_edges_are_those_of_the_command_topology(capture: str) -> None:
     edges = amqpsniff.open(capture).report_table("topology").to_pylist()
-    wanted = gathered([capture]).report(MAX_ROWS)
+    wanted = gathered([capture]).result(MAX_ROWS)
     found: dict[tuple[str, str], Counter[Any]] = {}
     for row in edges:
         kinds = found.setdefault((row["source_kind"], row["target_kind"]), Counter())

@@ -32,7 +32,7 @@ from .test_leftovers import of_script
 SECONDS = float(os.environ.get("ARCHIVE_SECONDS", "1"))
 
 SCHEMA = EVERYTHING["messages"]
-MATCH, REQUEST = SCHEMA.names.index("match"), SCHEMA.names.index("request_packet_number")
+MATCH, REQUEST = SCHEMA.names.index("link_confidence"), SCHEMA.names.index("request_packet_number")
 
 Rows = list[tuple[Any, ...]]
 

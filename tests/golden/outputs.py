@@ -22,6 +22,7 @@ from itertools import islice
 from pathlib import Path
 
 import amqpsniff
+from amqpsniff.analysis.report_tables import REPORTS
 from tests.cli.running import run
 from tests.conftest import CAPTURES, REPO, SAMPLES
 from tests.report.pages import data_of, text_of
@@ -168,6 +169,11 @@ KINDS: dict[str, Callable[[], list[Line]]] = {
     "report": lambda: over(
         [*_opened(SAMPLES), *_opened(CAPTURES / "incidents")], "report", "-o", "-"
     ),
+    "report-table": lambda: [
+        ("report-table", report, name, "--format", "ndjson")
+        for report in REPORTS
+        for name in ("node.pcap", "lost.pcap", "pika_mix.pcap", "php_churn.pcap")
+    ],
     "export": lambda: [
         ("export", name, "-t", table)
         for table in ("frames", "messages", "connections", "channels", "findings")
