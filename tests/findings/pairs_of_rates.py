@@ -124,7 +124,7 @@ def _stalled(ms: int) -> str:
     method, header, body = (one.hex() for one in _publish(5))
     return (
         OPEN
-        + f"BYTES C {method}\nOCTETS C {header}\n@+{ms}ms C2: channel.open\n"
+        + f"BYTES C {method}\nBYTES C {header}\n@+{ms}ms C2: channel.open\n"
         + (f"BYTES C {body}\n")
     )
 
