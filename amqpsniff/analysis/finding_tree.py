@@ -94,7 +94,7 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
 
 
 def _order(row: Row) -> tuple[int, int, int, int]:
-    """What comes first."""
+    """The order of importance: severity, trouble before costs and settings, confidence, time."""
     code = row["code"]
     kind = 2 if code in SETTINGS else 1 if code in COSTS else 0
     return -rank(row["severity"]), kind, _CONFIDENCES.index(row["confidence"]), row["ts_ns"] or 0
