@@ -150,7 +150,7 @@ def _packs(files: Sequence[Surveyed], task_bytes: int) -> list[int]:
 
 
 class _Spans:
-    """Where conversations occur: `rows` has (mark, file, bytes), `crossing` the marks that occur
+    """The files of conversations: `rows` has (mark, file, bytes), `crossing` the marks that occur
     in more than one pack with their first and last pack and bytes.
     """
 
@@ -168,11 +168,11 @@ class _Spans:
             marks.extend(one.marks)
             octets.extend(one.mark_bytes)
         columns = [integers(one) for one in (marks, places, of_packs, octets)]
-        self.rows = pa.Table.from_arrays(columns, names=["mark", "file", "pack", "octets"])
+        self.rows = pa.Table.from_arrays(columns, names=["mark", "file", "pack", "bytes"])
         grouped = self.rows.group_by("mark").aggregate(
-            [("pack", "min"), ("pack", "max"), ("octets", "sum")]
+            [("pack", "min"), ("pack", "max"), ("bytes", "sum")]
         )
-        grouped = grouped.rename_columns(["mark", "first", "last", "octets"])
+        grouped = grouped.rename_columns(["mark", "first", "last", "bytes"])
         import pyarrow.compute as pc
 
         apart = pc.not_equal(grouped["first"], grouped["last"])
@@ -195,7 +195,7 @@ def _local(
         strangers.setdefault(row["pack"], array("q")).append(row["mark"])
     own: dict[int, list[tuple[int, int]]] = {}
     for row in spans.staying.to_pylist():
-        own.setdefault(row["first"], []).append((row["mark"], row["octets"]))
+        own.setdefault(row["first"], []).append((row["mark"], row["bytes"]))
     tasks = []
     for pack, group in groupby(range(len(packs)), packs.__getitem__):
         members = list(group)
@@ -248,9 +248,7 @@ def _crossing(
     while True:
         families = _families(rows, width, task_bytes // LIGHT)
         parts = {
-            family: _parts(
-                sum(row["octets"] for row in members), READ_TWICE * task_bytes, max_reads
-            )
+            family: _parts(sum(row["bytes"] for row in members), READ_TWICE * task_bytes, max_reads)
             for family, members in families.items()
         }
         if width > packs[-1] or _readers(families, parts, packs[-1] + 1) <= max_reads:
@@ -263,7 +261,7 @@ def _crossing(
         places.setdefault(row["mark"], []).append(row["file"])
     tasks = []
     for family in sorted(families):
-        mine = [(row["mark"], row["octets"]) for row in families[family]]
+        mine = [(row["mark"], row["bytes"]) for row in families[family]]
         tasks += _shared(files, places, mine, parts[family])
     return tasks
 
@@ -280,7 +278,7 @@ def _families(
     families: dict[int, list[dict[str, int]]] = {}
     held, last = 0, -1
     for family in sorted(apart):
-        octets = sum(row["octets"] for row in apart[family])
+        octets = sum(row["bytes"] for row in apart[family])
         held += octets
         if families and held <= light_bytes:
             families[last] += apart[family]

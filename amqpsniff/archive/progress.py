@@ -34,7 +34,7 @@ SIGN_SECONDS = 0.5
 
 @dataclass
 class Step:
-    """How far a run is: `stage` is `files`, `tasks` or `tables`; `bytes` are those done of all.
+    """Progress of a run: `stage` is `files`, `tasks` or `tables`. `bytes` are those done of all.
 
     Of the stage `files`, `done` and `total` are files surveyed; of `tasks` they are tasks, and
     `files` of `total_files` were read by all that read them.

@@ -52,7 +52,7 @@ READERS: dict[str, type[Reader]] = {PCAP: PcapReader, PCAPNG: PcapngReader}
 
 
 class Source(Protocol):
-    """Where the bytes of a capture come from."""
+    """A source of the bytes of a capture."""
 
     regular: bool
 

@@ -1,4 +1,4 @@
-"""What the first bytes of a file say it is: captures that are read, and others, by name.
+"""Formats of files, told by their first bytes: captures that are read, and others, by name.
 
 Names and suffixes say nothing: rotated and compressed captures are called anything.
 """
@@ -131,7 +131,7 @@ def pcapng_byte_order(octets: bytes) -> str:
 
 
 def describe(octets: bytes) -> tuple[str, str]:
-    """What a file that is not read seems to be, from its first bytes, and what to do about it."""
+    """The kind of a file that is not read, by its first bytes, and what to do about it."""
     if not octets:
         return "it is empty", NOTHING
     name, advice = _known(octets)

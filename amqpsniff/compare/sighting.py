@@ -196,7 +196,8 @@ class Sighter:
         maker = Maker("frames", encoded=True, columns=COLUMNS)
         with CaptureSet(self.sighting.names, reader=options.reader) as packets:
             for batch, events in run(packets, pipeline):
-                self._follow(events, pipeline.reassembler.take_places(), batch)
+                places = () if batch is None else pipeline.reassembler.take_places()
+                self._follow(events, places, batch)
                 self._rows(pipeline.settled(), maker, pipeline)
                 yield pipeline.totals.packets
             self._rows(pipeline.rest(), maker, pipeline)

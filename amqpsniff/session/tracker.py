@@ -141,7 +141,9 @@ class Tracker:
         self.words = None
         self.exchanges = {}
         self.tallies = array("q")
-        self.use_limits(limits or Limits())
+        self.limits = limits or Limits()
+        self.most_fact = self.limits.fact
+        self.most_facts = self.limits.facts
         self.settler = Settler(self.limits)
         self.settler.watcher = self if self.judges else None
         self.reader = ByteReader()
@@ -638,12 +640,6 @@ class Tracker:
         return channel
 
     # messages, from their methods to their rows
-
-    def use_limits(self, limits):
-        """Remember so much from now on."""
-        self.limits = limits
-        self.most_fact = limits.fact
-        self.most_facts = limits.facts
 
     def remember(self, name, octets, whole):
         """What was `Said` in a handshake; most connections say what others said before."""
