@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict, cast
 
 from amqpsniff.analysis.counting import SENT, grouped, is_one_of, with_sent_bytes
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import MAX_NAMES, NO_COUNTS, Tally, amounts
 from amqpsniff.spec import peer_property
+from amqpsniff.tables.values import rows_of
 
 MAX_CONNECTIONS = 50_000
 """Connections whose virtual host and name are kept; later ones have their address alone."""
@@ -37,6 +39,9 @@ MESSAGE_COLUMNS = (
 )  # fmt: skip
 COLUMNS = {"frames": FRAME_COLUMNS, "messages": MESSAGE_COLUMNS}
 """Columns by table that are needed, also to choose rows by connection, channel and time."""
+
+MAX_REMEMBERED = 2_048
+"""Characters of arguments that are read once and remembered: 1,024 of them are some megabytes."""
 
 PUBLISHES = frozenset(("basic.publish",))
 DELIVERIES = frozenset(("basic.deliver", "basic.get-ok"))
@@ -132,7 +137,7 @@ class Topology:
         self.forgotten = False
         self._deleted: dict[Name, int] = {}
         self._gone: set[Name] = set()
-        self._clients: dict[str, Facts] = {}
+        self._clients: dict[str, Client] = {}
         self._channels: dict[tuple[str, int], Facts] = {}
 
     def add(self, table: str, batch: Any) -> None:
@@ -145,7 +150,7 @@ class Topology:
     def add_frames(self, batch: Any) -> None:
         """Learn from a batch of the frames table."""
         rows = batch.filter(is_one_of(batch.column("method"), frozenset(METHODS)))
-        for row in rows.to_pylist():
+        for row in rows_of(rows):
             METHODS[row["method"]](self, row, _arguments(row["arguments"]))
 
     def add_messages(self, batch: Any) -> None:
@@ -186,35 +191,37 @@ class Topology:
 
     # who connects
 
-    def _known(self, connection: str) -> Facts:
+    def _client(self, connection: str, address: str | None) -> Client:
+        """The client of a connection, as far as its frames have told."""
         known = self._clients.get(connection)
-        if known is None:
-            known = {}
+        if known is None or (known.host is None and address):
+            host = address.rpartition(":")[0] if address else None
+            known = known._replace(host=host) if known else Client(None, None, host)
             if len(self._clients) < MAX_CONNECTIONS:
                 self._clients[connection] = known
-            else:
-                self.forgotten = True
         return known
 
+    def _learn(self, connection: str, client: Client) -> None:
+        if connection in self._clients or len(self._clients) < MAX_CONNECTIONS:
+            self._clients[connection] = client
+        else:
+            self.forgotten = True
+
     def _logged_in(self, row: Facts, arguments: Facts) -> None:
-        known = self._known(row["connection_id"])
+        client = self._client(row["connection_id"], row["client"])
         properties = arguments.get("client_properties")
-        if isinstance(properties, dict):
+        if isinstance(properties, dict) and client.name is None:
             names = (peer_property(properties, name) for name in ("connection_name", "product"))
             if name := next(filter(None, names), None):
-                known.setdefault("name", name)
+                self._learn(row["connection_id"], client._replace(name=name))
 
     def _opened(self, row: Facts, arguments: Facts) -> None:
-        self._known(row["connection_id"])["vhost"] = arguments.get("virtual_host")
-
-    def _client(self, connection: str, address: str | None) -> Client:
-        known = self._clients.get(connection, {})
-        host = address.rpartition(":")[0] if address else None
-        return Client(known.get("vhost"), known.get("name"), host)
+        client = self._client(row["connection_id"], row["client"])
+        vhost = arguments.get("virtual_host")
+        self._learn(row["connection_id"], client._replace(vhost=vhost))
 
     def _vhost(self, row: Facts) -> str | None:
-        vhost: str | None = self._clients.get(row["connection_id"], {}).get("vhost")
-        return vhost
+        return self._client(row["connection_id"], row["client"]).vhost
 
     def _opened_channel(self, row: Facts, _: Facts) -> None:
         self._channels.pop((row["connection_id"], row["channel"]), None)
@@ -458,10 +465,20 @@ TABLES = frozenset(("arguments", "client_properties"))
 """Arguments that are field tables."""
 
 
-def _arguments(text: bytes | str | None) -> Facts:
-    """The arguments of a method; only field tables are dicts, for names are keys."""
+def _arguments(text: str | None) -> Facts:
+    """The arguments of a method, not to be changed; only field tables are dicts, for names are keys.
+
+    Most methods of a capture have the arguments of an earlier one.
+    """
+    return _read_once(text) if text and len(text) <= MAX_REMEMBERED else _read(text)
+
+
+def _read(text: str | None) -> Facts:
     found = read_object(text).items()
     return {name: value for name, value in found if name in TABLES or not isinstance(value, dict)}
+
+
+_read_once = lru_cache(maxsize=1_024)(_read)
 
 
 def _holds(row: Facts, arguments: Facts) -> bool:

@@ -24,19 +24,32 @@ ROWS_AT_ONCE = 1_024
 def values(batch: Any, name: str) -> list[Any]:
     """A column as Python values; repeated strings are one object."""
     column = batch.column(name)
-    dictionary = getattr(column, "dictionary", None)
-    if dictionary is None:
-        return python_values(column)
-    texts = dictionary.to_pylist()
-    return [None if code is None else texts[code] for code in column.indices.to_pylist()]
+    return _decoded(column, _dictionary(column))
 
 
 def rows_of(batch: Any) -> Iterator[dict[str, Any]]:
     """The rows of a batch as dicts, of which few exist at a time: one takes two kilobytes, and a
-    batch may hold every connection of a capture.
+    batch may hold every connection of a capture. Repeated strings are one object.
     """
+    names = batch.schema.names
+    dictionaries = [_dictionary(column) for column in batch.columns]
     for begin in range(0, batch.num_rows, ROWS_AT_ONCE):
-        yield from batch.slice(begin, ROWS_AT_ONCE).to_pylist()
+        columns = batch.slice(begin, ROWS_AT_ONCE).columns
+        cells = map(_decoded, columns, dictionaries)
+        for row in zip(*cells, strict=True):
+            yield dict(zip(names, row, strict=True))
+
+
+def _dictionary(column: Any) -> list[Any] | None:
+    """The texts that the codes of a column stand for; None for a column without codes."""
+    dictionary = getattr(column, "dictionary", None)
+    return None if dictionary is None else dictionary.to_pylist()  # type: ignore[no-any-return]
+
+
+def _decoded(column: Any, texts: list[Any] | None) -> list[Any]:
+    if texts is None:
+        return python_values(column)
+    return [None if code is None else texts[code] for code in column.indices.to_pylist()]
 
 
 def python_values(array: Any) -> list[Any]:
