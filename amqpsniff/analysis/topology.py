@@ -466,9 +466,8 @@ TABLES = frozenset(("arguments", "client_properties"))
 
 
 def _arguments(text: str | None) -> Facts:
-    """The arguments of a method, not to be changed; only field tables are dicts, for names are keys.
-
-    Most methods of a capture have the arguments of an earlier one.
+    """The arguments of a method, not to be changed; only field tables are dicts, as names are
+    keys. Most methods of a capture have the arguments of an earlier one.
     """
     return _read_once(text) if text and len(text) <= MAX_REMEMBERED else _read(text)
 

@@ -14,10 +14,14 @@ import math
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from html import escape
 from importlib import resources
+from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from amqpsniff.errors import UsageError
@@ -131,16 +135,20 @@ class Page:
 
 
 @cache
-def begin_bundle() -> subprocess.Popen[bytes]:
+def begin_bundle() -> subprocess.Popen[bytes] | Path:
     """Have the charts' library put together by a process of its own; `bundle` waits for it.
 
-    It takes a second and 100 MB of memory, which are spent beside the reading of captures. Raises
+    It takes two seconds and 100 MB of memory, which are spent beside the reading of captures. The
+    result is kept in the user's cache folder: where it is there, the file is given. Raises
     UsageError when the package that does it is missing.
     """
     if find_spec("vl_convert") is None:
         raise UsageError(
             "charts need the package vl-convert-python: pip install 'amqpsniff[report]'"
         )
+    kept = _kept_bundle()
+    if kept is not None and kept.exists():
+        return kept
     return subprocess.Popen(
         [sys.executable, "-c", _BUNDLER],
         stdin=subprocess.DEVNULL,
@@ -154,13 +162,39 @@ def begin_bundle() -> subprocess.Popen[bytes]:
 def bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script; raises UsageError when they are not there."""
     process = begin_bundle()
+    if isinstance(process, Path):
+        return process.read_text(encoding="utf-8")
     made, complaint = process.communicate()
     if process.returncode or not made:  # of one that was ended there may be a part
         why = complaint.decode(errors="replace").strip().rpartition("\n")[2]
         raise UsageError(
             f"the charts' library does not run: {why or f'it ended with {process.returncode}'}"
         )
-    return made.decode().replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    script = made.decode().replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    with suppress(OSError):  # a page can be made without the cache
+        _keep_bundle(script)
+    return script
+
+
+def _kept_bundle() -> Path | None:
+    """The file that keeps the bundle of the installed version; None for a user without a home."""
+    from platformdirs import user_cache_path
+
+    folder = user_cache_path("amqpsniff")
+    # a relative one would be a file of whoever filled the current folder
+    return folder / f"charts-{version('vl-convert-python')}.js" if folder.is_absolute() else None
+
+
+def _keep_bundle(script: str) -> None:
+    """Write the bundle to its file; another process sees it whole or not at all."""
+    path = _kept_bundle()
+    if path is None:
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent) as folder:
+        made = Path(folder, path.name)
+        made.write_text(script, encoding="utf-8")
+        made.replace(path)
 
 
 def in_script(value: Any) -> str:

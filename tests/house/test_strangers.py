@@ -25,5 +25,6 @@ def test_no_stranger_is_imported(how: str, tmp_path: Path) -> None:
         "page": [sys.executable, "-P", "-c", PAGE],
     }[how]
     environment = {name: one for name, one in os.environ.items() if name != "PYTHONSAFEPATH"}
+    environment["XDG_CACHE_HOME"] = str(tmp_path)  # or the page needs no process
     subprocess.run(command, check=False, capture_output=True, cwd=tmp_path, env=environment)
     assert not (tmp_path / "stranger").exists()

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -115,14 +116,42 @@ def test_missing_package_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> No
         module.begin_bundle.__wrapped__()
 
 
-def test_a_library_that_was_ended_half_way_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def no_bundle(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The cache folder of a user who has made no page yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(module, "begin_bundle", module.begin_bundle.__wrapped__)
+    return tmp_path
+
+
+def test_a_library_that_was_ended_half_way_is_not_taken(
+    monkeypatch: pytest.MonkeyPatch, no_bundle: Path
+) -> None:
     from amqpsniff.errors import UsageError
 
     said = "import os, sys; sys.stdout.write('x' * 9); sys.stdout.flush(); os.kill(os.getpid(), 9)"
     monkeypatch.setattr(module, "_BUNDLER", said)
-    monkeypatch.setattr(module, "begin_bundle", module.begin_bundle.__wrapped__)
     with pytest.raises(UsageError, match="library does not run: it ended with -9"):
         module.bundle.__wrapped__()
+    assert not list(no_bundle.rglob("*.js"))
+
+
+def test_the_library_is_put_together_once(monkeypatch: pytest.MonkeyPatch, no_bundle: Path) -> None:
+    monkeypatch.setattr(module, "_BUNDLER", "print('</script>é', end='')")
+    made = module.bundle.__wrapped__()
+    assert made == "<\\/script>é"
+    monkeypatch.setattr(module, "_BUNDLER", "raise SystemExit(3)")
+    assert module.bundle.__wrapped__() == made
+    (kept,) = no_bundle.rglob("*.js")
+    assert kept.parent.stat().st_mode & 0o077 == 0
+
+
+def test_a_cache_that_cannot_be_written_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch, no_bundle: Path
+) -> None:
+    (no_bundle / "amqpsniff").write_text("a file where the folder should be")
+    monkeypatch.setattr(module, "_BUNDLER", "print('x', end='')")
+    assert module.bundle.__wrapped__() == "x"
 
 
 def test_a_drawing_with_loops_and_many_edges_is_sound() -> None:
