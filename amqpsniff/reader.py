@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from amqpsniff.analysis.conversation import Conversation
     from amqpsniff.analysis.diagnosis import Diagnosis
     from amqpsniff.analysis.frame_bytes import FrameBytes
+    from amqpsniff.analysis.readiness import Readiness
     from amqpsniff.analysis.selection import Selection
     from amqpsniff.analysis.summary import Summary
     from amqpsniff.analysis.timeline import Entry
@@ -368,6 +369,22 @@ class Capture:
 
         wanted = Wanted(message_id, correlation_id, routing_key, header, body_sha256)
         return self.tracer(wanted, Selection(connection, channel, from_, to)).messages()
+
+    def readiness(self, target: str) -> Readiness:
+        """What a newer version of RabbitMQ (`rabbitmq-4.3`) does otherwise with this traffic.
+
+        What `amqpsniff diagnose --for` prints. Raises UsageError for a version that nothing is
+        known of.
+
+        >>> import amqpsniff
+        >>> capture = amqpsniff.open("samples/aiopika_rpc.pcap")
+        >>> {one.code for one in capture.readiness("rabbitmq-4.2").affected}
+        {'reply-to-mandatory'}
+        """
+        from amqpsniff.analysis.readiness import COLUMNS, review, target_version
+
+        target_version(target)
+        return review(self.tables(*COLUMNS, encoded=True, columns=COLUMNS), target)
 
     def timeline(
         self,

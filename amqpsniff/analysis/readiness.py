@@ -1,0 +1,331 @@
+"""What a newer version of RabbitMQ will do otherwise with the traffic of a capture.
+
+The changes are rows of `amqpsniff.spec.version_changes`; here is what each of them is about, in
+rows of the tables. What the capture does not show (queues that were declared before, clients that
+did not connect) is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from amqpsniff.analysis.counting import is_one_of
+from amqpsniff.decode.json_objects import read_object
+from amqpsniff.errors import UsageError
+from amqpsniff.spec.version_changes import EFFECTS, VERSION_CHANGES, VERSIONS, VersionChange
+from amqpsniff.tables.values import rows_of
+
+MAX_MESSAGE_BYTES = 16 << 20
+"""The largest body that RabbitMQ takes since 4.0."""
+
+MIN_FRAME_MAX = 8_192
+"""The smallest frame_max that RabbitMQ takes since 4.1."""
+
+DELIVERY_LIMIT = 20
+"""Returns after which quorum queues drop a message, since 4.0."""
+
+CONSUMER_TIMEOUT_NS = 30 * 60 * 1_000_000_000
+"""RabbitMQ's time for an acknowledgement, where nobody sets another."""
+
+MAX_USES = 10_000
+"""Uses of changed features that are kept, by connection; more are counted only."""
+
+FRAME_COLUMNS = ("packet_number", "connection_id", "frame_type", "method", "arguments")
+MESSAGE_COLUMNS = (
+    "packet_number", "connection_id", "method", "exchange", "routing_key", "queue", "mandatory",
+    "headers", "body_size", "outcome_ns",
+)  # fmt: skip
+CONNECTION_COLUMNS = (
+    "connection_id", "client", "protocol", "midstream", "vhost", "user", "connection_name",
+    "client_product", "client_version", "frame_max", "first_packet_number",
+)  # fmt: skip
+COLUMNS = {
+    "frames": FRAME_COLUMNS,
+    "messages": MESSAGE_COLUMNS,
+    "connections": CONNECTION_COLUMNS,
+}
+"""Columns by table that are needed."""
+
+Row = Mapping[str, Any]
+Use = tuple[str, str]
+"""The code of a change, and the thing it is about (`queue jobs`)."""
+
+
+class Affected(NamedTuple):
+    """What one client does that a newer version treats otherwise.
+
+    Attributes:
+        code, version, effect, what, advice, source, measured: Of the change, see
+            `amqpsniff.spec.version_changes`; `version` is text (`4.1`).
+        client: Name of the client, else its product and version, else its host.
+        user, vhost: Of its login; null where that was not captured.
+        thing: What it is about (`queue jobs`, `exchange orders`); empty for the connection itself.
+        count: How often, over all connections of the client.
+        packet_number: Where it was seen first.
+    """
+
+    code: str
+    version: str
+    effect: str
+    client: str
+    user: str | None
+    vhost: str | None
+    thing: str
+    count: int
+    packet_number: int
+    what: str
+    advice: str
+    source: str
+    measured: tuple[str, ...]
+
+
+class Readiness(NamedTuple):
+    """What a version of RabbitMQ does otherwise with the traffic that was captured.
+
+    Attributes:
+        version: The version, as text (`4.3`).
+        affected: What is refused first, then ignored, then changed; by client and thing.
+        connections, midstream: Numbers of connections, and of those that began before the capture:
+            what they declared and said of themselves is not known.
+        forgotten: Uses beyond `MAX_USES`, which are missing.
+    """
+
+    version: str
+    affected: list[Affected]
+    connections: int
+    midstream: int
+    forgotten: int
+
+
+def target_version(target: str) -> tuple[int, int]:
+    """The version that a text means (`rabbitmq-4.3`, `4.3`, `rabbitmq-4.3.6`).
+
+    Raises UsageError for one that nothing is known of.
+    """
+    found = re.fullmatch(r"(?:rabbitmq-)?(\d+)\.(\d+)(?:\.\d+)?", target.strip().lower())
+    version = tuple(map(int, found.groups())) if found else None
+    if version not in VERSIONS:
+        known = ", ".join(f"rabbitmq-{_text(one)}" for one in VERSIONS)
+        raise UsageError(f"nothing is known of {target!r}; {known} are")
+    return version
+
+
+class Review:
+    """Looks for what a version changes, in batches of the tables of `COLUMNS`.
+
+    Args:
+        version: As `target_version` gives it.
+    """
+
+    def __init__(self, version: tuple[int, int]) -> None:
+        self._version = version
+        self._uses: dict[tuple[str, Use], list[int]] = {}
+        self._clients: dict[str, Row] = {}
+        self._midstream = 0
+        self._forgotten = 0
+
+    def add(self, table: str, batch: Any) -> None:
+        """Learn from a batch; those of other tables are skipped."""
+        if table == "frames":
+            for row in rows_of(batch.filter(is_one_of(batch.column("method"), METHODS))):
+                for use in _METHODS[row["method"]](read_object(row["arguments"])):
+                    self._note(row, use)
+        elif table == "messages":
+            for code, condition in _MESSAGES.items():
+                for row in rows_of(batch.filter(condition(batch))):
+                    if (thing := _thing(code, row)) is not None:
+                        self._note(row, (code, thing))
+        elif table == "connections":
+            for row in rows_of(batch):
+                self._connection(row)
+
+    def _connection(self, row: Row) -> None:
+        self._clients[row["connection_id"]] = row
+        self._midstream += bool(row["midstream"])
+        if row["protocol"] == "0-8":
+            self._note({**row, "packet_number": row["first_packet_number"]}, ("dialect-0-8", ""))
+
+    def _note(self, row: Row, use: Use) -> None:
+        key = row["connection_id"], use
+        known = self._uses.get(key)
+        if known is not None:
+            known[0] += 1
+            known[1] = min(known[1], row["packet_number"])
+        elif len(self._uses) < MAX_USES:
+            self._uses[key] = [1, row["packet_number"]]
+        else:
+            self._forgotten += 1
+
+    def result(self) -> Readiness:
+        """What was found."""
+        changes = {one.code: one for one in VERSION_CHANGES if one.version <= self._version}
+        counted: dict[tuple[Any, ...], list[int]] = {}
+        for (connection, (code, thing)), (count, packet_number) in self._uses.items():
+            if code in changes:
+                key = (code, *_client(self._clients.get(connection, {})), thing)
+                known = counted.setdefault(key, [0, packet_number])
+                known[0] += count
+                known[1] = min(known[1], packet_number)
+        affected = [
+            _affected(changes[code], (client, user, vhost, thing), *numbers)
+            for (code, client, user, vhost, thing), numbers in counted.items()
+        ]
+        affected.sort(key=_order)
+        number = len(self._clients)
+        return Readiness(_text(self._version), affected, number, self._midstream, self._forgotten)
+
+
+def _client(connection: Row) -> tuple[str, str | None, str | None]:
+    """The name of a connection's client, its user and its virtual host."""
+    get = connection.get
+    product = " ".join(filter(None, (get("client_product"), get("client_version"))))
+    host = (get("client") or "unknown").rpartition(":")[0]
+    return get("connection_name") or product or host or "unknown", get("user"), get("vhost")
+
+
+def _affected(change: VersionChange, who: tuple[Any, ...], count: int, packet: int) -> Affected:
+    client, user, vhost, thing = who
+    return Affected(
+        change.code, _text(change.version), change.effect, client, user, vhost, thing, count,
+        packet, change.what, change.advice, change.source, change.measured,
+    )  # fmt: skip
+
+
+def _order(one: Affected) -> tuple[Any, ...]:
+    codes = [change.code for change in VERSION_CHANGES]
+    return EFFECTS.index(one.effect), codes.index(one.code), one.packet_number, one.thing
+
+
+def _text(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+# methods
+
+
+def _queue_declared(arguments: Row) -> Iterator[Use]:
+    if arguments.get("passive"):
+        return
+    thing = f"queue {arguments.get('queue') or '(named by the broker)'}"
+    table = arguments.get("arguments") or {}
+    kind = table.get("x-queue-type", "classic")
+    if arguments.get("durable") is False and arguments.get("exclusive") is False:
+        yield "transient-queue", thing
+    if table.get("x-queue-version") == 1:
+        yield "queue-version", thing
+    if "x-queue-mode" in table:
+        yield "queue-mode", thing
+    if "x-queue-master-locator" in table:
+        yield "queue-master-locator", thing
+    if "x-ha-policy" in table and kind == "classic":
+        yield "mirrored-queue", thing
+    if "x-consumer-timeout" in table:
+        yield "consumer-timeout", thing
+
+
+def _exchange_declared(arguments: Row) -> Iterator[Use]:
+    if arguments.get("type") == "x-delayed-message" and not arguments.get("passive"):
+        yield "delayed-exchange", f"exchange {arguments.get('exchange')}"
+
+
+def _prefetch_set(arguments: Row) -> Iterator[Use]:
+    if arguments.get("global") and arguments.get("prefetch_count"):
+        yield "global-prefetch", ""
+
+
+def _tuned(arguments: Row) -> Iterator[Use]:
+    if 0 < (arguments.get("frame_max") or 0) < MIN_FRAME_MAX:
+        yield "frame-max", ""
+
+
+_METHODS: dict[str, Callable[[Row], Iterator[Use]]] = {
+    "exchange.declare": _exchange_declared,
+    "queue.declare": _queue_declared,
+    "basic.qos": _prefetch_set,
+    "connection.tune-ok": _tuned,
+}
+METHODS = frozenset(_METHODS)
+
+
+# messages
+
+
+def _sent(batch: Any) -> Any:
+    return is_one_of(batch.column("method"), frozenset(("basic.publish",)))
+
+
+def _received(batch: Any) -> Any:
+    return is_one_of(batch.column("method"), frozenset(("basic.deliver", "basic.get-ok")))
+
+
+def _too_large(batch: Any) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.and_(_sent(batch), pc.greater(batch.column("body_size"), MAX_MESSAGE_BYTES))
+
+
+def _has_header(batch: Any, name: str) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.match_substring(batch.column("headers"), f'"{name}":')
+
+
+def _dead_letter_published(batch: Any) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.and_(_sent(batch), _has_header(batch, "x-death"))
+
+
+def _came_back(batch: Any) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.and_(_received(batch), _has_header(batch, "x-delivery-count"))
+
+
+def _mandatory_reply(batch: Any) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.and_(_sent(batch), pc.equal(batch.column("mandatory"), True))
+
+
+def _held_long(batch: Any) -> Any:
+    import pyarrow.compute as pc
+
+    held = pc.greater_equal(batch.column("outcome_ns"), CONSUMER_TIMEOUT_NS)
+    return pc.and_(_received(batch), held)
+
+
+_MESSAGES: dict[str, Callable[[Any], Any]] = {
+    "message-size": _too_large,
+    "x-death-published": _dead_letter_published,
+    "delivery-limit": _came_back,
+    "reply-to-mandatory": _mandatory_reply,
+    "consumer-timeout": _held_long,
+}
+
+
+def _thing(code: str, row: Row) -> str | None:
+    """The thing that a message is about; null if the message is not affected after all."""
+    queue = f"queue {row['queue']}" if row["queue"] else ""
+    if code == "delivery-limit":
+        count = read_object(row["headers"]).get("x-delivery-count")
+        return queue if isinstance(count, int) and count >= DELIVERY_LIMIT else None
+    if code == "reply-to-mandatory":
+        reply = (row["routing_key"] or "").startswith("amq.rabbitmq.reply-to")
+        return "" if reply and not row["exchange"] else None
+    if code == "consumer-timeout":
+        return queue
+    return f"exchange {row['exchange'] or '(default)'}"
+
+
+def review(batches: Iterable[tuple[str, Any]], target: str) -> Readiness:
+    """What a version does otherwise with the traffic of (table, batch) pairs; see `Review`.
+
+    Raises UsageError for a version that nothing is known of.
+    """
+    made = Review(target_version(target))
+    for table, batch in batches:
+        made.add(table, batch)
+    return made.result()
