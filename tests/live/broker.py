@@ -22,22 +22,31 @@ CONTROLS = ("/usr/lib/rabbitmq/bin/rabbitmqctl", "rabbitmqctl")
 """Debian's own scripts on the PATH become another user, in a session that cannot be ended."""
 
 
-class Broker:
-    """A server on loopback, or in a network namespace; `port` is that of AMQP."""
+ROOTS = [None, *filter(None, os.environ.get("AMQPSNIFF_BROKER_ROOTS", "").split(os.pathsep))]
+"""Where brokers are installed that tests run against: here, and in other roots (see `chroot`)."""
 
-    def __init__(self, name: str, namespace: str | None = None) -> None:
+
+class Broker:
+    """A server on loopback, or in a network namespace; `port` is that of AMQP.
+
+    `root` is a folder with a system of its own, in which another version is installed.
+    """
+
+    def __init__(self, name: str, namespace: str | None = None, root: str | None = None) -> None:
         self.port = free_port()
-        self._folder = Path(tempfile.mkdtemp(prefix="amqpsniff-broker-"))
+        self._root = Path(root or "/")
+        self._folder = Path(tempfile.mkdtemp(prefix="amqpsniff-broker-", dir=self._root / "tmp"))
         self._folder.chmod(0o777)
         self._namespace = namespace
+        folder = Path("/") / self._folder.relative_to(self._root)
         self._environment = os.environ | {
             "RABBITMQ_NODENAME": f"amqpsniff_{name}@localhost",
             "RABBITMQ_NODE_PORT": str(self.port),
             "RABBITMQ_DIST_PORT": str(free_port()),
-            "RABBITMQ_MNESIA_BASE": str(self._folder / "mnesia"),
-            "RABBITMQ_LOG_BASE": str(self._folder / "log"),
-            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self._folder / "plugins"),
-            "HOME": str(self._folder),
+            "RABBITMQ_MNESIA_BASE": str(folder / "mnesia"),
+            "RABBITMQ_LOG_BASE": str(folder / "log"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
+            "HOME": str(folder),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 2:2 +sbwt none -rabbit loopback_users []",
         }
         (self._folder / "plugins").write_text("[].")
@@ -45,10 +54,7 @@ class Broker:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        program = next((one for one in PROGRAMS if shutil.which(one)), None)
-        if program is None:
-            pytest.skip("RabbitMQ is not installed")
-        command = [program]
+        command = self._command(PROGRAMS)
         if self._namespace is not None:
             command = ["ip", "netns", "exec", self._namespace, *command]
         self._running: subprocess.Popen[Any] = subprocess.Popen(
@@ -67,12 +73,21 @@ class Broker:
         self.stop()
         pytest.skip("RabbitMQ does not start on this machine")
 
+    def _command(self, programs: tuple[str, ...]) -> list[str]:
+        """How the first of these programs is run; the test is skipped where none is installed."""
+        elsewhere = self._root != Path("/")
+        if elsewhere and not (self._root / "proc" / "self").exists():
+            pytest.skip(f"/proc is not mounted in {self._root}")
+        path = os.pathsep.join(str(self._root / one) for one in ("usr/sbin", "usr/bin"))
+        for program in programs:
+            name = self._root / program[1:] if elsewhere and program[0] == "/" else program
+            if shutil.which(name, path=path if elsewhere else None):
+                return ["chroot", str(self._root), program] if elsewhere else [program]
+        pytest.skip(f"RabbitMQ is not installed in {self._root}")
+
     def says(self, question: str) -> list[dict[str, Any]]:
         """What `rabbitmqctl` lists: `list_queues name messages`, for instance."""
-        program = next((one for one in CONTROLS if shutil.which(one)), None)
-        if program is None:
-            pytest.skip("rabbitmqctl is not installed")
-        command = [program, "--quiet", "--formatter", "json", *question.split()]
+        command = [*self._command(CONTROLS), "--quiet", "--formatter", "json", *question.split()]
         done = subprocess.run(command, env=self._environment, capture_output=True, check=True)
         rows: list[dict[str, Any]] = json.loads(done.stdout)
         return rows

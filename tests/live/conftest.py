@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.live.broker import Broker
+from tests.live.broker import ROOTS, Broker
 from tests.live.sniffing import STARTED
 
 
@@ -41,10 +41,10 @@ def worker(request: pytest.FixtureRequest) -> str:
     return f"{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}_{os.getpid()}"
 
 
-@pytest.fixture(scope="session")
-def broker(worker: str) -> Iterator[Broker]:
-    """A RabbitMQ on loopback."""
-    running = Broker(worker)
+@pytest.fixture(scope="session", params=ROOTS, ids=lambda root: root or "installed")
+def broker(worker: str, request: pytest.FixtureRequest) -> Iterator[Broker]:
+    """A RabbitMQ on loopback, of each version that is installed."""
+    running = Broker(f"{worker}_{request.param_index}", root=request.param)
     yield running
     running.close()
 
