@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Unpack
 
+    from amqpsniff.analysis.client_names import ClientNames
     from amqpsniff.analysis.conversation import Conversation
     from amqpsniff.analysis.diagnosis import Diagnosis
     from amqpsniff.analysis.frame_bytes import FrameBytes
-    from amqpsniff.analysis.selection import Filters, RowFilter, Selection
+    from amqpsniff.analysis.selection import Filters, PartFilters, RowFilter, Selection
     from amqpsniff.analysis.summary import Summary
     from amqpsniff.analysis.timeline import Entry
     from amqpsniff.analysis.topology import TopologyResult
@@ -137,6 +138,7 @@ class Capture:
         link_types: Link types (numbers of pcap) of their interfaces, once the last pass is over.
         early: Whether replies and outcomes of the rows just given may still come. While standard
             input has no more for now, the rows of what came so far are given.
+        clients: Learns what clients are called from the frames of a timeline; None not to.
         found: A list of `Finding` of the last pass, once it is over; all of them when
             `messages` or `findings` were among its tables.
         finished: True once the last pass has read everything.
@@ -156,6 +158,7 @@ class Capture:
         self.link_types: list[int] = []
         self.comments: list[str] = []
         self.early = False
+        self.clients: ClientNames | None = None
         self.found: list[Found] = []
         self.finished = False
         self.once = [name for name in self.names if not is_regular(name)]
@@ -442,8 +445,8 @@ class Capture:
         `NAME=VALUE`, `body_sha256` has 64 hexadecimal digits, and of the other arguments
         (`amqpsniff.analysis.selection.Selection`) `message_id`, `routing_key`, `queue` and so on
         name messages whose whole way is shown, as far as it lies in `from_`, `to`, `connection` and
-        `channel`. The first of `amqpsniff.analysis.trace.MAX_ROWS` rows are kept. Raises UsageError if there
-        is no condition.
+        `channel`. The first of `amqpsniff.analysis.trace.MAX_ROWS` rows are kept. Raises UsageError
+        if there is no condition.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")
@@ -580,8 +583,8 @@ class Capture:
         """The same connections at two places: one-way delays, losses and alterations between them.
 
         This capture is the one made nearer to the clients. What `amqpsniff diff --same-traffic
-        --format json` prints, with `limit` rows of each list; what happened between the captures and
-        is as bad as `fail_on` is among the `failures`.
+        --format json` prints, with `limit` rows of each list; what happened between the captures
+        and is as bad as `fail_on` is among the `failures`.
 
         >>> import amqpsniff
         >>> client = amqpsniff.open("samples/compared/path_client.pcap.gz")
@@ -616,44 +619,43 @@ class Capture:
         path: str | os.PathLike[str],
         *,
         connection: str | Iterable[str] = (),
-        from_: str | None = None,
-        to: str | None = None,
         title: str | None = None,
+        **part: Unpack[PartFilters],
     ) -> None:
         """Write what happened as one HTML page that needs nothing else, as `amqpsniff report`.
 
         `connection` names the connections whose conversations are shown; without it there is one
-        for each finding that matters. `from_` and `to` choose a part of the time. Raises UsageError
-        for a connection that is not there, and if the package with the charts' library is missing:
-        `pip install 'amqpsniff[report]'`.
+        for each finding that matters. The other arguments choose a part of the traffic, as in
+        `summary`. Raises UsageError for a connection that is not there, and if the package with the
+        charts' library is missing: `pip install 'amqpsniff[report]'`.
         """
         named = (connection,) if isinstance(connection, str) else tuple(connection)
-        page = self.report_page(named, from_, to, title)
+        page = self.report_page(named, title, **part)
         self.read_sequences(page)
         Path(path).write_bytes(page.html().encode(errors="backslashreplace"))
 
     def report_page(
         self,
         connections: Sequence[str] = (),
-        from_: str | None = None,
-        to: str | None = None,
         title: str | None = None,
+        **part: Unpack[PartFilters],
     ) -> CapturePage:
         """The page of `report` without conversations, which `read_sequences` adds."""
         from amqpsniff import __version__
         from amqpsniff.analysis.report_data import COLUMNS, TOP, ReportData
-        from amqpsniff.analysis.selection import Selection
         from amqpsniff.report.capture_page import CapturePage
         from amqpsniff.report.page import begin_bundle
         from amqpsniff.session.census import Census
 
         begin_bundle()
-        part = Selection(from_=from_, to=to)
-        data = ReportData(part, connections, self._started)
-        census = Census(1, None, None, lambda: part.span(self._started))
-        for table, batch in self.tables(*COLUMNS, encoded=True, columns=COLUMNS, census=census):
+        chosen = self.chosen(self._counted(part), CENSUS, *COLUMNS)  # type: ignore[arg-type]
+        data = ReportData(chosen, connections, self._started)
+        wanted = chosen.matches_connection()
+        census = Census(1, None, wanted, lambda: chosen.span(self._started))
+        columns = {table: {*names, *data.columns[table]} for table, names in COLUMNS.items()}
+        for table, batch in self.tables(*COLUMNS, encoded=True, columns=columns, census=census):
             data.add(table, batch)
-        data.finish(self._summary(census, part, TOP), self.totals, self.found)
+        data.finish(self._summary(census, chosen, TOP), self.totals, self.found)
         secrets = self.options.show_secrets
         return CapturePage(data, title, version=__version__, show_secrets=secrets)
 
@@ -689,6 +691,8 @@ class Capture:
         everything = not (frames or part.chooses() or part.limit is not None)
         seen = 0
         for table, batch in self.tables("frames", "messages", encoded=True):
+            if table == "frames" and self.clients is not None:
+                self.clients.add(batch)
             if table == "messages":
                 yield timeline.messages(batch)
             else:

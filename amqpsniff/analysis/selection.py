@@ -1,7 +1,7 @@
 """Which part of the traffic is wanted, and the rows of a table that belong to it.
 
-A filter by name is a condition on columns of a table (`TEXTS`, `ERRORS`, `PACKETS`). Rows of a table
-without these columns are chosen by what they belong to: frames by their message, channels and
+A filter by name is a condition on columns of a table (`TEXTS`, `ERRORS`, `PACKETS`). Rows of a
+table without these columns are chosen by what they belong to: frames by their message, channels and
 findings by the traffic of the channel, all else by the connection. Which messages, channels and
 connections these are is known after a first reading of the capture, by a `Finder`.
 """
@@ -9,8 +9,8 @@ connections these are is known after a first reading of the capture, by a `Finde
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -69,10 +69,6 @@ outcome, and the packets of its header and body."""
 DEFAULT_EXCHANGE = "(default)"
 """The exchange without a name, as summaries write it."""
 
-_OUTCOMES = (
-    "confirmed", "rejected", "returned", "unconfirmed", "acked", "requeued", "discarded",
-    "automatic", "unsettled",
-)  # fmt: skip
 _METHODS = [row.name for row in METHODS]
 _ADDRESS = re.compile(
     r"(?=.*[.:])(?=.*\d)([\d.*?]*|\[?[0-9a-fA-F:.*?]*:[0-9a-fA-F:.*?]*\]?)(:[\d*?]+)?", re.ASCII
@@ -82,11 +78,9 @@ _ADDRESS = re.compile(
 _PACKETS = re.compile(r"#?(\d{1,18})(?:-#?(\d{1,18}))?", re.ASCII)
 
 
-class Filters(TypedDict, total=False):
-    """The arguments of `Selection` but its limit, for functions that take them by name."""
+class PartFilters(TypedDict, total=False):
+    """Arguments of `Selection` for functions that take them by name: all parts of the traffic."""
 
-    connection: str | None
-    channel: int | None
     from_: str | None
     to: str | None
     queue: str | None
@@ -100,8 +94,15 @@ class Filters(TypedDict, total=False):
     outcome: str | None
     errors: bool
     packet: str | int | None
-    where: str | None
     tz: str | None
+
+
+class Filters(PartFilters, total=False):
+    """The same for functions that choose rows of tables."""
+
+    connection: str | None
+    channel: int | None
+    where: str | None
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,10 @@ class Selection:
         if self.connection == "":
             raise UsageError("--connection is empty; `amqpsniff connections` lists their ids")
         times.span(self.from_, self.to, self.tz)
-        _known("outcome", self.outcome, _OUTCOMES)
+        if self.outcome is not None:
+            from amqpsniff.session.state import OUTCOMES
+
+            _known("outcome", self.outcome, OUTCOMES)
         if self.method is not None:
             _known("method", _method(self.method), _METHODS)
         if self.packet is not None:
@@ -222,9 +226,7 @@ class Selection:
         """The filters by name that rows of a table do not show, or not all of them."""
         shared = FOUND_IN_MESSAGES if table == "frames" else ()
         return [
-            name
-            for name in self.names()
-            if name in shared or self.condition(name, table) is None
+            name for name in self.names() if name in shared or self.condition(name, table) is None
         ]
 
     def first_reading(self, tables: Iterable[str], started: Started) -> Finder | None:
@@ -269,9 +271,12 @@ class Selection:
 
 def selection(part: Filters, limit: int | None = None) -> Selection:
     """The selection that arguments name; raises UsageError for one that is not there."""
+    known = [one.name for one in fields(Selection) if one.name not in ("limit", "found")]
     for name in part:
-        if name not in Filters.__annotations__:
-            there = ", ".join(Filters.__annotations__)
+        if name == "top":
+            raise UsageError("`top` is now `limit`")
+        if name not in known:
+            there = ", ".join(known)
             raise UsageError(f"there is no `{name}` to choose rows by; there are {there}")
     return Selection(limit=limit, **part)
 
@@ -301,7 +306,9 @@ class Finder:
         if any(names & {*OF_CONNECTIONS} for names in missing.values()):
             given = {name: getattr(selection, name) for name in OF_CONNECTIONS}
             part = Selection(connection=selection.connection, **given)
-            self._of_connection = {"connections": RowFilter(part, "connections", started, alone=True)}
+            self._of_connection = {
+                "connections": RowFilter(part, "connections", started, alone=True)
+            }
         traffic = replace(selection, where=None, limit=None, **dict.fromkeys(OF_CONNECTIONS))
         if missing.get("frames", set()) - {*OF_CONNECTIONS}:
             self._of_message = {"messages": RowFilter(traffic, "messages", started, alone=True)}
@@ -541,9 +548,9 @@ def _options(names: Iterable[str]) -> str:
     return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
-def _known(option: str, value: str | None, values: Collection[str]) -> None:
+def _known(option: str, value: str, values: Collection[str]) -> None:
     """Raise UsageError for a value or a pattern that none of the known values matches."""
-    if value is None or any(fnmatchcase(one, value.replace("[", "[[]")) for one in values):
+    if any(fnmatchcase(one, value.replace("[", "[[]")) for one in values):
         return
     bare = value.removeprefix("*.")
     if any(character in bare for character in "*?0123456789"):

@@ -42,7 +42,7 @@ class Wanted:
     correlation_id: str | None = None
     header: str | None = None
     body_sha256: str | None = None
-    part: Selection = Selection()
+    part: Selection = field(default_factory=Selection)
 
     def __post_init__(self) -> None:
         given = (self.correlation_id, self.header, self.body_sha256, self.part.where)
