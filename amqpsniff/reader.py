@@ -11,6 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
@@ -29,12 +30,14 @@ from amqpsniff.tls.secrets import without_secrets
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from typing_extensions import Unpack
 
+    from amqpsniff.analysis.client_names import ClientNames
     from amqpsniff.analysis.conversation import Conversation
     from amqpsniff.analysis.diagnosis import Diagnosis
     from amqpsniff.analysis.frame_bytes import FrameBytes
     from amqpsniff.analysis.readiness import Readiness
-    from amqpsniff.analysis.selection import Selection
+    from amqpsniff.analysis.selection import Filters, PartFilters, RowFilter, Selection
     from amqpsniff.analysis.summary import Summary
     from amqpsniff.analysis.timeline import Entry
     from amqpsniff.analysis.topology import TopologyResult
@@ -52,6 +55,9 @@ MAX_NAMES = 3
 FEW_FRAMES = 8_192
 """Frames from the beginning of a timeline that are chosen one by one: to import Arrow's functions,
 which are faster then, takes 25 ms longer."""
+
+CENSUS = "census"
+"""The table of which a selection is for what counts: without columns."""
 
 RECORDS_PER_BATCH = 4_096
 """Rows of `connections` and `channels` after which they are given out: some 10 MB."""
@@ -133,6 +139,7 @@ class Capture:
         link_types: Link types (numbers of pcap) of their interfaces, once the last pass is over.
         early: Whether replies and outcomes of the rows just given may still come. While standard
             input has no more for now, the rows of what came so far are given.
+        clients: Learns what clients are called from the frames of a timeline; None not to.
         found: A list of `Finding` of the last pass, once it is over; all of them when
             `messages` or `findings` were among its tables.
         finished: True once the last pass has read everything.
@@ -152,6 +159,7 @@ class Capture:
         self.link_types: list[int] = []
         self.comments: list[str] = []
         self.early = False
+        self.clients: ClientNames | None = None
         self.found: list[Found] = []
         self.finished = False
         self.once = [name for name in self.names if not is_regular(name)]
@@ -181,15 +189,22 @@ class Capture:
         self.names = []
 
     def batches(
-        self, table: str, *, encoded: bool = False, columns: Collection[str] | None = None
+        self,
+        table: str,
+        *,
+        encoded: bool = False,
+        columns: Collection[str] | None = None,
+        limit: int | None = None,
+        **part: Unpack[Filters],
     ) -> Iterator[pa.RecordBatch]:
         """Record batches of one table (`frames`, `messages`, `findings`), some 24,576 rows each.
 
         With `encoded`, strings that repeat stay dictionary encoded, which is what the writers of
         `amqpsniff.tables.export` want; otherwise types are those of the table contract. `columns`
-        names the columns that are wanted, which come in the table's order; None for all. The
-        iterator is one pass: call `batches` again for another. Raises UsageError for a table or a
-        column that is not there.
+        names the columns that are wanted, which come in the table's order; None for all. `limit` is
+        the number of rows, and the other arguments choose them: see
+        `amqpsniff.analysis.selection.Selection`. The iterator is one pass: call `batches` again for
+        another. Raises UsageError for a table or a column that is not there.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")
@@ -197,8 +212,58 @@ class Capture:
         563
         """
         wanted = None if columns is None else {table: columns}
+        if part or limit is not None:
+            return self._chosen_batches(table, self._selection(part, limit), columns, encoded)
         passed = self.tables(table, encoded=encoded, columns=wanted)
         return map(itemgetter(1), passed)  # which keeps no batch while the next is made
+
+    def _chosen_batches(
+        self, table: str, part: Selection, columns: Collection[str] | None, encoded: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches with the rows and columns that are wanted, none of them empty."""
+        from amqpsniff.tables.batches import Maker
+
+        (rows,) = self.row_filters(part, table)
+        names = Maker(table, columns=columns).schema.names
+        needed = None if columns is None else {table: {*names, *rows.columns}}
+        for _, batch in self.tables(table, encoded=encoded, columns=needed):
+            if (kept := rows.of(batch)).num_rows:
+                yield kept.select(names)
+            if rows.done:
+                return
+
+    def row_filters(self, part: Selection, *tables: str) -> list[RowFilter]:
+        """What chooses rows of each table, after a first reading of the input where one is needed.
+
+        Raises UsageError where the input would have to be read twice and cannot be.
+        """
+        from amqpsniff.analysis.selection import RowFilter
+
+        part = self.chosen(part, *tables)
+        return [RowFilter(part, table, self._started) for table in tables]
+
+    def chosen(self, part: Selection, *tables: str) -> Selection:
+        """The selection with what a first reading of the input finds, where these tables need it.
+
+        A table of any other name has no columns: only connections are chosen then.
+        """
+        from amqpsniff.analysis.selection import read_twice
+
+        finder = part.first_reading(tables, self._started)
+        if finder is None or part.found is not None:
+            return part
+        if self.once:
+            raise read_twice(part, tables, self.once[0])
+        for table, batch in self.tables(*finder.tables, encoded=True, columns=finder.tables):
+            finder.add(table, batch)
+        return finder.found()
+
+    @staticmethod
+    def _selection(part: Filters, limit: int | None = None) -> Selection:
+        """The selection that arguments name; raises UsageError for one that is not there."""
+        from amqpsniff.analysis.selection import selection
+
+        return selection(part, limit)
 
     def tables(
         self,
@@ -224,29 +289,54 @@ class Capture:
         ]
         return self._pass(makers, census, share, options)
 
-    def table(self, table: str, *, columns: Collection[str] | None = None) -> pa.Table:
-        """All rows of one table as a `pyarrow.Table`; it is as large as they are."""
+    def table(
+        self,
+        table: str,
+        *,
+        columns: Collection[str] | None = None,
+        limit: int | None = None,
+        **part: Unpack[Filters],
+    ) -> pa.Table:
+        """Rows of one table as a `pyarrow.Table`, which is as large as they are; as `batches`."""
         import pyarrow as pa
 
         from amqpsniff.tables.batches import Maker
 
-        maker = Maker(table, columns=columns)
-        return pa.Table.from_batches((batch for _, batch in self._pass([maker])), maker.schema)
+        schema = Maker(table, columns=columns).schema
+        batches = self.batches(table, columns=columns, limit=limit, **part)
+        return pa.Table.from_batches(batches, schema)
 
-    def frames(self) -> Rereadable[Frame]:
-        """Frames one by one, as objects; each loop over the result reads the input anew."""
-        return Rows(lambda: rows(Frame, self.batches("frames", encoded=True)))
+    def frames(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Rereadable[Frame]:
+        """Frames one by one, as objects; each loop over the result reads the input anew.
 
-    def messages(self) -> Rereadable[Message]:
-        """Messages one by one, as objects, in the order in which they ended; as `frames`."""
+        `limit` is the number of frames, and the other arguments choose them: see
+        `amqpsniff.analysis.selection.Selection`.
+
+        >>> import amqpsniff
+        >>> capture = amqpsniff.open("samples/pika_mix.pcap")
+        >>> [frame.packet_number for frame in capture.frames(method="queue.*", errors=True)]
+        []
+        """
+        return Rows(lambda: rows(Frame, self.batches("frames", encoded=True, limit=limit, **part)))
+
+    def messages(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Rereadable[Message]:
+        """Messages one by one, as objects, in the order in which they ended; as `frames`.
+
+        >>> import amqpsniff
+        >>> capture = amqpsniff.open("samples/pika_mix.pcap")
+        >>> len(list(capture.messages(queue="orders.*", outcome="requeued")))
+        8
+        """
         from amqpsniff.tables.schema import schema_of
 
         every = schema_of("messages", everything=True).names
-        return Rows(lambda: rows(Message, self.batches("messages", encoded=True, columns=every)))
+        read = partial(self.batches, "messages", encoded=True, columns=every, limit=limit, **part)
+        return Rows(lambda: rows(Message, read()))
 
-    def findings(self) -> Rereadable[Finding]:
+    def findings(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Rereadable[Finding]:
         """Findings one by one, as objects, after the whole input was read; as `frames`."""
-        return Rows(lambda: rows(Finding, self.batches("findings", encoded=True)))
+        read = partial(self.batches, "findings", encoded=True, limit=limit, **part)
+        return Rows(lambda: rows(Finding, read()))
 
     def sql(self, statement: str) -> Result:
         """Run one SELECT over the tables; gives record batches, with a `schema` and a `table()`.
@@ -286,77 +376,78 @@ class Capture:
     def summary(
         self,
         *,
-        top: int = 10,
-        connection: str | None = None,
-        channel: int | None = None,
-        from_: str | None = None,
-        to: str | None = None,
+        limit: int = 10,
+        **part: Unpack[Filters],
     ) -> Summary:
         """What is in the capture: who connected, what went where, what failed, and its quality.
 
         What `amqpsniff summary --format json` prints; `amqpsniff.analysis.summary.Summary` names
-        the keys. `top` is the number of rows of a section, the other arguments choose a part of the
-        traffic: see `amqpsniff.analysis.selection.Selection`. Raises UsageError for a time that
-        cannot be read.
+        the keys. `limit` is the number of rows of a section, the other arguments choose a part of
+        the traffic: see `amqpsniff.analysis.selection.Selection`. What is counted is counted by
+        connection: a queue, say, chooses the connections that use it. Raises UsageError for a time
+        that cannot be read.
 
         >>> import amqpsniff
         >>> summary = amqpsniff.open("samples/pika_mix.pcap").summary()
         >>> summary["connection_count"], summary["methods"]["basic.publish"]
         (4, 53)
         """
-        from amqpsniff.analysis.selection import Selection
         from amqpsniff.session.census import Census
 
-        part = Selection(connection, channel, from_, to)
-        census = Census(top, channel, part.matches_connection(), lambda: part.span(self._started))
+        chosen = self.chosen(self._counted(part), CENSUS)
+        census = Census(
+            limit,
+            chosen.channel,
+            chosen.matches_connection(),
+            lambda: chosen.span(self._started),
+        )
         deque(self.count(census), 0)
-        return self._summary(census, part, top)
+        return self._summary(census, chosen, limit)
+
+    def _counted(self, part: Filters) -> Selection:
+        """A selection for what counts and has no rows, so that there is no `where`."""
+        chosen = self._selection(part)
+        if chosen.where is not None:
+            raise UsageError("--where chooses rows of a table; a summary has none")
+        return chosen
 
     def topology(
         self,
         *,
-        top: int | None = 20,
-        connection: str | None = None,
-        channel: int | None = None,
-        from_: str | None = None,
-        to: str | None = None,
+        limit: int | None = 20,
+        **part: Unpack[Filters],
     ) -> TopologyResult:
         """Exchanges, queues, bindings, publishers and consumers as they were seen.
 
         What `amqpsniff topology --format json` prints; `amqpsniff.analysis.topology.TopologyResult`
-        names the keys. `top` is the number of rows of a section, None for all; the other arguments
-        choose a part of the traffic, as in `summary`.
+        names the keys. `limit` is the number of rows of a section, None for all; the other
+        arguments choose frames and messages, see `amqpsniff.analysis.selection.Selection`.
 
         >>> import amqpsniff
         >>> topology = amqpsniff.open("samples/pika_mix.pcap").topology()
         >>> [row["queue"] for row in topology["queues"] if row["delivered"] > 10]
         ['orders.eu']
         """
-        from amqpsniff.analysis.selection import Selection
         from amqpsniff.analysis.topology import COLUMNS, topology
 
-        part = Selection(connection, channel, from_, to)
-        return topology(self._selected(part, columns=COLUMNS), top, self.names)
+        return topology(self._selected(self._counted(part), columns=COLUMNS), limit, self.names)
 
     def trace(
         self,
         *,
-        message_id: str | None = None,
         correlation_id: str | None = None,
-        routing_key: str | None = None,
         header: str | None = None,
         body_sha256: str | None = None,
-        connection: str | None = None,
-        channel: int | None = None,
-        from_: str | None = None,
-        to: str | None = None,
+        **part: Unpack[Filters],
     ) -> list[TracedMessage]:
         """The way of messages over all connections: published, confirmed, delivered, acked.
 
-        Of several conditions all must hold: `message_id`, `correlation_id` and `routing_key` are
-        values of these columns, `header` is `NAME=VALUE`, `body_sha256` has 64 hexadecimal digits.
-        The first of `amqpsniff.analysis.trace.MAX_ROWS` rows are kept. Raises UsageError if there
-        is no condition.
+        Of several conditions all must hold: `correlation_id` is a value of this column, `header` is
+        `NAME=VALUE`, `body_sha256` has 64 hexadecimal digits, and of the other arguments
+        (`amqpsniff.analysis.selection.Selection`) `message_id`, `routing_key`, `queue` and so on
+        name messages whose whole way is shown, as far as it lies in `from_`, `to`, `connection` and
+        `channel`. The first of `amqpsniff.analysis.trace.MAX_ROWS` rows are kept. Raises UsageError
+        if there is no condition.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")
@@ -364,11 +455,10 @@ class Capture:
         >>> [(row["method"], row["outcome"]) for row in message.rows]
         [('basic.publish', 'confirmed'), ('basic.deliver', 'requeued'), ('basic.deliver', 'acked')]
         """
-        from amqpsniff.analysis.selection import Selection
         from amqpsniff.analysis.trace import Wanted
 
-        wanted = Wanted(message_id, correlation_id, routing_key, header, body_sha256)
-        return self.tracer(wanted, Selection(connection, channel, from_, to)).messages()
+        wanted = Wanted(correlation_id, header, body_sha256, self._selection(part))
+        return self.tracer(wanted).messages()
 
     def readiness(self, target: str) -> Readiness:
         """What a newer version of RabbitMQ (`rabbitmq-4.3`) does otherwise with this traffic.
@@ -390,18 +480,14 @@ class Capture:
         self,
         *,
         frames: bool = False,
-        connection: str | None = None,
-        channel: int | None = None,
-        from_: str | None = None,
-        to: str | None = None,
-        where: str | None = None,
         limit: int | None = None,
+        **part: Unpack[Filters],
     ) -> Rereadable[Entry]:
         """Methods and messages in the order of time, as `amqpsniff inspect` lists them.
 
         A message is one entry, at its method; with `frames` every frame is one, headers, bodies and
-        heartbeats too. `where` is a SQL expression over the columns of the table `frames`; the
-        other arguments are those of `summary`. Each loop over the result reads the input anew.
+        heartbeats too. The other arguments choose rows of the table `frames`, see
+        `amqpsniff.analysis.selection.Selection`. Each loop over the result reads the input anew.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")
@@ -409,21 +495,17 @@ class Capture:
         >>> publish.message["routing_key"]
         'order.new.eu'
         """
-        from amqpsniff.analysis.selection import Selection
-
-        part = Selection(connection, channel, from_, to, where, limit)
-        return Rows(lambda: chain.from_iterable(self.timeline_pieces(part, frames=frames)))
+        chosen = self._selection(part, limit)
+        return Rows(lambda: chain.from_iterable(self.timeline_pieces(chosen, frames=frames)))
 
     def follow(
         self,
         connection: str | None = None,
+        /,
         *,
-        channel: int | None = None,
-        from_: str | None = None,
-        to: str | None = None,
-        where: str | None = None,
         limit: int | None = None,
         bodies: bool = False,
+        **part: Unpack[Filters],
     ) -> Conversation | None:
         """One connection, both directions, from its beginning to its end.
 
@@ -440,19 +522,20 @@ class Capture:
         ('Bunny', 'protocol-header')
         """
         from amqpsniff.analysis.conversation import ConversationFinder
-        from amqpsniff.analysis.selection import RowFilter, Selection
 
-        part = Selection(connection, channel, from_, to, where)
+        if connection is not None:
+            part["connection"] = connection
+        chosen = self._selection(part)
         if self.once:
             raise UsageError("follow reads captures twice; save standard input to a file first")
-        RowFilter(part, "frames", self._started)  # an invalid `where` is an error before any row
-        finder = ConversationFinder(part, self._started)
+        chosen = self.row_filters(chosen, "frames")[0].selection  # also checks `where`
+        finder = ConversationFinder(chosen, self._started)
         for table, batch in self.tables(*finder.TABLES, encoded=True):
             finder.add(table, batch)
         found = finder.found()
         if found is not None:
-            part = replace(part, connection=found.row["connection_id"])
-            found.entries = islice(self._entries(part, bodies), limit)
+            chosen = replace(chosen, connection=found.row["connection_id"])
+            found.entries = islice(self._entries(chosen, bodies), limit)
         return found
 
     def _entries(self, part: Selection, bodies: bool) -> Iterator[Entry]:
@@ -469,16 +552,12 @@ class Capture:
         self,
         *,
         only: str | Iterable[str] | None = None,
-        connection: str | None = None,
-        channel: int | None = None,
-        from_: str | None = None,
-        to: str | None = None,
-        where: str | None = None,
+        **part: Unpack[Filters],
     ) -> Diagnosis:
         """What is wrong in the capture: findings, the important first, and their tree of causes.
 
-        `only` are codes of findings, with commas between or one by one, `where` is a SQL expression
-        over the columns of the table `findings`; the other arguments are those of `summary`. Raises
+        `only` are codes of findings, with commas between or one by one; the other arguments choose
+        rows of the table `findings`, see `amqpsniff.analysis.selection.Selection`. Raises
         UsageError for an unknown code, and for a connection that is not there.
 
         >>> import amqpsniff
@@ -487,10 +566,9 @@ class Capture:
         ['channel-closed-by-broker', 'declaration-mismatch']
         """
         from amqpsniff.analysis.diagnosis import Diagnoser
-        from amqpsniff.analysis.selection import Selection
 
-        part = Selection(connection, channel, from_, to, where)
-        diagnoser = Diagnoser(part, only, self._started)
+        chosen = self.chosen(self._selection(part), "findings")
+        diagnoser = Diagnoser(chosen, only, self._started)
         for table, batch in self.tables(*diagnoser.tables, encoded=True):
             diagnoser.add(table, batch)
         return diagnoser.result(self.totals, self.found)
@@ -517,13 +595,13 @@ class Capture:
         return before_and_after(*sides, fail_on=fail_on, fail_slower=fail_slower)
 
     def same_traffic(
-        self, nearer_to_broker: Capture, *, top: int = 20, fail_on: str | None = None
+        self, nearer_to_broker: Capture, *, limit: int = 20, fail_on: str | None = None
     ) -> dict[str, Any]:
         """The same connections at two places: one-way delays, losses and alterations between them.
 
         This capture is the one made nearer to the clients. What `amqpsniff diff --same-traffic
-        --format json` prints, with `top` rows of each list; what happened between the captures and
-        is as bad as `fail_on` is among the `failures`.
+        --format json` prints, with `limit` rows of each list; what happened between the captures
+        and is as bad as `fail_on` is among the `failures`.
 
         >>> import amqpsniff
         >>> client = amqpsniff.open("samples/compared/path_client.pcap.gz")
@@ -536,7 +614,7 @@ class Capture:
         traffic = SameTraffic(self, nearer_to_broker)
         try:
             deque(traffic.read(), 0)
-            report = traffic.report(top)
+            report = traffic.report(limit)
         finally:
             traffic.close()
         return report | {"failures": failures(report, fail_on)}
@@ -558,44 +636,43 @@ class Capture:
         path: str | os.PathLike[str],
         *,
         connection: str | Iterable[str] = (),
-        from_: str | None = None,
-        to: str | None = None,
         title: str | None = None,
+        **part: Unpack[PartFilters],
     ) -> None:
         """Write what happened as one HTML page that needs nothing else, as `amqpsniff report`.
 
         `connection` names the connections whose conversations are shown; without it there is one
-        for each finding that matters. `from_` and `to` choose a part of the time. Raises UsageError
-        for a connection that is not there, and if the package with the charts' library is missing:
-        `pip install 'amqpsniff[report]'`.
+        for each finding that matters. The other arguments choose a part of the traffic, as in
+        `summary`. Raises UsageError for a connection that is not there, and if the package with the
+        charts' library is missing: `pip install 'amqpsniff[report]'`.
         """
         named = (connection,) if isinstance(connection, str) else tuple(connection)
-        page = self.report_page(named, from_, to, title)
+        page = self.report_page(named, title, **part)
         self.read_sequences(page)
         Path(path).write_bytes(page.html().encode(errors="backslashreplace"))
 
     def report_page(
         self,
         connections: Sequence[str] = (),
-        from_: str | None = None,
-        to: str | None = None,
         title: str | None = None,
+        **part: Unpack[PartFilters],
     ) -> CapturePage:
         """The page of `report` without conversations, which `read_sequences` adds."""
         from amqpsniff import __version__
         from amqpsniff.analysis.report_data import COLUMNS, TOP, ReportData
-        from amqpsniff.analysis.selection import Selection
         from amqpsniff.report.capture_page import CapturePage
         from amqpsniff.report.page import begin_bundle
         from amqpsniff.session.census import Census
 
         begin_bundle()
-        part = Selection(from_=from_, to=to)
-        data = ReportData(part, connections, self._started)
-        census = Census(1, None, None, lambda: part.span(self._started))
-        for table, batch in self.tables(*COLUMNS, encoded=True, columns=COLUMNS, census=census):
+        chosen = self.chosen(self._counted(part), CENSUS, *COLUMNS)  # type: ignore[arg-type]
+        data = ReportData(chosen, connections, self._started)
+        wanted = chosen.matches_connection()
+        census = Census(1, None, wanted, lambda: chosen.span(self._started))
+        columns = {table: {*names, *data.columns[table]} for table, names in COLUMNS.items()}
+        for table, batch in self.tables(*COLUMNS, encoded=True, columns=columns, census=census):
             data.add(table, batch)
-        data.finish(self._summary(census, part, TOP), self.totals, self.found)
+        data.finish(self._summary(census, chosen, TOP), self.totals, self.found)
         secrets = self.options.show_secrets
         return CapturePage(data, title, version=__version__, show_secrets=secrets)
 
@@ -624,14 +701,15 @@ class Capture:
         """
         from amqpsniff.analysis.conversation import without_folded
         from amqpsniff.analysis.one_line import LINE_COLUMNS
-        from amqpsniff.analysis.selection import RowFilter
         from amqpsniff.analysis.timeline import CONTENT_METHODS, FOLDED, Timeline
 
-        wanted = RowFilter(part, "frames", self._started)
+        (wanted,) = self.row_filters(part, "frames")
         timeline = Timeline(frozenset() if frames else CONTENT_METHODS, columns or LINE_COLUMNS)
         everything = not (frames or part.chooses() or part.limit is not None)
         seen = 0
         for table, batch in self.tables("frames", "messages", encoded=True):
+            if table == "frames" and self.clients is not None:
+                self.clients.add(batch)
             if table == "messages":
                 yield timeline.messages(batch)
             else:
@@ -646,23 +724,23 @@ class Capture:
                 break
         yield timeline.ready(last=True)
 
-    def tracer(self, wanted: Wanted, part: Selection) -> Tracer:
+    def tracer(self, wanted: Wanted) -> Tracer:
         """The rows that `trace` puts together, as an Arrow table too."""
         from amqpsniff.analysis.trace import Tracer
 
-        tracer = Tracer(wanted)
+        part = self.chosen(wanted.part, "messages")
+        tracer = Tracer(replace(wanted, part=part), self._started)
         options = replace(self.options, body_sha256=True)
-        for _, batch in self._selected(part, columns={"messages": None}, options=options):
+        for _, batch in self.tables("messages", encoded=True, options=options):
             tracer.add(batch)
         return tracer
 
     def frames_with_bytes(self, part: Selection) -> Iterator[tuple[Entry, FrameBytes]]:
         """Frames in the order of time, each with a `FrameBytes` that can find its bytes now."""
         from amqpsniff.analysis.frame_bytes import FrameBytes
-        from amqpsniff.analysis.selection import RowFilter
         from amqpsniff.analysis.timeline import Timeline
 
-        wanted = RowFilter(part, "frames", self._started)
+        (wanted,) = self.row_filters(part, "frames")
         timeline = Timeline(frozenset(), ())
         kept = FrameBytes()
         pipeline = self._pipeline(Plan(("frames",), on_stream=kept.add))
@@ -687,10 +765,12 @@ class Capture:
         self, part: Selection, *, columns: Mapping[str, Collection[str] | None], **more: Any
     ) -> Iterator[tuple[str, Any]]:
         """Batches of tables, given with the columns that are needed or None, as far as wanted."""
-        from amqpsniff.analysis.selection import RowFilter
-
-        filters = {table: RowFilter(part, table, self._started) for table in columns}
-        needed = {table: names for table, names in columns.items() if names is not None}
+        filters = dict(zip(columns, self.row_filters(part, *columns), strict=True))
+        needed = {
+            table: {*names, *filters[table].columns}
+            for table, names in columns.items()
+            if names is not None
+        }
         for table, batch in self.tables(*columns, encoded=True, columns=needed, **more):
             yield table, filters[table].of(batch)
 

@@ -16,11 +16,8 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from typing import IO, Annotated, Any
 
-import typer
-
 from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.errors import UsageError
-from amqpsniff.spec import READINGS
 from amqpsniff.strangers import without_strangers
 
 from .completions import listed, words
@@ -31,14 +28,13 @@ from .options import (
     TABLES,
     Bodies,
     BodySha256,
-    Dialect,
-    Port,
-    ShowSecrets,
-    TableDialect,
-    TlsKey,
-    TlsKeylog,
+    Decoding,
+    argument,
     check_format,
     format_option,
+    limit_option,
+    option,
+    spread,
 )
 from .reading import keylog
 
@@ -62,105 +58,70 @@ MAX_TOLD = 15
 """Lines of what Spark said that are shown when it fails: the last ones."""
 
 
+@spread
 def batch(
     inputs: Annotated[
         list[str],
-        typer.Argument(
-            metavar="INPUT...",
-            help="Capture files, directories, patterns, or URIs such as s3://bucket/captures.",
-            show_default=False,
+        argument(
+            "INPUT...",
+            "Capture files, directories, patterns, or URIs such as s3://bucket/captures.",
         ),
     ],
+    decoding: Decoding,
     output: Annotated[
         str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Folder of the tables, or a URI of one. What an earlier run has left there is "
-            "used.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
+        option(
+            "-o --output DIR",
+            "Folder of the tables, or a URI of one. What an earlier run has left there is used.",
         ),
     ],
     tables: Annotated[
         str,
-        typer.Option(
-            metavar="A,B",
+        option(
+            "--tables A,B",
+            "Tables to write.",
             autocompletion=listed(words(TABLES)),
-            help="Tables to write.",
-            rich_help_panel=OUTPUT,
+            show_default=True,
         ),
     ] = ",".join(TABLES),
     report: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
+        option(
+            "--report NAME",
+            f"Show a report: {', '.join(REPORTS)}; may be repeated.",
             autocompletion=words(REPORTS),
-            help=f"Show a report: {', '.join(REPORTS)}; may be repeated.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
         ),
     ] = None,
     html: Annotated[
-        bool,
-        typer.Option(
-            "--html",
-            help="Write all reports with charts to DIR/report.html.",
-            rich_help_panel=OUTPUT,
-        ),
+        bool, option("--html", "Write all reports with charts to DIR/report.html.")
     ] = False,
-    rows: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Rows of a report that are shown.", rich_help_panel=OUTPUT
-        ),
-    ] = 20,
+    limit: Annotated[int, limit_option("Rows of a report that are shown.", OUTPUT, least=1)] = 20,
     bodies: Bodies = False,
     body_sha256: BodySha256 = False,
     links: Annotated[
-        bool,
-        typer.Option(
-            "--links",
-            help="Fill the columns of messages that link them across connections.",
-            rich_help_panel=OUTPUT,
-        ),
+        bool, option("--links", "Fill the columns of messages that link them across connections.")
     ] = False,
-    quiet: Annotated[
-        bool,
-        typer.Option("--quiet", "-q", help="No progress, no summary.", rich_help_panel=OUTPUT),
-    ] = False,
-    port: Port = None,
-    dialect: Dialect = None,
-    table_dialect: TableDialect = READINGS[0],
-    show_secrets: ShowSecrets = False,
-    tls_keylog: TlsKeylog = None,
-    tls_key: TlsKey = None,
     storage: Annotated[
-        str,
-        typer.Option(
-            metavar="JSON",
-            help='Options for fsspec, such as {"anon": true}.',
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
+        str, option("--storage JSON", 'Options for fsspec, such as {"anon": true}.', INPUT)
     ] = "{}",
     master: Annotated[
         str,
-        typer.Option(
-            metavar="URL",
-            help="Spark master. Default: a Spark in this machine, on all its cores.",
-            rich_help_panel=SPARK,
+        option(
+            "--master URL",
+            "Spark master. Default: a Spark in this machine, on all its cores.",
+            SPARK,
+            show_default=True,
         ),
     ] = "local[*]",
     writer: Annotated[
         str,
-        typer.Option(
-            metavar="W",
+        option(
+            "--writer W",
+            "direct: workers write Parquet, what is done is not done again. "
+            "spark: DataFrames are written, in the format of --format.",
+            SPARK,
             autocompletion=words(WRITERS),
-            help="direct: workers write Parquet, what is done is not done again. spark: DataFrames "
-            "are written, in the format of --format.",
-            rich_help_panel=SPARK,
+            show_default=True,
         ),
     ] = WRITERS[0],
     format_: Annotated[
@@ -185,20 +146,20 @@ def batch(
     if writer not in WRITERS:
         raise UsageError(f"no writer `{writer}`; there are {', '.join(WRITERS)}")
     values: dict[str, Iterable[Any] | None] = {
-        "--output": [output], "--master": [master], "--tables": [tables], "--rows": [rows],
-        "--table-dialect": [table_dialect], "--storage": [storage], "--writer": [writer],
-        "--format": [format_], "--progress": ["json"], "--report": report, "--port": port,
-        "--tls-key": tls_key, "--tls-keylog": _given(keylog(tls_keylog)),
-        "--dialect": _given(dialect),
+        "--output": [output], "--master": [master], "--tables": [tables], "--rows": [limit],
+        "--table-dialect": [decoding.table_dialect], "--storage": [storage], "--writer": [writer],
+        "--format": [format_], "--progress": ["json"], "--report": report, "--port": decoding.port,
+        "--tls-key": decoding.tls_key, "--tls-keylog": _given(keylog(decoding.tls_keylog)),
+        "--dialect": _given(decoding.dialect),
     }  # fmt: skip
     flags = {
         "--html": html, "--bodies": bodies, "--body-sha256": body_sha256,
-        "--show-secrets": show_secrets, "--links": links,
+        "--show-secrets": decoding.show_secrets, "--links": links,
     }  # fmt: skip
     # in one word and behind `--`: any of them may begin with a dash
     given = [f"{name}={one}" for name, several in values.items() for one in several or ()]
     given += [name for name, wanted in flags.items() if wanted]
-    return _Job([*given, "--", *inputs], quiet).run()
+    return _Job([*given, "--", *inputs], decoding.quiet).run()
 
 
 def _given(value: str | None) -> list[str]:

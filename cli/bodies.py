@@ -9,8 +9,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Annotated, Any
 
-import typer
-
 from amqpsniff.analysis.content_encoding import (
     ENCODINGS,
     NotDecodable,
@@ -20,7 +18,7 @@ from amqpsniff.analysis.content_encoding import (
 )
 from amqpsniff.errors import UsageError
 
-from .options import OUTPUT, Input, Rows, check_format, format_option, spread
+from .options import Input, Rows, check_format, format_option, option, spread
 
 COLUMNS = (
     "capture", "packet_number", "ts_ns", "connection_id", "client", "channel", "method",
@@ -42,22 +40,10 @@ def bodies(
     rows: Rows,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Directory to write to: a new or an empty one.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-        ),
+        option("-o --output DIR", "Directory to write to: a new or an empty one."),
     ],
     decode: Annotated[
-        bool,
-        typer.Option(
-            "--decode",
-            help="Undo the content encodings gzip, deflate and zstd.",
-            rich_help_panel=OUTPUT,
-        ),
+        bool, option("--decode", "Undo the content encodings gzip, deflate and zstd.")
     ] = False,
     format_: Annotated[
         str, format_option(MANIFEST_FORMATS, what="Format of the manifest")
@@ -73,15 +59,13 @@ def bodies(
     Examples:
 
         amqpsniff bodies trace.pcapng -o bodies/
-        amqpsniff bodies trace.pcapng -o new/ --where "exchange = 'orders'" --decode
+        amqpsniff bodies trace.pcapng -o new/ --exchange orders --decode
     """
-    from amqpsniff.analysis.selection import RowFilter
-
     from .reading import Reading
 
     check_format(format_, MANIFEST_FORMATS)
     reading = Reading(source, rows, bodies=True)
-    wanted = RowFilter(rows.selection(), "messages", reading.started)
+    wanted = reading.row_filter(rows, "messages")
     _refuse(output)
     messages = _messages(reading, wanted)
     first = list(islice(messages, 1))  # what is no capture leaves no directory behind
@@ -116,7 +100,7 @@ def _refuse(directory: Path) -> None:
 def _messages(reading: Any, wanted: Any) -> Iterator[dict[str, Any]]:
     from amqpsniff.tables.values import values
 
-    columns = None if wanted.needs_all_columns else {"messages": COLUMNS}
+    columns = {"messages": {*COLUMNS, *wanted.columns}}
     for _, batch in reading.rows("messages", columns=columns, progress=True):
         kept = wanted.of(batch)
         for row in zip(*(values(kept, name) for name in COLUMNS), strict=True):

@@ -9,19 +9,36 @@ import os
 from copy import copy
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from amqpsniff import __version__
 
-COMMANDS = (
-    "live", "inspect", "summary", "connections", "channels", "messages", "trace", "follow",
-    "topology", "diagnose", "report", "report-table", "diff", "export", "sql", "bodies", "batch",
-    "verify", "sanitize", "explain", "spec",
-)  # fmt: skip
-"""Every command has the name of its module in this package and of the function in it, with `_` for
-`-`, in the order in which the help lists them."""
+from .help import Command, Program
+
+GROUPS = {
+    "What is wrong": ("diagnose", "explain", "diff"),
+    "What is there": ("summary", "topology", "connections", "channels", "report", "report-table"),
+    "What happened": ("inspect", "messages", "trace", "follow", "live"),
+    "For programs": ("export", "sql", "bodies", "batch"),
+    "To hand on, to check": ("sanitize", "verify", "spec"),
+}
+"""Commands in the order in which the help lists them. Each has the name of its module in this
+package and of the function in it, with `_` for `-`."""
+
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
+
+USUAL = "summary"
+"""The command that is run where a capture is given and no command."""
+
+RENAMED = {
+    "--top": ("--limit", ("summary", "topology", "diff")),
+    "--rows": ("--limit", ("batch",)),
+    "--body": ("--bodies", ("messages",)),
+}
+"""Old names of options, the new ones, and the commands that had them."""
 
 COMPLETE = "_AMQPSNIFF_COMPLETE"
 """Environment variable by which a shell asks for completions: `complete_bash` and so on."""
@@ -45,6 +62,8 @@ def run(arguments: list[str]) -> int:
 
     if os.environ.get(COMPLETE):
         _complete()
+    if arguments and _is_capture(arguments[0]):
+        arguments = [USUAL, *arguments]
     name = arguments[0] if arguments else ""
     application = _application(name)
     command = typer.main.get_command(application)
@@ -64,6 +83,13 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _is_capture(word: str) -> bool:
+    """True for what is no command or option, and names a file, or standard input."""
+    if word in COMMANDS or (word.startswith("-") and word != "-"):
+        return False
+    return word == "-" or any(letter in word for letter in "*?[") or Path(word).exists()
+
+
 def _complete() -> NoReturn:
     """Answer a shell, and leave; only the command that is typed is imported, if it is one."""
     typed = next((os.environ[name] for name in _TYPED if name in os.environ), "").split()
@@ -76,13 +102,19 @@ def _application(name: str, *, completion: bool = False) -> typer.Typer:
     """The named command, or all of them when there is none of that name."""
     application = typer.Typer(
         add_completion=completion or name not in COMMANDS,
-        rich_markup_mode="markdown",
+        cls=Program,
+        rich_markup_mode=None,
         context_settings=CONTEXT,
         no_args_is_help=False,
     )
     application.callback()(_overview)
-    for one in (name,) if name in COMMANDS else COMMANDS:
-        application.command(one, context_settings=CONTEXT)(function_of(one))
+    for group, names in GROUPS.items():
+        for one in names:
+            if one == name or name not in COMMANDS:
+                add = application.command(
+                    one, cls=Command, context_settings=CONTEXT, rich_help_panel=group
+                )
+                add(function_of(one))
     return application
 
 
@@ -96,6 +128,21 @@ def _usage(argument: Any, ctx: Any, *, usage: bool = False) -> str:
     """How an argument is named; in a usage line, with brackets where it may be left out."""
     name: str = argument.metavar or argument.name
     return name if argument.required or not usage else f"[{name}]"
+
+
+def _no_option(text: str, name: str) -> str:
+    """The error for an option that was renamed, or a filter that means nothing to a command."""
+    from .options import FILTER_NAMES
+
+    option = text.removeprefix("No such option: ").split()[0].rstrip(".")
+    now, commands = RENAMED.get(option, ("", ()))
+    if name in commands:
+        return f"{option} is now {now}"
+    if option.removeprefix("--") in FILTER_NAMES and name in COMMANDS:
+        return (
+            f"{option} chooses rows of a capture, which {name} does not; No such option: {option}"
+        )
+    return text
 
 
 def _leave_out_types(program: Any) -> None:
@@ -139,10 +186,10 @@ def _overview(
         ),
     ] = False,
 ) -> None:
-    """Show what happened on an AMQP wire, from packet captures.
+    """Show what happened between RabbitMQ and its clients, from packet captures.
 
     Captures are files (pcap, pcapng, also compressed), directories, patterns, or - for standard
-    input. AMQP is found on any port, by content.
+    input. `amqpsniff CAPTURE` is `amqpsniff summary CAPTURE`.
     """
 
 
@@ -160,5 +207,9 @@ def _one_line(error: Any, name: str) -> str:
         text = "Missing argument 'SELECT', behind the captures"
     for said, meant in _PLAINER.items():
         text = text.replace(said, meant)
+    if text.startswith("No such option: "):
+        text = _no_option(text, name)
+    elif text.startswith("No such command "):
+        text += ", and no such file"
     where = f"amqpsniff {name}" if name in COMMANDS else "amqpsniff"
     return f"{text}; see `{where} --help`"

@@ -69,6 +69,20 @@ def readers(incomplete: str) -> list[tuple[str, str]]:
     return words(READERS)(incomplete)
 
 
+def outcomes(incomplete: str) -> list[tuple[str, str]]:
+    """What may become of a message."""
+    from amqpsniff.session.state import OUTCOMES
+
+    return words(OUTCOMES)(incomplete)
+
+
+def method_names(incomplete: str) -> list[tuple[str, str]]:
+    """Names of methods."""
+    from amqpsniff.spec import METHODS
+
+    return words(dict.fromkeys(row.name for row in METHODS))(incomplete)
+
+
 def interfaces(incomplete: str) -> list[tuple[str, str]]:
     """Network interfaces of this machine; none where the system does not list them."""
     try:

@@ -27,7 +27,7 @@ def connections(
     Examples:
 
         amqpsniff connections trace.pcapng
-        amqpsniff connections trace.pcapng --where "close_code >= 300" -v
+        amqpsniff connections trace.pcapng --errors -v
         amqpsniff connections trace.pcapng --from 12:00 --to 12:05 --format csv
     """
     return show(source, rows, "connections", format_, verbose=verbose)

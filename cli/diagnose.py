@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from amqpsniff import __version__
 
 from .completions import codes, listed
-from .options import OUTPUT, ROWS, Input, Rows, check_format, format_option, spread
+from .options import FILTERS, Input, Rows, check_format, format_option, option, spread
 from .severities import FailOn, check
 
 if TYPE_CHECKING:
@@ -30,19 +28,15 @@ def diagnose(
     rows: Rows,
     only: Annotated[
         str | None,
-        typer.Option(
-            metavar="CODES",
+        option(
+            "--only CODES",
+            "Findings with these codes, with commas between.",
+            FILTERS,
             autocompletion=listed(codes),
-            help="Only findings with these codes, with commas between.",
-            rich_help_panel=ROWS,
-            show_default=False,
         ),
     ] = None,
     places: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Places shown of each finding.", rich_help_panel=OUTPUT
-        ),
+        int, option("--places N", "Places shown of each finding.", min=1, show_default=True)
     ] = PLACES,
     fail_on: FailOn = None,
     format_: Annotated[
@@ -71,9 +65,8 @@ def diagnose(
     from .reading import Reading
 
     reading = Reading(source, rows, warned_of=())
-    part = {name: value for name, value in vars(rows).items() if name != "limit"}
     with reading.passing() as capture:
-        found = capture.diagnose(only=only, **part)
+        found = capture.diagnose(only=only, **rows.part())
     shown = found.findings[: rows.limit]
     if format_ == "text":
         _show(reading, found, places, rows.limit)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from amqpsniff.errors import UsageError
 
-from .options import ROWS, Two, check_format, format_option, spread, top_option
+from .options import Two, check_format, format_option, option, sections_option, spread
 from .severities import check, fail_on_option
 
 FORMATS = ("text", "json")
@@ -23,12 +21,11 @@ def diff(
     two: Two,
     same_traffic: Annotated[
         bool,
-        typer.Option(
+        option(
             "--same-traffic",
-            help="Both captures are of the same connections, BEFORE made nearer to the clients and "
-            "AFTER nearer to the broker: show one-way delays, and what was lost or altered in "
-            "between.",
-            rich_help_panel=ROWS,
+            "One-way delays and losses between two places. Both captures are "
+            "of the same connections, BEFORE made nearer to the clients and AFTER nearer to the "
+            "broker; also what was altered in between.",
         ),
     ] = False,
     fail_on: Annotated[
@@ -42,16 +39,16 @@ def diff(
     ] = None,
     fail_slower: Annotated[
         float | None,
-        typer.Option(
+        option(
+            "--fail-slower PERCENT",
+            "Exit with 1 when the 95th percentile of confirms, "
+            "acknowledgements or the replies of a method grew by more than this, and by more than "
+            "chance.",
+            FAILING,
             min=0,
-            metavar="PERCENT",
-            help="Exit with 1 when the 95th percentile of confirms, acknowledgements or the "
-            "replies of a method grew by more than this, and by more than chance.",
-            rich_help_panel=FAILING,
-            show_default=False,
         ),
     ] = None,
-    top: Annotated[int, top_option()] = TOP,
+    limit: Annotated[int, sections_option()] = TOP,
     format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
 ) -> int:
     """Show what differs between two captures.
@@ -77,7 +74,7 @@ def diff(
 
         if fail_slower is not None:
             raise UsageError("--fail-slower compares two runs; it does not go with --same-traffic")
-        return run(two, fail_on, top, format_)
+        return run(two, fail_on, limit, format_)
     from amqpsniff.compare import before_and_after
     from amqpsniff.garbage import give_back
 
@@ -92,7 +89,7 @@ def diff(
         code = max(code, reading.exit_code)
         give_back()
     report = before_and_after(*profiles, fail_on=fail_on, fail_slower=fail_slower)
-    _write(report, format_, top)
+    _write(report, format_, limit)
     if not two.quiet:
         for failure in report["failures"]:
             complain(failure)

@@ -160,8 +160,10 @@ def tell(text: str) -> None:
     """Write to standard error; where nobody takes it, that is no reason to end."""
     from contextlib import suppress
 
+    say = getattr(sys.stdout, "say", None)  # of a `Paged` terminal
     with suppress(OSError, ValueError):
-        sys.stderr.write(text)
+        if say is None or not say(text):
+            sys.stderr.write(text)
     _drop(sys.stderr)
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from .completions import codes_and_subjects
-from .options import check_format, format_option
+from .options import argument, check_format, format_option, spread
 
 if TYPE_CHECKING:
     from amqpsniff.findings import Kind
@@ -15,18 +13,18 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json")
 
 
+@spread
 def explain(
     code: Annotated[
         str,
-        typer.Argument(
-            metavar="CODE",
-            autocompletion=codes_and_subjects,
-            help="The code of a finding (frame-end-wrong), or a subject (frames). Without it: all "
-            "codes, by subject.",
-            show_default=False,
+        argument(
+            "CODE",
+            "The code of a finding (frame-end-wrong), or a subject (frames). Without it: "
+            "all codes, by subject.",
+            codes_and_subjects,
         ),
     ] = "",
-    format_: Annotated[str, format_option(FORMATS, panel=None)] = FORMATS[0],
+    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
 ) -> int:
     """Explain the code of a finding: what shows it, what to do, and what may be a false alarm.
 

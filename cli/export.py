@@ -10,19 +10,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Annotated
 
-import typer
-
 from amqpsniff.errors import UsageError
 
 from .completions import columns
 from .options import (
-    ROWS,
     Bodies,
     BodySha256,
     Input,
     OutputFile,
     Rows,
     format_option,
+    option,
     spread,
     table_option,
 )
@@ -45,13 +43,7 @@ def export(
     table: Annotated[str, table_option("Table whose rows are written")],
     columns: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B",
-            autocompletion=columns,
-            help="Only these columns, in this order.",
-            rich_help_panel=ROWS,
-            show_default=False,
-        ),
+        option("--columns A,B", "Only these columns, in this order.", autocompletion=columns),
     ] = None,
     bodies: Bodies = False,
     body_sha256: BodySha256 = False,
@@ -69,7 +61,7 @@ def export(
     Examples:
 
         amqpsniff export trace.pcapng --table messages -o messages.parquet
-        amqpsniff export captures/ -t channels --where "close_code > 0" -o x.csv
+        amqpsniff export captures/ -t channels --errors -o channels.csv
         amqpsniff export trace.pcapng -t messages --columns routing_key,body_size
     """
     from .rows import Export, standard_output

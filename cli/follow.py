@@ -7,19 +7,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from .options import (
-    OUTPUT,
     Input,
     Rows,
-    Scope,
     TimeForm,
-    Where,
     body_limit_option,
     check_format,
     format_option,
-    limit_option,
+    option,
     spread,
 )
 from .render.clock import FORMS as TIME_FORMS
@@ -38,17 +33,8 @@ FORMATS = ("text", "ndjson")
 @spread
 def follow(
     source: Input,
-    scope: Scope,
-    where: Where = None,
-    limit: Annotated[int | None, limit_option("Stop after this many lines of methods.")] = None,
-    bodies: Annotated[
-        bool,
-        typer.Option(
-            "--bodies",
-            help="Show whole bodies, not only their beginnings.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
+    rows: Rows,
+    bodies: Annotated[bool, option("--bodies", "Whole bodies, not only their beginnings.")] = False,
     body_limit: Annotated[
         int, body_limit_option("Bytes of each body that are shown, 0 for none.")
     ] = BODY_LIMIT,
@@ -61,7 +47,7 @@ def follow(
 
     Each method is a line as in inspect: → to the server, ← from it. Under a message is the
     beginning of its body; text is shown as text, other bytes in hex. Bytes that are missing from
-    the capture and findings about the connection stand where they occurred; --where leaves out
+    the capture and findings about the connection stand where they occurred; filters leave out
     methods, not these.
 
     The connection is named by the beginning of its id, its client's address:port or :port; where
@@ -72,12 +58,11 @@ def follow(
 
         amqpsniff follow trace.pcapng --connection 7f29
         amqpsniff follow trace.pcapng --connection :43706 --channel 3
-        amqpsniff follow trace.pcapng --connection 7f29 --from +10s --bodies
+        amqpsniff follow trace.pcapng --queue orders --from 10 --bodies
     """
     check_format(format_, FORMATS)
-    part = Rows(scope.connection, scope.channel, scope.from_, scope.to, where, limit)
     octets = sys.maxsize if bodies else body_limit
-    return _Following(source, part, octets, time).write(format_)
+    return _Following(source, rows, octets, time).write(format_)
 
 
 class _Following:
@@ -97,9 +82,8 @@ class _Following:
         from .reading import Reading
 
         reading = Reading(self._source, self._part)
-        part = vars(self._part) | {"limit": None}
         with reading.passing() as capture:
-            found = capture.follow(**part, bodies=self._body_limit > 0)
+            found = capture.follow(**self._part.part(), bodies=self._body_limit > 0)
         if found is None:
             return reading.exit_code
         if form == "ndjson":

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from amqpsniff.errors import UsageError
 
 from .options import (
-    OUTPUT,
     Input,
     Rows,
     TimeForm,
     check_format,
     format_option,
+    option,
     spread,
     verbose_option,
 )
@@ -36,22 +34,17 @@ def inspect(
     rows: Rows,
     frames: Annotated[
         bool,
-        typer.Option(
-            "--frames",
-            help="Every frame on a line of its own, headers, bodies and heartbeats too.",
-            rich_help_panel=OUTPUT,
-        ),
+        option("--frames", "Every frame on a line of its own: headers, bodies, heartbeats too."),
     ] = False,
     verbose: Annotated[
         bool, verbose_option("Under each line all arguments, properties and headers.")
     ] = False,
     hex_: Annotated[
         bool,
-        typer.Option(
+        option(
             "--hex",
-            help="Under each line the frame's bytes, as a hex dump; with --frames. Those of "
+            "Under each line the frame's bytes, as a hex dump; with --frames. Those of "
             "secrets are shown as **, those that were not captured as --.",
-            rich_help_panel=OUTPUT,
         ),
     ] = False,
     time: TimeForm = TIME_FORMS[0],
@@ -69,8 +62,8 @@ def inspect(
     Examples:
 
         amqpsniff inspect trace.pcapng
-        amqpsniff inspect trace.pcapng -v --connection :43700 --channel 1
-        amqpsniff inspect trace.pcapng --where "reply_code >= 400" --time absolute
+        amqpsniff inspect trace.pcapng --client worker-1 --queue "orders.*" -v
+        amqpsniff inspect trace.pcapng --errors --time absolute --tz local
         tcpdump -U -w - port 5672 | amqpsniff inspect -
     """
     check_format(format_, FORMATS)
@@ -104,10 +97,13 @@ class _Listing:
 
     def write(self) -> int:
         """Write all lines; the exit code."""
+        from amqpsniff.analysis.client_names import ClientNames
+
         from .reading import NO_ROW
         from .render.tree import MESSAGE_COLUMNS
 
         with self._reading.passing(progress=False) as capture:
+            capture.clients = ClientNames()
             if self._hex:
                 self._write_hex(capture)
             else:
@@ -142,7 +138,8 @@ class _Listing:
                 short = self._output.narrow
                 clock = Clock(self._form, self._reading.started(), short=short)
                 several = len(self._reading.capture.names) > 1
-                self._lines = Lines(self._output, clock, several=several)
+                clients = self._reading.capture.clients
+                self._lines = Lines(self._output, clock, several=several, clients=clients)
             yield self._lines.frame(entry)
             if self._verbose:
                 yield from entry_tree(entry, self._output.paint)

@@ -25,14 +25,12 @@ def show(source: Input, rows: Rows, table: str, form: str, *, verbose: bool) -> 
 
 
 def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
-    from amqpsniff.analysis.selection import RowFilter
-
     from .output import Output
     from .reading import Reading
     from .render.list_table import blocks, grid
 
     reading, output = Reading(source, rows), Output()
-    wanted = RowFilter(rows.selection(), table, reading.started)
+    wanted = reading.row_filter(rows, table)
     found = _rows(reading, wanted, table)
     several = len(reading.capture.names) > 1
     some = False
@@ -43,8 +41,7 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
             output.lines(blocks(table, piece, output.paint))
         else:
             started, narrow = reading.started(), output.narrow
-            laid_out = grid(table, piece, started, several=several, narrow=narrow)
-            output.lines(laid_out.lines(output.room, output.paint))
+            output.show(grid(table, piece, started, several=several, narrow=narrow))
     if table == "connections" and rows == type(rows)(limit=rows.limit):
         from . import tls_table
 

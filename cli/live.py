@@ -5,22 +5,21 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
-
-import typer
 
 from amqpsniff.errors import UsageError
 
 from .completions import interfaces
 from .options import (
-    OUTPUT,
-    ROWS,
     TABLES,
     Decoding,
     Rows,
+    argument,
     check_format,
     format_option,
+    option,
     spread,
     table_option,
 )
@@ -37,7 +36,8 @@ DUMB = ("dumb", "unknown")
 """Values of TERM of terminals whose cursor does not move."""
 
 CAPTURING = "Capturing"
-"""Panel of the help."""
+RECORDING = "Recording"
+"""Panels of the help."""
 
 
 @dataclasses.dataclass
@@ -46,76 +46,37 @@ class Sources:
 
     captures: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="CAPTURE...",
-            help="Instead of interfaces: - for a capture on standard input, a file that grows, or "
-            "a directory or pattern of files that are written one after the other.",
-            show_default=False,
+        argument(
+            "CAPTURE...", "Instead of interfaces: - for a capture on standard input, a file that "
+            "grows, or a directory or pattern of files that are written one after the other.",
         ),
-    ] = None
+    ] = None  # fmt: skip
     interface: Annotated[
         list[str] | None,
-        typer.Option(
-            "--interface",
-            "-i",
-            metavar="IFACE",
-            autocompletion=interfaces,
-            help="Interface to capture on; may be repeated. Default: any, which is all of them.",
-            rich_help_panel=CAPTURING,
-            show_default=False,
-        ),
-    ] = None
+        option("-i --interface IFACE", "Interface to capture on; may be repeated. Default: any, "
+               "which is all of them.", CAPTURING, autocompletion=interfaces),
+    ] = None  # fmt: skip
     filter_: Annotated[
         str,
-        typer.Option(
-            "--filter",
-            "-f",
-            metavar="BPF",
-            help="Capture only what this filter lets through, in the language of tcpdump: 'host "
-            "10.0.0.7 and port 5672'. Default: what --port says, else everything.",
-            rich_help_panel=CAPTURING,
-            show_default=False,
-        ),
-    ] = ""
+        option("-f --filter BPF", "Capture only what this filter lets through. It is in the "
+               "language of tcpdump: 'host 10.0.0.7 and port 5672'. Default: what --port says, "
+               "else everything.", CAPTURING),
+    ] = ""  # fmt: skip
     buffer: Annotated[
         str | None,
-        typer.Option(
-            metavar="SIZE",
-            help=f"Memory for packets that wait to be read. Default: {BUFFER}.",
-            rich_help_panel=CAPTURING,
-            show_default=False,
-        ),
-    ] = None
-    user: Annotated[
+        option("--buffer SIZE", f"Memory for packets that wait to be read. Default: {BUFFER}.",
+               RECORDING),
+    ] = None  # fmt: skip
+    run_as: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="User to become when started as root; `root` to stay root. Default: who called "
-            "sudo, else nobody.",
-            rich_help_panel=CAPTURING,
-            show_default=False,
-        ),
-    ] = None
+        option("--run-as NAME", "User to become when started as root; `root` to stay root. "
+               "Default: who called sudo, else nobody.", RECORDING),
+    ] = None  # fmt: skip
     duration: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="End after this time: 30s, 5m, 1h.",
-            rich_help_panel=CAPTURING,
-            show_default=False,
-        ),
+        str | None, option("--duration TIME", "End after this time: 30s, 5m, 1h.", CAPTURING)
     ] = None
     count: Annotated[
-        int | None,
-        typer.Option(
-            "--count",
-            "-c",
-            min=1,
-            metavar="N",
-            help="End after this many packets.",
-            rich_help_panel=CAPTURING,
-            show_default=False,
-        ),
+        int | None, option("-c --count N", "End after this many packets.", CAPTURING, min=1)
     ] = None
 
 
@@ -125,46 +86,25 @@ class Recording:
 
     write: Annotated[
         Path | None,
-        typer.Option(
-            "--write",
-            "-w",
-            metavar="FILE",
-            help="Write the packets to this file too, as pcapng.",
-            rich_help_panel=CAPTURING,
-            show_default=False,
-        ),
-    ] = None
+        option("-w --write FILE", "Write the packets to this file too, as pcapng.", CAPTURING),
+    ] = None  # fmt: skip
     rotate_size: Annotated[
         str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Begin another file before one becomes larger than this: 100MB, 2GB.",
-            rich_help_panel=CAPTURING,
-            show_default=False,
-        ),
-    ] = None
+        option("--rotate-size SIZE", "Begin another file before one becomes larger than this: "
+               "100MB, 2GB.", RECORDING),
+    ] = None  # fmt: skip
     rotate_time: Annotated[
         str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Begin another file after this time: 10m, 1h.",
-            rich_help_panel=CAPTURING,
-            show_default=False,
-        ),
+        option("--rotate-time TIME", "Begin another file after this time: 10m, 1h.", RECORDING),
     ] = None
     keep: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Keep only this many files of a rotation, the latest.",
-            rich_help_panel=CAPTURING,
-            show_default=False,
-        ),
-    ] = None
+        option("--keep N", "Keep only this many files of a rotation, the latest.", RECORDING,
+               min=1),
+    ] = None  # fmt: skip
 
 
-@spread
+@partial(spread, paged=False)
 def live(
     sources: Sources,
     recording: Recording,
@@ -175,22 +115,18 @@ def live(
     ] = None,
     settle: Annotated[
         str | None,
-        typer.Option(
-            metavar="TIME",
-            help="How long a row waits for the reply or the outcome that belongs to it; 0 gives "
-            f"rows at once, end lets them wait for as long as it takes. Default: {SETTLE}.",
-            rich_help_panel=ROWS,
-            show_default=False,
+        option(
+            "--settle TIME",
+            "How long a row waits for its reply or outcome. 0 gives rows at once, "
+            f"end lets them wait for as long as it takes. Default: {SETTLE}.",
         ),
     ] = None,
     metrics: Annotated[
         str | None,
-        typer.Option(
-            metavar="[HOST]:PORT",
-            help="Serve metrics for Prometheus (OpenMetrics) at this address; without a host, on "
-            "loopback only.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
+        option(
+            "--metrics [HOST]:PORT",
+            "Serve metrics for Prometheus (OpenMetrics) at this "
+            "address. Without a host: on loopback only.",
         ),
     ] = None,
     format_: Annotated[
@@ -208,7 +144,7 @@ def live(
     Examples:
 
         sudo amqpsniff live -i eth0 --port 5672
-        amqpsniff live -i lo --where "exchange = 'orders'" | jq .routing_key
+        amqpsniff live -i lo --exchange orders | jq .routing_key
         amqpsniff live -w trace.pcapng --rotate-size 100MB --keep 10 --metrics :9419
         ssh broker tcpdump -i any -U -w - port 5672 | amqpsniff live -
     """
@@ -239,10 +175,11 @@ def _check_dashboard(
         raise UsageError(
             "the dashboard needs a terminal whose cursor moves; give --format ndjson for any other"
         )
-    chosen = {"table": table, "from": rows.from_, "to": rows.to, "limit": rows.limit}
+    chosen = {"table": table, "limit": rows.limit} | rows.part()
     for name, value in chosen.items():
-        if value is not None:
-            raise UsageError(f"--{name} chooses rows; give --format ndjson too")
+        if value is not None and name not in ("connection", "channel", "where", "tz"):
+            option_ = name.strip("_").replace("_", "-")
+            raise UsageError(f"--{option_} chooses rows; give --format ndjson too")
     if settle is not None and not sources.captures:  # of these it says how late packets may be
         raise UsageError("--settle is for rows; give --format ndjson too")
 

@@ -25,12 +25,15 @@ EXIT_CODES = (
     ("130", "Ended by Ctrl-C. Ended by another signal, the process dies of that signal."),
 )
 ENVIRONMENT = (
-    ("NO_COLOR", "When set, nothing is coloured."),
+    ("NO_COLOR", "When set, nothing is coloured unless --color says so."),
+    ("FORCE_COLOR", "When set, as CLICOLOR_FORCE, there are colours in a pipe too."),
+    ("AMQPSNIFF_PAGER", "What pages text that is longer than the screen, before PAGER and less."),
     ("COLUMNS", "The width of lines on a terminal, in place of its own; not of the dashboard."),
     ("SSLKEYLOGFILE", "A key log that opens TLS connections, where --tls-keylog gives none."),
     ("AMQPSNIFF_TRACEBACK", "When set, an internal error shows where it came from."),
 )
-HELP = ("-h, --help", "Show the help of the program, or of a command.")
+HELP = ("-h, --help", "Show the help of the program, or a screen of that of a command.")
+HELP_ALL = ("--help-all", "Show everything about the options of a command.")
 COMMON = 5
 """How many commands must share an option for it to be described once, for all of them."""
 _LONG = re.compile(r"--[a-z0-9-]+")
@@ -51,7 +54,7 @@ def page(command: Any) -> str:
         ".SH DESCRIPTION",
         *_paragraphs(rest),
         ".SH OPTIONS",
-        *_items([*named(command.params), HELP]),
+        *_items([*named(command.params), HELP, HELP_ALL]),
         ".SH COMMANDS",
     ]
     common = common_options(command)
@@ -96,7 +99,7 @@ def named(parameters: Iterable[Any]) -> Iterator[tuple[str, str]]:
         if one.param_type_name == "argument":
             yield one.metavar.strip("[]."), about
             continue
-        names = ", ".join(sorted(one.opts, key=len))
+        names = ", ".join(sorted([*one.opts, *one.secondary_opts], key=len))
         value = f" {one.metavar or ''}" if not one.is_flag else ""
         default = one.default if one.show_default and not one.is_flag else None
         yield names + value.rstrip(), f"{about} Default: {default}." if default else about

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Annotated, Any
 
-import typer
-
 from .options import (
-    OUTPUT,
+    Bodies,
     Input,
     Rows,
     TimeForm,
@@ -24,27 +23,16 @@ from .render.clock import FORMS as TIME_FORMS
 
 FORMATS = ("text", "ndjson", "csv")
 
-BODY_LIMIT = 256
-"""Bytes of a body shown by default: a few lines."""
-
 
 @spread
 def messages(
     source: Input,
     rows: Rows,
     verbose: Annotated[bool, verbose_option("Under each line all properties and headers.")] = False,
-    body: Annotated[
-        bool,
-        typer.Option(
-            "--body",
-            help="Under each line the beginning of the body, as text or hex; in ndjson and csv "
-            "the whole body.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False,
+    bodies: Bodies = False,
     body_limit: Annotated[
-        int, body_limit_option("Bytes of a body that --body shows.")
-    ] = BODY_LIMIT,
+        int, body_limit_option("Bytes of each body shown under its line, as text or hex.")
+    ] = 0,
     time: TimeForm = TIME_FORMS[0],
     format_: Annotated[
         str, format_option(FORMATS, "; the last two give the rows of the messages table")
@@ -62,27 +50,26 @@ def messages(
 
     Examples:
 
-        amqpsniff messages trace.pcapng --where "body_size > 100000"
-        amqpsniff messages trace.pcapng --where "outcome = 'unconfirmed'"
-        amqpsniff messages trace.pcapng --connection :43700 -v --body
+        amqpsniff messages trace.pcapng --queue "orders.*" --errors
+        amqpsniff messages trace.pcapng --client shop --outcome unconfirmed
+        amqpsniff messages trace.pcapng --where "body_size > 100000" --body-limit 99
         amqpsniff messages trace.pcapng --format csv > messages.csv
     """
     check_format(format_, FORMATS)
     if format_ != "text":
         from .rows import write_rows
 
-        return write_rows(source, rows, "messages", format_, bodies=body)
-    return _Listing(source, rows, verbose, body_limit if body else None, time).write()
+        return write_rows(source, rows, "messages", format_, bodies=bodies)
+    limit = sys.maxsize if bodies else body_limit
+    return _Listing(source, rows, verbose, limit, time).write()
 
 
 class _Listing:
-    """One run of the command; `body_limit` is null when bodies are not shown."""
+    """One run of the command; without a `body_limit` no bodies are shown."""
 
     def __init__(
-        self, source: Input, rows: Rows, verbose: bool, body_limit: int | None, form: str
+        self, source: Input, rows: Rows, verbose: bool, body_limit: int, form: str
     ) -> None:
-        from amqpsniff.analysis.selection import RowFilter
-
         from .output import Output
         from .reading import Reading
 
@@ -90,21 +77,28 @@ class _Listing:
         self._body_limit = body_limit
         self._form = form
         self._output = Output()
-        self._reading = Reading(source, rows, bodies=body_limit is not None)
-        self._wanted = RowFilter(rows.selection(), "messages", self._reading.started)
+        self._reading = Reading(source, rows, bodies=body_limit > 0)
+        self._wanted = self._reading.row_filter(rows, "messages")
 
     def write(self) -> int:
         """Write all lines; the exit code."""
+        from amqpsniff.analysis.client_names import COLUMNS, ClientNames
+
         from .render.clock import Clock
         from .render.lines import Lines
 
         lines: Lines | None = None
-        for _, batch in self._reading.rows("messages"):
+        clients = ClientNames()
+        columns = {"frames": COLUMNS, "messages": None}
+        for table, batch in self._reading.rows(*columns, columns={"frames": COLUMNS}):
+            if table == "frames":
+                clients.add(batch)
+                continue
             if lines is None:
                 short = self._output.narrow
                 clock = Clock(self._form, self._reading.started(), short=short)
                 several = len(self._reading.capture.names) > 1
-                lines = Lines(self._output, clock, several=several)
+                lines = Lines(self._output, clock, several=several, clients=clients)
             self._output.lines(self._text(lines, self._wanted.of(_in_order(batch))))
             if self._wanted.done:
                 break
@@ -128,7 +122,7 @@ class _Listing:
             yield lines.message(place, message_parts(message), outcome, property_parts(message))
             if self._verbose:
                 yield from message_tree(message, paint)
-            if self._body_limit is not None and message["body"] is not None:
+            if self._body_limit and message["body"] is not None:
                 yield from preview(message["body"], self._body_limit, self._output)
 
 

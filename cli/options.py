@@ -1,7 +1,8 @@
-"""Options that several commands share, written once and spread over a command's signature.
+"""Options of commands, declared once.
 
 A command takes one parameter per group (`captures: Captures`) and typer sees its fields as
-parameters of their own; `spread` does the translation.
+parameters of their own; `spread` does the translation, and adds the options of `Terminal`, which
+every command has. The first sentence of a help text is what the short help shows.
 """
 
 from __future__ import annotations
@@ -18,34 +19,43 @@ import typer
 from amqpsniff.errors import UsageError
 from amqpsniff.spec import DIALECTS, READINGS
 
-from .completions import readers, words
+from .completions import Offer, method_names, outcomes, readers, words
+from .output import COLOURS, settings, shown
 from .render.clock import FORMS
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Selection
 
+FILTERS = "Filters"
 INPUT = "Input"
-ROWS = "Rows"
 OUTPUT = "Output"
+TERMINAL = "Terminal"
 """Panels of the help."""
 
 TABLES = ("frames", "messages", "connections", "channels", "findings")
 """The tables of `amqpsniff.tables.schema`, whose import takes as long as the help itself."""
 
 
+def option(named: str, text: str, panel: str = OUTPUT, **more: Any) -> Any:
+    """An option, written as `-n --name METAVAR`; a flag has no metavar."""
+    words_ = named.split(" ")
+    names = [word for word in words_ if word.startswith("-")]
+    metavar = " ".join(words_[len(names) :]) or None
+    given = {"show_default": False, "metavar": metavar, "help": text, "rich_help_panel": panel}
+    return typer.Option(*names, **given | more)
+
+
+def argument(metavar: str, text: str, offer: Offer | None = None) -> Any:
+    """An argument."""
+    return typer.Argument(metavar=metavar, help=text, autocompletion=offer, show_default=False)
+
+
 def format_option(
-    formats: Iterable[str],
-    more: str = "",
-    *,
-    what: str = "Output format",
-    panel: str | None = OUTPUT,
+    formats: Iterable[str], more: str = "", *, what: str = "Output format", panel: str = OUTPUT
 ) -> Any:
     """The option `--format`; the help names the formats, and says more of them."""
     text = f"{what}: {', '.join(formats)}{more}."
-    offered = words(formats)
-    return typer.Option(
-        "--format", metavar="F", autocompletion=offered, help=text, rich_help_panel=panel
-    )
+    return option("--format F", text, panel, autocompletion=words(formats), show_default=True)
 
 
 def check_format(form: str, formats: Iterable[str]) -> None:
@@ -54,88 +64,71 @@ def check_format(form: str, formats: Iterable[str]) -> None:
         raise UsageError(f"no format `{form}` here; there are {', '.join(formats)}")
 
 
-def top_option(text: str = "Rows to show of each section.") -> Any:
-    """The option `--top`, and what the help says of it."""
-    return typer.Option(min=1, metavar="N", help=text, rich_help_panel=OUTPUT)
-
-
 def verbose_option(text: str) -> Any:
     """The option `--verbose`, and what the help says of it."""
-    return typer.Option("--verbose", "-v", help=text, rich_help_panel=OUTPUT)
+    return option("-v --verbose", text)
 
 
-def limit_option(text: str = "Stop after this many rows.", panel: str = ROWS) -> Any:
-    """The option `--limit`, and what the help says of it."""
-    return typer.Option(
-        "--limit", "-n", min=0, metavar="N", help=text, rich_help_panel=panel, show_default=False
-    )
+def limit_option(
+    text: str = "Stop after this many rows.", panel: str = FILTERS, *, least: int = 0
+) -> Any:
+    """The option `--limit`, and what the help says of it; a default is at least `least`."""
+    shown = least > 0
+    return option("-n --limit N", text, panel, min=least, show_default=shown)
+
+
+def sections_option(text: str = "Rows to show of each section.") -> Any:
+    """The option `--limit` of a command that shows sections."""
+    return limit_option(text, OUTPUT, least=1)
 
 
 def table_option(text: str, more: str = "") -> Any:
     """The option `--table`; the help names the tables behind `text`, and says more of them."""
-    return typer.Option(
-        "--table",
-        "-t",
-        metavar="T",
-        autocompletion=words(TABLES),
-        help=f"{text}: {', '.join(TABLES)}{more}.",
-        rich_help_panel=ROWS,
-    )
+    text = f"{text}: {', '.join(TABLES)}{more}."
+    return option("-t --table T", text, autocompletion=words(TABLES))
 
 
 def body_limit_option(text: str) -> Any:
     """The option `--body-limit`, and what the help says of it."""
-    return typer.Option(min=0, metavar="N", help=text, rich_help_panel=OUTPUT)
+    return option("--body-limit N", text, min=0, show_default=True)
 
 
-def _time_form(form: str) -> str:
-    """One of the forms of times; also where nothing is written that has a time in it."""
-    if form not in FORMS:
-        raise UsageError(f"no time `{form}`; there are {', '.join(FORMS)}")
-    return form
+def _one_of(name: str, values: Iterable[str]) -> Callable[[str], str]:
+    """A check that a value is one of several."""
+
+    def check(value: str) -> str:
+        if value not in values:
+            raise UsageError(f"--{name}: there is no `{value}`; there are {', '.join(values)}")
+        return value
+
+    return check
 
 
 TimeForm = Annotated[
     str,
-    typer.Option(
-        metavar="FORM",
-        callback=_time_form,
-        autocompletion=words(FORMS),
-        help="How times are written: relative (seconds since the capture began), absolute "
-        "(UTC), delta (seconds since the line before).",
-        rich_help_panel=OUTPUT,
+    option(
+        "--time FORM", f"How times are written: {', '.join(FORMS)}. Relative times are seconds "
+        "since the capture began, absolute ones have date and time of day (see --tz), delta is "
+        "seconds since the line before.", autocompletion=words(FORMS),
+        callback=_one_of("time", FORMS), show_default=True,
     ),
-]
+]  # fmt: skip
 TlsKeylog = Annotated[
     str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Open TLS connections with this key log, which may grow meanwhile. Default: the "
-        "one that $SSLKEYLOGFILE names. Secrets inside a pcapng are used as well.",
-        rich_help_panel=INPUT,
-        show_default=False,
+    option(
+        "--tls-keylog FILE", "Decrypt TLS with this key log. It may grow meanwhile. Default: the "
+        "one that $SSLKEYLOGFILE names. Secrets inside a pcapng are used as well.", INPUT,
     ),
-]
+]  # fmt: skip
 TlsKey = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="FILE",
-        help="Open TLS connections whose keys were exchanged by RSA with this private key (PEM "
-        "or DER); may be repeated.",
-        rich_help_panel=INPUT,
-        show_default=False,
+    option(
+        "--tls-key FILE", "Decrypt TLS with this RSA private key. It is a PEM or DER file and "
+        "works where keys were exchanged by RSA; may be repeated.", INPUT,
     ),
-]
-Bodies = Annotated[
-    bool,
-    typer.Option("--bodies", help="Fill the column body of messages.", rich_help_panel=OUTPUT),
-]
-BodySha256 = Annotated[
-    bool,
-    typer.Option(
-        "--body-sha256", help="Fill the column body_sha256 of messages.", rich_help_panel=OUTPUT
-    ),
-]
+]  # fmt: skip
+Bodies = Annotated[bool, option("--bodies", "Whole bodies: the column body of messages is filled.")]
+BodySha256 = Annotated[bool, option("--body-sha256", "Fill the column body_sha256 of messages.")]
 
 
 def _named(output: Path | None) -> Path | None:
@@ -145,68 +138,46 @@ def _named(output: Path | None) -> Path | None:
 
 OutputFile = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Write to this file, which is replaced once all is written. Default, and `-`: "
-        "standard output.",
-        callback=_named,
-        rich_help_panel=OUTPUT,
-        show_default=False,
+    option(
+        "-o --output FILE", "Write to this file. It is replaced once all is written. Default, and "
+        "`-`: standard output.", callback=_named,
     ),
-]
-
+]  # fmt: skip
 Port = Annotated[
     list[int] | None,
-    typer.Option(
-        min=1,
-        max=65535,
-        metavar="N",
-        help="Only conversations with this TCP port; may be repeated. Default: any port, AMQP "
-        "is told by its content.",
-        rich_help_panel=INPUT,
-        show_default=False,
+    option(
+        "--port N", "Only conversations with this TCP port. May be repeated. Default: any port, "
+        "AMQP is told by its content.", INPUT, min=1, max=65535,
     ),
-]
+]  # fmt: skip
 Reader = Annotated[
     str,
-    typer.Option(
-        metavar="R",
-        autocompletion=readers,
-        help="What reads the capture: own (this program), tshark (knows more tunnels and rare "
-        "links), or auto: tshark, if installed, for what this program cannot read.",
-        rich_help_panel=INPUT,
+    option(
+        "--reader R", "What reads the capture: own, tshark, auto. This program itself (own), "
+        "tshark, which knows more tunnels and rare links, or tshark, if installed, for what this "
+        "program cannot read (auto).", INPUT, autocompletion=readers, show_default=True,
     ),
-]
+]  # fmt: skip
 Dialect = Annotated[
     str | None,
-    typer.Option(
-        metavar="D",
-        autocompletion=words(DIALECTS),
-        help=f"Decode every connection as {', '.join(DIALECTS)}. Default: what the connection "
-        "says.",
-        rich_help_panel=INPUT,
-        show_default=False,
+    option(
+        "--dialect D", f"Decode every connection as {', '.join(DIALECTS)}. Default: what the "
+        "connection says.", INPUT, autocompletion=words(DIALECTS),
     ),
-]
+]  # fmt: skip
 TableDialect = Annotated[
     str,
-    typer.Option(
-        metavar="R",
-        autocompletion=words(READINGS),
-        help=f"How the tags of field tables are read: {', '.join(READINGS)}.",
-        rich_help_panel=INPUT,
+    option(
+        "--table-dialect R", f"How the tags of field tables are read: {', '.join(READINGS)}.",
+        INPUT, autocompletion=words(READINGS), show_default=True,
     ),
-]
+]  # fmt: skip
 ShowSecrets = Annotated[
-    bool,
-    typer.Option(
-        "--show-secrets",
-        help="Show passwords and tokens instead of a placeholder.",
-        rich_help_panel=INPUT,
-    ),
+    bool, option("--show-secrets", "Show passwords and tokens instead of a placeholder.", INPUT)
 ]
+
+
+Quiet = Annotated[bool, option("-q --quiet", "No warnings, no summary, no progress.", TERMINAL)]
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -219,24 +190,17 @@ class Decoding:
     show_secrets: ShowSecrets = False
     tls_keylog: TlsKeylog = None
     tls_key: TlsKey = None
-    quiet: Annotated[
-        bool,
-        typer.Option("--quiet", "-q", help="No warnings, no progress.", rich_help_panel=OUTPUT),
-    ] = False
+    quiet: Quiet = False
+
+
+Captures = argument("CAPTURE...", "Capture files, directories, patterns, or - for standard input.")
 
 
 @dataclasses.dataclass(kw_only=True)
 class Input(Decoding):
     """What is read, and how it is decoded."""
 
-    captures: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CAPTURE...",
-            help="Capture files, directories, patterns, or - for standard input.",
-            show_default=False,
-        ),
-    ]
+    captures: Annotated[list[str], Captures]
     reader: Reader = "auto"
 
 
@@ -246,22 +210,18 @@ class Two(Decoding):
 
     before: Annotated[
         str,
-        typer.Argument(
-            metavar="BEFORE",
-            help="A capture: a file, a directory, or a pattern. With --same-traffic the one made "
-            "nearer to the clients.",
-            show_default=False,
+        argument(
+            "BEFORE", "A capture: a file, a directory, or a pattern. With --same-traffic the one "
+            "made nearer to the clients.",
         ),
-    ]
+    ]  # fmt: skip
     after: Annotated[
         str,
-        typer.Argument(
-            metavar="AFTER",
-            help="The capture it is compared with. With --same-traffic the one made nearer to the "
-            "broker.",
-            show_default=False,
+        argument(
+            "AFTER", "The capture it is compared with. With --same-traffic the one made nearer to "
+            "the broker.",
         ),
-    ]
+    ]  # fmt: skip
     reader: Reader = "auto"
 
     def sides(self) -> tuple[Input, Input]:
@@ -274,84 +234,130 @@ class Two(Decoding):
         return Input(captures=[self.before], **shared), Input(captures=[self.after], **shared)
 
 
-FromTime = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        metavar="TIME",
-        help="Only from this time on: seconds since the capture began, as lines show them (3.5), "
-        "500ms, 1m30s, 1h; 12:00:00 (UTC, the day the capture began), 2026-01-31T12:00:00Z, or "
-        "seconds since 1970.",
-        rich_help_panel=ROWS,
-        show_default=False,
-    ),
-]
-ToTime = Annotated[
-    str | None,
-    typer.Option(
-        "--to",
-        metavar="TIME",
-        help="Only before this time, written like that of --from.",
-        rich_help_panel=ROWS,
-        show_default=False,
-    ),
-]
+@dataclasses.dataclass
+class Names:
+    """Filters by name and by time: `amqpsniff.analysis.selection` says what they choose."""
+
+    client: Annotated[
+        str | None, option("--client C", "Name, product, address or address:port.", FILTERS)
+    ] = None
+    user: Annotated[str | None, option("--user U", "User of the connection.", FILTERS)] = None
+    vhost: Annotated[str | None, option("--vhost V", "Virtual host.", FILTERS)] = None
+    queue: Annotated[
+        str | None, option("--queue Q", "Queue; * stands for any text, as in amq.*.", FILTERS)
+    ] = None
+    exchange: Annotated[
+        str | None, option("--exchange X", "Exchange; (default) is the one without name.", FILTERS)
+    ] = None
+    routing_key: Annotated[str | None, option("--routing-key K", "Routing key.", FILTERS)] = None
+    method: Annotated[
+        str | None,
+        option("--method M", "basic.publish, publish, queue.*", FILTERS,
+               autocompletion=method_names),
+    ] = None  # fmt: skip
+    message_id: Annotated[str | None, option("--message-id X", "Message id.", FILTERS)] = None
+    outcome: Annotated[
+        str | None,
+        option("--outcome O", "What became of a message: acked, unconfirmed …", FILTERS,
+               autocompletion=outcomes),
+    ] = None  # fmt: skip
+    errors: Annotated[
+        bool,
+        option("--errors", "Only what failed. Methods that report an error; messages that were "
+               "returned, refused, requeued or cut; connections and channels closed with an error "
+               "or reset; findings that are errors.", FILTERS),
+    ] = False  # fmt: skip
+    packet: Annotated[
+        str | None, option("--packet N[-M]", "Number of a packet, as in Wireshark.", FILTERS)
+    ] = None
+    from_: Annotated[
+        str | None,
+        option(
+            "--from TIME", "From 3.5 (seconds, as lines show), 1m30s, 12:00:00 … Seconds since "
+            "the capture began (3.5, +3.5), 500ms, 1m30s, 1h; 12:00:00 (the day the capture "
+            "began) and 2026-01-31T12:00:00 in UTC or in --tz, 2026-01-31T12:00:00+01:00, or "
+            "seconds since 1970.", FILTERS,
+        ),
+    ] = None  # fmt: skip
+    to: Annotated[
+        str | None, option("--to TIME", "Until before this time, written as --from.", FILTERS)
+    ] = None
+
+    def part(self) -> dict[str, Any]:
+        """The filters as arguments of `amqpsniff.Capture`."""
+        given = {name: value for name, value in vars(self).items() if value not in (None, False)}
+        given.pop("limit", None)
+        zone = settings.zone
+        return given | ({"tz": zone} if zone and ("from_" in given or "to" in given) else {})
+
+    def selection(self) -> Selection:
+        """The part as the library has it; raises UsageError for what cannot be."""
+        from amqpsniff.analysis.selection import selection
+
+        return selection(self.part(), getattr(self, "limit", None))  # type: ignore[arg-type]
 
 
 @dataclasses.dataclass
-class Scope:
+class Scope(Names):
     """Which part of the traffic is wanted."""
 
     connection: Annotated[
         str | None,
-        typer.Option(
-            metavar="ID",
-            help="Only this connection: its id or the beginning of it, its client's address:port "
-            "or :port.",
-            rich_help_panel=ROWS,
-            show_default=False,
-        ),
+        option("--connection ID", "Id or its beginning, client's address:port, :port.", FILTERS),
     ] = None
     channel: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65535,
-            metavar="N",
-            help="Only this channel.",
-            rich_help_panel=ROWS,
-            show_default=False,
-        ),
+        int | None, option("--channel N", "Number of a channel.", FILTERS, min=0, max=65535)
     ] = None
-    from_: FromTime = None
-    to: ToTime = None
-
-    def selection(self) -> Selection:
-        """The part as the library has it; raises UsageError for what cannot be."""
-        from amqpsniff.analysis.selection import Selection
-
-        return Selection(**vars(self))
-
-
-Where = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SQL",
-        help="Only rows for which this expression over the columns of the table is true, such "
-        "as \"method = 'basic.publish' AND exchange = 'orders'\". inspect and follow show the "
-        "table frames, bodies the table messages, diagnose findings.",
-        rich_help_panel=ROWS,
-        show_default=False,
-    ),
-]
 
 
 @dataclasses.dataclass
 class Rows(Scope):
     """Which rows of a table are wanted."""
 
-    where: Where = None
+    where: Annotated[
+        str | None,
+        option(
+            "--where SQL", "A condition over the table's columns. For example \"body_size > 1000 "
+            "AND app_id = 'shop'\". inspect and follow show the table frames, messages, trace and "
+            "bodies the table messages, diagnose findings.", FILTERS,
+        ),
+    ] = None  # fmt: skip
     limit: Annotated[int | None, limit_option()] = None
+
+
+@dataclasses.dataclass
+class Terminal:
+    """How text is shown; `amqpsniff.cli.output` does it."""
+
+    color: Annotated[
+        str,
+        option(
+            "--color WHEN", f"Colour: {', '.join(COLOURS)}. With auto on a terminal, and "
+            "where FORCE_COLOR or CLICOLOR_FORCE is set; not where NO_COLOR is.", TERMINAL,
+            autocompletion=words(COLOURS), callback=_one_of("color", COLOURS), show_default=True,
+        ),
+    ] = COLOURS[0]  # fmt: skip
+    width: Annotated[
+        int | None,
+        option("--width N", "Columns of a line. Default: those of the terminal; in a pipe "
+               "nothing is cut.", TERMINAL, min=20),
+    ] = None  # fmt: skip
+    tz: Annotated[
+        str | None,
+        option("--tz ZONE", "Time zone of dates and times of day: Europe/Berlin, +01:00, local. "
+               "Default: UTC.", TERMINAL),
+    ] = None  # fmt: skip
+    pager: Annotated[
+        bool,
+        option("--pager/--no-pager", "Page what is longer than the screen. By "
+               "$AMQPSNIFF_PAGER, $PAGER, or less; empty, or cat, for none.", TERMINAL),
+    ] = True  # fmt: skip
+
+
+FILTER_NAMES = frozenset(
+    field.name.strip("_").replace("_", "-") for field in dataclasses.fields(Rows)
+)
+"""Options that choose rows."""
 
 
 def _parameters(function: Callable[..., Any]) -> list[tuple[str, type | None, inspect.Parameter]]:
@@ -363,16 +369,21 @@ def _parameters(function: Callable[..., Any]) -> list[tuple[str, type | None, in
         if not dataclasses.is_dataclass(kind):
             found.append((name, None, parameter.replace(annotation=kind)))
             continue
-        fields = get_type_hints(kind, include_extras=True)
-        for field in dataclasses.fields(kind):
-            default = field.default
-            if default is dataclasses.MISSING:
-                default = inspect.Parameter.empty
-            one = inspect.Parameter(
-                field.name, parameter.KEYWORD_ONLY, default=default, annotation=fields[field.name]
-            )
-            found.append((name, kind, one))  # type: ignore[arg-type]
+        found += _fields(name, kind)  # type: ignore[arg-type]
     return found
+
+
+def _fields(name: str, kind: type) -> Iterable[tuple[str, type, inspect.Parameter]]:
+    hints = get_type_hints(kind, include_extras=True)
+    for one in dataclasses.fields(kind):  # type: ignore[arg-type]
+        default = inspect.Parameter.empty if one.default is dataclasses.MISSING else one.default
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        annotation = hints[one.name]
+        yield (
+            name,
+            kind,
+            inspect.Parameter(one.name, keyword, default=default, annotation=annotation),
+        )
 
 
 def _countable(value: Any) -> Any:
@@ -380,11 +391,16 @@ def _countable(value: Any) -> Any:
     return min(value, sys.maxsize) if isinstance(value, int) else value
 
 
-def spread(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command whose parameters are groups of options the signature that typer reads."""
+def spread(function: Callable[..., int], *, paged: bool = True) -> Callable[..., int]:
+    """Give a command whose parameters are groups of options the signature that typer reads.
+
+    What it writes on a terminal may be `paged`, unless it comes from standard input, bit by bit.
+    """
     found = _parameters(function)
+    terminal = list(_fields("", Terminal))
 
     def call(**values: Any) -> int:
+        how = {one.name: values[one.name] for _, _, one in terminal}
         arguments: dict[str, Any] = {}
         groups: dict[str, tuple[type, dict[str, Any]]] = {}
         for name, group, parameter in found:
@@ -395,9 +411,11 @@ def spread(function: Callable[..., int]) -> Callable[..., int]:
                 fields[parameter.name] = _countable(values[parameter.name])
         for name, (group, fields) in groups.items():
             arguments[name] = group(**fields)
-        return function(**arguments)
+        how["pager"] &= paged and "-" not in (values.get("captures") or ())
+        with shown(**how):
+            return function(**arguments)
 
-    seen = [one.replace(kind=one.KEYWORD_ONLY) for _, _, one in found]
+    seen = [one.replace(kind=one.KEYWORD_ONLY) for _, _, one in [*found, *terminal]]
     call.__signature__ = inspect.Signature(seen)  # type: ignore[attr-defined]
     call.__annotations__ = {one.name: one.annotation for one in seen}
     call.__name__ = function.__name__

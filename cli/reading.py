@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.errors import UsageError
 
 from .entry import FAILED, complain
+from .output import settings
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import RowFilter
     from amqpsniff.findings import Finding
     from amqpsniff.reader import Capture
 
-    from .options import Input, Scope
+    from .options import Input, Names, Scope
 
 WARNED_OF = frozenset(
     ("capture-truncated", "capture-damaged", "capture-unreadable", "interface-dropped",
@@ -56,7 +57,7 @@ class Reading:
     def __init__(
         self,
         options: Input,
-        scope: Scope | None = None,
+        scope: Names | None = None,
         *,
         bodies: bool = False,
         body_sha256: bool = False,
@@ -88,6 +89,11 @@ class Reading:
     def started(self) -> int | None:
         """When the first packet was captured; None while no packet with a time was read."""
         return self.capture.totals.first_ns
+
+    def row_filter(self, part: Scope, table: str) -> RowFilter:
+        """What chooses rows of a table; the captures are read for it first where that is needed."""
+        (rows,) = self.capture.row_filters(part.selection(), table)
+        return rows
 
     def rows(
         self,
@@ -156,7 +162,8 @@ class Reading:
             from amqpsniff.analysis.times import outside
 
             scope = self._scope
-            self._outside = outside(scope.from_, scope.to, totals.first_ns, totals.last_ns)
+            times = (totals.first_ns, totals.last_ns, settings.zone)
+            self._outside = outside(scope.from_, scope.to, *times)
             if self._outside:
                 complain(f"warning: {self._outside}")
 

@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from amqpsniff.errors import UsageError
 
-from .options import OUTPUT, ROWS, FromTime, Input, Scope, ToTime, spread
+from .options import Input, Names, option, spread
 from .severities import FailOn, check
 
 PAGE = Path("report.html")
@@ -22,38 +20,27 @@ STANDARD_OUTPUT = Path("-")
 @spread
 def report(
     source: Input,
+    part: Names,
     connection: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ID",
-            help="Show the conversation of this connection: its id or the beginning of it, its "
-            "client's address:port or :port; may be repeated. Default: one for each finding that "
-            "matters. Nothing else of the report is left out.",
-            rich_help_panel=ROWS,
-            show_default=False,
+        option(
+            "--connection ID",
+            "Show the conversation of this connection. Its id or the beginning "
+            "of it, its client's address:port or :port; may be repeated. Default: one for each "
+            "finding that matters. Nothing else of the report is left out.",
         ),
     ] = None,
-    from_: FromTime = None,
-    to: ToTime = None,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write to this file, which is replaced once all is written; `-` is standard "
-            "output.",
-            rich_help_panel=OUTPUT,
+        option(
+            "-o --output FILE",
+            "Write to this file. It is replaced once all is written; `-` is standard output.",
+            show_default=True,
         ),
     ] = PAGE,
     title: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Title of the page. Default: the names of the captures.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
-        ),
+        option("--title TEXT", "Title of the page. Default: the names of the captures."),
     ] = None,
     fail_on: FailOn = None,
 ) -> int:
@@ -70,7 +57,7 @@ def report(
         amqpsniff report trace.pcapng
         amqpsniff report captures/ -o incident.html --title "Incident of 31 January"
         amqpsniff report trace.pcapng --connection 7f29 --connection :43706
-        amqpsniff report trace.pcapng --from +10m --to +20m --fail-on error
+        amqpsniff report trace.pcapng --vhost shop --from 10m --to 20m --fail-on error
     """
     check(fail_on)
     from amqpsniff.findings.kind import at_least
@@ -85,9 +72,9 @@ def report(
     elif sys.stdout.isatty():
         raise UsageError("a page is not for a terminal; give -o FILE, or pipe it into a program")
     begin_bundle()  # what is not installed is said before anything is read
-    reading = Reading(source, Scope(from_=from_, to=to))
+    reading = Reading(source, part)
     with reading.passing() as capture:
-        page = capture.report_page(tuple(connection or ()), from_, to, title)
+        page = capture.report_page(tuple(connection or ()), title, **part.part())
     if page.data.missed:
         reading.warn_of_nothing(NO_ROW)
     reading.capture.read_sequences(page)

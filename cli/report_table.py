@@ -5,21 +5,22 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from amqpsniff.analysis.report_tables import REPORTS, find
 from amqpsniff.analysis.report_tables import report_table as rows_of_report
 from amqpsniff.errors import UsageError
 
 from .completions import words
 from .options import (
-    ROWS,
+    OUTPUT,
+    Captures,
     Decoding,
     Input,
     Reader,
+    argument,
     check_format,
     format_option,
     limit_option,
+    option,
     spread,
 )
 
@@ -37,33 +38,23 @@ def report_table(
     decoding: Decoding,
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME",
-            autocompletion=words(REPORTS),
-            help=f"The report: {', '.join(REPORTS)}. Without it: what each of them shows.",
-            show_default=False,
+        argument(
+            "NAME",
+            f"The report: {', '.join(REPORTS)}. Without it: what each of them shows.",
+            words(REPORTS),
         ),
     ] = "",
-    captures: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="CAPTURE...",
-            help="Capture files, directories, patterns, or - for standard input.",
-            show_default=False,
-        ),
-    ] = None,
+    captures: Annotated[list[str] | None, Captures] = None,
     bucket: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "--bucket SECONDS",
+            "Length of a time bucket in the reports latency and "
+            "saturation. Default: at most 120 buckets.",
             min=1,
-            metavar="SECONDS",
-            help="Length of a time bucket in the reports latency and saturation. Default: at most "
-            "120 buckets.",
-            rich_help_panel=ROWS,
-            show_default=False,
         ),
     ] = None,
-    limit: Annotated[int | None, limit_option("Show only the first N rows.")] = None,
+    limit: Annotated[int | None, limit_option("Show only the first N rows.", OUTPUT)] = None,
     format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
     reader: Reader = "auto",
 ) -> int:

@@ -8,9 +8,6 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .options import Input, Rows
 
-CHOOSING = ("connection_id", "client", "channel", "ts_ns", "start_ns", "end_ns")
-"""The columns that a `RowFilter` reads when there is no `--where`, where the table has them."""
-
 
 def write_rows(
     source: Input,
@@ -47,7 +44,6 @@ class Export:
         progress: bool = False,
         warned_of: Collection[str] | None = None,
     ) -> None:
-        from amqpsniff.analysis.selection import RowFilter
         from amqpsniff.tables.schema import schema_of
 
         from .reading import Reading
@@ -59,7 +55,7 @@ class Export:
         self._reading = Reading(
             source, rows, bodies=bodies, body_sha256=body_sha256, warned_of=warned_of
         )
-        self._wanted = RowFilter(rows.selection(), table, self._reading.started)
+        self._wanted = self._reading.row_filter(rows, table)
 
     def write(self, form: str, sink: IO[bytes]) -> int:
         """Write them in a format of `amqpsniff.tables.export`; the exit code."""
@@ -73,15 +69,9 @@ class Export:
         return self._reading.exit_code
 
     def _batches(self) -> Iterator[Any]:
-        from amqpsniff.tables.schema import schema_of
-
-        needed: dict[str, Collection[str]] | None = None
+        needed = None
         if self._columns is not None:
-            names = schema_of(self._table).names
-            choosing = set(names)
-            if not self._wanted.needs_all_columns:
-                choosing.intersection_update(CHOOSING)
-            needed = {self._table: {*self._columns, *choosing}}
+            needed = {self._table: {*self._columns, *self._wanted.columns}}
         for _, batch in self._reading.rows(self._table, columns=needed, progress=self._progress):
             kept = self._wanted.of(batch)
             if kept.num_rows:

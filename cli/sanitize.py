@@ -8,11 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
-import typer
-
 from amqpsniff.errors import UsageError
 
-from .options import INPUT, OUTPUT, TlsKey, TlsKeylog, spread
+from .options import Port, Quiet, TlsKey, TlsKeylog, argument, option, spread
 
 if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals
@@ -24,91 +22,58 @@ KEPT = "What is kept"
 
 @spread
 def sanitize(
-    capture: Annotated[
-        str,
-        typer.Argument(metavar="CAPTURE", help="A capture file.", show_default=False),
-    ],
+    capture: Annotated[str, argument("CAPTURE", "A capture file.")],
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The pcapng file to write, which is replaced once all is written; - for standard "
-            "output.",
-            rich_help_panel=OUTPUT,
-            show_default=False,
+        option(
+            "-o --output FILE",
+            "The pcapng file to write. It is replaced once all is written; - for standard output.",
         ),
     ],
     names: Annotated[
         bool,
-        typer.Option(
+        option(
             "--names",
-            help="Replace names by pseudonyms: exchanges, queues, routing keys, virtual hosts, "
-            "users, consumer tags, message ids and the like.",
-            rich_help_panel=KEPT,
+            "Replace names by pseudonyms. Those of exchanges, queues, routing keys, "
+            "virtual hosts, users, consumer tags, message ids and the like.",
+            KEPT,
         ),
     ] = False,
     addresses: Annotated[
         bool,
-        typer.Option(
-            "--addresses",
-            help="Replace IP and MAC addresses and clients' ports by pseudonyms.",
-            rich_help_panel=KEPT,
+        option(
+            "--addresses", "Replace IP and MAC addresses and clients' ports by pseudonyms.", KEPT
         ),
     ] = False,
     headers: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Headers whose values are replaced, with commas between. Default: all but those "
-            "that brokers write.",
-            rich_help_panel=KEPT,
-            show_default=False,
+        option(
+            "--headers NAMES",
+            "Headers whose values are replaced, with commas between. "
+            "Default: all but those that brokers write.",
+            KEPT,
         ),
     ] = None,
     keep_headers: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Headers whose values are kept, with commas between.",
-            rich_help_panel=KEPT,
-            show_default=False,
-        ),
+        option("--keep-headers NAMES", "Headers whose values are kept, with commas between.", KEPT),
     ] = None,
     keep_bodies: Annotated[
-        bool,
-        typer.Option("--keep-bodies", help="Keep the bodies of messages.", rich_help_panel=KEPT),
+        bool, option("--keep-bodies", "Keep the bodies of messages.", KEPT)
     ] = False,
     drop_foreign: Annotated[
         bool,
-        typer.Option(
+        option(
             "--drop-foreign",
-            help="Leave out packets of no AMQP connection, which are otherwise kept without their "
-            "contents. Packets then have other numbers.",
-            rich_help_panel=KEPT,
+            "Leave out packets of no AMQP connection, which are otherwise "
+            "kept without their contents. Packets then have other numbers.",
+            KEPT,
         ),
     ] = False,
-    port: Annotated[
-        list[int] | None,
-        typer.Option(
-            min=1,
-            max=65535,
-            metavar="N",
-            help="Only conversations with this TCP port are AMQP; may be repeated. Default: any "
-            "port, AMQP is told by its content.",
-            rich_help_panel=INPUT,
-            show_default=False,
-        ),
-    ] = None,
+    port: Port = None,
     tls_keylog: TlsKeylog = None,
     tls_key: TlsKey = None,
-    quiet: Annotated[
-        bool,
-        typer.Option(
-            "--quiet", "-q", help="No warnings, no summary, no progress.", rich_help_panel=OUTPUT
-        ),
-    ] = False,
+    quiet: Quiet = False,
 ) -> int:
     """Write a capture that is safe to hand to a stranger.
 

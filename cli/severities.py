@@ -4,31 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import SEVERITIES
 
 from .completions import words
-from .options import OUTPUT
+from .options import OUTPUT, option
 
 
 def fail_on_option(text: str, panel: str = OUTPUT) -> Any:
     """The option `--fail-on`, and what the help says of it."""
-    return typer.Option(
-        metavar="SEVERITY",
-        autocompletion=words(SEVERITIES),
-        help=text,
-        rich_help_panel=panel,
-        show_default=False,
-    )
+    return option("--fail-on SEVERITY", text, panel, autocompletion=words(SEVERITIES))
 
 
 FailOn = Annotated[
     str | None,
     fail_on_option(
-        "Exit with 1 when there is a finding of this severity (info, warning, error) or a worse "
-        "one."
+        "Exit with 1 from this severity on: info, warning, error. That is when there is a finding "
+        "as bad or worse."
     ),
 ]
 

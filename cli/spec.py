@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from amqpsniff.errors import UsageError
 from amqpsniff.spec import (
     DIALECTS,
@@ -21,7 +19,7 @@ from amqpsniff.spec import (
 from amqpsniff.spec.describe import describe
 
 from .completions import methods, words
-from .options import check_format, format_option
+from .options import argument, check_format, format_option, option, spread
 
 FORMATS = ("text", "json")
 
@@ -34,27 +32,26 @@ TOPICS: dict[str, tuple[Row, ...]] = {
 """What is not a method, by the word a person types for it."""
 
 
+@spread
 def spec(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME",
-            autocompletion=methods,
-            help="A method (basic.publish, publish, 60/40), a class (queue, 50), a reply code "
+        argument(
+            "NAME",
+            "A method (basic.publish, publish, 60/40), a class (queue, 50), a reply code "
             "(404), or one of: codes, tags, frames, headers. Without it: all methods.",
-            show_default=False,
+            methods,
         ),
     ] = "",
     dialect: Annotated[
         str | None,
-        typer.Option(
-            metavar="D",
+        option(
+            "--dialect D",
+            f"Only this dialect: {', '.join(DIALECTS)}.",
             autocompletion=words(DIALECTS),
-            help=f"Only this dialect: {', '.join(DIALECTS)}.",
-            show_default=False,
         ),
     ] = None,
-    format_: Annotated[str, format_option(FORMATS, panel=None)] = FORMATS[0],
+    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
 ) -> int:
     """Look up the protocol: methods, classes, reply codes, tags of field tables.
 

@@ -7,12 +7,10 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from amqpsniff.errors import UsageError
 
 from .export import BINARY, ENDINGS, format_of, refuse_captures, replacing
-from .options import Bodies, BodySha256, Input, OutputFile, format_option, spread
+from .options import Bodies, BodySha256, Input, OutputFile, argument, format_option, spread
 
 FORMATS = ("text", *ENDINGS)
 
@@ -22,7 +20,7 @@ def sql(
     source: Input,
     statement: Annotated[
         str,
-        typer.Argument(metavar="SELECT", help="One SELECT, in DuckDB's SQL.", show_default=False),
+        argument("SELECT", "One SELECT, in DuckDB's SQL."),
     ],
     bodies: Bodies = False,
     body_sha256: BodySha256 = False,

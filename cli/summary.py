@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from .options import Input, Scope, check_format, format_option, spread, top_option
+from .options import Input, Scope, check_format, format_option, sections_option, spread
 
 FORMATS = ("text", "json")
 TOP = 10
@@ -15,7 +15,7 @@ TOP = 10
 def summary(
     source: Input,
     scope: Scope,
-    top: Annotated[int, top_option()] = TOP,
+    limit: Annotated[int, sections_option()] = TOP,
     format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
 ) -> int:
     """Show what is in captures: connections, messages, routes, methods, errors, and their quality.
@@ -26,7 +26,7 @@ def summary(
     Examples:
 
         amqpsniff summary trace.pcapng
-        amqpsniff summary captures/ --from +10m --to +20m --top 30
+        amqpsniff summary captures/ --client shop --from 10m --to 20m
         amqpsniff summary trace.pcapng --format json | jq .errors
     """
     check_format(format_, FORMATS)
@@ -34,7 +34,7 @@ def summary(
 
     reading = Reading(source, scope)
     with reading.passing() as capture:
-        result = capture.summary(top=top, **vars(scope))
+        result = capture.summary(limit=limit, **scope.part())
     if scope != Scope() and not result["frames"]:
         reading.warn_of_nothing(NO_ROW)
     if format_ == "json":

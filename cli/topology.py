@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from .options import Input, Scope, check_format, format_option, spread, top_option
+from .options import Input, Scope, check_format, format_option, sections_option, spread
 
 FORMATS = ("text", "dot", "mermaid", "json")
 TOP = 20
@@ -15,8 +15,8 @@ TOP = 20
 def topology(
     source: Input,
     scope: Scope,
-    top: Annotated[
-        int, top_option("Rows to show of each section; edges of each kind in a graph.")
+    limit: Annotated[
+        int, sections_option("Rows to show of each section; edges of each kind in a graph.")
     ] = TOP,
     format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
 ) -> int:
@@ -29,7 +29,7 @@ def topology(
 
         amqpsniff topology trace.pcapng
         amqpsniff topology trace.pcapng --format dot | dot -Tsvg > topology.svg
-        amqpsniff topology captures/ --format mermaid --top 50
+        amqpsniff topology captures/ --format mermaid --vhost shop
         amqpsniff topology trace.pcapng --format json | jq .queues
     """
     check_format(format_, FORMATS)
@@ -37,7 +37,7 @@ def topology(
 
     reading = Reading(source, scope)
     with reading.passing() as capture:
-        result = capture.topology(top=top, **vars(scope))
+        result = capture.topology(limit=limit, **scope.part())
     _write(result, format_)
     if not any(number for name, number in result.items() if name.endswith("_count")):
         reading.warn_of_nothing("nothing was declared, published or delivered in what was captured")

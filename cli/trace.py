@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from .options import Input, Scope, TimeForm, check_format, format_option, limit_option, spread
+from .options import FILTERS, Input, Rows, TimeForm, check_format, format_option, option, spread
 from .render.clock import FORMS as TIME_FORMS
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.trace import Wanted
-
-WANTED = "Message"
-"""Panel of the help."""
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -21,57 +16,15 @@ FORMATS = ("text", "ndjson", "csv")
 @spread
 def trace(
     source: Input,
-    scope: Scope,
-    message_id: Annotated[
-        str | None,
-        typer.Option(
-            metavar="X",
-            help="Messages with this message_id.",
-            rich_help_panel=WANTED,
-            show_default=False,
-        ),
-    ] = None,
+    rows: Rows,
     correlation_id: Annotated[
-        str | None,
-        typer.Option(
-            metavar="X",
-            help="Messages with this correlation_id: a request and its reply.",
-            rich_help_panel=WANTED,
-            show_default=False,
-        ),
+        str | None, option("--correlation-id X", "A request and its reply.", FILTERS)
     ] = None,
     header: Annotated[
-        str | None,
-        typer.Option(
-            metavar="K=V",
-            help="Messages whose header K has the value V.",
-            rich_help_panel=WANTED,
-            show_default=False,
-        ),
+        str | None, option("--header K=V", "Header K has the value V.", FILTERS)
     ] = None,
     body_sha256: Annotated[
-        str | None,
-        typer.Option(
-            metavar="H",
-            help="Messages whose whole body has this SHA-256, in hex.",
-            rich_help_panel=WANTED,
-            show_default=False,
-        ),
-    ] = None,
-    routing_key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="K",
-            help="Messages with this routing key.",
-            rich_help_panel=WANTED,
-            show_default=False,
-        ),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        limit_option(
-            "Show this many messages, with their replies; in ndjson and csv, rows.", WANTED
-        ),
+        str | None, option("--body-sha256 H", "SHA-256 of the whole body, in hex.", FILTERS)
     ] = None,
     time: TimeForm = TIME_FORMS[0],
     format_: Annotated[
@@ -85,7 +38,8 @@ def trace(
     by its message_id, and where there is none by what does not change: body, exchange, routing key
     and most properties. Replies, told by reply_to and correlation_id, follow their request.
 
-    Of several conditions all must hold.
+    Filters name the messages; --connection, --channel, --from and --to say where they are followed.
+    Of several all must hold. --limit is a number of messages, in ndjson and csv of rows.
 
     Examples:
 
@@ -96,13 +50,11 @@ def trace(
     check_format(format_, FORMATS)
     from amqpsniff.analysis.trace import Wanted
 
-    wanted = Wanted(message_id, correlation_id, routing_key, header, body_sha256)
-    return _trace(source, scope, wanted, limit, time, format_)
+    wanted = Wanted(correlation_id, header, body_sha256, rows.selection())
+    return _trace(source, rows, wanted, time, format_)
 
 
-def _trace(
-    source: Input, scope: Scope, wanted: Wanted, limit: int | None, time: str, form: str
-) -> int:
+def _trace(source: Input, rows: Rows, wanted: Wanted, time: str, form: str) -> int:
     from amqpsniff.analysis.trace import MAX_ROWS
 
     from .entry import complain
@@ -111,9 +63,10 @@ def _trace(
     from .render.clock import Clock
     from .render.trace import told
 
-    reading = Reading(source, scope)
+    limit = rows.limit
+    reading = Reading(source, rows)
     with reading.passing() as capture:
-        tracer = capture.tracer(wanted, scope.selection())
+        tracer = capture.tracer(wanted)
     if tracer.full and not source.quiet:
         complain(f"warning: only the first {MAX_ROWS:,} rows that match are shown")
     if form != "text":

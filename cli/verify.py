@@ -7,11 +7,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from amqpsniff.errors import CaptureError, UsageError
 
-from .options import ROWS, Input, check_format, format_option, limit_option, spread
+from .options import OUTPUT, Input, check_format, format_option, limit_option, option, spread
 
 if TYPE_CHECKING:
     from amqpsniff.capture.tshark import Tshark
@@ -27,14 +25,10 @@ def verify(
     source: Input,
     unknown: Annotated[
         bool,
-        typer.Option(
-            "--unknown",
-            help="List only differences that no known disagreement explains.",
-            rich_help_panel=ROWS,
-        ),
+        option("--unknown", "List only differences that no known disagreement explains."),
     ] = False,
     limit: Annotated[
-        int | None, limit_option("List at most this many differences; all are counted.")
+        int | None, limit_option("List at most this many differences; all are counted.", OUTPUT)
     ] = None,
     format_: Annotated[
         str, format_option(FORMATS, "; with ndjson the summary goes to standard error")

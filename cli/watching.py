@@ -16,6 +16,7 @@ from amqpsniff.errors import UsageError
 
 from .entry import FAILED, complain
 from .event_loop import Steps
+from .output import Output, settings
 from .parse_units import span
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ class Live:
         written = self._recording.write
         folders = [written.absolute().parent] if written is not None else []
         try:
-            why = drop(self._sources.user, folders, self._keys())
+            why = drop(self._sources.run_as, folders, self._keys())
         except BaseException:
             source.close()
             raise
@@ -250,13 +251,13 @@ class Live:
             return
         from amqpsniff.analysis.summary import summary
 
-        from .output import Output
         from .render.summary import sections
 
         watch = self.watch
         pipeline = watch.pipeline
         totals = pipeline.totals
-        nothing = outside(self._rows.from_, self._rows.to, totals.first_ns, totals.last_ns)
+        times = (totals.first_ns, totals.last_ns, settings.zone)
+        nothing = outside(self._rows.from_, self._rows.to, *times)
         if nothing:
             complain(f"warning: {nothing}")
         result = summary(
@@ -290,9 +291,10 @@ def _chosen(wanted: Any, batch: Any, sink: IO[bytes]) -> Iterator[Any]:
 def _check(sources: Sources, recording: Recording) -> None:
     """Raise UsageError for options that make no sense together."""
     captures = sources.captures or []
-    for name in ("interface", "filter_", "buffer", "user") if captures else ():
+    for name in ("interface", "filter_", "buffer", "run_as") if captures else ():
         if getattr(sources, name):
-            raise UsageError(f"--{name.strip('_')} is for capturing; a capture has its packets")
+            option = name.strip("_").replace("_", "-")
+            raise UsageError(f"--{option} is for capturing; a capture has its packets")
     if "-" in captures and len(captures) > 1:
         raise UsageError("standard input is read alone; leave out the files")
     if recording.write is None:

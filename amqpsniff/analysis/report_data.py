@@ -127,6 +127,7 @@ class ReportData:
         self._closed: list[tuple[Place, int, dict[str, int | None]]] = []
         self._whole = not selection.chooses()
         self._filters = {table: RowFilter(selection, table, started) for table in COLUMNS}
+        self.columns = {table: rows.columns for table, rows in self._filters.items()}
         self._choices = {
             name: RowFilter(Selection(connection=name), "connections", started) for name in named
         }

@@ -1,13 +1,22 @@
-"""Which part of the traffic is wanted, and the rows of a table that belong to it."""
+"""Which part of the traffic is wanted, and the rows of a table that belong to it.
+
+A filter by name is a condition on columns of a table (`TEXTS`, `ERRORS`, `PACKETS`). Rows of a
+table without these columns are chosen by what they belong to: frames by their message, channels and
+findings by the traffic of the channel, all else by the connection. Which messages, channels and
+connections these are is known after a first reading of the capture, by a `Finder`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from amqpsniff.analysis import times
 from amqpsniff.errors import FilterError, UsageError
+from amqpsniff.spec import FIRST_ERROR_CODE, METHODS
 
 if TYPE_CHECKING:
     from amqpsniff.tables.query import Filter
@@ -18,12 +27,104 @@ Started = Callable[[], int | None]
 SPANNING = ("connections", "channels")
 """Tables whose rows last: `from_` and `to` choose the rows that reach into that time."""
 
+TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "queue": {"frames": ("queue",), "messages": ("queue",)},
+    "exchange": {"frames": ("exchange",), "messages": ("exchange",)},
+    "routing_key": {"frames": ("routing_key",), "messages": ("routing_key",)},
+    "method": {"frames": ("method",), "messages": ("method",)},
+    "message_id": {"messages": ("message_id",)},
+    "outcome": {"messages": ("outcome",)},
+    "client": {"connections": ("client", "connection_name", "client_product")},
+    "user": {"connections": ("user",)},
+    "vhost": {"connections": ("vhost",)},
+}
+"""Filters by a text or a pattern: the columns of each table, of which one has to match."""
+
+_CLOSED_BADLY = f"close_code >= {FIRST_ERROR_CODE} OR closed_by = 'rst'"
+ERRORS = {
+    "frames": f"reply_code >= {FIRST_ERROR_CODE} OR method IN ('basic.nack', 'connection.blocked')",
+    "messages": "method = 'basic.return' OR status <> 'complete' OR "
+    "outcome IN ('returned', 'rejected', 'discarded', 'requeued')",
+    "connections": _CLOSED_BADLY,
+    "channels": _CLOSED_BADLY,
+    "findings": "severity = 'error'",
+}
+"""What failed, by table."""
+
+PACKETS = {
+    "frames": "packet_number BETWEEN {0} AND {1}",
+    "messages": "packet_number <= {1} AND coalesce(last_packet_number, packet_number) >= {0} OR "
+    "outcome_packet_number BETWEEN {0} AND {1}",
+    "findings": "packet_number BETWEEN {0} AND {1} OR last_packet_number BETWEEN {0} AND {1}",
+}
+"""What is in packets of these numbers, by table."""
+
+OF_CONNECTIONS = ("client", "user", "vhost")
+"""Filters that choose connections; all others choose what goes over them."""
+
+FOUND_IN_MESSAGES = ("queue", "errors", "packet")
+"""Filters that frames fulfil with their message, too: what a delivery has from its consumer, its
+outcome, and the packets of its header and body."""
+
+DEFAULT_EXCHANGE = "(default)"
+"""The exchange without a name, as summaries write it."""
+
+_METHODS = [row.name for row in METHODS]
+_ADDRESS = re.compile(
+    r"(?=.*[.:])(?=.*\d)([\d.*?]*|\[?[0-9a-fA-F:.*?]*:[0-9a-fA-F:.*?]*\]?)(:[\d*?]+)?", re.ASCII
+)
+"""What can be the address of a client, in full or in part, and no name."""
+
+_PACKETS = re.compile(r"#?(\d{1,18})(?:-#?(\d{1,18}))?", re.ASCII)
+
+
+class PartFilters(TypedDict, total=False):
+    """Arguments of `Selection` for functions that take them by name: all parts of the traffic."""
+
+    from_: str | None
+    to: str | None
+    queue: str | None
+    exchange: str | None
+    routing_key: str | None
+    method: str | None
+    client: str | None
+    user: str | None
+    vhost: str | None
+    message_id: str | None
+    outcome: str | None
+    errors: bool
+    packet: str | int | None
+    tz: str | None
+
+
+class Filters(PartFilters, total=False):
+    """The same for functions that choose rows of tables."""
+
+    connection: str | None
+    channel: int | None
+    where: str | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the filters by name choose, where rows of a table do not show it. None leaves all.
+
+    Attributes:
+        connections: Ids of connections whose client, user and vhost match.
+        channels: Connection ids and channels on which something matches.
+        messages: Messages that match: (connection, sender, channel, packet, which of that packet).
+    """
+
+    connections: frozenset[str] | None = None
+    channels: frozenset[tuple[str, int]] | None = None
+    messages: frozenset[tuple[Any, ...]] | None = None
+
 
 @dataclass(frozen=True)
 class Selection:
-    """A part of the traffic. None leaves nothing out.
+    """A part of the traffic. None leaves nothing out; of several filters all have to hold.
 
-    Raises UsageError for a time that cannot be read, for times with nothing between them, and for
+    Raises UsageError for a value that cannot be read, for times with nothing between them, and for
     an empty connection.
 
     Attributes:
@@ -31,65 +132,302 @@ class Selection:
             `:port`.
         channel: A channel's number.
         from_, to: Times: from the first on, before the second. Seconds since the capture began
-            (`3.5`), `500ms`, `1m30s`, `12:00:00` (UTC, the day the capture began),
-            `2026-01-31T12:00:00Z`, or seconds since 1970.
+            (`3.5`, `+3.5`), `500ms`, `1m30s`, `12:00:00` (the day the capture began),
+            `2026-01-31T12:00:00`, `2026-01-31T12:00:00+01:00`, or seconds since 1970.
+        queue, exchange, routing_key, method, message_id, outcome: Values of these columns. `*`
+            stands for any text, `?` for one character. A method may be named without its class. The
+            exchange without a name is `(default)` or empty.
+        client: A client by the name of its connection, its product, its address, or `address:port`.
+        user, vhost: Of the connection.
+        errors: Only what failed: methods that report an error, messages that were returned, refused
+            or cut, connections and channels closed with an error, findings of that severity.
+        packet: The number of a packet as Wireshark counts them, or two with `-` between.
         where: A SQL expression over the columns of the table that is read.
+        tz: The time zone of `from_` and `to` where they name none: `Europe/Berlin`, or `local`.
+            None for UTC.
         limit: Rows after which to stop.
+        found: What a first reading found; see `Finder`.
     """
 
     connection: str | None = None
     channel: int | None = None
     from_: str | None = None
     to: str | None = None
+    queue: str | None = None
+    exchange: str | None = None
+    routing_key: str | None = None
+    method: str | None = None
+    client: str | None = None
+    user: str | None = None
+    vhost: str | None = None
+    message_id: str | None = None
+    outcome: str | None = None
+    errors: bool = False
+    packet: str | int | None = None
     where: str | None = None
+    tz: str | None = None
     limit: int | None = None
+    found: Found | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        (self.connection or "").encode()  # of a lone surrogate Arrow says only that it is no text
+        for value in vars(self).values():
+            if isinstance(value, str):
+                value.encode()  # of a lone surrogate Arrow says only that it is no text
         if self.connection == "":
             raise UsageError("--connection is empty; `amqpsniff connections` lists their ids")
-        times.span(self.from_, self.to)
+        times.span(self.from_, self.to, self.tz)
+        if self.outcome is not None:
+            from amqpsniff.session.state import OUTCOMES
+
+            _known("outcome", self.outcome, OUTCOMES)
+        if self.method is not None:
+            _known("method", _method(self.method), _METHODS)
+        if self.packet is not None:
+            _packets(self.packet)
 
     def chooses(self) -> bool:
         """True if anything but `limit` leaves rows out."""
-        return any(value is not None for name, value in vars(self).items() if name != "limit")
+        return self.of(None) != Selection()
+
+    def of(self, limit: int | None) -> Selection:
+        """The same with another limit, and no zone where there is no time."""
+        timed = self.from_ is not None or self.to is not None
+        return replace(self, limit=limit, tz=self.tz if timed else None)
+
+    def split(self) -> tuple[Selection, Selection]:
+        """The filters by name and `where`, and the connection, channel and times, apart."""
+        around = {name: getattr(self, name) for name in ("connection", "channel", "from_", "to")}
+        named = replace(self, limit=None, **dict.fromkeys(around))
+        return named, Selection(**around, tz=self.tz)
+
+    def names(self) -> list[str]:
+        """The filters by name that are given."""
+        named = [name for name in TEXTS if getattr(self, name) is not None]
+        return named + ["errors"] * self.errors + ["packet"] * (self.packet is not None)
+
+    def condition(self, name: str, table: str) -> str | None:
+        """A filter by name as SQL over the columns of a table; None if rows do not show it."""
+        value = getattr(self, name)
+        if name == "errors":
+            return ERRORS.get(table)
+        if name == "packet":
+            text = PACKETS.get(table)
+            return None if text is None else text.format(*_packets(value))
+        columns = TEXTS[name].get(table, ())
+        if name == "client" and _ADDRESS.fullmatch(value):
+            columns = ("client",)
+        if name == "method":
+            value = _method(value)
+        elif name == "exchange" and value == DEFAULT_EXCHANGE:
+            value = ""
+        return " OR ".join(_matches(column, value) for column in columns) or None
+
+    def missing(self, table: str) -> list[str]:
+        """The filters by name that rows of a table do not show, or not all of them."""
+        shared = FOUND_IN_MESSAGES if table == "frames" else ()
+        return [
+            name for name in self.names() if name in shared or self.condition(name, table) is None
+        ]
+
+    def first_reading(self, tables: Iterable[str], started: Started) -> Finder | None:
+        """What has to be read first to choose rows of these tables; None if nothing has to."""
+        finder = Finder(self, tables, started)
+        return finder if finder.tables else None
 
     def matches_connection(self) -> Callable[[str, str, str], bool] | None:
         """A test of a connection's id, client and server; None if every connection is wanted."""
-        wanted = self.connection
-        if wanted is None:
+        tests = [*self._connection_tests()]
+        if not tests:
             return None
-        if ":" not in wanted:
-            beginning = wanted.lower()
-            return lambda connection_id, client, server: connection_id.startswith(beginning)
-        if wanted.startswith(":"):
-            return lambda connection_id, client, server: client.endswith(wanted)
-        return lambda connection_id, client, server: client == wanted
+        return lambda *ends: all(test(*ends) for test in tests)
+
+    def _connection_tests(self) -> Iterator[Callable[[str, str, str], bool]]:
+        wanted = self.connection
+        if wanted is not None:
+            if ":" not in wanted:
+                beginning = wanted.lower()
+                yield lambda connection_id, client, server: connection_id.startswith(beginning)
+            elif wanted.startswith(":"):
+                yield lambda connection_id, client, server: client.endswith(wanted)
+            else:
+                yield lambda connection_id, client, server: client == wanted
+        if self.found is not None:
+            ids = self.found.connections
+            if ids is not None:
+                yield lambda connection_id, client, server: connection_id in ids
+            if self.found.channels is not None:
+                used = {connection_id for connection_id, _ in self.found.channels}
+                yield lambda connection_id, client, server: connection_id in used
 
     def span(self, started: Started) -> tuple[int | None, int | None]:
         """The first nanosecond that is wanted and the first that no longer is; None for open."""
         start_ns = started() or 0
-        first, last = times.span(self.from_, self.to)
+        first, last = times.span(self.from_, self.to, self.tz)
         return (
             None if first is None else first(start_ns),
             None if last is None else last(start_ns),
         )
 
 
+def selection(part: Filters, limit: int | None = None) -> Selection:
+    """The selection that arguments name; raises UsageError for one that is not there."""
+    known = [one.name for one in fields(Selection) if one.name not in ("limit", "found")]
+    for name in part:
+        if name == "top":
+            raise UsageError("`top` is now `limit`")
+        if name not in known:
+            there = ", ".join(known)
+            raise UsageError(f"there is no `{name}` to choose rows by; there are {there}")
+    return Selection(limit=limit, **part)
+
+
+class Finder:
+    """Finds what the filters by name choose in a first reading: `add` batches, take the `found`.
+
+    Args:
+        selection: The part that is wanted.
+        tables: Names of the tables whose rows will be chosen.
+        started: Gives the time at which the capture began.
+
+    Attributes:
+        tables: Columns that have to be read, by table; empty if nothing has to.
+    """
+
+    def __init__(self, selection: Selection, tables: Iterable[str], started: Started) -> None:
+        self._selection = selection
+        missing = {table: set(selection.missing(table)) for table in tables}
+        self._connections: set[str] = set()
+        self._channels: set[tuple[str, int]] = set()
+        self._messages: set[tuple[Any, ...]] = set()
+        self._positions = MessagePositions()
+        self._of_connection: dict[str, RowFilter] = {}
+        self._of_channel: dict[str, RowFilter] = {}
+        self._of_message: dict[str, RowFilter] = {}
+        if any(names & {*OF_CONNECTIONS} for names in missing.values()):
+            given = {name: getattr(selection, name) for name in OF_CONNECTIONS}
+            part = Selection(connection=selection.connection, **given)
+            self._of_connection = {
+                "connections": RowFilter(part, "connections", started, alone=True)
+            }
+        traffic = replace(selection, where=None, limit=None, **dict.fromkeys(OF_CONNECTIONS))
+        if missing.get("frames", set()) - {*OF_CONNECTIONS}:
+            self._of_message = {"messages": RowFilter(traffic, "messages", started, alone=True)}
+        others = {table: names - {*OF_CONNECTIONS} for table, names in missing.items()}
+        if any(names for table, names in others.items() if table != "frames"):
+            if traffic.errors and not any("errors" in names for names in others.values()):
+                traffic = replace(traffic, errors=False)
+            self._of_channel = {
+                table: RowFilter(traffic, table, started, alone=True)
+                for table in ("frames", "messages")
+                if None not in (traffic.condition(name, table) for name in traffic.names())
+            }
+        self.tables: dict[str, Collection[str]] = {}
+        for chosen in (self._of_connection, self._of_channel, self._of_message):
+            for table, rows in chosen.items():
+                self.tables[table] = {*self.tables.get(table, ()), *rows.columns, *_KEYS[table]}
+
+    def add(self, table: str, batch: Any) -> None:
+        """Look through a batch of one of the tables."""
+        from amqpsniff.tables.values import values
+
+        if rows := self._of_connection.get(table):
+            self._connections.update(values(rows.of(batch), "connection_id"))
+        if rows := self._of_channel.get(table):
+            kept = rows.of(batch)
+            pairs = zip(values(kept, "connection_id"), values(kept, "channel"), strict=True)
+            self._channels.update(pairs)
+        if rows := self._of_message.get(table):
+            messages = self._positions.of(batch)
+            kept = values(rows.of(_numbered(batch)), _AT)
+            self._messages.update(key for at in kept if (key := messages[at]) is not None)
+
+    def found(self) -> Selection:
+        """The selection with what was found, after the whole reading."""
+        found = Found(
+            frozenset(self._connections) if self._of_connection else None,
+            frozenset(self._channels) if self._of_channel else None,
+            frozenset(self._messages) if self._of_message else None,
+        )
+        return replace(self._selection, found=found)
+
+
+_KEYS = {
+    "connections": ("connection_id",),
+    "frames": ("connection_id", "channel"),
+    "messages": ("connection_id", "sender", "channel", "packet_number"),
+}
+"""Columns by which rows belong together, by table."""
+
+_AT = "row"
+"""A column with the number of a row in its batch."""
+
+
+def _numbered(batch: Any) -> Any:
+    """A batch with the column `_AT`."""
+    import pyarrow as pa
+
+    numbers = pa.array(range(batch.num_rows), pa.int64())
+    names = [*batch.schema.names, _AT]
+    return pa.RecordBatch.from_arrays([*batch.columns, numbers], names=names)
+
+
+class MessagePositions:
+    """Tells for rows of `frames` or `messages`, in order, which message each belongs to.
+
+    Contents of a channel and a sender follow each other, so the number of a message among those of
+    its packet is the same in both tables.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+
+    def of(self, batch: Any) -> list[tuple[Any, ...] | None]:
+        """The message of each row: (connection, sender, channel, packet, number), or None."""
+        from amqpsniff.analysis.timeline import CONTENT_METHODS
+        from amqpsniff.tables.values import values
+
+        frames = "frame_type" in batch.schema.names
+        names = [*_KEYS["messages"], *(("frame_type", "method") if frames else ())]
+        keys: list[tuple[Any, ...] | None] = []
+        for *place, packet, kind, method in zip(
+            *(values(batch, name) for name in names),
+            *(([None] * batch.num_rows,) * (0 if frames else 2)),
+            strict=True,
+        ):
+            where = tuple(place)
+            last = self._last.get(where)
+            if not frames or (kind == "method" and method in CONTENT_METHODS):
+                number = last[-1] + 1 if last is not None and last[-2] == packet else 0
+                last = self._last[where] = (*where, packet, number)
+            keys.append(last if not frames or method in CONTENT_METHODS or kind in _PARTS else None)
+        return keys
+
+
+_PARTS = ("header", "body")
+"""Types of the frames that follow the method of a message."""
+
+
 class RowFilter:
     """The rows of one table that a selection chooses, batch by batch.
 
     Raises FilterError for a `where` that cannot be evaluated, before anything is read, and
-    UsageError for a `channel` of the table `connections`.
+    UsageError for a `channel` of the table `connections` and for a filter that needs a first
+    reading which was not made.
+
+    Args:
+        alone: Choose by what rows of this table show, without a first reading.
 
     Attributes:
         selection: The part that is wanted.
         table: The name of the table.
+        columns: Names of the columns that are read to choose rows.
         kept: Rows chosen so far.
         left: Rows that `limit` still leaves; None without a limit.
     """
 
-    def __init__(self, selection: Selection, table: str, started: Started) -> None:
+    def __init__(
+        self, selection: Selection, table: str, started: Started, *, alone: bool = False
+    ) -> None:
         self.selection = selection
         self.table = table
         self.kept = 0
@@ -97,38 +435,81 @@ class RowFilter:
         self._started = started
         if selection.channel is not None and table == "connections":
             raise UsageError("connections have no --channel; use channels, or --table channels")
-        self._where: Filter | None = None
+        missing = [] if alone else selection.missing(table)
+        if missing and selection.found is None:
+            raise UsageError(f"{_options(missing)} cannot choose {table} here: {_REREAD}")
+        self._found = Found() if alone or not missing else selection.found or Found()
+        self._positions = MessagePositions()
+        given = {name: selection.condition(name, table) for name in selection.names()}
+        traffic = [text for name, text in given.items() if name not in OF_CONNECTIONS]
+        self._named = self._where = None
+        if None not in traffic or table != "frames":  # else it is their message that shows it
+            self._named = _all(table, traffic)
+        self._connected = _all(table, [given.get(name) for name in OF_CONNECTIONS])
         if selection.where is not None:
-            self._where = _expression(table, selection.where)
+            self._where = _expression(table, selection.where, "--where")
+
+    @property
+    def columns(self) -> frozenset[str]:
+        wanted, table = self.selection, self.table
+        names: set[str] = set()
+        if wanted.connection is not None or self._found != Found():
+            names.update(("connection_id", "client"))
+        if wanted.channel is not None or self._found.channels is not None:
+            names.update(("channel",) if table != "connections" else ())
+        if wanted.from_ is not None or wanted.to is not None:
+            names.update(("start_ns", "end_ns") if table in SPANNING else ("ts_ns",))
+        if table == "frames" and self._found.messages is not None:
+            names.update((*_KEYS["messages"], "frame_type", "method"))
+        for one in (self._named, self._connected, self._where):
+            names.update(one.columns if one is not None else ())
+        return frozenset(names)
 
     @property
     def done(self) -> bool:
         """True once `limit` is reached."""
         return self.left is not None and self.left <= 0
 
-    @property
-    def needs_all_columns(self) -> bool:
-        """True if `where` may use any column."""
-        return self._where is not None
-
     def of(self, batch: Any) -> Any:
         """The wanted rows of a batch, as a batch that may be empty."""
+        batch = self._by_name(batch)
         for holds in self._masks():
             batch = batch.filter(holds(batch))
-        if self._where is not None and batch.num_rows:
-            try:
-                batch = self._where.of(batch)
-            except FilterError as error:
-                raise FilterError(f"--where: {error}") from None
+        for name, expression in (("filter", self._connected), ("--where", self._where)):
+            if expression is not None and batch.num_rows:
+                batch = _filtered(expression, batch, name)
         if self.left is not None:
             batch = batch.slice(0, self.left)
             self.left -= batch.num_rows
         self.kept += batch.num_rows
         return batch
 
+    def mask(self, batch: Any) -> Any:
+        """A mask of the wanted rows of a batch."""
+        import pyarrow as pa
+
+        from amqpsniff.tables.values import values
+
+        kept = frozenset(values(self.of(_numbered(batch)), _AT))
+        return pa.array((at in kept for at in range(batch.num_rows)), pa.bool_())
+
+    def _by_name(self, batch: Any) -> Any:
+        """The rows of a batch that fulfil the filters by name."""
+        if self.table != "frames" or self._found.messages is None:
+            return batch if self._named is None else _filtered(self._named, batch, "filter")
+        from amqpsniff.tables.values import values
+
+        keys = self._positions.of(batch)
+        rows = {at for at, key in enumerate(keys) if key in self._found.messages}
+        if self._named is not None:
+            rows.update(values(_filtered(self._named, _numbered(batch), "filter"), _AT))
+        import pyarrow as pa
+
+        return batch.take(pa.array(sorted(rows), pa.int64()))
+
     def _masks(self) -> Iterator[Callable[[Any], Any]]:
         """The conditions that rows must fulfil, cheap ones first."""
-        wanted = self.selection
+        wanted, found = self.selection, self._found
         if wanted.channel is not None:
             yield lambda rows: _compute().equal(rows.column("channel"), wanted.channel)
         if wanted.connection is not None:
@@ -136,9 +517,20 @@ class RowFilter:
         from_ns, to_ns = wanted.span(self._started) if wanted.from_ or wanted.to else (None, None)
         first, last = ("start_ns", "end_ns") if self.table in SPANNING else ("ts_ns", "ts_ns")
         if from_ns is not None:
-            yield lambda rows: _known(_compute().greater_equal(rows.column(last), from_ns), last)
+            yield lambda rows: _known_time(
+                _compute().greater_equal(rows.column(last), from_ns), last
+            )
         if to_ns is not None:
-            yield lambda rows: _known(_compute().less(rows.column(first), to_ns), first)
+            yield lambda rows: _known_time(_compute().less(rows.column(first), to_ns), first)
+        if found.connections is not None:
+            ids = found.connections
+            yield lambda rows: _one_of(rows, ids)
+        if found.channels is not None and self.table != "frames":
+            channels = found.channels
+            yield lambda rows: _on_channels(rows, channels, self.table)
+
+
+_REREAD = "the capture would have to be read twice; save it to a file first"
 
 
 def no_connection(name: str, number: int) -> UsageError:
@@ -146,14 +538,89 @@ def no_connection(name: str, number: int) -> UsageError:
     return UsageError(f"no connection `{name}` among {number}; `amqpsniff connections` lists them")
 
 
-def _expression(table: str, where: str) -> Filter:
+def read_twice(part: Selection, tables: Iterable[str], name: str) -> UsageError:
+    """The error for filters by name that need a first reading of what can be read only once."""
+    missing = dict.fromkeys(one for table in tables for one in part.missing(table))
+    return UsageError(f"{_options(missing)}: {name} would have to be read twice; save it to a file")
+
+
+def _options(names: Iterable[str]) -> str:
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
+
+
+def _known(option: str, value: str, values: Collection[str]) -> None:
+    """Raise UsageError for a value or a pattern that none of the known values matches."""
+    if any(fnmatchcase(one, value.replace("[", "[[]")) for one in values):
+        return
+    bare = value.removeprefix("*.")
+    if any(character in bare for character in "*?0123456789"):
+        return  # a pattern, or a method that no specification has
+    import difflib
+
+    near = difflib.get_close_matches(bare, [*values, *(one.partition(".")[2] for one in values)], 1)
+    if near:
+        meant = f"did you mean `{near[0]}`?"
+    else:
+        listed = "`amqpsniff spec` lists them" if option == "method" else ""
+        meant = listed or f"there are {', '.join(values)}"
+    raise UsageError(f"--{option}: there is no `{bare}`; {meant}")
+
+
+def _method(value: str) -> str:
+    """The name of a method with its class; a pattern for the class where it has none."""
+    return value if "." in value or "*" in value else f"*.{value}"
+
+
+def _packets(value: str | int) -> tuple[int, int]:
+    """The first and the last number."""
+    match = _PACKETS.fullmatch(str(value))
+    if match is None or int(match[2] or match[1]) < int(match[1]):
+        raise UsageError(f"--packet {value!r} is not a number of a packet; write 496, or 490-510")
+    return int(match[1]), int(match[2] or match[1])
+
+
+def _matches(column: str, value: str) -> str:
+    """SQL that is true if a column has a value or matches a pattern."""
+    if column != "client":
+        return _like(column, value)
+    if value.startswith(":"):
+        return _like(column, f"*{value}")
+    patterns = [value, f"{value}:*", f"[{value}]:*"]
+    return " OR ".join(_like(column, pattern) for pattern in patterns)
+
+
+def _like(column: str, pattern: str) -> str:
+    if not set(pattern) & set("*?"):
+        return f'"{column}" = {_quoted(pattern)}'
+    text = re.sub(r"([\\%_])", r"\\\1", pattern).replace("*", "%").replace("?", "_")
+    return f"\"{column}\" LIKE {_quoted(text)} ESCAPE '\\'"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _expression(table: str, where: str, name: str) -> Filter:
     from amqpsniff.tables.query import Filter
     from amqpsniff.tables.schema import schema_of
 
     try:
         return Filter(schema_of(table), where)
     except FilterError as error:
-        raise FilterError(f"--where: {error}") from None
+        raise FilterError(f"{name}: {error}") from None
+
+
+def _all(table: str, conditions: Iterable[str | None]) -> Filter | None:
+    """The expression that all conditions hold; None for those that rows do not show."""
+    given = [f"({text})" for text in conditions if text is not None]
+    return _expression(table, " AND ".join(given), "filter") if given else None
+
+
+def _filtered(expression: Filter, batch: Any, name: str) -> Any:
+    try:
+        return expression.of(batch)
+    except FilterError as error:
+        raise FilterError(f"{name}: {error}") from None
 
 
 def _compute() -> Any:
@@ -163,9 +630,31 @@ def _compute() -> Any:
     return pyarrow.compute
 
 
-def _known(mask: Any, name: str) -> Any:
+def _known_time(mask: Any, name: str) -> Any:
     """The mask; a beginning or an end that is not known lies outside the capture, so it holds."""
     return mask if name == "ts_ns" else _compute().fill_null(mask, True)
+
+
+def _one_of(rows: Any, ids: frozenset[str]) -> Any:
+    """A mask of the rows of these connections."""
+    from amqpsniff.analysis.counting import is_one_of
+
+    return is_one_of(rows.column("connection_id"), ids)
+
+
+def _on_channels(rows: Any, channels: frozenset[tuple[str, int]], table: str) -> Any:
+    """A mask of the rows of these channels; rows of no channel go with their connection."""
+    if table == "connections":
+        return _one_of(rows, frozenset(connection_id for connection_id, _ in channels))
+    import pyarrow as pa
+
+    from amqpsniff.tables.values import values
+
+    used = {connection_id for connection_id, _ in channels}
+    pairs = zip(values(rows, "connection_id"), values(rows, "channel"), strict=True)
+    return pa.array(
+        (pair in channels or (not pair[1] and pair[0] in used) for pair in pairs), pa.bool_()
+    )
 
 
 def _of_connection(rows: Any, wanted: str) -> Any:

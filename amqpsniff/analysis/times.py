@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo
 
 from amqpsniff.errors import UsageError
 
@@ -30,6 +31,7 @@ _UNITS = {
     "ms": SECOND_NS // 1000,
 }
 _CLOCK = r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?"
+_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)", re.ASCII)
 _INSTANT = r"(\d{4}-\d\d-\d\d)[T t](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|z|[+-]\d\d:?\d\d)?"
 
 _STARTS_NS = (0, DAY_NS - 1, 1 << 62)
@@ -65,8 +67,33 @@ def _fraction(digits: str | None, unit_ns: int) -> int:
     return int((digits or "0").ljust(9, "0")) * unit_ns // SECOND_NS
 
 
-def parse(text: str, option: str) -> Moment:
-    """A time of the forms that the help of `--from` lists; raises UsageError for any other."""
+def time_zone(name: str | None) -> tzinfo | None:
+    """A time zone by its name or its offset; None, as `astimezone` takes it, for `local`.
+
+    UTC without a name. Raises UsageError for a zone that is not known.
+    """
+    if name is None:
+        return timezone.utc
+    if name == "local":
+        return None
+    if match := _OFFSET.fullmatch(name):
+        offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
+        if offset < timedelta(days=1):
+            return timezone(-offset if match[1] == "-" else offset)
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        raise UsageError(
+            f"--tz {name!r} is not a time zone; write Europe/Berlin, +01:00, UTC or local"
+        ) from None
+
+
+def parse(text: str, option: str, zone: str | None = None) -> Moment:
+    """A time of the forms that the help of `--from` lists; raises UsageError for any other.
+
+    `zone` is the time zone of what names none, None for UTC.
+    """
+    where = time_zone(zone)
     word = text.strip()
     if (amount_ns := nanoseconds(word.removeprefix("+"))) is not None:
         bare = word.replace(".", "", 1).isdigit()
@@ -78,8 +105,8 @@ def parse(text: str, option: str) -> Moment:
         of_day_ns = (int(hours) * 3600 + int(minutes) * 60 + int(seconds or 0)) * SECOND_NS
         of_day_ns += _fraction(digits, SECOND_NS)
         if of_day_ns < DAY_NS and int(minutes) < 60 and int(seconds or 0) < 60:
-            return lambda start_ns: start_ns - start_ns % DAY_NS + of_day_ns
-    elif (match := re.fullmatch(_INSTANT, word)) and (found := _instant(match)) is not None:
+            return lambda start_ns: _midnight(start_ns, where) + of_day_ns
+    elif (match := re.fullmatch(_INSTANT, word)) and (found := _instant(match, where)) is not None:
         return lambda _: found
     raise UsageError(
         f"--{option} {text!r} is no time; write 3.5 or 1m30s (since the capture began), "
@@ -87,45 +114,70 @@ def parse(text: str, option: str) -> Moment:
     )
 
 
-def span(from_: str | None, to: str | None) -> tuple[Moment | None, Moment | None]:
+def span(
+    from_: str | None, to: str | None, zone: str | None = None
+) -> tuple[Moment | None, Moment | None]:
     """The times of `--from` and `--to`, each a function of the time at which the capture began.
 
     Raises UsageError if nothing can lie between them.
     """
-    first, last = (parse(one, name) if one else None for one, name in ((from_, "from"), (to, "to")))
+    first, last = (
+        parse(one, name, zone) if one else None for one, name in ((from_, "from"), (to, "to"))
+    )
     if first and last and all(last(start_ns) <= first(start_ns) for start_ns in _STARTS_NS):
         raise UsageError(f"--to {to} is not after --from {from_}; nothing lies between them")
     return first, last
 
 
-def outside(from_: str | None, to: str | None, first_ns: int | None, last_ns: int | None) -> str:
+def outside(
+    from_: str | None,
+    to: str | None,
+    first_ns: int | None,
+    last_ns: int | None,
+    zone: str | None = None,
+) -> str:
     """A sentence where no packet of a capture lies between `--from` and `--to`, else empty.
 
     `first_ns` and `last_ns` are the times of the capture's first and last packet.
     """
     if first_ns is None or last_ns is None:
         return ""
-    first, last = span(from_, to)
+    first, last = span(from_, to, zone)
     if not (first and first(first_ns) > last_ns) and not (last and last(first_ns) <= first_ns):
         return ""
     given = [f"--{name} {one}" for name, one in (("from", from_), ("to", to)) if one]
     return (
         f"no packet lies in the time of {' '.join(given)}; the capture is from "
-        f"{absolute(first_ns)} to {absolute(last_ns)} ({seconds(last_ns - first_ns)} s)"
+        f"{absolute(first_ns, zone)} to {absolute(last_ns, zone)} ({seconds(last_ns - first_ns)} s)"
     )
 
 
-def _instant(match: re.Match[str]) -> int | None:
-    """Nanoseconds since 1970 of a date and a time of day, in UTC unless it says otherwise."""
-    day, clock, digits, zone = match.groups()
-    zone = "+00:00" if zone in (None, "Z", "z") else zone
+def _midnight(time_ns: int, zone: tzinfo | None) -> int:
+    """The beginning of the day of a moment, in nanoseconds since 1970."""
+    if zone is timezone.utc:
+        return time_ns - time_ns % DAY_NS
+    day = datetime.fromtimestamp(time_ns // SECOND_NS, timezone.utc).astimezone(zone)
+    return int(_aware(datetime(day.year, day.month, day.day), zone).timestamp()) * SECOND_NS
+
+
+def _aware(instant: datetime, zone: tzinfo | None) -> datetime:
+    """A date and a time of day in a zone."""
+    return instant.astimezone() if zone is None else instant.replace(tzinfo=zone)
+
+
+def _instant(match: re.Match[str], zone: tzinfo | None) -> int | None:
+    """Nanoseconds since 1970 of a date and a time of day, in this zone if it does not name one."""
+    day, clock, digits, offset = match.groups()
     try:
         instant = datetime.fromisoformat(f"{day}T{clock}")
-        offset = datetime.strptime(zone.replace(":", ""), "%z").utcoffset()
-    except ValueError:
+        if offset is None:
+            instant = _aware(instant, zone)
+        else:
+            named = "+0000" if offset in "Zz" else offset.replace(":", "")
+            instant = instant.replace(tzinfo=datetime.strptime(named, "%z").tzinfo)
+        seconds = int(instant.timestamp())
+    except (ValueError, OverflowError):
         return None
-    assert offset is not None
-    seconds = int(instant.replace(tzinfo=timezone.utc).timestamp() - offset.total_seconds())
     return seconds * SECOND_NS + _fraction(digits, SECOND_NS)
 
 
@@ -136,9 +188,13 @@ def seconds(time_ns: int) -> str:
     return f"{sign}{whole}.{rest // 1000:06}"
 
 
-def absolute(time_ns: int) -> str:
-    """An instant as RFC 3339 in UTC, with microseconds."""
-    return f"{exact(time_ns)[:-4]}Z"
+def absolute(time_ns: int, zone: str | None = None) -> str:
+    """An instant as RFC 3339 with microseconds, in UTC or another time zone."""
+    if zone is None:
+        return f"{exact(time_ns)[:-4]}Z"
+    whole, rest = divmod(time_ns, SECOND_NS)
+    instant = datetime.fromtimestamp(whole, timezone.utc).astimezone(time_zone(zone))
+    return instant.replace(microsecond=rest // 1000).isoformat(timespec="microseconds")
 
 
 def of_day(time_ns: int, *, days: bool) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from amqpsniff.analysis.selection import RowFilter, Selection, Started
 from amqpsniff.errors import UsageError
 
 MAX_ROWS = 20_000
@@ -31,22 +32,24 @@ class Wanted:
     Raises UsageError if there is no condition, or one that is invalid.
 
     Attributes:
-        message_id, correlation_id, routing_key: Values of these columns.
+        correlation_id: Value of this column.
         header: `NAME=VALUE`: a header, with its value as text or as JSON.
         body_sha256: The SHA-256 of the whole body, 64 hexadecimal digits.
+        part: Its filters by name and its `where` are conditions too; its connection, channel and
+            times choose the part of the traffic in which messages are followed.
     """
 
-    message_id: str | None = None
     correlation_id: str | None = None
-    routing_key: str | None = None
     header: str | None = None
     body_sha256: str | None = None
+    part: Selection = field(default_factory=Selection)
 
     def __post_init__(self) -> None:
-        if not any(value is not None for value in vars(self).values()):
+        given = (self.correlation_id, self.header, self.body_sha256, self.part.where)
+        if not self.part.names() and given == (None,) * len(given):
             raise UsageError(
-                "which message? give --message-id, --correlation-id, --header, --body-sha256 or "
-                "--routing-key"
+                "which message? give --message-id, --correlation-id, --header, --body-sha256, "
+                "--routing-key or another filter"
             )
         digest = self.body_sha256
         if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest):
@@ -57,20 +60,18 @@ class Wanted:
         if self.header is not None and not (name and equals):
             raise UsageError(f"--header {self.header!r} has no value; write NAME=VALUE")
 
-    def mask(self, batch: Any) -> Any:
-        """A mask of the rows of a batch that fulfil all conditions."""
+    def mask(self, batch: Any, rows: RowFilter) -> Any:
+        """A mask of the rows of a batch that fulfil all conditions, `rows` those of the part."""
         import pyarrow.compute as pc
 
         from amqpsniff.analysis.counting import is_one_of
 
         columns = {
-            "message_id": self.message_id,
             "correlation_id": self.correlation_id,
-            "routing_key": self.routing_key,
             "body_sha256": self.body_sha256 and self.body_sha256.lower(),
         }
-
-        masks = [
+        masks = [rows.mask(batch)]
+        masks += [
             is_one_of(batch.column(name), frozenset((value,)))
             for name, value in columns.items()
             if value is not None
@@ -135,8 +136,11 @@ class Tracer:
         full: True if there are more than `MAX_ROWS`, so that later ones are missing.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, started: Started = lambda: None) -> None:
         self._wanted = wanted
+        conditions, part = wanted.part.split()
+        self._named = RowFilter(conditions, "messages", started)
+        self._part = RowFilter(part, "messages", started)
         self._parts: list[Any] = []
         self._ids: set[str] = set()
         self._return_addresses: set[str] = set()
@@ -148,9 +152,10 @@ class Tracer:
         """Look through a batch of the messages table."""
         from amqpsniff.tables.batches import plain
 
+        batch = self._part.of(batch)
         if self.full or not batch.num_rows:
             return
-        wanted = self._wanted.mask(batch)
+        wanted = self._wanted.mask(batch, self._named)
         self._learn(batch.filter(wanted))
         found = plain(batch.filter(self._mask(batch, wanted)))
         self.full = self.rows + found.num_rows > MAX_ROWS

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from amqpsniff.analysis.times import absolute, seconds
+from amqpsniff.analysis.times import absolute, seconds, time_zone
+
+from ..output import settings
 
 FORMS = ("relative", "absolute", "delta")
 """How lines write times: `--time`."""
+
+
+def date_and_time(time_ns: int) -> str:
+    """An instant in the time zone of the command's options."""
+    return absolute(time_ns, settings.zone)
+
+
+def in_zone(text: str) -> str:
+    """The same for an instant in UTC as `amqpsniff.analysis` writes it."""
+    if settings.zone is None:
+        return text
+    from datetime import datetime
+
+    instant = datetime.fromisoformat(f"{text[:-1]}+00:00")
+    return instant.astimezone(time_zone(settings.zone)).isoformat(timespec="microseconds")
 
 
 class Clock:
@@ -23,14 +40,17 @@ class Clock:
     @property
     def width(self) -> int:
         """Columns that a time commonly takes."""
-        return (15 if self.short else 27) if self.form == "absolute" else 10
+        if self.form != "absolute":
+            return 10
+        return 15 if self.short else len(date_and_time(0))
 
     def show(self, time_ns: int | None) -> str:
         """The time of a line; `-` where the capture has none."""
         if time_ns is None:
             return "-"
         if self.form == "absolute":
-            return absolute(time_ns)[11:-1] if self.short else absolute(time_ns)
+            text = date_and_time(time_ns)
+            return text[11:26] if self.short else text
         if self.start_ns is None:
             self.start_ns = self._before_ns = time_ns
         before = self.start_ns if self.form == "relative" else self._before_ns

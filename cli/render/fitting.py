@@ -23,26 +23,38 @@ def joined(
 ) -> str:
     """The parts as one text of at most `room` columns; None does not cut.
 
-    `last` stands behind the parts, which are cut to make room for it; it is never more than half.
-    Of `more` there is as much as has room behind both.
+    `last` stands at the right edge; the parts are cut to make room for it, and it is never more
+    than half. Of `more` there is as much as has room between them.
     """
     parts, more, last = list(parts), list(more), list(last)
     if room is None:
-        parts += last + more
-    else:
-        taken = sum(cells(part.fixed + part.text) + 1 for part in last)
-        if taken > room // 2:
-            parts, last, taken = parts + last, [], 0
-        parts = fitted(parts, room - taken) + last
-        left = room - sum(cells(part.fixed + part.text) + 1 for part in parts)
-        if more and left > 1:
-            parts += _within(more, *_widths(more), left)
+        return painted(parts + last + more, paint)
+    taken = _taken(last)
+    if taken > room // 2:
+        parts, last, taken = parts + last, [], 0
+    parts = fitted(parts, room - taken)
+    left = room - taken - _taken(parts)
+    if more and left > 1:
+        parts += _within(more, *_widths(more), left)
+    if not last:
+        return painted(parts, paint)
+    blanks = room - taken - _taken(parts) + 2
+    return painted(parts, paint) + " " * max(blanks, 1) + painted(last, paint)
+
+
+def painted(parts: Iterable[Part], paint: Paint) -> str:
+    """Parts as one text, in their colours."""
     if not paint.colour:
         return " ".join([fixed + text for _, fixed, text in parts])
     words = []
     for style, fixed, text in parts:
         words.append(paint("key", fixed) + paint(style, text) if text else paint(style, fixed))
     return " ".join(words)
+
+
+def _taken(parts: Iterable[Part]) -> int:
+    """Columns of parts, each with a blank."""
+    return sum(cells(part.fixed + part.text) + 1 for part in parts)
 
 
 def fitted(parts: list[Part], room: int) -> list[Part]:

@@ -125,11 +125,7 @@ class Grid:
 
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
         """The same as lines, without rich."""
-        widths, shown = self._fitted(width)
-        below = None
-        if self._stands_below(widths, shown, width):
-            below = shown[-1]
-            widths, shown = self._fitted(width, without=below)
+        widths, shown, below = self._layout(width)
         if any(self._headings):
             headings = [Words(heading, "key") for heading in self._headings]
             yield from self._row(headings, widths, shown, width, paint)
@@ -139,6 +135,21 @@ class Grid:
                 cell = row[below]
                 words = cell if isinstance(cell, Words) else Words(cell)
                 yield from (" " * BELOW + line for line in words.lines(width - BELOW, paint))
+
+    def _layout(self, width: int) -> tuple[list[int], list[int], int | None]:
+        """The width of each column, which are shown, and the one that stands below its row."""
+        widths, shown = self._fitted(width)
+        if not self._stands_below(widths, shown, width):
+            return widths, shown, None
+        below = shown[-1]
+        return *self._fitted(width, without=below), below
+
+    def left_out(self, width: int) -> Iterator[str]:
+        """Headings of the columns that `lines` leaves out at this width, but for empty ones."""
+        _, shown, below = self._layout(width)
+        for at, heading in enumerate(self._headings):
+            if at not in (*shown, below) and any(_plain(row[at]) for row in self._rows):
+                yield heading
 
     def _stands_below(self, widths: list[int], shown: list[int], width: int) -> bool:
         """Whether the last column has too little room for its texts."""

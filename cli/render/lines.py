@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.client_names import ClientNames
 from amqpsniff.analysis.one_line import (
     Part,
     argument_parts,
@@ -19,7 +20,7 @@ from amqpsniff.quantities import octets
 from amqpsniff.wire_text import harmless
 
 from .fitting import joined
-from .text import folded
+from .text import cells, cut, folded
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.timeline import Entry
@@ -33,6 +34,17 @@ fonts arrows are two columns wide."""
 
 MIN_ROOM = 20
 """Columns for words that go on over several lines, however narrow the terminal is."""
+
+CLIENT_WIDTH = 21
+NARROW_WIDTH = 16
+NAME_WIDTH = 13
+PORT_WIDTH = 6
+"""Columns of a client: of an address with its port, with little room, of a name, of a port."""
+
+OUTCOME_WIDTH = 18
+"""Columns of an outcome and the time it took."""
+
+NO_OUTCOME = " " * (OUTCOME_WIDTH + 1)
 
 MAX_CLIENTS = 10_000
 """Names of clients kept at once."""
@@ -52,9 +64,18 @@ class Lines:
         clock: Writes their times.
         several: Whether there are several captures, so that a packet number needs its file's name.
         whose: Whether lines say whose connection they are of.
+        clients: Names of clients, and whether there are several hosts.
     """
 
-    def __init__(self, output: Output, clock: Clock, *, several: bool, whose: bool = True) -> None:
+    def __init__(
+        self,
+        output: Output,
+        clock: Clock,
+        *,
+        several: bool,
+        whose: bool = True,
+        clients: ClientNames | None = None,
+    ) -> None:
         self._paint = output.paint
         self._width = output.width
         self._clock = clock
@@ -62,7 +83,9 @@ class Lines:
         self._wide = not output.narrow
         self._whose = whose
         self._time_width = clock.width
+        self._names = clients or ClientNames()
         self._clients: dict[str | None, str] = {}
+        self._client_width = 0
 
     def frame(self, entry: Entry, *, bare: bool = False) -> str:
         """The line of a frame; of a message, its method's. `bare` leaves out the message."""
@@ -83,16 +106,17 @@ class Lines:
                 last = reply_parts(entry, arguments)
             if entry.waiting and not bare:
                 parts.append(Part("warning", "unfinished"))
-        return self._line(entry, parts, last=last)
+        return self._line(entry, parts, outcome=last)
 
     def message(
-        self, row: Any, parts: Iterable[Part], last: Iterable[Part], more: Iterable[Part]
+        self, row: Any, parts: Iterable[Part], outcome: Iterable[Part], more: Iterable[Part]
     ) -> str:
         """The line of a message, with what is said of it; `row` has the columns of an entry.
 
-        `last` has its place before `more`, which is there as far as there is room.
+        Of `more` there is as much as there is room for.
         """
-        return self._line(row, [Part(_style(row.method, {}), row.method), *parts], more, last)
+        said = [Part(_style(row.method, {}), row.method), *parts]
+        return self._line(row, said, more, outcome=outcome)
 
     def step(self, place: Any, parts: list[Part], last: Iterable[Part]) -> str:
         """A line of these parts; one whose sender is `NOBODY` has no arrow."""
@@ -121,25 +145,39 @@ class Lines:
         parts: list[Part],
         more: Iterable[Part] = (),
         last: Iterable[Part] = (),
+        outcome: Iterable[Part] | None = None,
     ) -> str:
-        """The beginning that all lines share, and the parts cut to what is left of the width."""
+        """The beginning that all lines share, and the parts cut to what is left of the width.
+
+        The outcome has a column of its own: at the right edge where there is one, else in front.
+        """
         time = self._clock.show(entry.ts_ns).rjust(self._time_width)
         packet = self._packet(entry).rjust(5)
         client = ""
         if self._whose:
-            client = (self._clients.get(entry.client) or self._client(entry)) + " "
+            client = (self._clients.get(entry.connection_id) or self._client(entry)) + " "
         arrow = ARROWS.get(entry.sender, "?")
         channel = str(entry.channel if entry.channel is not None else "-").rjust(2)
         paint, room = self._paint, None
+        front = ""
+        if outcome is not None:
+            reached = [Part(style, text.removeprefix("→ ")) for style, text, _ in outcome]
+            if self._width is not None:
+                last = reached
+            elif reached:
+                ((style, text, _),) = reached
+                front = paint(style, text) + " " * (OUTCOME_WIDTH - len(text)) + " "
+            else:
+                front = NO_OUTCOME
         if self._width is not None:
             used = len(time) + len(packet) + len(client) + len(channel) + SPACING - 1
             room = max(self._width - used, 0)
         what = joined(parts, paint, room, more, last)
         if not paint.colour:
-            return f"{time} {packet} {client}{arrow}{channel} {what}"
+            return f"{time} {packet} {client}{arrow}{channel} {front}{what}"
         return (
             f"{paint('time', time)} {paint('packet', packet)} {paint('connection', client)}"
-            f"{arrow}{paint('channel', channel)} {what}"
+            f"{arrow}{paint('channel', channel)} {front}{what}"
         )
 
     def _packet(self, entry: Any) -> str:
@@ -148,15 +186,38 @@ class Lines:
         return str(entry.packet_number)
 
     def _client(self, entry: Any) -> str:
-        """What a connection is called; names are kept, for many lines have the same."""
-        client: str | None = entry.client
+        """What a connection is called; names are kept, for many lines have the same.
+
+        That is its name with its port, else host and port; the port alone on a narrow terminal
+        where there is one host.
+        """
+        names, client = self._names, entry.client
+        names.see(client)
+        if not self._client_width:
+            short = not (self._wide or names.several_hosts or names.names)
+            self._client_width = PORT_WIDTH if short else self._most
+        width = self._client_width
         if client is None:
-            return str(entry.connection_id or "")[:6].ljust(6)
-        if len(self._clients) >= MAX_CLIENTS:
-            self._clients.clear()
-        name = client if self._wide else f":{client.rpartition(':')[2]}"
-        name = self._clients[client] = name.ljust(21 if self._wide else 6)
-        return name
+            return str(entry.connection_id or "")[:PORT_WIDTH].ljust(width)
+        port = f":{client.rpartition(':')[2]}"
+        name = names.names.get(entry.connection_id)
+        if name is not None:
+            label = cut(harmless(name), max(width, self._most) - len(port)) + port
+        else:
+            label = client if self._wide or names.several_hosts else port
+        label += " " * max(width - cells(label), 0)
+        if name is not None or names.several_hosts or self._wide:  # else it may get longer
+            if len(self._clients) >= MAX_CLIENTS:
+                self._clients.clear()
+            self._clients[entry.connection_id] = label
+        return label
+
+    @property
+    def _most(self) -> int:
+        """Columns of a client."""
+        if self._wide:
+            return CLIENT_WIDTH
+        return NARROW_WIDTH if self._names.several_hosts else NAME_WIDTH
 
 
 def _style(method: str, arguments: dict[str, Any]) -> str:

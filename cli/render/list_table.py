@@ -11,6 +11,7 @@ from amqpsniff.quantities import BEFORE, UNKNOWN, count, duration, lasted, octet
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 from amqpsniff.wire_text import harmless, named
 
+from .clock import date_and_time
 from .grid import Grid
 from .styled_text import Words
 from .text import NONE
@@ -40,7 +41,10 @@ def grid(
 ) -> Grid:
     """The rows of a table, one a line; with `several` captures each says which it is of."""
     columns, cells = _TABLES[table]
-    laid_out = Grid(("*capture|" if several else "") + "id|client|" + columns)
+    laid_out = Grid(("*capture|" if several else "") + "id|=client|" + columns)
+    rows = list(rows)
+    hosts = {(row["client"] or "").rpartition(":")[0] for row in rows}
+    narrow = narrow and len(hosts) == 1  # a port alone names no client among several hosts
     for row in rows:
         capture = [harmless(PurePath(row["capture"] or "").name)] if several else []
         client = named(row["client"])
@@ -140,7 +144,7 @@ def _fields(row: dict[str, Any]) -> dict[str, Any]:
         if value is None or name in _WHOSE or name in _TIMES:
             continue
         if name in ("start_ns", "end_ns"):
-            fields[name.removesuffix("_ns")] = Raw(times.absolute(value))
+            fields[name.removesuffix("_ns")] = Raw(date_and_time(value))
         elif name.endswith("_ns"):
             fields[name.removesuffix("_ns")] = Raw(duration(value) if value else NONE)
         elif name.endswith("_bytes"):

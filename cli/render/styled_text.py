@@ -39,6 +39,10 @@ class Words:
         """The text alone."""
         return "".join(text for text, _ in self.parts)
 
+    def left_out(self, width: int) -> Iterator[str]:
+        """Nothing: a text is continued on further lines."""
+        return iter(())
+
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
         """The text as lines of at most so many columns."""
         begin = 0

@@ -10,6 +10,7 @@ from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
 from amqpsniff.quantities import UNKNOWN, count, duration, octets, plural, rate, some
 from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 
+from .clock import in_zone
 from .grid import GAP, Grid, facts
 from .list_table import ended
 from .styled_text import Words
@@ -74,7 +75,7 @@ def _facts(result: Mapping[str, Any]) -> Iterator[tuple[str, str | Words]]:
         yield "comment", harmless(comment.rstrip())
     yield "packets", packets
     if result["start"] is not None:
-        start, end = result["start"], result["end"]
+        start, end = in_zone(result["start"]), in_zone(result["end"])
         same_day = start[:10] == end[:10]
         yield "time", f"{start} to {end[11:] if same_day else end}"
     yield "traffic", _traffic(result)

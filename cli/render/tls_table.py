@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amqpsniff.analysis import times
 from amqpsniff.quantities import UNKNOWN, count, lasted, octets, plural
 from amqpsniff.spec import SIDES
 from amqpsniff.wire_text import harmless
 
+from .clock import date_and_time
 from .grid import Grid
 from .styled_text import Words
 from .text import NONE
@@ -70,7 +70,7 @@ def _fields(one: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "alerts", [_alert(alert) for alert in one["alerts"]]
     for name in ("start", "end"):
         time_ns = one[f"{name}_ns"]
-        yield name, None if time_ns is None else Raw(times.absolute(time_ns))
+        yield name, None if time_ns is None else Raw(date_and_time(time_ns))
     yield "lasted", Raw(lasted(one["start_ns"], one["end_ns"]))
     yield "packets", Raw(f"{one['first_packet_number']} to {one['last_packet_number']}")
     for side in SIDES:

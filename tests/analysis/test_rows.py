@@ -35,7 +35,7 @@ def unordered(result: Any, section: str) -> list[str]:
 def test_a_topology_is_made_of_rows_from_anywhere(name: str, encoded: bool) -> None:
     """Rows of an archive: all frames first, then the messages, in batches of any size."""
     capture = amqpsniff.open(SAMPLES / name)
-    expected = capture.topology(top=None)
+    expected = capture.topology(limit=None)
     tables = {table: capture.table(table) for table in COLUMNS}
     rows = [
         (table, batch)
@@ -50,7 +50,7 @@ def test_a_topology_is_made_of_rows_from_anywhere(name: str, encoded: bool) -> N
 def test_rows_of_other_tables_are_skipped() -> None:
     capture = amqpsniff.open(MIX)
     everything = capture.tables("frames", "messages", "connections", "findings", encoded=True)
-    assert topology(everything, 3, capture.names) == capture.topology(top=3)
+    assert topology(everything, 3, capture.names) == capture.topology(limit=3)
 
 
 def test_a_filter_counts_and_stops() -> None:
@@ -59,7 +59,7 @@ def test_a_filter_counts_and_stops() -> None:
     kept = [rows.of(batch) for batch in capture.batches("frames")]
     assert sum(batch.num_rows for batch in kept) == rows.kept == 3
     assert rows.done
-    assert rows.needs_all_columns
+    assert rows.columns == {"method"}
 
 
 def test_times_count_from_the_beginning_of_the_capture() -> None:

@@ -43,8 +43,8 @@ def rows_of(command: str, *words: str) -> list[Any]:
 @pytest.mark.parametrize("part", PARTS, ids=str)
 @pytest.mark.parametrize(("method", "top"), [("summary", 3), ("topology", 2)])
 def test_it_gives_what_the_command_prints(method: str, top: int, part: dict[str, Any]) -> None:
-    made = getattr(amqpsniff.open(MIX), method)(top=top, **part)
-    printed = run(method, MIX, "--format", "json", "--top", str(top), *options(part)).out
+    made = getattr(amqpsniff.open(MIX), method)(limit=top, **part)
+    printed = run(method, MIX, "--format", "json", "--limit", str(top), *options(part)).out
     assert json.loads(json.dumps(made)) == json.loads(printed)
 
 
@@ -184,6 +184,6 @@ def test_nothing_is_followed_where_there_is_no_amqp(tmp_path: Path) -> None:
 def test_the_same_traffic_is_what_the_command_prints() -> None:
     names = ("compared/path_client.pcap.gz", "compared/path_broker.pcap.gz")
     client, broker = map(amqpsniff.open, names)
-    words = ("--same-traffic", "--fail-on", "warning", "--top", "3", "--format", "json")
-    made = client.same_traffic(broker, top=3, fail_on="warning")
+    words = ("--same-traffic", "--fail-on", "warning", "--limit", "3", "--format", "json")
+    made = client.same_traffic(broker, limit=3, fail_on="warning")
     assert json.loads(json.dumps(made)) == json.loads(run("diff", *names, *words).out)

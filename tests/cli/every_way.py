@@ -32,9 +32,9 @@ WAYS = (
         for form in ("", "--verbose", "--format ndjson", "--format csv")
     ),
     "messages {capture}",
-    "messages {capture} --verbose --body",
-    "messages {capture} --format ndjson --body",
-    "messages {capture} --format csv --body",
+    "messages {capture} --verbose --bodies",
+    "messages {capture} --format ndjson --bodies",
+    "messages {capture} --format csv --bodies",
     "trace {capture} --header tenant=42",
     "trace {capture} --header tenant=42 --format ndjson",
     "trace {capture} --header tenant=42 --format csv",

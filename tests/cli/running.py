@@ -23,6 +23,9 @@ from tests.tcp.wire import Packet
 from tests.waiting import PATIENCE
 
 EXPECTED = Path(__file__).parent / "expected"
+UNSET = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "AMQPSNIFF_PAGER")
+"""Variables that change what is written."""
+
 UPDATE = "AMQPSNIFF_UPDATE_EXPECTED"
 """Environment variable that writes what comes out into `expected`, to be read before it is kept."""
 
@@ -72,8 +75,9 @@ def run(*arguments: str | Path) -> Result:
 
 def environment(**changes: str | None) -> dict[str, str]:
     """The environment of a run: a plain terminal, without what this one has set."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
+    environment = {k: v for k, v in os.environ.items() if k not in UNSET}
     environment["TERM"] = "xterm"
+    environment["PAGER"] = ""
     for name, value in changes.items():
         if value is not None:
             environment[name] = value
@@ -104,14 +108,19 @@ def rest_of(leader: int) -> bytes:
 
 
 def on_terminal(
-    *arguments: str | Path, columns: int, no_color: str | None = "1", term: str = "xterm"
+    *arguments: str | Path,
+    columns: int,
+    no_color: str | None = "1",
+    term: str = "xterm",
+    changes: dict[str, str] | None = None,
 ) -> Result:
     """Run on a pseudo-terminal of this width; what both streams write is in `out`."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     with subprocess.Popen(
         (*PATIENT, *map(str, arguments)), stdin=subprocess.DEVNULL, stdout=follower,
-        stderr=follower, cwd=SAMPLES, env=environment(NO_COLOR=no_color, TERM=term),
+        stderr=follower, cwd=SAMPLES,
+        env=environment(NO_COLOR=no_color, TERM=term) | (changes or {}),
     ) as running:  # fmt: skip
         os.close(follower)
         written = rest_of(leader)

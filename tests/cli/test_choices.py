@@ -38,14 +38,14 @@ ARGUMENTS: dict[str, list[str]] = {
 
 CLOSED = {
     "--dialect", "--table-dialect", "--reader", "--time", "--format", "--table", "--tables",
-    "--report", "--fail-on", "--only", "--writer",
+    "--report", "--fail-on", "--only", "--writer", "--color",
 }  # fmt: skip
 """Options with a list of words."""
 
-OPEN = {"--columns", "--interface"}
+OPEN = {"--columns", "--interface", "--method", "--outcome"}
 """Those whose words depend on a table, or on the machine."""
 
-SWITCHES = {"--body", "--frames", "--hex", "--html", "--links", "--methods", "--same-traffic"}
+SWITCHES = {"--bodies", "--frames", "--hex", "--html", "--links", "--methods", "--same-traffic"}
 """Options that have a command go another way."""
 
 

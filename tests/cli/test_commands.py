@@ -347,7 +347,7 @@ def test_a_summary_of_a_capture_without_packets(tmp_path: Path) -> None:
 
 
 def test_a_summary_says_of_what_its_findings_are() -> None:
-    told = run("summary", "v08_v09.pcap", "--top", "1").out
+    told = run("summary", "v08_v09.pcap", "--limit", "1").out
     assert "found while decoding (1 of " in told
     assert told.endswith("5 findings; amqpsniff diagnose explains them and looks for more\n")
     sizes = json.loads(run("summary", "snapped.pcap", "--format", "json").out)["messages"]

@@ -95,7 +95,7 @@ def test_encoded_columns_count_as_plain_ones() -> None:
 def test_connections_and_errors_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = json.loads(run("summary", "pika_mix.pcap", "--format", "json").out)
     monkeypatch.setattr(census, "MAX_ERRORS", 3)
-    part = json.loads(run("summary", "pika_mix.pcap", "--format", "json", "--top", "2").out)
+    part = json.loads(run("summary", "pika_mix.pcap", "--format", "json", "--limit", "2").out)
     assert part["connections"] == whole["connections"][:2]
     assert part["connection_count"] == 4
     assert sum(one["count"] for one in part["errors"]) <= part["error_count"] == 7
@@ -146,5 +146,5 @@ def test_summary_counts_every_reply(capture: str) -> None:
     )
     rows = run("sql", capture, f"{asked} GROUP BY method", "--format", "ndjson", "-q").out
     counted = {row["method"]: (row["n"], row["most"]) for row in map(json.loads, rows.splitlines())}
-    result = json.loads(run("summary", capture, "--format", "json", "--top", "99", "-q").out)
+    result = json.loads(run("summary", capture, "--format", "json", "--limit", "99", "-q").out)
     assert {one["method"]: (one["count"], one["max_ns"]) for one in result["replies"]} == counted

@@ -22,7 +22,7 @@ CLIENT, BROKER = "compared/path_client.pcap.gz", "compared/path_broker.pcap.gz"
     ("name", "words"),
     [
         ("diff", (BEFORE, AFTER)),
-        ("diff-same-traffic", ("--same-traffic", CLIENT, BROKER, "--top", "6")),
+        ("diff-same-traffic", ("--same-traffic", CLIENT, BROKER, "--limit", "6")),
     ],
 )
 def test_on_a_terminal(name: str, words: tuple[str, ...], columns: int) -> None:

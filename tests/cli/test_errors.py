@@ -123,7 +123,7 @@ def test_errors_say_what_to_do() -> None:
         "inspect --limit",
         "export -t frames --limit",
         "diagnose --places",
-        "summary --top",
+        "summary --limit",
         "messages --body --body-limit",
         "follow --body-limit",
         "trace --routing-key hx --limit",

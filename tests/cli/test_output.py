@@ -23,7 +23,7 @@ PIPED = {
     "inspect-cut-hex": "inspect snapped.pcap --hex --limit 6",
     "inspect-dialects": "inspect v08_v09.pcap",
     "messages": "messages aiopika_rpc.pcap --limit 30",
-    "messages-body": "messages kombu.pcap.gz --limit 3 --body --verbose",
+    "messages-body": "messages kombu.pcap.gz --limit 3 --body-limit 256 --verbose",
     "messages-returned": "messages aiopika_rpc.pcap --where method='basic.return' --limit 2",
     "connections": "connections pika_mix.pcap",
     "connections-several": "connections midstream.pcap zerowindow.pcap blocked.pcap",
@@ -41,10 +41,10 @@ PIPED = {
     "sql": "sql pika_mix.pcap SELECT\tmethod,headers\tFROM\tmessages\tLIMIT\t3",
     "summary": "summary pika_mix.pcap",
     "summary-lost": "summary lost.pcap",
-    "summary-several": "summary node.pcap kombu.pcap.gz --top 3",
+    "summary-several": "summary node.pcap kombu.pcap.gz --limit 3",
     "topology": "topology pika_mix.pcap",
     "topology-dot": "topology aiopika_rpc.pcap --format dot",
-    "topology-mermaid": "topology pika_mix.pcap --format mermaid --top 3",
+    "topology-mermaid": "topology pika_mix.pcap --format mermaid --limit 3",
     "diagnose": "diagnose lost.pcap midstream.pcap",
     "diagnose-nothing": "diagnose bunny.pcapng --only tcp-gap",
     "diagnose-consequences": "diagnose snapped.pcap --places 5",
@@ -63,7 +63,7 @@ ON_TERMINALS = {
     "inspect": "inspect pika_mix.pcap --limit 45",
     "inspect-cut": "inspect snapped.pcap --limit 40",
     "inspect-absolute": "inspect blocked.pcap --limit 20 --time absolute",
-    "messages": "messages pika_mix.pcap --limit 5 --body",
+    "messages": "messages pika_mix.pcap --limit 5 --body-limit 256",
     "connections": "connections pika_mix.pcap",
     "channels": "channels pika_mix.pcap",
     "channels-midstream": "channels midstream.pcap",
@@ -135,7 +135,7 @@ def test_colours_change_nothing_else() -> None:
 
 def test_lines_in_a_pipe_are_whole() -> None:
     assert "…" not in run("inspect", "aiopika_rpc.pcap").out
-    assert "…" not in run("summary", "aiopika_rpc.pcap", "--top", "1000").out
+    assert "…" not in run("summary", "aiopika_rpc.pcap", "--limit", "1000").out
     assert "…" in on_terminal("inspect", "aiopika_rpc.pcap", columns=80).out
 
 
@@ -245,7 +245,7 @@ def test_every_method_and_protocol_header_is_a_line() -> None:
 
 
 def test_messages_with_bodies_in_rows() -> None:
-    row = json.loads(run("messages", "kombu.pcap.gz", "--body", "--format", "ndjson", "-n1").out)
+    row = json.loads(run("messages", "kombu.pcap.gz", "--bodies", "--format", "ndjson", "-n1").out)
     assert json.loads(row["body"]) == {"name": "f0", "data": []}
     row = json.loads(run("messages", "kombu.pcap.gz", "--format", "ndjson", "-n1").out)
     assert row["body"] is None

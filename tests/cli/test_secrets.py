@@ -28,7 +28,7 @@ EVERY_WAY = (
     "inspect --hex --verbose",
     "inspect --frames",
     "inspect --format ndjson",
-    "messages --verbose --body",
+    "messages --verbose --bodies",
     "summary",
     "summary --format json",
     "diagnose",

@@ -190,7 +190,7 @@ def test_bindings_that_differ_by_arguments_have_one_key() -> None:
 @pytest.mark.parametrize("name", ["pika_mix.pcap", "aiopika_rpc.pcap", "bunny.pcapng"])
 def test_counts_are_those_of_the_messages(name: str) -> None:
     """Sums over each section, counted apart from rows of messages."""
-    found = read(name, "--top", "1000")
+    found = read(name, "--limit", "1000")
     rows = amqpsniff.open(SAMPLES / name).table("messages").to_pylist()
     published, delivered = Counter[Any](), Counter[Any]()
     for row in rows:

@@ -23,7 +23,8 @@ def page() -> str:
     """The whole page."""
     program: Any = typer.main.get_command(commands._application(""))
     common = manual.common_options(program)
-    parts = [BEGIN, *_table("option", [*manual.named(program.params), manual.HELP])]
+    own = [*manual.named(program.params), manual.HELP, manual.HELP_ALL]
+    parts = [BEGIN, *_table("option", own)]
     for name, command in program.commands.items():
         parts += _command(name, command, common)
     parts += ["\n## Common options\n", *_table("option", common)]

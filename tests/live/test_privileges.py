@@ -138,7 +138,7 @@ def test_nothing_is_left_in_the_home(program: tuple[str, ...], tmp_path: Path) -
         "--duration",
         "100ms",
         "-q",
-        "--user",
+        "--run-as",
         "root",
     )
     done = subprocess.run(
@@ -173,7 +173,7 @@ def test_where_the_user_could_not_go_on(program: tuple[str, ...], tmp_path: Path
     assert f"stays root: {NOBODY} cannot write to" in done.stderr
     for user, said in ((NOBODY, "cannot write to"), ("no-such-user", "there is no such user")):
         done = subprocess.run(
-            (*command, "--user", user), cwd=tmp_path, capture_output=True, text=True, check=False,
+            (*command, "--run-as", user), cwd=tmp_path, capture_output=True, text=True, check=False,
             env=environment(),
         )  # fmt: skip
         assert done.returncode == 2

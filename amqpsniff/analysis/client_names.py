@@ -1,0 +1,58 @@
+"""What clients are called: by the name of their connection where it was said, else by address."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from amqpsniff.analysis.counting import is_one_of, texts
+
+COLUMNS = ("connection_id", "client", "method", "arguments")
+"""Columns of frames that are read."""
+
+START_OK = "connection.start-ok"
+
+MAX_NAMES = 100_000
+"""Names that are kept, some 20 MB."""
+
+
+class ClientNames:
+    """Learns from batches of frames.
+
+    Attributes:
+        names: Names of connections by id, as they were said.
+        hosts: Addresses of clients.
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self.hosts: set[str] = set()
+
+    def add(self, batch: Any) -> None:
+        """Look through a batch of frames."""
+        from amqpsniff.tables.values import values
+
+        clients = texts(batch.column("client"))
+        for client in set(batch.column("client").to_pylist() if clients is None else clients):
+            self.see(client)
+        known = texts(batch.column("method"))
+        if known is not None and START_OK not in known:
+            return
+        said = batch.filter(is_one_of(batch.column("method"), frozenset((START_OK,))))
+        for connection_id, arguments in zip(
+            values(said, "connection_id"), values(said, "arguments"), strict=True
+        ):
+            properties = json.loads(arguments or "{}").get("client_properties") or {}
+            name = properties.get("connection_name")
+            if isinstance(name, str) and name and len(self.names) < MAX_NAMES:
+                self.names[connection_id] = name
+
+    def see(self, client: str | None) -> None:
+        """Note the address of a client."""
+        if client and len(self.hosts) < 2:
+            self.hosts.add(client.rpartition(":")[0])
+
+    @property
+    def several_hosts(self) -> bool:
+        """True if a port alone does not tell a client."""
+        return len(self.hosts) > 1

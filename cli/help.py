@@ -1,0 +1,184 @@
+"""The help of commands: a screen of it for `--help`, everything for `--help-all`.
+
+The short help has one line an option, the first sentence of its text, filters first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+WIDTH = 80
+MAX_WIDTH = 100
+"""Columns of the help: those of the terminal, between these."""
+
+NAMES_WIDTH = 24
+"""Columns of the names of options, at most."""
+
+FIRST = ("Filters", "Capturing", "Output", None)
+"""Panels in the order in which they are shown, before others."""
+
+RARE = ("Recording", "Input", "Terminal")
+"""Panels of which the short help has names alone."""
+
+MAX_LINES = 38
+"""Lines of a short help: examples are left out where there would be more."""
+
+ALL = "--help-all"
+
+
+def _help_all(context: Any, option: Any, wanted: bool) -> None:
+    """Write everything, paged where that is longer than the screen."""
+    if wanted:
+        from .output import Output, shown
+
+        with shown():
+            Output().lines(_painted(command_help(context, full=True)))
+        context.exit()
+
+
+class Command(TyperCommand):
+    """A command with a short and a whole help."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Its own, and the two of the help."""
+        *own, short = super().get_params(ctx)
+        whole = TyperOption(
+            param_decls=[ALL], is_flag=True, is_eager=True, expose_value=False, callback=_help_all,
+            help="Show all that is to be said of every option.", type=bool, default=False,
+        )  # fmt: skip
+        return [*own, short, whole]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the short help."""
+        formatter.write("\n".join(_painted(command_help(ctx, full=False))))
+
+
+class Program(TyperGroup):
+    """All commands, in groups."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write what the program is, and its commands."""
+        formatter.write("\n".join(_painted(program_help(self))))
+
+
+def _painted(lines: Iterable[str]) -> Iterator[str]:
+    """Lines with their headings coloured where output is."""
+    from .output import Output
+
+    paint = Output().paint
+    for line in lines:
+        heading = line and not line.startswith((" ", "Usage", "More"))
+        yield paint("heading", line) if heading else line
+
+
+def _columns() -> int:
+    from .output import Output
+
+    return min(max(Output().width or WIDTH, WIDTH), MAX_WIDTH)
+
+
+def program_help(program: Any) -> Iterator[str]:
+    """The lines of the help of the program."""
+    yield "Usage: amqpsniff COMMAND [OPTION]... CAPTURE..."
+    yield ""
+    yield from _paragraphs(program.help)
+    groups: dict[str, list[Any]] = {}
+    for command in program.commands.values():
+        groups.setdefault(command.rich_help_panel, []).append(command)
+    for name, commands in groups.items():
+        yield ""
+        yield name
+        for one in commands:
+            yield from _item(one.name, _title(one.help), full=False, width=12)
+    yield ""
+    yield from _folded(
+        f"More: `amqpsniff COMMAND --help`, with {ALL} everything; "
+        + ", ".join(_written(option) for option in program.params)
+    )
+
+
+def command_help(context: Any, *, full: bool) -> Iterator[str]:
+    """The lines of the help of a command."""
+    command = context.command
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    shown = " ".join(one.metavar if one.required else f"[{one.metavar}]" for one in arguments)
+    yield f"Usage: amqpsniff {command.name} [OPTION]... {shown}".rstrip()
+    yield ""
+    text, _, examples = command.help.partition("Examples:")
+    lines = list(_paragraphs(text.rstrip() if full else _title(text, whole=True)))
+    if full:
+        for one in arguments:
+            lines += ["", *_item(one.metavar, one.help, full=True)]
+    panels: dict[str | None, list[Any]] = {name: [] for name in FIRST}
+    for option in command.params:
+        if option.param_type_name == "option":
+            panels.setdefault(option.rich_help_panel, []).append(option)
+    for panel, options in panels.items():
+        if options and (full or panel not in RARE):
+            lines += ["", panel or "Options"]
+            width = min(max(len(_written(one)) for one in options), NAMES_WIDTH)
+            for one in options:
+                lines += _item(_written(one), _about(one), full=full, width=width)
+    rare = [_written(one).split()[-1 if one.is_flag else -2]
+            for name in RARE for one in panels.get(name, ())]  # fmt: skip
+    if rare and not full:
+        lines += ["", *_folded(f"More, by {ALL}: {', '.join(rare)}")]
+    given = [f"  {line.strip()}" for line in examples.strip().splitlines()]
+    if given and (full or len(lines) + len(given) + 2 <= MAX_LINES):
+        lines += ["", "Examples", *given]
+    yield from lines
+
+
+def _title(text: str, *, whole: bool = False) -> str:
+    """The first paragraph; its first sentence unless it is wanted whole."""
+    first = " ".join(text.split("\n\n", maxsplit=1)[0].split())
+    return first if whole else first.partition(": ")[0].rstrip(".") if len(first) > 62 else first
+
+
+def _written(option: Any) -> str:
+    """An option as it is typed."""
+    names = sorted(option.opts, key=len)
+    if option.secondary_opts and option.default:
+        names = option.secondary_opts  # the way to turn it off
+    return ", ".join(names) + ("" if option.is_flag else f" {option.metavar}")
+
+
+def _about(option: Any) -> str:
+    """What an option does, and its default."""
+    shown = option.show_default and not option.is_flag and option.default not in (None, "")
+    return f"{option.help} Default: {option.default}." if shown else option.help
+
+
+def _item(name: str, about: str, *, full: bool, width: int = NAMES_WIDTH) -> Iterator[str]:
+    """A name and what it is: on one line, or as many as it takes."""
+    from .render.text import cut
+
+    if not full:
+        first, *rest = re.split(r"(?<=[^. ]\.) (?=[A-Z0-9`$])", about)
+        default = next((one for one in rest if one.startswith("Default: ")), "")
+        room = _columns() - width - 4
+        text = first.rstrip(".")
+        text = text if len(text) <= room else text.partition("; ")[0]
+        text += f" [{default[9:].rstrip('.')}]" if default and len(text + default) < room else ""
+        yield f"  {name.ljust(width)}  {cut(text, room)}"
+        return
+    yield f"  {name}"
+    yield from _folded(about, indent=6)
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for number, paragraph in enumerate(text.split("\n\n")):
+        if number:
+            yield ""
+        yield from _folded(" ".join(paragraph.split()), indent=2)
+
+
+def _folded(text: str, indent: int = 0) -> Iterator[str]:
+    from .render.text import folded
+
+    for line in folded(text, _columns() - indent):
+        yield " " * indent + line

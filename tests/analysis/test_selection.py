@@ -1,0 +1,184 @@
+"""Filters by name choose the same traffic in every table, and refuse what cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+import amqpsniff
+from amqpsniff.analysis.selection import (
+    ERRORS,
+    PACKETS,
+    TEXTS,
+    Filters,
+    RowFilter,
+    Selection,
+    selection,
+)
+from amqpsniff.errors import UsageError
+from amqpsniff.tables.schema import TABLES
+from tests.conftest import SAMPLES
+
+MIX = SAMPLES / "pika_mix.pcap"
+
+
+def column(table: str, name: str, **part: Any) -> list[Any]:
+    """A column of the rows of a table that are chosen."""
+    return list(amqpsniff.open(MIX).table(table, columns=[name], **part).column(0).to_pylist())
+
+
+def keys(table: str, **part: Any) -> set[tuple[Any, ...]]:
+    """Connection and channel of the rows of a table that are chosen."""
+    rows = amqpsniff.open(MIX).table(table, columns=["connection_id", "channel"], **part)
+    return {tuple(row.values()) for row in rows.to_pylist()}
+
+
+def test_every_argument_is_an_attribute() -> None:
+    named = {one.name for one in fields(Selection)} - {"limit", "found"}
+    assert named == set(Filters.__annotations__)
+
+
+def test_every_condition_is_about_a_column_of_its_table() -> None:
+    for columns in TEXTS.values():
+        for table, names in columns.items():
+            assert set(names) <= set(TABLES[table].names)
+    for table in (*ERRORS, *PACKETS):
+        part = Selection(errors=table in ERRORS, packet=1 if table in PACKETS else None)
+        assert RowFilter(part, table, lambda: None, alone=True).columns <= set(TABLES[table].names)
+
+
+@pytest.mark.parametrize(
+    ("part", "where"),
+    [
+        ({"queue": "orders.eu"}, "queue = 'orders.eu'"),
+        ({"queue": "*.eu"}, "queue LIKE '%.eu'"),
+        ({"queue": "orders?eu"}, "queue LIKE 'orders_eu'"),
+        ({"exchange": "(default)"}, "exchange = ''"),
+        ({"exchange": ""}, "exchange = ''"),
+        ({"routing_key": "order.*"}, "routing_key LIKE 'order.%'"),
+        ({"routing_key": "100%_'x"}, "false"),
+        ({"method": "publish"}, "method = 'basic.publish'"),
+        ({"method": "basic.*", "outcome": "acked"}, "outcome = 'acked'"),
+        ({"message_id": "m13"}, "message_id = 'm13'"),
+        ({"client": "10.77.0.2:43706"}, "client = '10.77.0.2:43706'"),
+        ({"client": ":43706"}, "client LIKE '%:43706'"),
+        ({"client": "10.77.0.2"}, "true"),
+        ({"client": "10.77.0.3"}, "false"),
+        ({"packet": 46}, "packet_number = 42"),
+        ({"packet": "42-47"}, "packet_number IN (42, 47)"),
+        ({"errors": True}, "outcome IN ('requeued', 'discarded')"),
+    ],
+)
+def test_a_filter_is_a_condition_on_columns(part: dict[str, Any], where: str) -> None:
+    chosen = column("messages", "packet_number", **part)
+    assert chosen == column("messages", "packet_number", where=where)
+
+
+def test_connections_choose_rows_of_every_table() -> None:
+    part = {"client": "order-service-*", "user": "app", "vhost": "shop"}
+    names = column("connections", "connection_id", **part)
+    assert names
+    assert len(names) < len(column("connections", "connection_id"))
+    for table in TABLES:
+        every = column(table, "connection_id")
+        expected = [name for name in every if name in names]
+        assert column(table, "connection_id", **part) == expected
+
+
+def test_frames_are_chosen_with_their_message() -> None:
+    part = {"message_id": "m13"}
+    messages = column("messages", "packet_number", **part)
+    frames = amqpsniff.open(MIX).table("frames", **part).to_pylist()
+    assert [row["packet_number"] for row in frames if row["method"]] == sorted(messages)
+    assert [row["frame_type"] for row in frames] == ["method", "header", "body"] * len(messages)
+
+
+def test_messages_of_one_packet_are_told_apart() -> None:
+    """Several deliveries in a packet differ in their message only."""
+    capture = amqpsniff.open(MIX)
+    deliveries = list(capture.messages(method="basic.deliver", packet=317))
+    assert len(deliveries) > 2
+    for message in (deliveries[0], deliveries[2]):
+        found = list(capture.frames(message_id=message.message_id, packet=317))
+        tags = {row.delivery_tag for row in found if row.frame_type == "method"}
+        assert tags == {message.delivery_tag}
+
+
+def test_channels_and_findings_are_chosen_by_their_traffic() -> None:
+    used = keys("messages", queue="orders.eu") | keys("frames", queue="orders.eu")
+    assert keys("channels", queue="orders.eu") == used
+    connections = {name for name, _ in used}
+    for name, channel in keys("findings", queue="orders.eu"):
+        assert (name, channel) in used or (not channel and name in connections)
+    assert set(column("connections", "connection_id", queue="orders.eu")) == connections
+
+
+def test_a_closed_channel_is_an_error_of_its_own() -> None:
+    codes = column("channels", "close_code", errors=True)
+    assert codes
+    assert all(code >= 300 for code in codes)
+    on_queue = column("channels", "close_code", errors=True, queue="orders.*")
+    assert set(on_queue) <= set(codes)
+    assert column("findings", "severity", errors=True) == ["error"] * 7
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda capture, part: capture.summary(**part)["frames"],
+        lambda capture, part: capture.topology(**part)["publishers"],
+        lambda capture, part: list(capture.timeline(**part)),
+        lambda capture, part: capture.diagnose(**part).findings,
+        lambda capture, part: list(capture.findings(**part)),
+        lambda capture, part: capture.trace(message_id="m1", **part),
+    ],
+)
+def test_the_api_takes_them_everywhere(ask: Callable[[Any, Any], Any]) -> None:
+    capture = amqpsniff.open(MIX)
+    assert ask(capture, {"client": "order-service-1"})
+    assert not ask(capture, {"client": "somebody-else"})
+
+
+def test_a_conversation_is_chosen_by_its_traffic() -> None:
+    part = {"queue": "orders.eu", "method": "basic.consume"}
+    found = amqpsniff.open(MIX).follow(":43706", **part)
+    assert found is not None
+    assert [entry.method for entry in found.entries] == ["basic.consume"]
+
+
+@pytest.mark.parametrize(
+    ("part", "says"),
+    [
+        ({"method": "basic.pubish"}, "did you mean `basic.publish`?"),
+        ({"method": "pubish"}, "did you mean `publish`?"),
+        ({"outcome": "ackd"}, "did you mean `acked`?"),
+        ({"outcome": "x"}, "there are confirmed, rejected"),
+        ({"packet": "x"}, "write 496, or 490-510"),
+        ({"packet": "5-4"}, "write 496, or 490-510"),
+        ({"packet": -1}, "write 496, or 490-510"),
+        ({"queues": "x"}, "there is no `queues`"),
+        ({"top": 3}, "`top` is now `limit`"),
+        ({"from_": "12:00", "tz": "Mars"}, "not a time zone"),
+    ],
+)
+def test_what_cannot_be_is_refused(part: Any, says: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        selection(part)
+    assert says in str(refused.value)
+
+
+def test_what_cannot_be_read_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="--queue cannot choose channels here"):
+        RowFilter(Selection(queue="x"), "channels", lambda: None)
+
+
+def test_times_are_in_a_zone() -> None:
+    start_ns = 1_795_224_677_000_000_000  # 2026-11-21T01:31:17Z
+    part = Selection(from_="02:31:18", to="2026-11-21T02:31:19", tz="Europe/Berlin")
+    first, last = part.span(lambda: start_ns)
+    assert (first, last) == (start_ns + 10**9, start_ns + 2 * 10**9)
+    assert Selection(from_="02:31:18", tz="+01:00").span(lambda: start_ns)[0] == first
+    assert Selection(from_="01:31:18").span(lambda: start_ns)[0] == first
