@@ -452,29 +452,35 @@ class Capture:
         self,
         *,
         only: str | Iterable[str] | None = None,
+        ignore: str | Iterable[str] | None = None,
+        severity: str | None = None,
         connection: str | None = None,
         channel: int | None = None,
         from_: str | None = None,
         to: str | None = None,
         where: str | None = None,
     ) -> Diagnosis:
-        """What is wrong in the capture: findings, the important first, and their tree of causes.
+        """The verdict on the capture, its findings, the important first, and their tree of causes.
 
-        `only` are codes of findings, with commas between or one by one, `where` is a SQL expression
-        over the columns of the table `findings`; the other arguments are those of `summary`. Raises
-        UsageError for an unknown code, and for a connection that is not there.
+        `only` and `ignore` are codes of findings, with commas between or one by one; `severity`
+        leaves out milder ones. `where` is a SQL expression over the columns of the table
+        `findings`; the other arguments are those of `summary`. Raises UsageError for an unknown
+        code or severity, and for a connection that is not there.
 
         >>> import amqpsniff
         >>> diagnosis = amqpsniff.open("samples/pika_mix.pcap").diagnose()
         >>> [case.code for case in diagnosis.cases][:2]
         ['channel-closed-by-broker', 'declaration-mismatch']
+        >>> print(amqpsniff.open("samples/bunny.pcapng").diagnose().verdict)  # doctest: +ELLIPSIS
+        A message was returned because no queue would take it: Bunny (user app, 10.77.0.2), 9 times...
         """
         from amqpsniff.analysis.diagnosis import Diagnoser
         from amqpsniff.analysis.selection import Selection
 
         part = Selection(connection, channel, from_, to, where)
-        diagnoser = Diagnoser(part, only, self._started)
-        for table, batch in self.tables(*diagnoser.tables, encoded=True):
+        diagnoser = Diagnoser(part, only, self._started, ignore=ignore, severity=severity)
+        wanted = diagnoser.columns
+        for table, batch in self.tables(*diagnoser.tables, encoded=True, columns=wanted):
             diagnoser.add(table, batch)
         return diagnoser.result(self.totals, self.found)
 
