@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.clients import Clients, Introductions
 from amqpsniff.analysis.finding_tree import Case, Row, cases, finding_rows, in_order
 from amqpsniff.analysis.quality import flaws, quality
 from amqpsniff.analysis.selection import RowFilter, Selection, Started, no_connection
-from amqpsniff.analysis.verdict import CONNECTION_COLUMNS, NOT_LOOKED_AT, Clients, Verdict, verdict
+from amqpsniff.analysis.verdict import NOT_LOOKED_AT, Verdict, verdict
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import SEVERITIES
 from amqpsniff.findings.catalogue import kind_of
@@ -100,7 +101,8 @@ class Diagnoser:
         severity: Only findings of this severity or a worse one.
 
     Attributes:
-        columns: The tables whose batches are needed, with their columns; None for all columns.
+        tables: Names of the tables whose batches are needed.
+        introductions: What is to hear of the connections that are over.
     """
 
     def __init__(
@@ -124,18 +126,15 @@ class Diagnoser:
         self._started = started
         self._found: list[Row] = []
         self._count = 0
-        self._connections: list[Any] = []
-        self.columns: dict[str, tuple[str, ...]] = {"connections": CONNECTION_COLUMNS}
-        self.tables = ("connections", "findings")
+        self.introductions = Introductions()
+        self.tables = ("findings", "connections") if self._missing else ("findings",)
 
     def add(self, table: str, batch: Any) -> None:
         """Take a batch of one of the tables."""
         if table == "findings":
             self._count += batch.num_rows
             self._found += finding_rows(self._filter.of(batch))
-            return
-        self._connections.append(batch)
-        if self._matches is not None and self._missing:
+        elif self._matches is not None:
             rows = batch.select(["connection_id", "client", "server"]).to_pylist()
             self._missing &= not any(
                 self._matches(*(value or "" for value in row.values())) for row in rows
@@ -157,7 +156,7 @@ class Diagnoser:
             numbers,
             flaws(numbers, {finding.code for finding in findings}),
             self._count,
-            Clients(self._rows({row["connection_id"] for row in found})),
+            Clients(self.introductions.rows({row["connection_id"] for row in found})),
             self._started(),
         )
 
@@ -170,14 +169,6 @@ class Diagnoser:
             or code in NOT_LOOKED_AT
         )
         return chosen and severe and code not in self._ignored
-
-    def _rows(self, wanted: set[str | None]) -> Iterable[Row]:
-        """The connections with these ids."""
-        for batch in self._connections:
-            ids = batch.column("connection_id").to_pylist()
-            places = [at for at, one in enumerate(ids) if one in wanted]
-            if places:
-                yield from batch.select(CONNECTION_COLUMNS).take(places).to_pylist()
 
 
 def _codes(codes: str | Iterable[str]) -> frozenset[str]:

@@ -8,16 +8,18 @@ that the findings do not say.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
+from amqpsniff.analysis.clients import Clients
 from amqpsniff.analysis.finding_tree import Case, Row
 from amqpsniff.analysis.quality import ENDED_EARLY
 from amqpsniff.analysis.times import SECOND_NS, absolute
 from amqpsniff.findings import KINDS
 from amqpsniff.findings.kind import rank
-from amqpsniff.quantities import count, octets, plural, some
+from amqpsniff.quantities import count, octets, plural
 from amqpsniff.wire_text import harmless, shortened
 
 MAX_SENTENCES = 5
@@ -25,8 +27,6 @@ MAX_LEADS = 3
 """Cases that are told; more are counted."""
 MAX_RESULTS = 2
 """Consequences of a case that are told."""
-MAX_NAMES = 3
-"""Clients that are named of a case."""
 MAX_KINDS = 2
 """Details of a case that are told, where they differ in more than numbers and names."""
 MAX_DETAIL = 180
@@ -36,12 +36,6 @@ MAX_CLAUSE = 240
 
 SURE = {"high": "certain", "medium": "likely", "low": "possible"}
 """Confidences as a person says them."""
-
-CONNECTION_COLUMNS = (
-    "connection_id", "client", "server", "user", "client_product", "connection_name",
-    "client_packets", "server_packets",
-)  # fmt: skip
-"""Columns of the connections table that a verdict names clients by."""
 
 _ENCRYPTED, _NOT_DECODED = "tls-unreadable", "protocol-not-decoded"
 _INCONCLUSIVE = "capture-inconclusive"
@@ -82,61 +76,6 @@ class Verdict:
         }
 
 
-class Clients:
-    """Names of clients by connection.
-
-    Args:
-        connections: Rows of the connections table with `CONNECTION_COLUMNS`.
-    """
-
-    def __init__(self, connections: Iterable[Row] = ()) -> None:
-        self._rows = {row["connection_id"]: row for row in connections}
-
-    def _row(self, finding: Row) -> Row:
-        return self._rows.get(finding["connection_id"], {})
-
-    def name(self, row: Row) -> str:
-        """The name that a client gives its connection, else its product; empty if unknown."""
-        one = self._row(row)
-        return harmless(one.get("connection_name") or one.get("client_product") or "")
-
-    def one_sided(self, row: Row) -> bool:
-        """True if only one direction of a finding's connection was captured."""
-        one = self._row(row)
-        return 0 in (one.get("client_packets"), one.get("server_packets"))
-
-    def short(self, rows: Sequence[Row]) -> str:
-        """The first client of some findings, and how many more there are: `web-1 +14`."""
-        names = dict.fromkeys(self.name(row) or harmless(row["client"] or "") for row in rows)
-        first, *others = names
-        return f"{first} +{len(others)}" if others else first
-
-    def who(self, rows: Sequence[Row]) -> str:
-        """The clients of findings: `billing (user app, 10.0.0.2)`; of many the first ones."""
-        names = [one for one in dict.fromkeys(map(self.name, rows)) if one]
-        users = {user for row in rows if (user := self._row(row).get("user"))}
-        hosts = sorted({_host(row) for row in rows} - {""})
-        more = len(names) - MAX_NAMES
-        who = ", ".join(names[:MAX_NAMES]) + (f" and {plural(more, 'other')}" if more > 0 else "")
-        addresses = {row["client"] for row in rows if row["client"]}
-        if not names:
-            one = len(addresses) < 2
-            who = harmless("".join(addresses)) if one else plural(len(addresses), "client")
-            hosts = [] if one else hosts
-        login = [f"user {harmless(user)}" for user in users if len(users) == 1]
-        login += [some(hosts)] if hosts else []
-        return f"{who} ({', '.join(login)})" if login and who else who
-
-    def named_in(self, row: Row) -> bool:
-        """True if the detail of a finding names its client and its host itself."""
-        parts = (self.name(row), _host(row))
-        return all(part in row["detail"] for part in parts)
-
-
-def _host(row: Row) -> str:
-    return harmless((row["client"] or "").rpartition(":")[0])
-
-
 def verdict(
     cases: Sequence[Case],
     clients: Clients,
@@ -159,11 +98,14 @@ def verdict(
     """
     if not cases and finding_count:
         unseen = list(_unseen((), clients, packets, connections))
-        return Verdict([f"0 of {plural(finding_count, 'finding')} match.", *_more(unseen)], None, unseen)
+        return Verdict(
+            [f"0 of {plural(finding_count, 'finding')} match.", *_more(unseen)], None, unseen
+        )
     leads = [(case, lead) for case in cases if (lead := leading(case)) is not None]
     rows = [row for case in cases for one in case.walk() for row in one.rows]
     unseen = list(_unseen(rows, clients, packets, connections))
     end = [*_more(unseen), *_missing(rows, numbers, connections)]
+    named = len({row["capture"] for row in rows}) > 1
     told: list[Case] = []
     sentences: list[str] = []
     unread = {row["connection_id"] for row in rows if row["code"] == _NOT_DECODED}
@@ -172,7 +114,8 @@ def verdict(
     for case, lead in leads[:MAX_LEADS]:
         room = MAX_SENTENCES - len(end) - (len(leads) > len(told) + 1) - len(sentences)
         if room > 0:
-            sentences += list(_sentences(case, lead, clients, start_ns, day=not told))[:room]
+            said = _sentences(case, lead, clients, start_ns, day=not told, named=named)
+            sentences += list(said)[:room]
             told.append(lead)
     more = len(leads) - len(told)
     if more:
@@ -209,16 +152,18 @@ def _sound(connections: int, unseen: list[str], *, noticed: bool) -> str:
 
 
 def _sentences(
-    case: Case, lead: Case, clients: Clients, start_ns: int | None, *, day: bool
+    case: Case, lead: Case, clients: Clients, start_ns: int | None, *, day: bool, named: bool
 ) -> Iterator[str]:
-    """What is wrong, and what came of it."""
+    """What is wrong, and what came of it. The first time is one of a `day`, and packets have the
+    names of their captures if these are `named`.
+    """
     row = lead.first
     unlike = _unlike(lead.rows)
     kinds = [gist(one["detail"], MAX_DETAIL if len(unlike) == 1 else 0) for one in unlike]
     who = "" if clients.named_in(row) else clients.who(lead.rows)
     times = count(lead.count)
     once = lead.count == 1 or f"{times} " in kinds[0]
-    said = [who, "" if once else f"{times} times", _when(row, start_ns, day, first=lead.count > 1)]
+    said = [who, "" if once else f"{times} times", _when(lead, start_ns, day, named)]
     parts = [", ".join(filter(None, said)), *kinds]
     if lead is not case:
         parts.append(f"likely because {inner(KINDS[case.code].title)}")
@@ -250,12 +195,13 @@ def _result(case: Case, before: str) -> str:
     return inner(KINDS[case.code].title) + (f" ({', '.join(said)})" if said else "")
 
 
-def _when(row: Row, start_ns: int | None, day: bool, *, first: bool) -> str:
+def _when(case: Case, start_ns: int | None, day: bool, named: bool) -> str:
     """When a finding was seen, in which packet, and how sure it is."""
-    at = "first " if first else ""
+    row, at = case.first, "first " if case.count > 1 else ""
     shown = [SURE[row["confidence"]]]
     if row["packet_number"] is not None:
-        shown.insert(0, f"packet {row['packet_number']}")
+        file = f" of {harmless(PurePath(row['capture']).name)}" if named and row["capture"] else ""
+        shown.insert(0, f"packet {row['packet_number']}{file}")
     if row["ts_ns"] is not None and start_ns is not None:
         at += f"seen at {(row['ts_ns'] - start_ns) / SECOND_NS:.3f} s "
         if day:

@@ -92,7 +92,8 @@ def _verdict(found: Diagnosis) -> Iterator[Words]:
 
 def _lines(cases: Iterable[Case], clients: Clients, layout: Layout) -> Grid:
     """The findings, one a line, consequences under their causes."""
-    grid = Grid("severity|sure|>times|>packet|*client|" + ("what" if layout.narrow else "*what"))
+    packet, what = _columns(layout)
+    grid = Grid(f"severity|sure|>times|{packet}|*client|{what}")
     for root in cases:
         for case, depth in root.walk_deep():
             row, severity = case.first, KINDS[case.code].severity
@@ -109,7 +110,8 @@ def _lines(cases: Iterable[Case], clients: Clients, layout: Layout) -> Grid:
 
 def _note_lines(cases: Iterable[Case], clients: Clients, layout: Layout) -> Grid:
     """Notes, one a line, each with the clients that it is about."""
-    grid = Grid("severity|>packet|*client|" + ("what" if layout.narrow else "*what"))
+    packet, what = _columns(layout)
+    grid = Grid(f"severity|{packet}|*client|{what}")
     for case in cases:
         severity = KINDS[case.code].severity
         grid.add(
@@ -119,6 +121,11 @@ def _note_lines(cases: Iterable[Case], clients: Clients, layout: Layout) -> Grid
             _what(case, "", layout),
         )
     return grid
+
+
+def _columns(layout: Layout) -> tuple[str, str]:
+    """The columns of packets and of what is told; a code alone is never cut."""
+    return ">=packet" if layout.several else ">packet", "what" if layout.narrow else "*what"
 
 
 def _what(case: Case, before: str, layout: Layout) -> Words:
