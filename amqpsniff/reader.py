@@ -273,13 +273,14 @@ class Capture:
         census: Census | None = None,
         share: Share | None = None,
         options: Options | None = None,
+        on_connection_end: Callable[[Any], None] | None = None,
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Record batches of several tables in one pass, as (table, batch); findings come last.
 
         `columns` names the columns that are wanted, by table; else as `batches`. A `census` counts
         on the way, and `outcomes` and `replies` are there afterwards, as with `count`. Of a `share`
         only its conversations are followed. `options` are those of this pass; None for those of the
-        capture.
+        capture. `on_connection_end` is called with each connection that is over.
         """
         from amqpsniff.tables.batches import Maker
 
@@ -287,7 +288,7 @@ class Capture:
             Maker(table, encoded=encoded, columns=(columns or {}).get(table))
             for table in dict.fromkeys(tables)
         ]
-        return self._pass(makers, census, share, options)
+        return self._pass(makers, census, share, options, on_connection_end)
 
     def table(
         self,
@@ -460,10 +461,11 @@ class Capture:
         wanted = Wanted(correlation_id, header, body_sha256, self._selection(part))
         return self.tracer(wanted).messages()
 
-    def readiness(self, target: str) -> Readiness:
+    def readiness(self, target: str, **part: Unpack[Filters]) -> Readiness:
         """What a newer version of RabbitMQ (`rabbitmq-4.3`) does otherwise with this traffic.
 
-        What `amqpsniff diagnose --for` prints. Raises UsageError for a version that nothing is
+        What `amqpsniff diagnose --for` prints. The other arguments choose a part of the traffic, see
+        `amqpsniff.analysis.selection.Selection`. Raises UsageError for a version that nothing is
         known of.
 
         >>> import amqpsniff
@@ -474,7 +476,7 @@ class Capture:
         from amqpsniff.analysis.readiness import COLUMNS, review, target_version
 
         target_version(target)
-        return review(self.tables(*COLUMNS, encoded=True, columns=COLUMNS), target)
+        return review(self._selected(self._counted(part), columns=COLUMNS), target)
 
     def timeline(
         self,
@@ -552,24 +554,30 @@ class Capture:
         self,
         *,
         only: str | Iterable[str] | None = None,
+        ignore: str | Iterable[str] | None = None,
+        severity: str | None = None,
         **part: Unpack[Filters],
     ) -> Diagnosis:
-        """What is wrong in the capture: findings, the important first, and their tree of causes.
+        """The verdict on the capture, its findings, the important first, and their tree of causes.
 
-        `only` are codes of findings, with commas between or one by one; the other arguments choose
-        rows of the table `findings`, see `amqpsniff.analysis.selection.Selection`. Raises
-        UsageError for an unknown code, and for a connection that is not there.
+        `only` and `ignore` are codes of findings, with commas between or one by one; `severity`
+        leaves out milder ones. The other arguments choose rows of the table `findings`, see
+        `amqpsniff.analysis.selection.Selection`. Raises UsageError for an unknown code or severity,
+        and for a connection that is not there.
 
         >>> import amqpsniff
         >>> diagnosis = amqpsniff.open("samples/pika_mix.pcap").diagnose()
         >>> [case.code for case in diagnosis.cases][:2]
         ['channel-closed-by-broker', 'declaration-mismatch']
+        >>> print(diagnosis.verdict.sentences[-1])
+        4 more findings are listed below.
         """
         from amqpsniff.analysis.diagnosis import Diagnoser
 
         chosen = self.chosen(self._selection(part), "findings")
-        diagnoser = Diagnoser(chosen, only, self._started)
-        for table, batch in self.tables(*diagnoser.tables, encoded=True):
+        diagnoser = Diagnoser(chosen, only, self._started, ignore=ignore, severity=severity)
+        ended = diagnoser.introductions.add
+        for table, batch in self.tables(*diagnoser.tables, encoded=True, on_connection_end=ended):
             diagnoser.add(table, batch)
         return diagnoser.result(self.totals, self.found)
 
@@ -836,12 +844,14 @@ class Capture:
         census: Census | None = None,
         share: Share | None = None,
         options: Options | None = None,
+        on_connection_end: Callable[[Any], None] | None = None,
     ) -> Iterator[tuple[str, Any]]:
         """One reading of the input through a new pipeline."""
         from amqpsniff.capture import CaptureSet
         from amqpsniff.tables.batches import plan_for
 
-        pipeline = self._pipeline(plan_for(makers, census=census, share=share), options)
+        more = {"census": census, "share": share, "on_connection_end": on_connection_end}
+        pipeline = self._pipeline(plan_for(makers, **more), options)
         with CaptureSet(self.names, reader=self.options.reader) as packets:
             for batch, _ in run(packets, pipeline):
                 if pipeline.tracker.rows >= RECORDS_PER_BATCH:

@@ -6,18 +6,28 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 from amqpsniff import __version__
+from amqpsniff.findings import SEVERITIES
 
-from .completions import codes, listed
-from .options import FILTERS, Input, Rows, check_format, format_option, option, spread
-from .severities import FailOn, check
+from .completions import codes, listed, words
+from .options import (
+    FILTERS,
+    Input,
+    Rows,
+    check_format,
+    format_option,
+    option,
+    spread,
+    verbose_option,
+)
+from .severities import check, fail_on_option
 
 if TYPE_CHECKING:
-    from amqpsniff.analysis.diagnosis import Diagnosis
     from amqpsniff.analysis.finding_tree import Row
 
     from .reading import Reading
 
-FORMATS = ("text", "ndjson", "sarif")
+FORMATS = ("text", "json", "ndjson", "sarif")
+TARGETS = tuple(f"rabbitmq-4.{minor}" for minor in range(4))
 PLACES = 3
 """Places shown of each finding by default: enough to see what they have in common."""
 
@@ -35,41 +45,101 @@ def diagnose(
             autocompletion=listed(codes),
         ),
     ] = None,
+    ignore: Annotated[
+        str | None,
+        option(
+            "--ignore CODES",
+            "No findings with these codes.",
+            FILTERS,
+            autocompletion=listed(codes),
+        ),
+    ] = None,
+    severity: Annotated[
+        str | None,
+        option(
+            "--severity SEVERITY",
+            "Findings as severe as this (info, warning, error) or more.",
+            FILTERS,
+            autocompletion=words(SEVERITIES),
+        ),
+    ] = None,
+    for_: Annotated[
+        str | None,
+        option(
+            "--for VERSION",
+            "Instead: what rabbitmq-4.0, 4.1, 4.2 or 4.3 does otherwise with this traffic.",
+            autocompletion=words(TARGETS),
+        ),
+    ] = None,
+    brief: Annotated[bool, option("--brief", "Only the verdict and the lines.")] = False,
+    verbose: Annotated[
+        bool, verbose_option("Details of all findings, not only of those that the verdict tells.")
+    ] = False,
+    notes: Annotated[
+        bool, option("--notes/--no-notes", "Show notes on configuration and security.")
+    ] = True,
     places: Annotated[
         int, option("--places N", "Places shown of each finding.", min=1, show_default=True)
     ] = PLACES,
-    fail_on: FailOn = None,
+    fail_on: Annotated[
+        str | None,
+        fail_on_option(
+            "Exit with 1 when there is a finding of this severity (info, warning, error) or a "
+            "worse one, and when something could not be looked at: no AMQP, TLS without keys, one "
+            "direction only, a version that is not decoded."
+        ),
+    ] = None,
     format_: Annotated[
-        str, format_option(FORMATS, "; ndjson gives the rows of the findings table")
+        str, format_option(FORMATS, "; json has the verdict, ndjson the rows of the findings table")
     ] = FORMATS[0],
 ) -> int:
-    """Say what is wrong in captures: what, where, why, and what to do about it.
+    """Say what is wrong in captures: the verdict first, then a line for each finding.
 
-    The important findings come first. Consequences stand under their cause; what was found on
-    several connections is shown once, with the first places. `amqpsniff explain CODE` says more
-    about each.
+    Causes come before consequences. Details follow: the places, what to do, and what may be a false
+    alarm. What was found on several connections is one finding. Notes on configuration and security
+    stand at the end. `amqpsniff explain CODE` says more about each.
 
     Examples:
 
         amqpsniff diagnose trace.pcapng
+        amqpsniff diagnose trace.pcapng --severity warning --ignore connection-churn --brief
         amqpsniff diagnose captures/ --only frame-end-wrong,not-amqp --places 20
         amqpsniff diagnose trace.pcapng --fail-on error --format sarif > found.sarif
+        amqpsniff diagnose trace.pcapng --for rabbitmq-4.3
     """
-    check_format(format_, FORMATS)
+    check_format(format_, FORMATS if for_ is None else FORMATS[:2])
     check(fail_on)
 
-    from amqpsniff.findings.kind import at_least
-
     from .entry import FOUND
-    from .output import write_text
+    from .output import write_json, write_text
     from .reading import Reading
 
     reading = Reading(source, rows, warned_of=())
+    if for_ is not None:
+        return _ready(reading, for_, rows, format_, fail_on)
     with reading.passing() as capture:
-        found = capture.diagnose(only=only, **rows.part())
+        found = capture.diagnose(only=only, ignore=ignore, severity=severity, **rows.part())
     shown = found.findings[: rows.limit]
     if format_ == "text":
-        _show(reading, found, places, rows.limit)
+        from .output import Output
+        from .render.clock import Clock
+        from .render.diagnosis import Layout, sections
+
+        output = Output()
+        layout = Layout(
+            output.room,
+            Clock("relative", reading.started()),
+            narrow=output.narrow,
+            several=len(reading.capture.names) > 1,
+            places=places,
+            limit=rows.limit,
+            brief=brief,
+            verbose=verbose,
+            notes=notes,
+        )
+        output.show(*sections(found, layout))
+    elif format_ == "json":
+        write_json(found.plain(rows.limit))
     elif format_ == "ndjson":
         _write(shown)
     else:
@@ -78,25 +148,25 @@ def diagnose(
         successful = reading.exit_code == 0
         run = log(shown, reading.capture.names, version=__version__, successful=successful)
         write_text(json.dumps(run, indent=2) + "\n")
-    failed = any(
-        at_least(severity, fail_on) for severity in {row["severity"] for row in found.findings}
-    )
-    return reading.exit_code or (FOUND if failed else 0)
+    return reading.exit_code or (FOUND if found.fails(fail_on) else 0)
 
 
-def _show(reading: Reading, found: Diagnosis, places: int, limit: int | None) -> None:
-    """Write the findings for a person; the limit is one of cases."""
-    from .output import Output
-    from .render.clock import Clock
-    from .render.diagnosis import CaseText, verdict
+def _ready(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | None) -> int:
+    """Show what a newer broker does otherwise; `fail_on` is about what it refuses."""
+    from .entry import FOUND
+    from .output import Output, write_json
 
-    output = Output()
-    clock = Clock("relative", reading.started())
-    several = len(reading.capture.names) > 1
-    text = CaseText(output.room, clock, places, several=several)
-    for case in found.cases[:limit]:
-        output.show(*text.case(case))
-    output.show(verdict(found))
+    with reading.passing() as capture:
+        found = capture.readiness(target, **rows.part())
+    if form == "json":
+        affected = [one._asdict() for one in found.affected]
+        write_json(found._asdict() | {"affected": affected})
+    else:
+        from .render.readiness import sections
+
+        Output().show(*sections(found))
+    refused = any(one.effect == "refused" for one in found.affected)
+    return reading.exit_code or (FOUND if refused and fail_on is not None else 0)
 
 
 def _write(found: list[Row]) -> None:

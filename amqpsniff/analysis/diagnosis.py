@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.clients import Clients, Introductions
 from amqpsniff.analysis.finding_tree import Case, Row, cases, finding_rows, in_order
 from amqpsniff.analysis.quality import flaws, quality
 from amqpsniff.analysis.selection import RowFilter, Selection, Started, no_connection
+from amqpsniff.analysis.verdict import NOT_LOOKED_AT, Verdict, verdict
+from amqpsniff.errors import UsageError
+from amqpsniff.findings import SEVERITIES
 from amqpsniff.findings.catalogue import kind_of
+from amqpsniff.findings.kind import at_least
 
 if TYPE_CHECKING:
     from amqpsniff.findings import Finding
@@ -23,10 +28,13 @@ class Diagnosis:
 
     Attributes:
         findings: Rows of the findings table without `timestamp`, the important first: by severity,
-            trouble before costs and settings, the surest first.
+            problems before costs and notes, the surest first.
         packets, connections: Numbers of what was read.
         quality: Numbers of what is missing; see `amqpsniff.analysis.quality.quality`.
         flaws: Faults of the capture itself, in words.
+        finding_count: All findings, those that the selection left out too.
+        clients: Names of the connections that findings are about.
+        start_ns: The time of the first packet; None if no packet has one.
     """
 
     findings: list[Row]
@@ -34,44 +42,97 @@ class Diagnosis:
     connections: int
     quality: dict[str, Any]
     flaws: list[str]
+    finding_count: int = 0
+    clients: Clients = field(default_factory=Clients)
+    start_ns: int | None = None
 
     @cached_property
     def cases(self) -> list[Case]:
         """The findings as a tree: consequences under their cause, all places of one together."""
         return cases(self.findings)
 
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What a person would say first: what is wrong, since when, who, and how sure it is."""
+        return verdict(
+            self.cases,
+            self.clients,
+            self.quality,
+            packets=self.packets,
+            connections=self.connections,
+            start_ns=self.start_ns,
+            finding_count=self.finding_count,
+        )
+
+    def fails(self, fail_on: str | None) -> bool:
+        """True if a check must not pass: a finding is as bad as `fail_on`, or there was something
+        that could not be looked at. Nothing fails None.
+        """
+        if fail_on is None:
+            return False
+        severities = {row["severity"] for row in self.findings}
+        return bool(self.verdict.unseen) or any(at_least(one, fail_on) for one in severities)
+
+    def plain(self, limit: int | None = None) -> dict[str, Any]:
+        """The diagnosis for JSON, with at most `limit` findings."""
+        return {
+            "verdict": self.verdict.plain(),
+            "findings": [
+                row | {"client_name": self.clients.name(row) or None}
+                for row in self.findings[:limit]
+            ],
+            "finding_count": self.finding_count,
+            "packets": self.packets,
+            "connection_count": self.connections,
+            "quality": self.quality,
+        }
+
 
 class Diagnoser:
     """Collects findings from batches: `add` them, then take the `result`.
 
-    Raises UsageError for a code that is not in the catalogue.
+    Raises UsageError for a code that is not in the catalogue, and for an unknown severity.
 
     Args:
         selection: The part of the findings that is wanted; its `limit` is not used.
         only: Codes of findings, with commas between or one by one; None for all.
         started: Gives the time at which the capture began.
+        ignore: Codes that are left out.
+        severity: Only findings of this severity or a worse one.
 
     Attributes:
         tables: Names of the tables whose batches are needed.
+        introductions: What is to hear of the connections that are over.
     """
 
     def __init__(
-        self, selection: Selection, only: str | Iterable[str] | None, started: Started
+        self,
+        selection: Selection,
+        only: str | Iterable[str] | None,
+        started: Started,
+        *,
+        ignore: str | Iterable[str] | None = None,
+        severity: str | None = None,
     ) -> None:
-        codes = only.split(",") if isinstance(only, str) else only
-        self._codes = None
-        if codes is not None:
-            self._codes = {kind_of(code.strip().lower()).code for code in codes}
+        if severity is not None and severity not in SEVERITIES:
+            raise UsageError(f"no severity `{severity}`; there are {', '.join(SEVERITIES)}")
+        self._only = None if only is None else _codes(only)
+        self._ignored = frozenset() if ignore is None else _codes(ignore)
+        self._severity = severity
         self._name = selection.connection
         self._matches = selection.matches_connection()
         self._missing = self._matches is not None
         self._filter = RowFilter(selection, "findings", started)
+        self._started = started
         self._found: list[Row] = []
+        self._count = 0
+        self.introductions = Introductions()
         self.tables = ("findings", "connections") if self._missing else ("findings",)
 
     def add(self, table: str, batch: Any) -> None:
         """Take a batch of one of the tables."""
         if table == "findings":
+            self._count += batch.num_rows
             self._found += finding_rows(self._filter.of(batch))
         elif self._matches is not None:
             rows = batch.select(["connection_id", "client", "server"]).to_pylist()
@@ -86,14 +147,31 @@ class Diagnoser:
         """
         if self._name is not None and self._missing and totals.connections:
             raise no_connection(self._name, totals.connections)
-        found = self._found
-        if self._codes is not None:
-            found = [row for row in found if row["code"] in self._codes]
+        found = in_order(filter(self._wanted, self._found))
         numbers = quality(totals)
         return Diagnosis(
-            in_order(found),
+            found,
             totals.packets,
             totals.connections,
             numbers,
             flaws(numbers, {finding.code for finding in findings}),
+            self._count,
+            Clients(self.introductions.rows({row["connection_id"] for row in found})),
+            self._started(),
         )
+
+    def _wanted(self, row: Row) -> bool:
+        code = row["code"]
+        chosen = self._only is None or code in self._only
+        severe = (
+            self._severity is None
+            or at_least(row["severity"], self._severity)
+            or code in NOT_LOOKED_AT
+        )
+        return chosen and severe and code not in self._ignored
+
+
+def _codes(codes: str | Iterable[str]) -> frozenset[str]:
+    """Codes of the catalogue, in one text with commas between or one by one."""
+    listed = codes.split(",") if isinstance(codes, str) else codes
+    return frozenset(kind_of(code.strip().lower()).code for code in listed)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from amqpsniff.findings import CONFIDENCES, KINDS, SHOWN, SUBJECTS
+from amqpsniff.findings import CONFIDENCES, KINDS, SHOWN
 from amqpsniff.findings.kind import rank
 
 _CONFIDENCES = tuple(CONFIDENCES)
@@ -18,16 +18,8 @@ _CONFIDENCES = tuple(CONFIDENCES)
 Row = dict[str, Any]
 """A row of the findings table; see `finding_rows`."""
 
-SETTINGS = frozenset(
-    "account-default account-shared automatic-acknowledgement capabilities-missing "
-    "connection-unencrypted connection-unnamed credentials-in-clear heartbeat-disabled "
-    "heartbeat-too-short login-anonymous prefetch-unlimited publishes-unprotected "
-    "software-outdated tls-outdated".split()
-)
-"""How a client or the broker is set up: it was so before anything happened."""
-
-COSTS = frozenset(kind.code for name in ("efficiency", "frameworks") for kind in SUBJECTS[name])
-"""What takes more than it need, and breaks nothing by itself."""
+_CATEGORIES = ("problem", "capture", "cost", "note")
+"""Categories of findings, the important first."""
 
 _REPEAT = frozenset("capture connection_id client server code cause_code".split())
 """Columns with texts that other rows have too."""
@@ -59,9 +51,13 @@ class Case:
 
     def walk(self) -> Iterator[Case]:
         """This case and all that came of it."""
-        yield self
+        return (case for case, _ in self.walk_deep())
+
+    def walk_deep(self, depth: int = 0) -> Iterator[tuple[Case, int]]:
+        """The same with the number of causes above each."""
+        yield self, depth
         for case in self.consequences:
-            yield from case.walk()
+            yield from case.walk_deep(depth + 1)
 
 
 def finding_rows(batch: Any) -> list[Row]:
@@ -89,15 +85,16 @@ def finding_rows(batch: Any) -> list[Row]:
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
-    """Rows by importance: severity, trouble before costs and settings, how sure they are, time."""
+    """Rows by importance: severity, problems before costs and notes, how sure they are, time."""
     return sorted(rows, key=_order)
 
 
 def _order(row: Row) -> tuple[int, int, int, int]:
-    """The order of importance: severity, trouble before costs and settings, confidence, time."""
-    code = row["code"]
-    kind = 2 if code in SETTINGS else 1 if code in COSTS else 0
-    return -rank(row["severity"]), kind, _CONFIDENCES.index(row["confidence"]), row["ts_ns"] or 0
+    """The order of importance: severity, category, confidence, time."""
+    category = _CATEGORIES.index(KINDS[row["code"]].category)
+    return (
+        -rank(row["severity"]), category, _CONFIDENCES.index(row["confidence"]), row["ts_ns"] or 0
+    )  # fmt: skip
 
 
 def cases(rows: Iterable[Row]) -> list[Case]:

@@ -22,7 +22,7 @@ FLAWLESS = "nothing missing"
 EMPTY = "no packet in it"
 """Written for a capture without packets."""
 
-_ENDED_EARLY = {
+ENDED_EARLY = {
     "capture-damaged": "a file is damaged",
     "capture-truncated": "a file is cut short",
     "capture-unreadable": "a file could not be read",
@@ -59,7 +59,7 @@ def quality(totals: Totals) -> dict[str, Any]:
 
 def flaws(quality: dict[str, Any], codes: Collection[str]) -> list[str]:
     """The flaws of a capture in words, from its numbers and the codes of its findings."""
-    parts = [_ENDED_EARLY[code] for code in sorted(set(codes) & set(_ENDED_EARLY))]
+    parts = [ENDED_EARLY[code] for code in sorted(set(codes) & set(ENDED_EARLY))]
     for name, text, noun in _QUALITY:
         if not quality[name]:
             continue

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .finding import Finding
-from .kind import CONFIDENCES, SEVERITIES, SHOWN, Kind
+from .kind import CATEGORIES, CONFIDENCES, SEVERITIES, SHOWN, Kind
 from .log import MAX_FINDINGS, MAX_PLACES, FindingLog
 from .records import Records
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .catalogue import KINDS, SUBJECTS
 
 __all__ = [
+    "CATEGORIES",
     "CONFIDENCES",
     "KINDS",
     "MAX_FINDINGS",

@@ -14,6 +14,14 @@ CONFIDENCES = {
 }
 """What a finding rests on, the surest first."""
 
+CATEGORIES = {
+    "problem": "something failed, was refused, was lost or waits",
+    "cost": "it works, and takes more than it needs",
+    "note": "clients and the broker are set up or used this way, whatever happened",
+    "capture": "the capture does not show everything",
+}
+"""Groups of findings, by what they mean to a person who looks for a fault."""
+
 SHOWN = ("severity", "title", "advice", "confidence")
 """What of a `Kind` is in the rows of its findings."""
 
@@ -41,6 +49,7 @@ class Kind(NamedTuple):
         false_alarms: What looks the same and is harmless; empty when nothing is known that does.
         causes: Codes of findings that bring this one about when they are seen before it on the same
             connection.
+        category: One of `CATEGORIES`.
     """
 
     code: str
@@ -51,3 +60,4 @@ class Kind(NamedTuple):
     advice: str
     false_alarms: str = ""
     causes: tuple[str, ...] = ()
+    category: str = "problem"

@@ -1,13 +1,14 @@
-"""Findings for a person: what, where, why, and what to do."""
+"""A diagnosis for a person: the verdict, a line for each finding, details, and notes at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from amqpsniff.analysis.finding_tree import headings
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS
+from amqpsniff.analysis.verdict import MAX_LEADS, SURE, gist, leading
 from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.quantities import UNKNOWN, count, of_severity, plural
 from amqpsniff.wire_text import harmless
@@ -20,6 +21,7 @@ from .text import NONE
 if TYPE_CHECKING:
     from amqpsniff.analysis.diagnosis import Diagnosis
     from amqpsniff.analysis.finding_tree import Case, Row
+    from amqpsniff.analysis.verdict import Clients
     from amqpsniff.findings.kind import Kind
 
     from .clock import Clock
@@ -30,31 +32,148 @@ MIN_WIDTH = 40
 """Columns that a consequence is given, however deep it is."""
 
 
-class CaseText:
-    """Writes cases.
+@dataclass(frozen=True)
+class Layout:
+    """How a diagnosis is laid out.
 
-    Args:
+    Attributes:
         width: Columns of a line.
         clock: Writes times.
-        places: Most places shown of a case.
-        several: Whether there are several captures, so that a packet number needs its file's name.
+        narrow: True if there is no room for titles beside codes.
+        several: True if there are several captures: a packet number then needs its file's name.
+        places: Most places shown of a finding.
+        limit: Most findings shown; None for all.
+        brief: True to leave out details.
+        verbose: True for details of all findings.
+        notes: True to show notes on configuration and security.
     """
 
-    def __init__(self, width: int, clock: Clock, places: int, *, several: bool) -> None:
-        self._width = width
-        self._clock = clock
-        self._places = places
-        self._several = several
+    width: int
+    clock: Clock
+    narrow: bool = False
+    several: bool = False
+    places: int = 3
+    limit: int | None = None
+    brief: bool = False
+    verbose: bool = False
+    notes: bool = True
+
+
+def sections(found: Diagnosis, layout: Layout) -> Iterator[Grid | Words]:
+    """Everything, the verdict first and notes last."""
+    notes = [case for case in found.cases if _only_notes(case)] if layout.notes else []
+    cases = [case for case in found.cases if not _only_notes(case)][: layout.limit]
+    yield from _verdict(found)
+    if cases:
+        yield Words("")
+        yield _lines(cases, found.clients, layout)
+    if not layout.brief:
+        yield from _details(cases, notes, CaseText(found.clients, layout), layout)
+    if notes:
+        yield Words("")
+        yield Words("notes on configuration and security", "heading")
+        yield _note_lines(notes, found.clients, layout)
+
+
+def _only_notes(case: Case) -> bool:
+    return all(KINDS[one.code].category == "note" for one in case.walk())
+
+
+def _verdict(found: Diagnosis) -> Iterator[Words]:
+    """The verdict, a sentence a line, and the numbers under it."""
+    severity = found.verdict.severity
+    for sentence in found.verdict.sentences:
+        title, colon, rest = sentence.partition(": ")
+        style = "heading" if severity in (None, "info") or not rest else severity
+        yield Words(title, style).add(colon + rest)
+    yield Words("")
+    yield _numbers(found)
+
+
+def _lines(cases: Iterable[Case], clients: Clients, layout: Layout) -> Grid:
+    """The findings, one a line, consequences under their causes."""
+    packet, what = _columns(layout)
+    grid = Grid(f"severity|sure|>times|{packet}|*client|{what}")
+    for root in cases:
+        for case, depth in root.walk_deep():
+            row, severity = case.first, KINDS[case.code].severity
+            grid.add(
+                Words(severity, severity),
+                SURE[row["confidence"]],
+                count(case.count),
+                _packet(row, layout.several),
+                clients.short(case.rows) or NONE,
+                _what(case, "  " * (depth - 1) + "└ " if depth else "", layout),
+            )
+    return grid
+
+
+def _note_lines(cases: Iterable[Case], clients: Clients, layout: Layout) -> Grid:
+    """Notes, one a line, each with the clients that it is about."""
+    packet, what = _columns(layout)
+    grid = Grid(f"severity|{packet}|*client|{what}")
+    for case in cases:
+        severity = KINDS[case.code].severity
+        grid.add(
+            Words(severity, severity),
+            _packet(case.first, layout.several),
+            clients.short(case.rows) or NONE,
+            _what(case, "", layout),
+        )
+    return grid
+
+
+def _columns(layout: Layout) -> tuple[str, str]:
+    """The columns of packets and of what is told; a code alone is never cut."""
+    return ">=packet" if layout.several else ">packet", "what" if layout.narrow else "*what"
+
+
+def _what(case: Case, before: str, layout: Layout) -> Words:
+    """The code of a finding, and where there is room its title and what is told first of it."""
+    text = Words(before, "key").add(case.code, "name")
+    if layout.narrow:
+        return text
+    detail = gist(case.first["detail"], 0)
+    return text.add(f"  {KINDS[case.code].title}").add(f": {detail}" if detail else "")
+
+
+def _details(
+    cases: list[Case], notes: list[Case], text: CaseText, layout: Layout
+) -> Iterator[Grid | Words]:
+    """The places of findings and what to do: of all, or of those that the verdict tells."""
+    shown = ([one for one in cases if leading(one)] or cases)[:MAX_LEADS]
+    if layout.verbose:
+        shown = cases = cases + notes
+    for case in shown:
+        yield Words("")
+        yield from text.case(case)
+    left = len(cases) - len(shown)
+    if left:
+        yield Words("")
+        yield Words(f"details of {plural(left, 'more finding')}: -v", "key")
+
+
+class CaseText:
+    """Writes cases with their places and what to do.
+
+    Args:
+        clients: Names of clients.
+        layout: How they are laid out.
+    """
+
+    def __init__(self, clients: Clients, layout: Layout) -> None:
+        self._clients = clients
+        self._layout = layout
         self._advised: set[str] = set()
 
     def case(self, case: Case, depth: int = 0) -> Iterator[Grid | Words]:
-        """A case, its consequences indented under it, and a blank line behind all of it."""
+        """A case, and its consequences indented under it."""
         left = 2 * INDENT * depth
-        for part in self._parts(case, depth, max(self._width - left - INDENT, MIN_WIDTH)):
+        for part in self._parts(case, depth, max(self._layout.width - left - INDENT, MIN_WIDTH)):
             part.indent += left
             yield part
-        yield Words("")
         for consequence in case.consequences:
+            yield Words("")
             yield from self.case(consequence, depth + 1)
 
     def _parts(self, case: Case, depth: int, width: int) -> Iterator[Grid | Words]:
@@ -63,7 +182,7 @@ class CaseText:
         yield heading.add("  ").add(kind.title, "heading").add("  ").add(kind.code, "name")
         wide = width >= WIDE and any(row["connection_id"] for row in case.rows)
         yield self._table(case) if wide else self._lines(case)
-        more = len(case.rows) - self._places
+        more = len(case.rows) - self._layout.places
         if more > 0:
             rest = f"and {plural(more, 'more place')}, {plural(case.count, 'time')} in all"
             yield Words(rest, "key", indent=INDENT)
@@ -84,11 +203,12 @@ class CaseText:
     def _lines(self, case: Case) -> Words:
         """The places as text: what a narrow terminal has no columns for."""
         lines: list[tuple[str, str]] = []
-        for row in case.rows[: self._places]:
-            packet = self._packet(row)
+        for row in case.rows[: self._layout.places]:
+            packet = _packet(row, self._layout.several, last=True)
             several = "s" if "–" in packet else ""
             parts = [f"packet{several} {packet}"] if packet != NONE else []
             parts += [ends] if (ends := _ends(row)) != NONE else []
+            parts += [name] if (name := self._clients.name(row)) else []
             if row["channel"] is not None:
                 parts.append(f"channel {row['channel']}")
             if row["count"] > 1:
@@ -101,26 +221,29 @@ class CaseText:
 
     def _table(self, case: Case) -> Grid:
         """The places in columns."""
-        columns = ">packets|?>seconds|>times|*client → server|>channel|~detail"
+        columns = ">packets|?>seconds|>times|*name|*client → server|>channel|~detail"
         grid = Grid(columns, indent=INDENT)
-        for row in case.rows[: self._places]:
+        for row in case.rows[: self._layout.places]:
             grid.add(
-                self._packet(row),
-                self._clock.show(row["ts_ns"]),
+                _packet(row, self._layout.several, last=True),
+                self._layout.clock.show(row["ts_ns"]),
                 count(row["count"]),
+                self._clients.name(row) or NONE,
                 _ends(row),
                 NONE if row["channel"] is None else str(row["channel"]),
                 harmless(row["detail"] or ""),
             )
         return grid
 
-    def _packet(self, row: Row) -> str:
-        if row["packet_number"] is None:
-            return NONE
-        several = self._several and row["capture"]
-        name = f"{harmless(PurePath(row['capture']).name)}#" if several else ""
-        first, last = row["packet_number"], row["last_packet_number"]
-        return f"{name}{first}" + (f"–{last}" if last not in (None, first) else "")
+
+def _packet(row: Row, several: bool, *, last: bool = False) -> str:
+    """The packet of a finding, with its file where there are several, and the `last` one."""
+    if row["packet_number"] is None:
+        return NONE
+    name = f"{harmless(PurePath(row['capture']).name)}#" if several and row["capture"] else ""
+    end = row["last_packet_number"]
+    span = f"–{end}" if last and end not in (None, row["packet_number"]) else ""
+    return f"{name}{row['packet_number']}{span}"
 
 
 def _ends(row: Row) -> str:
@@ -140,22 +263,19 @@ def _elsewhere(row: Row) -> str:
     return f"{text}), which is not among the findings shown"
 
 
-def verdict(found: Diagnosis) -> Words:
-    """One line: how many headings, how often in all, in how much, and how good the capture was."""
-    numbers = {severity: headings(found.cases, severity) for severity in reversed(SEVERITIES)}
-    parts = [
-        (of_severity(len(shown), severity), severity)
-        for severity, shown in numbers.items()
-        if shown
-    ]
-    text = Words("nothing found" if not parts else "")
+def _numbers(found: Diagnosis) -> Words:
+    """One line: how many findings, how often in all, in how much, and how good the capture was."""
+    rows = [case for root in found.cases for case in root.walk()]
+    main = [case for case in rows if KINDS[case.code].category != "note"]
+    numbers = {one: sum(case.first["severity"] == one for case in main) for one in SEVERITIES}
+    parts = [(of_severity(numbers[one], one), one) for one in reversed(SEVERITIES) if numbers[one]]
+    if len(rows) > len(main):
+        parts.append((plural(len(rows) - len(main), "note"), ""))
+    shown, all_of = len(found.findings), found.finding_count
+    chosen = f"{count(shown)} of {plural(all_of, 'finding')} match" if shown < all_of else ""
+    text = Words(chosen or ("" if parts else "no findings"))
     for at, (part, severity) in enumerate(parts):
-        text.add(", " if at else "")
-        text.add(part, severity)
-    shown = [case for one in numbers.values() for case in one]
-    often = sum(case.count for case in shown)
-    if often > len(shown):
-        text.add(f", {plural(often, 'time')} in all,")
+        text.add(", " if at else ": " if chosen else "").add(part, severity)
     text.add(
         f" in {plural(found.packets, 'packet')}, {plural(found.connections, 'AMQP connection')}"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from amqpsniff.findings import CONFIDENCES, SUBJECTS
+from amqpsniff.findings import CATEGORIES, CONFIDENCES, SUBJECTS
 
 from .grid import Grid, facts
 from .styled_text import Words
@@ -42,6 +42,7 @@ def page(kind: dict[str, Any]) -> Iterator[Grid | Words]:
         ("false alarms", kind["false_alarms"] or "None are known."),
         ("confidence", f"{kind['confidence']}: {CONFIDENCES[kind['confidence']]}"),
         ("subject", kind["subject"]),
+        ("category", f"{kind['category']}: {CATEGORIES[kind['category']]}"),
         ("brought about by", ", ".join(kind["causes"])),
         ("brings about", ", ".join(kind["leads_to"])),
     )

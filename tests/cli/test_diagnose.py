@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.analysis.finding_tree import COSTS, SETTINGS, Case, cases, in_order
-from amqpsniff.findings import KINDS, SEVERITIES
+from amqpsniff.analysis.finding_tree import Case, cases, in_order
+from amqpsniff.findings import CATEGORIES, KINDS, SEVERITIES
 from tests.cli.running import run
 from tests.conftest import OWN
 
@@ -92,7 +92,7 @@ def test_of_one_severity_trouble_comes_before_costs_and_settings() -> None:
     rows += [row(code, 1 + place) for place, code in enumerate(wanted[2:])]
     assert [case.code for case in cases(rows)] == wanted
     assert [one["code"] for one in in_order(rows)] == wanted
-    assert KINDS.keys() >= SETTINGS | COSTS
+    assert {kind.category for kind in KINDS.values()} == CATEGORIES.keys()
 
 
 def test_a_cause_of_the_whole_capture_and_of_all_captures() -> None:
@@ -155,7 +155,7 @@ def test_scopes_and_filters() -> None:
         found = [json.loads(line) for line in run(*words, *more).out.splitlines()]
         assert {one["channel"] for one in found} == {3}
         assert "arguments-cut" in {one["code"] for one in found}
-    text = run("diagnose", "snapped.pcap", "--channel", "3").out
+    text = run("diagnose", "snapped.pcap", "--channel", "3", "-v").out
     assert "likely cause" in text
     assert "packets-cut" in text
 
@@ -167,15 +167,70 @@ def test_what_is_said_of_several_captures_is_said_of_none_of_them() -> None:
     assert cut["capture"] is None
     caused = [one for one in found if one["code"] == "arguments-cut"]
     assert {one["cause_code"] for one in caused} == {"packets-cut"}
-    lines = run("diagnose", "snapped.pcap", "bunny.pcapng").out.splitlines()
+    lines = run("diagnose", "snapped.pcap", "bunny.pcapng", "-v").out.splitlines()
     assert any(line.startswith("    as a result: info  Arguments of methods") for line in lines)
 
 
-def test_one_line_when_there_is_nothing() -> None:
+def test_an_empty_selection_says_what_was_left_out() -> None:
     text = run(*NOTHING).out
-    assert text.count("\n") == 1
-    assert "nothing found" in text
-    assert "nothing missing" in text
+    assert text.splitlines()[0] == "0 of 7 findings match."
+    assert "nothing found" not in text
+    part = run("diagnose", "bunny.pcapng", "--severity", "error", "--no-notes").out
+    assert "\n1 of 7 findings match: 1 error in 128 packets" in part
+    assert "account" not in part
+
+
+def test_codes_and_severities_that_are_left_out() -> None:
+    words = ("diagnose", "pika_mix.pcap", "--format", "ndjson")
+    every = [json.loads(line) for line in run(*words).out.splitlines()]
+    ignored = ("--ignore", "vhost-refused, authentication-failed")
+    left = [json.loads(line) for line in run(*words, *ignored).out.splitlines()]
+    assert len(left) == len(every) - 2
+    assert not {"vhost-refused", "authentication-failed"} & {one["code"] for one in left}
+    severe = [json.loads(line) for line in run(*words, "--severity", "warning").out.splitlines()]
+    assert severe == [one for one in every if one["severity"] != "info"]
+    assert run(*words, "--ignore", "nope").code == 2
+    assert run(*words, "--severity", "bad").code == 2
+
+
+def test_lines_details_and_notes() -> None:
+    words = ("diagnose", "pika_mix.pcap")
+    every, brief = run(*words).out, run(*words, "--brief").out
+    assert "what to do" in every
+    assert "details of 4 more findings: -v" in every
+    assert "what to do" not in brief
+    assert brief.count("exclusive-queue-locked") == 1
+    lines = every.splitlines()
+    notes = lines[lines.index("notes on configuration and security") :]
+    assert [line.split()[0] for line in notes[2:]] == ["warning"] * 3 + ["info"] * 3
+    assert "notes on" not in run(*words, "--no-notes").out
+    assert run(*words, "-v").out.count("what to do") > every.count("what to do")
+
+
+def test_notes_are_told_once_for_each_client() -> None:
+    out = run("diagnose", OWN.parent / "incidents" / "r_leak.pcap").out
+    (line,) = (line for line in out.splitlines() if "publishes-unprotected" in line)
+    assert "leaky-service +1" in line
+
+
+def test_json_has_the_verdict_and_what_it_rests_on() -> None:
+    told = json.loads(run("diagnose", "blocked.pcap", "--format", "json", "--limit", "1").out)
+    assert told["verdict"]["text"].startswith("The broker blocked publishing because of an alarm")
+    assert told["verdict"]["severity"] == "error"
+    assert [one["packet_number"] for one in told["verdict"]["evidence"]] == [101]
+    (found,) = told["findings"]
+    assert (found["code"], found["client_name"]) == ("connection-blocked", "blocked-pub")
+    assert told["finding_count"] > 1
+
+
+@pytest.mark.parametrize("capture", ["amqp10.pcap", "loss_k.pcap", "o_refused.pcap"])
+def test_what_could_not_be_looked_at_does_not_pass(capture: str) -> None:
+    (path,) = OWN.parent.rglob(capture)
+    assert run("diagnose", path, "-q").code == 0
+    assert run("diagnose", path, "-q", "--fail-on", "error").code == 1
+    codes = "protocol-not-decoded,capture-inconclusive,connect-refused"
+    code = run("diagnose", path, "-q", "--fail-on", "error", "--ignore", codes).code
+    assert code == (1 if capture == "o_refused.pcap" else 0)  # it has no AMQP at all
 
 
 def test_findings_about_files_are_said_once(samples: Path, tmp_path: Path) -> None:
@@ -188,9 +243,9 @@ def test_findings_about_files_are_said_once(samples: Path, tmp_path: Path) -> No
 
 
 def test_places_that_are_left_out_are_counted() -> None:
-    text = run("diagnose", "snapped.pcap", "--places", "2").out
+    text = run("diagnose", "snapped.pcap", "--places", "2", "-v").out
     assert "and 6 more places, " in text
-    assert "more place" not in run("diagnose", "snapped.pcap", "--places", "99").out
+    assert "more place" not in run("diagnose", "snapped.pcap", "--places", "99", "-v").out
 
 
 # What SARIF 2.1.0 allows and requires of each object that is written here: required properties

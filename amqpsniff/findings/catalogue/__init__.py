@@ -67,6 +67,7 @@ def described(kind: Kind) -> dict[str, Any]:
     return {
         "code": kind.code,
         "subject": subject,
+        "category": kind.category,
         "severity": kind.severity,
         "confidence": kind.confidence,
         "title": kind.title,

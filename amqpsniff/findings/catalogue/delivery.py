@@ -10,7 +10,8 @@ DELIVERY = (
          "basic.consume or basic.get with no-ack on a queue that is no private reply queue.",
          "Acknowledge by hand what must not be lost: with no-ack a consumer that dies loses all "
          "it has received, and prefetch has no effect.",
-         "Intended for metrics and events; direct reply-to requires it."),
+         "Intended for metrics and events; direct reply-to requires it.",
+         category="note"),
     Kind("deliveries-in-doubt", "warning", "medium",
          "A channel ended with deliveries that were not acknowledged",
          "Deliveries had neither ack, nack nor reject when the channel or connection ended; the "
@@ -64,14 +65,16 @@ DELIVERY = (
          "a count of 0.",
          "Set a prefetch count: 100 to 300 is a good beginning. Without it one consumer can be "
          "sent the whole queue.",
-         "The broker may have a default limit; quorum queues have one of 2000."),
+         "The broker may have a default limit; quorum queues have one of 2000.",
+         category="note"),
     Kind("prefetch-too-small", "warning", "low",
          "A consumer waits for the network between deliveries",
          "With a small prefetch count, the next delivery comes a round trip after each "
          "acknowledgement, and those waits are a large share of the time.",
          "Raise the prefetch count so that work is there while acknowledgements travel; keep 1 "
          "for long jobs of uneven length.",
-         "An empty queue makes consumers wait as well."),
+         "An empty queue makes consumers wait as well.",
+         category="cost"),
     Kind("backlog-in-client", "warning", "medium",
          "A large backlog lies in a client",
          "Unacknowledged deliveries of a channel amount to more than 100 MB, or are 100 or more "

@@ -68,14 +68,16 @@ HANDSHAKE = (
     Kind("protocol-not-decoded", "warning", "high",
          "The connection speaks a protocol not decoded here",
          "Its protocol header is that of AMQP 1.0, of 0-10 or of a relative of AMQP.",
-         "Only AMQP 0-8, 0-9 and 0-9-1 are decoded; Wireshark decodes AMQP 1.0."),
+         "Only AMQP 0-8, 0-9 and 0-9-1 are decoded; Wireshark decodes AMQP 1.0.",
+         category="capture"),
     Kind("connection-silent", "info", "high",
          "A TCP connection was opened and closed without speaking AMQP",
          "A connection to the broker's port carried less than a protocol header from the client, "
          "and nothing from the broker.",
          "Health checks of load balancers do this, and each leaves a line in the broker's log; "
          "let them speak AMQP, or filter their address out.",
-         "A snap length or lost packets can hide what the client sent."),
+         "A snap length or lost packets can hide what the client sent.",
+         category="note"),
     Kind("handshake-slow", "warning", "high",
          "Opening a connection took long, or was given up",
          "A step between connecting and open-ok took a second longer than the quickest of the same "
@@ -119,10 +121,12 @@ HANDSHAKE = (
          "consumer_cancel_notify, authentication_failure_close, basic.nack, publisher_confirms.",
          "The detail says what each of them costs. Update or configure the client if that matters "
          "to it.",
-         "A capability that is announced may still have no handler in the application."),
+         "A capability that is announced may still have no handler in the application.",
+         category="note"),
     Kind("connection-unnamed", "info", "high",
          "The connection has no name",
          "The client's properties in start-ok have no connection_name.",
          "Set a connection name in the client, so that the management UI and captures tell "
-         "applications apart."),
+         "applications apart.",
+         category="note"),
 )  # fmt: skip

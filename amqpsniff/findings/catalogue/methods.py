@@ -36,7 +36,8 @@ METHODS = (
          "A snap length or a hole fell into a method frame.",
          "Only what was captured is shown; capture with a larger snap length.",
          "",
-         ("packets-cut", "tcp-gap")),
+         ("packets-cut", "tcp-gap"),
+         category="capture"),
     Kind("field-tag-unknown", "warning", "high",
          "A field table uses an unknown tag",
          "The byte before a value is no tag of any dialect.",
@@ -48,7 +49,8 @@ METHODS = (
          "The tag is one that some clients write and RabbitMQ or other clients cannot read.",
          "RabbitMQ answers 541 or drops the connection, and consumers in other languages fail on "
          "it; keep integers within 32 bits or send them as text.",
-         "Producer and consumers of one library understand each other."),
+         "Producer and consumers of one library understand each other.",
+         category="note"),
     Kind("field-table-malformed", "error", "high",
          "A field table does not decode exactly",
          "The length of a table, or of a value in it, does not fit what is around it.",
@@ -72,7 +74,8 @@ METHODS = (
          "A timestamp looks like milliseconds, not seconds",
          "Read as seconds, the timestamp lies tens of thousands of years ahead.",
          "AMQP timestamps are seconds since 1970; it was read as milliseconds. Consumers that "
-         "take it for seconds see a date far in the future."),
+         "take it for seconds see a date far in the future.",
+         category="note"),
     Kind("feature-not-implemented", "error", "high",
          "A client used a feature that the broker does not implement",
          "The broker closes the connection with 540. In RabbitMQ: immediate on basic.publish, a "

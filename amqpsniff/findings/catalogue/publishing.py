@@ -11,7 +11,8 @@ PUBLISHING = (
          "tx.select.",
          "Use publisher confirms for what must not be lost; without them a message that the "
          "broker never stored looks sent.",
-         "Some data may be lost by design: metrics, for instance."),
+         "Some data may be lost by design: metrics, for instance.",
+         category="note"),
     Kind("message-unroutable", "error", "high",
          "A message was returned because no queue would take it",
          "basic.return 312 NO_ROUTE. In confirm mode a basic.ack follows, so the confirm alone "
@@ -48,7 +49,8 @@ PUBLISHING = (
          "While it is on its way, it holds up the other channels and heartbeats of its "
          "connection: store large payloads elsewhere and send their address, or use a connection "
          "of their own.",
-         "File transfer may be meant."),
+         "File transfer may be meant.",
+         category="cost"),
     Kind("fanout-amplified", "info", "low",
          "An exchange multiplies what is published to it",
          "More than ten messages and ten bytes are delivered for each that is published to it, "
@@ -56,5 +58,6 @@ PUBLISHING = (
          "Check that all its bindings are meant; a stream or smaller payloads make broadcasting "
          "cheaper.",
          "Broadcast may be meant. A long queue from before the capture that is worked off looks "
-         "the same."),
+         "the same.",
+         category="cost"),
 )  # fmt: skip

@@ -59,12 +59,14 @@ TIMING = (
          "tune-ok sets heartbeat to 0.",
          "Enable heartbeats: otherwise a peer that is gone is noticed after minutes or hours, and "
          "firewalls forget idle connections.",
-         "TCP keepalive may be set to do the same work."),
+         "TCP keepalive may be set to do the same work.",
+         category="note"),
     Kind("heartbeat-too-short", "warning", "high",
          "The heartbeat interval is very short",
          "tune-ok sets heartbeat below 5 seconds.",
          "Use 5 to 20 s: a short pause of the network or of the client's process now ends the "
-         "connection."),
+         "connection.",
+         category="note"),
     Kind("idle-connection-cut", "error", "low",
          "Something between client and broker cuts idle connections",
          "Three connections to a broker or more end without a close after the same idle time of "

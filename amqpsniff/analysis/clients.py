@@ -1,0 +1,117 @@
+"""Names of clients: what a person calls the client that a finding is about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from amqpsniff.analysis.finding_tree import Row
+from amqpsniff.decode.json_objects import read_object
+from amqpsniff.quantities import plural, some
+from amqpsniff.spec import peer_property
+from amqpsniff.wire_text import harmless
+
+CONNECTION_COLUMNS = (
+    "connection_id", "user", "client_product", "connection_name", "client_packets",
+    "server_packets",
+)  # fmt: skip
+"""Columns of the connections table that name clients."""
+
+MAX_NAMES = 3
+"""Clients that are named of a finding."""
+
+MAX_KEPT = 65_536
+"""Connections whose clients are remembered; the later ones have their addresses."""
+
+
+class Introductions:
+    """What clients said of themselves, for a pass that makes no rows of connections.
+
+    Such a row takes a hundred times as long as what is kept here.
+    """
+
+    def __init__(self) -> None:
+        self._said: dict[str, tuple[bytes | None, str | None, tuple[int, ...]]] = {}
+        self._repeats: dict[bytes, bytes] = {}
+
+    def add(self, connection: Any) -> None:
+        """Take an `amqpsniff.decode.state.Connection` that is over."""
+        session = connection.session
+        if session is None or len(self._said) >= MAX_KEPT:
+            return
+        said = session.said("connection.start-ok")
+        if said is not None:
+            said = self._repeats.setdefault(said, said)
+        packets = tuple(connection.conversation.packets)
+        self._said[connection.name()[0]] = said, connection.user, packets
+
+    def rows(self, wanted: Collection[str | None]) -> Iterator[Row]:
+        """Rows with `CONNECTION_COLUMNS` of the connections with these ids."""
+        for connection_id, (said, user, packets) in self._said.items():
+            if connection_id not in wanted:
+                continue
+            properties = read_object(said).get("client_properties")
+            told = properties if isinstance(properties, dict) else {}
+            yield {
+                "connection_id": connection_id,
+                "user": user,
+                "client_product": peer_property(told, "product"),
+                "connection_name": peer_property(told, "connection_name"),
+                "client_packets": packets[0],
+                "server_packets": packets[1],
+            }
+
+
+class Clients:
+    """Names of clients by connection.
+
+    Args:
+        connections: Rows of the connections table with `CONNECTION_COLUMNS`.
+    """
+
+    def __init__(self, connections: Iterable[Row] = ()) -> None:
+        self._rows = {row["connection_id"]: row for row in connections}
+
+    def _row(self, finding: Row) -> Row:
+        return self._rows.get(finding["connection_id"], {})
+
+    def name(self, row: Row) -> str:
+        """The name that a client gives its connection, else its product; empty if unknown."""
+        one = self._row(row)
+        return harmless(one.get("connection_name") or one.get("client_product") or "")
+
+    def one_sided(self, row: Row) -> bool:
+        """True if only one direction of a finding's connection was captured."""
+        one = self._row(row)
+        return 0 in (one.get("client_packets"), one.get("server_packets"))
+
+    def short(self, rows: Sequence[Row]) -> str:
+        """The first client of some findings, and how many more there are: `web-1 +14`."""
+        names = dict.fromkeys(self.name(row) or harmless(row["client"] or "") for row in rows)
+        first, *others = names
+        return f"{first} +{len(others)}" if others else first
+
+    def who(self, rows: Sequence[Row]) -> str:
+        """The clients of findings: `billing (user app, 10.0.0.2)`; of many the first ones."""
+        names = [one for one in dict.fromkeys(map(self.name, rows)) if one]
+        users = {user for row in rows if (user := self._row(row).get("user"))}
+        hosts = sorted({_host(row) for row in rows} - {""})
+        more = len(names) - MAX_NAMES
+        who = ", ".join(names[:MAX_NAMES]) + (f" and {plural(more, 'other')}" if more > 0 else "")
+        addresses = {row["client"] for row in rows if row["client"]}
+        if not names:
+            one = len(addresses) < 2
+            who = harmless("".join(addresses)) if one else plural(len(addresses), "client")
+            hosts = [] if one else hosts
+        login = [f"user {harmless(user)}" for user in users if len(users) == 1]
+        login += [some(hosts)] if hosts else []
+        return f"{who} ({', '.join(login)})" if login and who else who
+
+    def named_in(self, row: Row) -> bool:
+        """True if the detail of a finding names its client and its host itself."""
+        parts = (self.name(row), _host(row))
+        return all(part in row["detail"] for part in parts)
+
+
+def _host(row: Row) -> str:
+    return harmless((row["client"] or "").rpartition(":")[0])

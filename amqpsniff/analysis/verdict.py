@@ -1,0 +1,267 @@
+"""The verdict on a capture: what is wrong, since when, who, how sure, and what cannot be known.
+
+A pure function of rows: the findings as cases, the connections they are about, and the numbers of
+the capture. It is made of the catalogue's titles and the details of findings, so it says nothing
+that the findings do not say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from amqpsniff.analysis.clients import Clients
+from amqpsniff.analysis.finding_tree import Case, Row
+from amqpsniff.analysis.quality import ENDED_EARLY
+from amqpsniff.analysis.times import SECOND_NS, absolute
+from amqpsniff.findings import KINDS
+from amqpsniff.findings.kind import rank
+from amqpsniff.quantities import count, octets, plural
+from amqpsniff.wire_text import harmless, shortened
+
+MAX_SENTENCES = 5
+MAX_LEADS = 3
+"""Cases that are told; more are counted."""
+MAX_RESULTS = 2
+"""Consequences of a case that are told."""
+MAX_KINDS = 2
+"""Details of a case that are told, where they differ in more than numbers and names."""
+MAX_DETAIL = 180
+"""Characters of a detail, which ends where a clause of it does."""
+MAX_CLAUSE = 240
+"""Characters of a clause."""
+
+SURE = {"high": "certain", "medium": "likely", "low": "possible"}
+"""Confidences as a person says them."""
+
+_ENCRYPTED, _NOT_DECODED = "tls-unreadable", "protocol-not-decoded"
+_INCONCLUSIVE = "capture-inconclusive"
+NOT_LOOKED_AT = frozenset((_ENCRYPTED, _NOT_DECODED, _INCONCLUSIVE))
+"""Findings about traffic that could not be looked at. They count whatever their severity."""
+
+_VALUE = re.compile(r"'[^']*'|[0-9a-f.,:]+")
+_PROPER = ("Celery", "Spring", "RabbitMQ")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a person would say first.
+
+    Attributes:
+        sentences: One to five sentences.
+        severity: The worst severity of a problem or a cost; None if there is neither.
+        unseen: What could not be looked at, in words. A check must not pass over it.
+        evidence: The findings that it rests on: `code`, `capture`, `connection_id`,
+            `packet_number` of each.
+    """
+
+    sentences: list[str]
+    severity: str | None = None
+    unseen: list[str] = field(default_factory=list)
+    evidence: list[Row] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
+
+    def plain(self) -> dict[str, Any]:
+        """The verdict for JSON."""
+        return {
+            "text": str(self),
+            "severity": self.severity,
+            "unseen": self.unseen,
+            "evidence": self.evidence,
+        }
+
+
+def verdict(
+    cases: Sequence[Case],
+    clients: Clients,
+    numbers: Mapping[str, Any],
+    *,
+    packets: int,
+    connections: int,
+    start_ns: int | None,
+    finding_count: int | None = None,
+) -> Verdict:
+    """The verdict on findings.
+
+    Args:
+        cases: The findings as a tree, important ones first (`finding_tree.cases`).
+        clients: Names for their connections.
+        numbers: The capture's quality (`amqpsniff.analysis.quality.quality`).
+        packets, connections: How much was read.
+        start_ns: The time of the first packet.
+        finding_count: All findings there are, if `cases` may be a selection of them.
+    """
+    if not cases and finding_count:
+        unseen = list(_unseen((), clients, packets, connections))
+        return Verdict(
+            [f"0 of {plural(finding_count, 'finding')} match.", *_more(unseen)], None, unseen
+        )
+    leads = [(case, lead) for case in cases if (lead := leading(case)) is not None]
+    rows = [row for case in cases for one in case.walk() for row in one.rows]
+    unseen = list(_unseen(rows, clients, packets, connections))
+    end = [*_more(unseen), *_missing(rows, numbers, connections)]
+    named = len({row["capture"] for row in rows}) > 1
+    told: list[Case] = []
+    sentences: list[str] = []
+    unread = {row["connection_id"] for row in rows if row["code"] == _NOT_DECODED}
+    if connections > len(unread) and not any(_failed(lead) for _, lead in leads):
+        sentences.append(_sound(connections, unseen, noticed=bool(leads)))
+    for case, lead in leads[:MAX_LEADS]:
+        room = MAX_SENTENCES - len(end) - (len(leads) > len(told) + 1) - len(sentences)
+        if room > 0:
+            said = _sentences(case, lead, clients, start_ns, day=not told, named=named)
+            sentences += list(said)[:room]
+            told.append(lead)
+    more = len(leads) - len(told)
+    if more:
+        are = "finding is" if more == 1 else "findings are"
+        sentences.append(f"{count(more)} more {are} listed below.")
+    keys = ("code", "capture", "connection_id", "packet_number")
+    return Verdict(
+        [*sentences, *end],
+        max((lead.first["severity"] for _, lead in leads), key=rank, default=None),
+        unseen,
+        [{key: lead.first[key] for key in keys} for lead in told],
+    )
+
+
+def leading(case: Case) -> Case | None:
+    """What is told of a tree: its root, or what a setting or a flaw of the capture led to.
+
+    None if there are only notes, or flaws of the capture, in it.
+    """
+    wanted = (one for one in case.walk() if KINDS[one.code].category in ("problem", "cost"))
+    return next(wanted, None)
+
+
+def _failed(case: Case) -> bool:
+    """True if something failed or waits, not only costs more."""
+    return KINDS[case.code].category == "problem" and case.first["severity"] != "info"
+
+
+def _sound(connections: int, unseen: list[str], *, noticed: bool) -> str:
+    """The sentence about traffic in which nothing failed."""
+    shown = "what could be read" if unseen else "what the capture shows"
+    of = f"{shown} of {plural(connections, 'AMQP connection')}"
+    return f"Nothing failed in {of}, but:" if noticed else f"Nothing wrong was found in {of}."
+
+
+def _sentences(
+    case: Case, lead: Case, clients: Clients, start_ns: int | None, *, day: bool, named: bool
+) -> Iterator[str]:
+    """What is wrong, and what came of it. The first time is one of a `day`, and packets have the
+    names of their captures if these are `named`.
+    """
+    row = lead.first
+    unlike = _unlike(lead.rows)
+    kinds = [gist(one["detail"], MAX_DETAIL if len(unlike) == 1 else 0) for one in unlike]
+    who = "" if clients.named_in(row) else clients.who(lead.rows)
+    times = count(lead.count)
+    once = lead.count == 1 or f"{times} " in kinds[0]
+    said = [who, "" if once else f"{times} times", _when(lead, start_ns, day, named)]
+    parts = [", ".join(filter(None, said)), *kinds]
+    if lead is not case:
+        parts.append(f"likely because {inner(KINDS[case.code].title)}")
+    yield f"{KINDS[lead.code].title}: {'; '.join(filter(None, parts))}."
+    results = [one for one in lead.walk() if one is not lead and _is_problem(one)]
+    if results:
+        told = (_result(one, kinds[0]) for one in results[:MAX_RESULTS])
+        yield f"As a result, {' and '.join(told)}."
+
+
+def _is_problem(case: Case) -> bool:
+    return KINDS[case.code].category == "problem"
+
+
+def _unlike(rows: Sequence[Row]) -> list[Row]:
+    """The first of the rows, and the next one that tells something else than other numbers."""
+    unlike: dict[str, Row] = {}
+    for row in rows:
+        unlike.setdefault(_VALUE.sub("", gist(row["detail"], 0)), row)
+    return list(unlike.values())[:MAX_KINDS]
+
+
+def _result(case: Case, before: str) -> str:
+    """A consequence; `before` was said already."""
+    detail = gist(case.first["detail"], 0)
+    said = [] if detail in before else [detail]
+    if case.count > 1 and f"{count(case.count)} " not in detail:
+        said.insert(0, f"{count(case.count)} times")
+    return inner(KINDS[case.code].title) + (f" ({', '.join(said)})" if said else "")
+
+
+def _when(case: Case, start_ns: int | None, day: bool, named: bool) -> str:
+    """When a finding was seen, in which packet, and how sure it is."""
+    row, at = case.first, "first " if case.count > 1 else ""
+    shown = [SURE[row["confidence"]]]
+    if row["packet_number"] is not None:
+        file = f" of {harmless(PurePath(row['capture']).name)}" if named and row["capture"] else ""
+        shown.insert(0, f"packet {row['packet_number']}{file}")
+    if row["ts_ns"] is not None and start_ns is not None:
+        at += f"seen at {(row['ts_ns'] - start_ns) / SECOND_NS:.3f} s "
+        if day:
+            shown.insert(0, f"{absolute(row['ts_ns'])[11:19]} UTC")
+    return f"{at}({', '.join(shown)})"
+
+
+def inner(title: str) -> str:
+    """A title as it stands within a sentence."""
+    keeps = title[1:2].isupper() or title.startswith(_PROPER)
+    return title if keeps else title[:1].lower() + title[1:]
+
+
+def gist(detail: str | None, most: int) -> str:
+    """The first clause of a detail, and more of them up to a number of characters."""
+    kept = ""
+    for clause in harmless(detail or "").split("; "):
+        if kept and len(kept) + len(clause) > most:
+            break
+        kept += ("; " if kept else "") + clause
+    return shortened(kept, MAX_CLAUSE).rstrip(".")
+
+
+def _more(unseen: Sequence[str]) -> Iterator[str]:
+    """The sentence about what could not be looked at."""
+    if unseen:
+        text = "; ".join(unseen)
+        yield f"{text[:1].upper()}{text[1:]}."
+
+
+def _unseen(rows: Sequence[Row], clients: Clients, packets: int, connections: int) -> Iterator[str]:
+    """What could not be looked at."""
+    if not packets:
+        yield "the capture has no packets"
+    elif not connections:
+        yield "no AMQP was found in the capture"
+    encrypted = sum(row["count"] for row in rows if row["code"] == _ENCRYPTED)
+    if encrypted:
+        yield f"{plural(encrypted, 'TLS connection')} may be AMQP and could not be read"
+    others = len({row["connection_id"] for row in rows if row["code"] == _NOT_DECODED})
+    if others:
+        yield f"{plural(others, 'connection')} used a protocol version that is not decoded"
+    halves = sum(clients.one_sided(row) for row in rows if row["code"] == _INCONCLUSIVE)
+    if halves:
+        yield f"of {plural(halves, 'connection')} only one direction was captured"
+
+
+def _missing(rows: Sequence[Row], numbers: Mapping[str, Any], connections: int) -> Iterator[str]:
+    """The sentence about what else the capture does not have."""
+    codes = {row["code"] for row in rows}
+    parts = [text for code, text in ENDED_EARLY.items() if code in codes]
+    if numbers["lost_bytes"]:
+        holes = plural(numbers["gaps"], "hole")
+        parts.append(f"{octets(numbers['lost_bytes'])} are missing in {holes}")
+    if numbers["cut"]:
+        parts.append(f"{plural(numbers['cut'], 'packet')} were cut by the snap length")
+    late = numbers["midstream_connections"]
+    if late:
+        some = f"{count(late)} of {count(connections)} connections"
+        some = some if late < connections else "all connections" if late > 1 else "the connection"
+        parts.append(f"{some} began before it, so names, limits and older messages are unknown")
+    if parts:
+        yield f"The capture does not show everything: {'; '.join(parts)}."
