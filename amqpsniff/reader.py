@@ -464,9 +464,9 @@ class Capture:
     def readiness(self, target: str, **part: Unpack[Filters]) -> Readiness:
         """What a newer version of RabbitMQ (`rabbitmq-4.3`) does otherwise with this traffic.
 
-        What `amqpsniff diagnose --for` prints. The other arguments choose a part of the traffic, see
-        `amqpsniff.analysis.selection.Selection`. Raises UsageError for a version that nothing is
-        known of.
+        What `amqpsniff diagnose --for` prints. The other arguments choose a part of the traffic:
+        see `amqpsniff.analysis.selection.Selection`. Raises UsageError for a version that nothing
+        is known of.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/aiopika_rpc.pcap")

@@ -46,12 +46,12 @@ def _verdict(found: Readiness) -> Iterator[Words]:
         return
     clients = {one.client for one in found.affected}
     if clients:
-        effects = {one.effect for one in found.affected}
-        worst = next(effect for effect in STYLES if effect in effects)
-        codes = {one.code for one in found.affected}
-        said = f"{version} treats {plural(len(codes), 'thing')} otherwise that "
-        said += f"{plural(len(clients), 'client')} of this capture "
-        yield Words(said + ("does." if len(clients) == 1 else "do."), STYLES[worst])
+        effects = dict.fromkeys(one.effect for one in found.affected)
+        codes = {one.code: one.effect for one in found.affected}
+        numbers = [f"{list(codes.values()).count(effect)} {effect}" for effect in effects]
+        said = f"{version} treats {plural(len(codes), 'thing')} in this traffic otherwise, of "
+        said += f"{plural(len(clients), 'client')}: {', '.join(numbers)}."
+        yield Words(said, STYLES[next(iter(effects))])
     else:
         yield Words(f"Nothing in this capture is known to change with {version}.", "heading")
     limits = ["What was declared before the capture is not in it."]
