@@ -17,7 +17,7 @@ from amqpsniff.analysis.one_line import (
     reply_parts,
 )
 from amqpsniff.quantities import octets
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import harmless, word
 
 from .fitting import joined
 from .text import cells, cut, folded
@@ -202,7 +202,7 @@ class Lines:
         port = f":{client.rpartition(':')[2]}"
         name = names.names.get(entry.connection_id)
         if name is not None:
-            label = cut(harmless(name), max(width, self._most) - len(port)) + port
+            label = cut(word(name), max(width, self._most) - len(port)) + port
         else:
             label = client if self._wide or names.several_hosts else port
         label += " " * max(width - cells(label), 0)
