@@ -292,9 +292,9 @@ class Names:
 
     def selection(self) -> Selection:
         """The part as the library has it; raises UsageError for what cannot be."""
-        from amqpsniff.analysis.selection import selection
+        from amqpsniff.analysis.selection import Selection
 
-        return selection(self.part(), getattr(self, "limit", None))
+        return Selection(limit=getattr(self, "limit", None), **self.part())
 
 
 @dataclasses.dataclass
@@ -375,7 +375,7 @@ def _parameters(function: Callable[..., Any]) -> list[tuple[str, type | None, in
 
 def _fields(name: str, kind: type) -> Iterable[tuple[str, type, inspect.Parameter]]:
     hints = get_type_hints(kind, include_extras=True)
-    for one in dataclasses.fields(kind):  # type: ignore[arg-type]
+    for one in dataclasses.fields(kind):
         default = inspect.Parameter.empty if one.default is dataclasses.MISSING else one.default
         keyword = inspect.Parameter.KEYWORD_ONLY
         annotation = hints[one.name]

@@ -38,14 +38,12 @@ class ClientNames:
         known = texts(batch.column("method"))
         if known is not None and START_OK not in known:
             return
-        rows = zip(
-            *(values(batch, name) for name in ("method", "connection_id", "arguments")), strict=True
-        )
-        for method, connection_id, arguments in rows:  # Arrow's functions take longer to import
-            if method != START_OK:
+        for at, method in enumerate(values(batch, "method")):
+            if method != START_OK:  # Arrow's functions would find it, but take long to import
                 continue
-            properties = json.loads(arguments or "{}").get("client_properties") or {}
-            name = properties.get("connection_name")
+            connection_id = batch.column("connection_id")[at].as_py()
+            arguments = json.loads(batch.column("arguments")[at].as_py() or "{}")
+            name = (arguments.get("client_properties") or {}).get("connection_name")
             if isinstance(name, str) and name and len(self.names) < MAX_NAMES:
                 self.names[connection_id] = name
 

@@ -161,14 +161,13 @@ class Lines:
         paint, room = self._paint, None
         front = ""
         if outcome is not None:
-            reached = [Part(style, text.removeprefix("→ ")) for style, text, _ in outcome]
-            if self._width is not None:
-                last = reached
-            elif reached:
-                ((style, text, _),) = reached
-                front = paint(style, text) + " " * (OUTCOME_WIDTH - len(text)) + " "
-            else:
-                front = NO_OUTCOME
+            front = NO_OUTCOME if self._width is None else ""
+            for style, text, _ in outcome:  # one at most
+                said = text.removeprefix("→ ")
+                if self._width is None:
+                    front = paint(style, said.ljust(OUTCOME_WIDTH)) + " "
+                else:
+                    last = (Part(style, said),)
         if self._width is not None:
             used = len(time) + len(packet) + len(client) + len(channel) + SPACING - 1
             room = max(self._width - used, 0)
