@@ -83,7 +83,7 @@ def _columns() -> int:
 
 def program_help(program: Any) -> Iterator[str]:
     """The lines of the help of the program."""
-    yield "Usage: amqpsniff COMMAND [OPTION]... CAPTURE..."
+    yield "Usage: amqpsniff COMMAND [OPTIONS] CAPTURE..."
     yield ""
     yield from _paragraphs(program.help)
     groups: dict[str, list[Any]] = {}
@@ -106,7 +106,7 @@ def command_help(context: Any, *, full: bool) -> Iterator[str]:
     command = context.command
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     shown = " ".join(one.metavar if one.required else f"[{one.metavar}]" for one in arguments)
-    yield f"Usage: amqpsniff {command.name} [OPTION]... {shown}".rstrip()
+    yield f"Usage: amqpsniff {command.name} [OPTIONS] {shown}".rstrip()
     yield ""
     text, _, examples = command.help.partition("Examples:")
     lines = list(_paragraphs(text.rstrip() if full else _title(text, whole=True)))

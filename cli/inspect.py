@@ -57,7 +57,8 @@ def inspect(
     A line says when, the packet's number, the client, the direction (→ to the server, ← from it),
     the channel and the method with its main arguments: x exchange, rk routing key, q queue, ct
     consumer tag, dt delivery tag. A message is one line, at its method. What became of a request or
-    a message follows a →, with the time it took: ok, no reply, confirmed, acked and so on.
+    a message, with the time it took, has a column of its own: ok, no reply, confirmed, acked and so
+    on. It stands before the method, and on a terminal at the right edge.
 
     Examples:
 

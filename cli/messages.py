@@ -9,13 +9,13 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 
 from .options import (
-    Bodies,
     Input,
     Rows,
     TimeForm,
     body_limit_option,
     check_format,
     format_option,
+    option,
     spread,
     verbose_option,
 )
@@ -29,7 +29,7 @@ def messages(
     source: Input,
     rows: Rows,
     verbose: Annotated[bool, verbose_option("Under each line all properties and headers.")] = False,
-    bodies: Bodies = False,
+    bodies: Annotated[bool, option("--bodies", "Show whole bodies, in rows too.")] = False,
     body_limit: Annotated[
         int, body_limit_option("Bytes of each body shown under its line, as text or hex.")
     ] = 0,
@@ -41,8 +41,9 @@ def messages(
     """List messages: what was published, delivered, got and returned, and what became of it.
 
     A line says when, the packet's number, the client, the direction (→ to the server, ← from it),
-    the channel, the method, the queue (q) of a delivery, exchange (x), routing key (rk), size,
-    whether it is complete in the capture, the outcome with the time it took, and properties.
+    the channel, the outcome with the time it took (on a terminal at the right edge), the method,
+    the queue (q) of a delivery, exchange (x), routing key (rk), size, whether it is complete in the
+    capture, and properties.
 
     Outcomes are, of a publish, confirmed, rejected, returned, unconfirmed; of a delivery acked,
     requeued, discarded, automatic (it wanted no ack), unsettled. `amqpsniff trace` joins the lines

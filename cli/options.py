@@ -127,7 +127,7 @@ TlsKey = Annotated[
         "works where keys were exchanged by RSA; may be repeated.", INPUT,
     ),
 ]  # fmt: skip
-Bodies = Annotated[bool, option("--bodies", "Whole bodies: the column body of messages is filled.")]
+Bodies = Annotated[bool, option("--bodies", "Fill the column body of messages.")]
 BodySha256 = Annotated[bool, option("--body-sha256", "Fill the column body_sha256 of messages.")]
 
 
@@ -258,7 +258,7 @@ class Names:
     message_id: Annotated[str | None, option("--message-id X", "Message id.", FILTERS)] = None
     outcome: Annotated[
         str | None,
-        option("--outcome O", "What became of a message: acked, unconfirmed …", FILTERS,
+        option("--outcome O", "What became of a message: acked, unconfirmed ...", FILTERS,
                autocompletion=outcomes),
     ] = None  # fmt: skip
     errors: Annotated[
@@ -273,14 +273,14 @@ class Names:
     from_: Annotated[
         str | None,
         option(
-            "--from TIME", "From 3.5 (seconds, as lines show), 1m30s, 12:00:00 … Seconds since "
-            "the capture began (3.5, +3.5), 500ms, 1m30s, 1h; 12:00:00 (the day the capture "
-            "began) and 2026-01-31T12:00:00 in UTC or in --tz, 2026-01-31T12:00:00+01:00, or "
+            "--from TIME", "Times from 3.5, 1m30s, 12:00:00 on. Seconds since the capture began, "
+            "as lines show them (3.5, +3.5), 500ms, 1m30s, 1h; 12:00:00 (the day the capture "
+            "began) and 2026-01-31T12:00:00 in UTC or in --tz; 2026-01-31T12:00:00+01:00; or "
             "seconds since 1970.", FILTERS,
         ),
     ] = None  # fmt: skip
     to: Annotated[
-        str | None, option("--to TIME", "Until before this time, written as --from.", FILTERS)
+        str | None, option("--to TIME", "Times before this one, written as --from.", FILTERS)
     ] = None
 
     def part(self) -> dict[str, Any]:
@@ -292,9 +292,9 @@ class Names:
 
     def selection(self) -> Selection:
         """The part as the library has it; raises UsageError for what cannot be."""
-        from amqpsniff.analysis.selection import selection
+        from amqpsniff.analysis.selection import Selection
 
-        return selection(self.part(), getattr(self, "limit", None))  # type: ignore[arg-type]
+        return Selection(limit=getattr(self, "limit", None), **self.part())
 
 
 @dataclasses.dataclass
@@ -375,7 +375,7 @@ def _parameters(function: Callable[..., Any]) -> list[tuple[str, type | None, in
 
 def _fields(name: str, kind: type) -> Iterable[tuple[str, type, inspect.Parameter]]:
     hints = get_type_hints(kind, include_extras=True)
-    for one in dataclasses.fields(kind):  # type: ignore[arg-type]
+    for one in dataclasses.fields(kind):
         default = inspect.Parameter.empty if one.default is dataclasses.MISSING else one.default
         keyword = inspect.Parameter.KEYWORD_ONLY
         annotation = hints[one.name]

@@ -125,7 +125,7 @@ class Paged:
         self._lines = 0
         self._process: subprocess.Popen[str] | None = None
         self._later: list[str] = []
-        self.encoding = file.encoding
+        self.encoding = str(getattr(file, "encoding", "utf-8"))
 
     def write(self, text: str) -> int:
         """Write to the pager if there is one by now."""

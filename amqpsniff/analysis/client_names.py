@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from amqpsniff.analysis.counting import is_one_of, texts
+from amqpsniff.analysis.counting import texts
 
 COLUMNS = ("connection_id", "client", "method", "arguments")
 """Columns of frames that are read."""
@@ -38,12 +38,12 @@ class ClientNames:
         known = texts(batch.column("method"))
         if known is not None and START_OK not in known:
             return
-        said = batch.filter(is_one_of(batch.column("method"), frozenset((START_OK,))))
-        for connection_id, arguments in zip(
-            values(said, "connection_id"), values(said, "arguments"), strict=True
-        ):
-            properties = json.loads(arguments or "{}").get("client_properties") or {}
-            name = properties.get("connection_name")
+        for at, method in enumerate(values(batch, "method")):
+            if method != START_OK:  # Arrow's functions would find it, but take long to import
+                continue
+            connection_id = batch.column("connection_id")[at].as_py()
+            arguments = json.loads(batch.column("arguments")[at].as_py() or "{}")
+            name = (arguments.get("client_properties") or {}).get("connection_name")
             if isinstance(name, str) and name and len(self.names) < MAX_NAMES:
                 self.names[connection_id] = name
 

@@ -197,7 +197,7 @@ class Selection:
     def split(self) -> tuple[Selection, Selection]:
         """The filters by name and `where`, and the connection, channel and times, apart."""
         around = {name: getattr(self, name) for name in ("connection", "channel", "from_", "to")}
-        named = replace(self, limit=None, **dict.fromkeys(around))
+        named = replace(self, connection=None, channel=None, from_=None, to=None, limit=None)
         return named, Selection(**around, tz=self.tz)
 
     def names(self) -> list[str]:
@@ -309,7 +309,7 @@ class Finder:
             self._of_connection = {
                 "connections": RowFilter(part, "connections", started, alone=True)
             }
-        traffic = replace(selection, where=None, limit=None, **dict.fromkeys(OF_CONNECTIONS))
+        traffic = replace(selection, where=None, limit=None, client=None, user=None, vhost=None)
         if missing.get("frames", set()) - {*OF_CONNECTIONS}:
             self._of_message = {"messages": RowFilter(traffic, "messages", started, alone=True)}
         others = {table: names - {*OF_CONNECTIONS} for table, names in missing.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone, tzinfo
-from zoneinfo import ZoneInfo
 
 from amqpsniff.errors import UsageError
 
@@ -80,6 +79,8 @@ def time_zone(name: str | None) -> tzinfo | None:
         offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
         if offset < timedelta(days=1):
             return timezone(-offset if match[1] == "-" else offset)
+    from zoneinfo import ZoneInfo
+
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, KeyError):

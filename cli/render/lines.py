@@ -17,7 +17,7 @@ from amqpsniff.analysis.one_line import (
     reply_parts,
 )
 from amqpsniff.quantities import octets
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import harmless, word
 
 from .fitting import joined
 from .text import cells, cut, folded
@@ -161,14 +161,13 @@ class Lines:
         paint, room = self._paint, None
         front = ""
         if outcome is not None:
-            reached = [Part(style, text.removeprefix("→ ")) for style, text, _ in outcome]
-            if self._width is not None:
-                last = reached
-            elif reached:
-                ((style, text, _),) = reached
-                front = paint(style, text) + " " * (OUTCOME_WIDTH - len(text)) + " "
-            else:
-                front = NO_OUTCOME
+            front = NO_OUTCOME if self._width is None else ""
+            for style, text, _ in outcome:  # one at most
+                said = text.removeprefix("→ ")
+                if self._width is None:
+                    front = paint(style, said.ljust(OUTCOME_WIDTH)) + " "
+                else:
+                    last = (Part(style, said),)
         if self._width is not None:
             used = len(time) + len(packet) + len(client) + len(channel) + SPACING - 1
             room = max(self._width - used, 0)
@@ -202,7 +201,7 @@ class Lines:
         port = f":{client.rpartition(':')[2]}"
         name = names.names.get(entry.connection_id)
         if name is not None:
-            label = cut(harmless(name), max(width, self._most) - len(port)) + port
+            label = cut(word(name), max(width, self._most) - len(port)) + port
         else:
             label = client if self._wide or names.several_hosts else port
         label += " " * max(width - cells(label), 0)

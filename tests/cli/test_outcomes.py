@@ -90,4 +90,4 @@ def test_standard_input_that_waits_is_shown_without_claims(samples: Path) -> Non
         running.stdin.close()
         assert "no reply" not in line
         assert "durable" in line
-    assert "durable → ok 158 µs" in run("inspect", "pika_mix.pcap", "-n", "25").out
+    assert " ok 158 µs          queue.declare" in run("inspect", "pika_mix.pcap", "-n", "25").out

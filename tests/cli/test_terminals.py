@@ -157,7 +157,7 @@ def test_examples_can_be_copied_from_the_help(command: str) -> None:
     """Each stands on a line of its own, where there are no more columns than usual."""
     text = inspect.cleandoc(function_of(command).__doc__)
     examples = text.partition("Examples:")[2].split("\n    ")[1:]
-    shown = on_terminal(command, "--help", columns=80).out.replace("\r", "").splitlines()
+    shown = on_terminal(command, "--help-all", columns=80).out.replace("\r", "").splitlines()
     lines = [line.strip() for line in shown]
     assert examples
     assert [one.strip() for one in examples if one.strip() not in lines] == []
