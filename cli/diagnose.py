@@ -67,7 +67,7 @@ def diagnose(
         bool,
         typer.Option(
             "--notes/--no-notes",
-            help="Show notes on configuration and security.",
+            help="Show notes on configuration and security, or do not.",
             rich_help_panel=OUTPUT,
         ),
     ] = True,

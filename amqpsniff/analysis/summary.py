@@ -30,6 +30,13 @@ CONNECTION = (
 UNCLEAN = ("fin", "rst")
 """Ends of a connection (`closed_by`) without connection.close."""
 
+NOUNS = {
+    "basic.nack": "refused message",
+    "basic.return": "returned message",
+    "connection.blocked": "alarm of the broker",
+}
+"""Errors that the verdict tells apart from others, by method."""
+
 RETURNS = ("basic.return", "file.return", "stream.return")
 """Messages that are an outcome and have none."""
 
@@ -160,17 +167,20 @@ def _verdict(
 ) -> Verdict:
     """The verdict on errors, unclean ends and the findings that need no rules."""
     reported = []
-    if errors:
-        worst = max(errors, key=lambda one: one["count"])
+    for noun in dict.fromkeys(NOUNS.get(one["method"], "error") for one in errors):
+        some = [one for one in errors if NOUNS.get(one["method"], "error") == noun]
+        worst = max(some, key=lambda one: one["count"])
         said = (worst["reply_code"], worst["reply_text"])
-        text = " ".join(str(one) for one in said if one is not None) or "no reason was given"
-        number = plural(sum(one["count"] for one in errors), "error")
+        text = harmless(" ".join(str(one) for one in said if one is not None))
+        such = (" such as" if len(some) > 1 else ":") + f" {text}" if text else ""
+        number = plural(sum(one["count"] for one in some), noun)
         place = f"{worst['method']} in packet {worst['packet_number']}"
-        such = ":" if len(errors) == 1 else " such as"
-        reported.append(f"{number}{such} {harmless(text)} ({place}).")
+        reported.append(f"{number}{such} ({place}).")
     unclean = sum(one["closed_by"] in UNCLEAN for one in connections)
     if unclean:
-        reported.append(f"{plural(unclean, 'connection')} ended without connection.close.")
+        least = "At least " if len(connections) < totals.connections else ""
+        ended = plural(unclean, "connection")
+        reported.append(f"{least}{ended} ended without connection.close.")
     return verdict(
         cases(map(finding_row, findings)),
         Clients(connections),

@@ -84,7 +84,7 @@ def verdict(
     packets: int,
     connections: int,
     start_ns: int | None,
-    finding_count: int | None = None,
+    finding_count: int = 0,
     reported: Sequence[str] = (),
     looked: str = "in what the capture shows of",
 ) -> Verdict:
@@ -100,11 +100,6 @@ def verdict(
         reported: Sentences about what is wrong that stand before those about findings.
         looked: How far the traffic was looked at, before the number of connections.
     """
-    if not cases and finding_count:
-        unseen = list(_unseen((), clients, packets, connections))
-        return Verdict(
-            [f"0 of {plural(finding_count, 'finding')} match.", *_more(unseen)], None, unseen
-        )
     leads = [(case, lead) for case in cases if (lead := leading(case)) is not None]
     rows = [row for case in cases for one in case.walk() for row in one.rows]
     unseen = list(_unseen(rows, clients, packets, connections))
@@ -112,9 +107,11 @@ def verdict(
     named = len({row["capture"] for row in rows}) > 1
     told: list[Case] = []
     unread = {row["connection_id"] for row in rows if row["code"] == _NOT_DECODED}
-    sentences = list(reported)
+    sentences, mild = list(reported), "warning" if reported else None
     failed = bool(reported) or any(_failed(lead) for _, lead in leads)
-    if connections > len(unread) and not failed:
+    if len(rows) < finding_count and not failed:
+        sentences.append(f"{count(len(rows))} of {plural(finding_count, 'finding')} match.")
+    elif connections > len(unread) and not failed:
         of = f"{'in what could be read of' if unseen else looked} "
         of += plural(connections, "AMQP connection")
         sentences.append(
@@ -133,7 +130,7 @@ def verdict(
     keys = ("code", "capture", "connection_id", "packet_number")
     return Verdict(
         [*sentences, *end],
-        max((lead.first["severity"] for _, lead in leads), key=rank, default=None),
+        max((lead.first["severity"] for _, lead in leads), key=rank, default=mild),
         unseen,
         [{key: lead.first[key] for key in keys} for lead in told],
     )
