@@ -850,8 +850,8 @@ class Capture:
         from amqpsniff.capture import CaptureSet
         from amqpsniff.tables.batches import plan_for
 
-        more = {"census": census, "share": share, "on_connection_end": on_connection_end}
-        pipeline = self._pipeline(plan_for(makers, **more), options)
+        plan = plan_for(makers, census=census, share=share, on_connection_end=on_connection_end)
+        pipeline = self._pipeline(plan, options)
         with CaptureSet(self.names, reader=self.options.reader) as packets:
             for batch, _ in run(packets, pipeline):
                 if pipeline.tracker.rows >= RECORDS_PER_BATCH:

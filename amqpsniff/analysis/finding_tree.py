@@ -7,10 +7,10 @@ same path, on however many connections, are the places of one case.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from amqpsniff.findings import CONFIDENCES, KINDS, SHOWN
+from amqpsniff.findings import CONFIDENCES, KINDS, SHOWN, Finding
 from amqpsniff.findings.kind import rank
 
 _CONFIDENCES = tuple(CONFIDENCES)
@@ -82,6 +82,13 @@ def finding_rows(batch: Any) -> list[Row]:
         row.update(zip(own, values, strict=True))
         rows.append(row)
     return rows
+
+
+def finding_row(finding: Finding) -> Row:
+    """The row of a finding that is no row of a table yet."""
+    kind = KINDS[finding.code]
+    row = {one.name: getattr(finding, one.name) for one in fields(finding)}
+    return row | {name: getattr(kind, name) for name in SHOWN}
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:

@@ -7,7 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from amqpsniff.analysis import times
+from amqpsniff.analysis.clients import Clients
+from amqpsniff.analysis.finding_tree import cases, finding_row
 from amqpsniff.analysis.quality import quality
+from amqpsniff.analysis.verdict import Verdict, verdict
+from amqpsniff.quantities import plural
+from amqpsniff.wire_text import harmless
 
 if TYPE_CHECKING:
     from amqpsniff.findings import Finding
@@ -22,11 +27,26 @@ CONNECTION = (
 )  # fmt: skip
 """Columns of the connections table that the summary has."""
 
+UNCLEAN = ("fin", "rst")
+"""Ends of a connection (`closed_by`) without connection.close."""
+
+NOUNS = {
+    "basic.nack": "refused message",
+    "basic.return": "returned message",
+    "connection.blocked": "alarm of the broker",
+}
+"""Errors that the verdict tells apart from others, by method."""
+
+RETURNS = ("basic.return", "file.return", "stream.return")
+"""Messages that are an outcome and have none."""
+
 
 class Summary(TypedDict):
     """A summary: counts, bytes, times in nanoseconds. None means unknown.
 
     Attributes:
+        verdict: `text`, `severity`, `unseen` and `evidence` of the verdict on what needs no rules:
+            errors, unclean ends and findings while decoding. `diagnose` has that on everything.
         captures, comments: Names of the captures; comments of their sections.
         packets, start, end, span_ns: Packets, times of the first and the last of them (RFC 3339),
             and the time between.
@@ -37,15 +57,16 @@ class Summary(TypedDict):
         clients: Kinds of clients with their number of `connections`.
         frames, methods: Numbers by frame type and by method.
         messages: `count`, rates and sizes of messages, by `method`.
-        outcomes, replies: Numbers, and the quantiles of the time they took. Empty for a part of the
-            traffic.
+        outcomes, replies: Numbers, and the quantiles of the time they took; the outcome None is
+            that of messages without one. Empty for a part of the traffic.
         exchanges, routing_keys, queues: The most used ones as `rows`; `distinct` is the number of
-            all.
+            all. `message_count` and `consumer_count` are the last that the broker said of a queue.
         errors, error_count: Replies and closes with an error; the number of all.
         findings, finding_count, finding_kinds: Findings by code, the worst first; the number of all
             findings and of their codes. Only those that need no rules: `diagnose` has all.
     """
 
+    verdict: Row
     captures: list[str]
     comments: list[str]
     packets: int
@@ -99,18 +120,22 @@ def summary(
     span_ns = None
     if totals.first_ns is not None and totals.last_ns is not None:
         span_ns = totals.last_ns - totals.first_ns
+    numbers = quality(totals)
+    connections = [
+        _connection(*one, whole=statistics["whole"]) for one in statistics["connections"]
+    ]
+    messages = [_messages(statistics, name, span_ns) for name in sorted(statistics["sizes"])]
     return {
+        "verdict": _verdict(statistics["errors"], connections, findings, totals, numbers).plain(),
         "captures": list(captures),
         "comments": list(comments),
         "packets": totals.packets,
         "start": times.absolute(totals.first_ns) if totals.first_ns is not None else None,
         "end": times.absolute(totals.last_ns) if totals.last_ns is not None else None,
         "span_ns": span_ns,
-        "quality": quality(totals) | {"messages": _ranked(statistics["statuses"])},
+        "quality": numbers | {"messages": _ranked(statistics["statuses"])},
         "connection_count": totals.connections,
-        "connections": [
-            _connection(*one, whole=statistics["whole"]) for one in statistics["connections"]
-        ],
+        "connections": connections,
         "tls": {
             "conversations": totals.encrypted,
             "unreadable": totals.sealed,
@@ -119,21 +144,86 @@ def summary(
         "clients": _clients(statistics["clients"]),
         "frames": _ranked(statistics["frames"]),
         "methods": _ranked(statistics["methods"]),
-        "messages": [_messages(statistics, name, span_ns) for name in sorted(statistics["sizes"])],
-        "outcomes": [
-            {"outcome": name, "count": number, **_times(spread)}
-            for name, (number, spread) in outcomes.items()
-        ],
+        "messages": messages,
+        "outcomes": _outcomes(outcomes, messages),
         "replies": _replies(replies, top),
         "exchanges": _tallied(_by_exchange(statistics["routes"]), ("exchange",), top),
         "routing_keys": _tallied(statistics["routes"], ("exchange", "routing_key"), top),
-        "queues": _tallied(statistics["queues"], ("queue",), top),
+        "queues": _queues(statistics, top),
         "errors": sorted(statistics["errors"], key=lambda one: -one["count"])[:top],
         "error_count": sum(one["count"] for one in statistics["errors"]),
         "findings": _findings(findings, top),
         "finding_count": len(findings),
         "finding_kinds": len({finding.code for finding in findings}),
     }
+
+
+def _verdict(
+    errors: Sequence[Row],
+    connections: Sequence[Row],
+    findings: Sequence[Finding],
+    totals: Totals,
+    numbers: Row,
+) -> Verdict:
+    """The verdict on errors, unclean ends and the findings that need no rules."""
+    reported = []
+    for noun in dict.fromkeys(NOUNS.get(one["method"], "error") for one in errors):
+        some = [one for one in errors if NOUNS.get(one["method"], "error") == noun]
+        worst = max(some, key=lambda one: one["count"])
+        said = (worst["reply_code"], worst["reply_text"])
+        text = harmless(" ".join(str(one) for one in said if one is not None))
+        such = (" such as" if len(some) > 1 else ":") + f" {text}" if text else ""
+        number = plural(sum(one["count"] for one in some), noun)
+        place = f"{worst['method']} in packet {worst['packet_number']}"
+        reported.append(f"{number}{such} ({place}).")
+    unclean = sum(one["closed_by"] in UNCLEAN for one in connections)
+    if unclean:
+        least = "At least " if len(connections) < totals.connections else ""
+        ended = plural(unclean, "connection")
+        reported.append(f"{least}{ended} ended without connection.close.")
+    return verdict(
+        cases(map(finding_row, findings)),
+        Clients(connections),
+        numbers,
+        packets=totals.packets,
+        connections=totals.connections,
+        start_ns=totals.first_ns,
+        reported=reported,
+        looked="while decoding",
+    )
+
+
+def _outcomes(outcomes: Mapping[str, tuple[int, Any]], messages: Iterable[Row]) -> list[Row]:
+    """Messages by outcome; those that have none are the last."""
+    rows: list[Row] = [
+        {"outcome": name, "count": number, **_times(spread)}
+        for name, (number, spread) in outcomes.items()
+    ]
+    settled = sum(one["count"] for one in rows)
+    every = sum(one["count"] for one in messages if one["method"] not in RETURNS)
+    if rows and every > settled:
+        none = dict.fromkeys(("p50_ns", "p95_ns", "p99_ns", "max_ns"))
+        rows.append({"outcome": None, "count": every - settled, **none})
+    return rows
+
+
+def _queues(statistics: Mapping[str, Any], top: int) -> Row:
+    """The most used queues, and those that were not used but have messages."""
+    tallied = _tallied(statistics["queues"], ("queue",), top)
+    depths = dict(statistics["depths"])
+    for row in tallied["rows"]:
+        row["message_count"], row["consumer_count"] = depths.pop(row["queue"], (None, None))
+    used = statistics["queues"].counts
+    waiting = [(queue, *said) for queue, said in depths.items() if said[0] and queue not in used]
+    nothing = {"published": 0, "published_bytes": 0, "delivered": 0, "delivered_bytes": 0}
+    for queue, ready, consumers in sorted(waiting, key=lambda one: -one[1])[
+        : top - len(tallied["rows"])
+    ]:
+        said = {"message_count": ready, "consumer_count": consumers}
+        tallied["rows"].append({"queue": queue, **nothing, **said})
+    if tallied["distinct"] is not None:
+        tallied["distinct"] += len(waiting)
+    return tallied
 
 
 def _ranked(counts: dict[str, int]) -> dict[str, int]:

@@ -84,7 +84,9 @@ def verdict(
     packets: int,
     connections: int,
     start_ns: int | None,
-    finding_count: int | None = None,
+    finding_count: int = 0,
+    reported: Sequence[str] = (),
+    looked: str = "in what the capture shows of",
 ) -> Verdict:
     """The verdict on findings.
 
@@ -95,22 +97,26 @@ def verdict(
         packets, connections: How much was read.
         start_ns: The time of the first packet.
         finding_count: All findings there are, if `cases` may be a selection of them.
+        reported: Sentences about what is wrong that stand before those about findings.
+        looked: How far the traffic was looked at, before the number of connections.
     """
-    if not cases and finding_count:
-        unseen = list(_unseen((), clients, packets, connections))
-        return Verdict(
-            [f"0 of {plural(finding_count, 'finding')} match.", *_more(unseen)], None, unseen
-        )
     leads = [(case, lead) for case in cases if (lead := leading(case)) is not None]
     rows = [row for case in cases for one in case.walk() for row in one.rows]
     unseen = list(_unseen(rows, clients, packets, connections))
     end = [*_more(unseen), *_missing(rows, numbers, connections)]
     named = len({row["capture"] for row in rows}) > 1
     told: list[Case] = []
-    sentences: list[str] = []
     unread = {row["connection_id"] for row in rows if row["code"] == _NOT_DECODED}
-    if connections > len(unread) and not any(_failed(lead) for _, lead in leads):
-        sentences.append(_sound(connections, unseen, noticed=bool(leads)))
+    sentences, mild = list(reported), "warning" if reported else None
+    failed = bool(reported) or any(_failed(lead) for _, lead in leads)
+    if len(rows) < finding_count and not failed:
+        sentences.append(f"{count(len(rows))} of {plural(finding_count, 'finding')} match.")
+    elif connections > len(unread) and not failed:
+        of = f"{'in what could be read of' if unseen else looked} "
+        of += plural(connections, "AMQP connection")
+        sentences.append(
+            f"Nothing failed {of}, but:" if leads else f"Nothing wrong was found {of}."
+        )
     for case, lead in leads[:MAX_LEADS]:
         room = MAX_SENTENCES - len(end) - (len(leads) > len(told) + 1) - len(sentences)
         if room > 0:
@@ -124,7 +130,7 @@ def verdict(
     keys = ("code", "capture", "connection_id", "packet_number")
     return Verdict(
         [*sentences, *end],
-        max((lead.first["severity"] for _, lead in leads), key=rank, default=None),
+        max((lead.first["severity"] for _, lead in leads), key=rank, default=mild),
         unseen,
         [{key: lead.first[key] for key in keys} for lead in told],
     )
@@ -142,13 +148,6 @@ def leading(case: Case) -> Case | None:
 def _failed(case: Case) -> bool:
     """True if something failed or waits, not only costs more."""
     return KINDS[case.code].category == "problem" and case.first["severity"] != "info"
-
-
-def _sound(connections: int, unseen: list[str], *, noticed: bool) -> str:
-    """The sentence about traffic in which nothing failed."""
-    shown = "what could be read" if unseen else "what the capture shows"
-    of = f"{shown} of {plural(connections, 'AMQP connection')}"
-    return f"Nothing failed in {of}, but:" if noticed else f"Nothing wrong was found in {of}."
 
 
 def _sentences(

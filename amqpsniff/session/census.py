@@ -47,6 +47,7 @@ _REFUSALS = frozenset(("basic.nack", "channel.alert"))
 _refusals = bytes(name in _REFUSALS for name in kinds.NAMES)
 _BLOCKED = kinds.NAMES.index("connection.blocked")
 _OPEN = kinds.NAMES.index("channel.open")
+_DECLARED = kinds.NAMES.index("queue.declare-ok")
 
 
 @cython.cclass
@@ -76,6 +77,8 @@ class Census:
     refusals: cython.const[cython.uchar][::1]
     blocked: cython.int
     opens: cython.int
+    declared: cython.int
+    depths: dict
     others: dict
     named: dict
     names: list
@@ -108,6 +111,8 @@ class Census:
         self.refusals = _refusals
         self.blocked = _BLOCKED
         self.opens = _OPEN
+        self.declared = _DECLARED
+        self.depths = {}
         self.others = {}
         self.named, self.names = {}, []
         self.statuses = array("q", bytes(8 * len(STATUS_NAMES)))
@@ -212,6 +217,8 @@ class Census:
         self.by_method[method] += 1
         if method == self.opens:
             volume.channels += 1
+        elif method == self.declared:
+            self._depth(frames, row)
         if (
             frames.reply_code.values[row] >= _FIRST_ERROR
             or method == self.blocked
@@ -219,6 +226,13 @@ class Census:
         ):
             self._error(frames, row, method, peer, captures)
         return 0
+
+    def _depth(self, frames: FrameRows, row):
+        """Keep what the broker said last of a queue: messages in it, and consumers."""
+        said = read_object(frames.arguments.bytes_of(row))
+        queue = said.get("queue")
+        if isinstance(queue, str) and (queue in self.depths or len(self.depths) < MAX_NAMES):
+            self.depths[queue] = (said.get("message_count"), said.get("consumer_count"))
 
     def _other(self, place, method_names: dict):
         """Count a method that no dialect knows; their names are in the order of their codes."""
@@ -358,9 +372,10 @@ class Census:
         """Everything that was counted, as a dict of plain values and of the classes above.
 
         `frames` and `methods` by name, `statuses` of messages, `sizes` and `rates` by method,
-        `routes` and `queues` as `Tally`, `errors` as dicts, `clients` by the JSON of start-ok's
-        arguments, `connections` as (`Volume`, decoder's connection, session), the largest first,
-        `whole`: whether all channels and all times of those were counted.
+        `routes` and `queues` as `Tally`, `depths` as (messages, consumers) by queue, `errors` as
+        dicts, `clients` by the JSON of start-ok's arguments, `connections` as (`Volume`, decoder's
+        connection, session), the largest first, `whole`: whether all channels and all times of
+        those were counted.
         """
         self._name()
         types = {row.code: row.name for row in FRAME_TYPES}
@@ -377,6 +392,7 @@ class Census:
             "rates": {n: r for n, r in zip(kinds.NAMES, self.rates, strict=True) if r is not None},
             "routes": self.routes,
             "queues": self.queues,
+            "depths": self.depths,
             "errors": list(self.errors.values()),
             "clients": self.clients,
             "connections": [entry[1:] for entry in sorted(self.kept, reverse=True)],

@@ -19,9 +19,9 @@ from .styled_text import Words
 from .text import NONE
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.clients import Clients
     from amqpsniff.analysis.diagnosis import Diagnosis
     from amqpsniff.analysis.finding_tree import Case, Row
-    from amqpsniff.analysis.verdict import Clients
     from amqpsniff.findings.kind import Kind
 
     from .clock import Clock

@@ -25,44 +25,38 @@ MAX_COMMENTS = 5
 def sections(
     result: Mapping[str, Any], width: int, *, narrow: bool = False
 ) -> Iterator[Grid | Words]:
-    """Everything, most important last: that is what stays on the screen."""
+    """Everything: the verdict, who is connected, how much, what failed, how long it took, where
+    messages went, and methods last.
+    """
+    yield from _verdict(result)
     yield facts(_facts(result))
-    if result["methods"]:
-        yield Words("\nmethods", "heading")
-        yield _methods(result, width)
     for title, grid in (
         (_connections_title(result), _connections(result)),
         (_tls_title(result), _tls(result, narrow)),
         ("clients", _clients(result)),
         ("messages", _messages(result)),
+        ("errors", _errors(result)),
         ("outcomes", _timed(result["outcomes"], "outcome", "messages")),
         ("replies", _timed(result["replies"], "method", "requests")),
+        (_named_title("queues", result), _queues(result)),
         (_named_title("exchanges", result), _names(result, "exchanges")),
         (_named_title("routing keys", result), _names(result, "routing_keys")),
-        (_named_title("queues", result), _names(result, "queues")),
-        ("errors", _errors(result)),
         (_findings_title(result), _findings(result)),
+        ("methods", _methods(result, width)),
     ):
         if grid.rows:
             yield Words(f"\n{title}", "heading")
             yield grid
-    if result["frames"] or result["findings"]:
-        yield Words(f"\n{_verdict(result)}", "key")
 
 
-def _verdict(result: Mapping[str, Any]) -> str:
-    """What was shown above that is wrong, and that a summary did not look for more."""
-    wrong = []
-    if result["error_count"]:
-        wrong.append(plural(result["error_count"], "error"))
-    unclean = sum(one["closed_by"] in ("fin", "rst") for one in result["connections"])
-    if unclean:
-        wrong.append(f"{plural(unclean, 'connection')} ended without connection.close")
-    if result["finding_kinds"]:
-        wrong.append(plural(result["finding_kinds"], "finding"))
-    if not wrong:
-        return "decoding found nothing wrong; other problems are what amqpsniff diagnose looks for"
-    return f"above: {', '.join(wrong)}; amqpsniff diagnose explains them and looks for more"
+def _verdict(result: Mapping[str, Any]) -> Iterator[Words]:
+    """The verdict, and that a summary does not look for more."""
+    severity = result["verdict"]["severity"]
+    text = Words(result["verdict"]["text"], "" if severity in (None, "info") else severity)
+    if result["frames"]:
+        text.add(" amqpsniff diagnose looks for more.", "key")
+    yield text
+    yield Words("")
 
 
 def _facts(result: Mapping[str, Any]) -> Iterator[tuple[str, str | Words]]:
@@ -137,21 +131,22 @@ def _product(connection: dict[str, Any], side: str) -> str:
 def _connections(result: Mapping[str, Any]) -> Grid:
     rows = result["connections"]
     servers = len({one["server"] for one in rows}) > 1
-    heading = "id|*client|" + ("*server|" if servers else "")
-    table = Grid(heading + "*vhost|**name|?>channels|?>frames|>sent|>received|closed")
+    ends = "*client|" + ("*server|" if servers else "")
+    table = Grid(f"*name|{ends}*vhost|??user|??>channels|?>frames|>sent|>received|closed|id")
     for one in rows:
         where = [one["client"] or UNKNOWN, *([one["server"] or UNKNOWN] if servers else [])]
         name = one["connection_name"] or _product(one, "client")
         table.add(
-            one["connection_id"][:8],
+            harmless(name) if name else UNKNOWN,
             *map(harmless, where),
             harmless(one["vhost"]) if one["vhost"] is not None else UNKNOWN,
-            harmless(name) if name else UNKNOWN,
+            harmless(one["user"] or UNKNOWN),
             count(one["channels"]),
             count(one["frames"]),
             octets(one["client_bytes"]),
             octets(one["server_bytes"]),
             ended(one["closed_by"], one["close_code"]),
+            one["connection_id"][:8],
         )
     return table
 
@@ -177,8 +172,15 @@ def _clients(result: Mapping[str, Any]) -> Grid:
 
 
 def _methods(result: Mapping[str, Any], width: int) -> Grid:
-    """Methods and their numbers side by side, read downwards."""
-    pairs = [(count(number), harmless(method)) for method, number in result["methods"].items()]
+    """Methods and their numbers side by side, read downwards; but for answers to all requests."""
+    numbers = result["methods"]
+    pairs = [
+        (count(number), harmless(method))
+        for method, number in numbers.items()
+        if number != numbers.get(method.removesuffix("-ok")) or not method.endswith("-ok")
+    ]
+    if not pairs:
+        return Grid("")
     widest = sum(max(map(cells, texts)) for texts in zip(*pairs, strict=True)) + 2 * GAP
     columns = max(1, min(METHOD_COLUMNS, width // widest))
     table = Grid("|".join(columns * (">", "*")))
@@ -211,7 +213,7 @@ def _timed(rows: list[dict[str, Any]], name: str, what: str) -> Grid:
     for one in rows:
         times = (one[f"{at}_ns"] for at in ("p50", "p95", "p99", "max"))
         table.add(
-            one[name],
+            one[name] or "(none)",
             count(one["count"]),
             *(duration(time) if time is not None else NONE for time in times),
         )
@@ -225,19 +227,28 @@ def _named_title(title: str, result: Mapping[str, Any]) -> str:
 
 def _names(result: Mapping[str, Any], section: str) -> Grid:
     rows = result[section]["rows"]
-    names = [name for name in ("exchange", "routing_key", "queue") if rows and name in rows[0]]
+    names = [name for name in ("exchange", "routing_key") if rows and name in rows[0]]
     headings = "|".join("*" + name.replace("_", " ") for name in names)
-    both = section != "queues"  # publishes name no queue
-    table = Grid(headings + ("|>published|>bytes" if both else "") + "|>delivered|>bytes")
+    table = Grid(headings + "|>published|>bytes|>delivered|>bytes")
     for row in rows:
         table.add(
             *(
                 exchange_name(row[name]) if name == "exchange" else named(row[name])
                 for name in names
             ),
-            *(_amount(row, "published") if both else ()),
+            *_amount(row, "published"),
             *_amount(row, "delivered"),
         )
+    return table
+
+
+def _queues(result: Mapping[str, Any]) -> Grid:
+    """Queues with the depth that the broker said last, when somebody declared them."""
+    table = Grid("*queue|>delivered|>bytes|>depth|?>consumers")
+    for row in result["queues"]["rows"]:
+        said = (row[name] for name in ("message_count", "consumer_count"))
+        depth = (NONE if number is None else count(number) for number in said)
+        table.add(named(row["queue"]), *_amount(row, "delivered"), *depth)
     return table
 
 

@@ -178,6 +178,8 @@ def test_an_empty_selection_says_what_was_left_out() -> None:
     part = run("diagnose", "bunny.pcapng", "--severity", "error", "--no-notes").out
     assert "\n1 of 7 findings match: 1 error in 128 packets" in part
     assert "account" not in part
+    notes = run("diagnose", "bunny.pcapng", "--only", "software-outdated").out
+    assert notes.splitlines()[0] == "1 of 7 findings match."  # not that nothing is wrong
 
 
 def test_codes_and_severities_that_are_left_out() -> None:

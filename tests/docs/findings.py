@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpsniff.findings import CONFIDENCES, SUBJECTS, Kind
+from amqpsniff.findings import CATEGORIES, CONFIDENCES, SUBJECTS, Kind
 from tests.docs.blocks import REPO
 
 PAGE = REPO / "docs" / "findings.md"
@@ -41,6 +41,8 @@ def page() -> str:
     parts = [
         BEGIN,
         "".join(f"- **{confidence}**: {meaning}\n" for confidence, meaning in CONFIDENCES.items()),
+        "\nThe category says what a finding means for somebody who looks for a fault:\n\n",
+        "".join(f"- **{category}**: {meaning}\n" for category, meaning in CATEGORIES.items()),
     ]
     for subject, kinds in SUBJECTS.items():
         parts.append(f"\n## {HEADINGS[subject]}\n")
@@ -51,7 +53,7 @@ def page() -> str:
 def _entry(kind: Kind) -> str:
     lines = [
         f"\n### `{kind.code}`\n",
-        f"{kind.title} ({kind.severity}, {kind.confidence} confidence)\n",
+        f"{kind.title} ({kind.category}, {kind.severity}, {kind.confidence} confidence)\n",
         f"- *shown by*: {kind.evidence}",
         f"- *what to do*: {kind.advice}",
     ]

@@ -23,7 +23,7 @@ FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', mono
 PICTURES = {
     "overview": (
         "inspect pika_mix.pcap --connection :43706 --channel 3 --to +1.1712s",
-        "diagnose blocked.pcap --only connection-blocked,publish-while-blocked",
+        "diagnose blocked.pcap --brief --no-notes",
     ),
 }
 """The commands of each picture, run in `samples`."""
