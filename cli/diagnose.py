@@ -76,7 +76,7 @@ def diagnose(
         bool, verbose_option("Details of all findings, not only of those that the verdict tells.")
     ] = False,
     notes: Annotated[
-        bool, option("--notes/--no-notes", "Show notes on configuration and security.")
+        bool, option("--notes/--no-notes", "Show notes on configuration and security, or do not.")
     ] = True,
     places: Annotated[
         int, option("--places N", "Places shown of each finding.", min=1, show_default=True)

@@ -81,8 +81,8 @@ def sanitize(
     the same length; checksums are right, and packets, times, sizes and losses stay. Decoding it
     gives the same rows but for what was replaced. A stranger still learns which library and broker
     it was, who sent what kind of message when and how large, and names and addresses unless --names
-    and --addresses are given. TLS that keys open is encrypted again, with keys of its own inside
-    the capture; other TLS is filler.
+    and --addresses are given. TLS that keys open is written as plain AMQP; other TLS is
+    filler.
 
     Examples:
 
@@ -159,10 +159,7 @@ def _tell_of_tls(totals: Totals) -> None:
     from .tls_table import HOW
 
     if opened := totals.encrypted - totals.sealed:
-        complain(
-            f"info: {plural(opened, 'TLS conversation')} encrypted again, with keys of their own "
-            "that the capture carries"
-        )
+        complain(f"info: {plural(opened, 'TLS conversation')} decrypted and written without TLS")
     if totals.sealed:
         conversations = plural(totals.sealed, "TLS conversation")
         complain(f"info: {conversations} not opened: what was said inside is filler; {HOW}")

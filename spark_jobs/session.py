@@ -8,7 +8,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -17,8 +16,6 @@ from pyspark.sql import SparkSession
 
 from amqpsniff.errors import AmqpsniffError, UsageError
 from amqpsniff.tables.export import RISING
-
-from . import prefork
 
 DRIVER_MEMORY = "1g"
 """Only rows that are shown pass through the driver; tasks decode in Python workers, whose memory is
@@ -126,8 +123,7 @@ def context(
     conf.set("spark.driver.memory", DRIVER_MEMORY)
     conf.set("spark.ui.showConsoleProgress", "false")
     conf.set("spark.python.daemon.module", "amqpsniff.spark_jobs.workers")
-    embedded = master is not None and _LOCAL.match(master) is not None
-    with _java(), _prepared_workers() if embedded else contextlib.nullcontext():
+    with _java():
         return SparkContext.getOrCreate(conf)
 
 
@@ -159,13 +155,6 @@ def _java() -> Iterator[None]:
         home = os.environ.get("JAVA_HOME")
         java = Path(home) / "bin" / "java" if home else shutil.which("java")
         raise NoJava(f"{java} {JAVA_USELESS}") from error
-
-
-def _prepared_workers() -> AbstractContextManager[None]:
-    """Start the process that workers are forked from early, if Java is not running yet."""
-    if "PYSPARK_GATEWAY_PORT" in os.environ or SparkContext._active_spark_context is not None:
-        return contextlib.nullcontext()
-    return prefork.offered(os.environ["PYSPARK_PYTHON"])
 
 
 def session(

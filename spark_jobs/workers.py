@@ -19,8 +19,6 @@ from pathlib import Path
 
 from amqpsniff.garbage import ARROW_MEMORY, collect_seldom, take_large_pages
 
-from . import prefork
-
 NEEDED = (
     "pyspark.worker",
     "amqpsniff.pipeline",
@@ -66,12 +64,7 @@ def path_without_zips(path: Iterable[str]) -> list[str]:
 def main() -> None:
     """Fork workers when Spark asks for them."""
     sys.path[:] = path_without_zips(sys.path)
-    if sys.argv[1:2] == [prefork.FLAG]:
-        prefork.wait(prepare)
-    elif prefork.hand_over():
-        return
-    else:
-        prepare()
+    prepare()
     from pyspark import daemon
 
     daemon.manager()

@@ -13,7 +13,6 @@ from typing import IO
 
 from amqpsniff.capture.packets import NO_TIME
 from amqpsniff.capture.pcapng_blocks import (
-    DECRYPTION_SECRETS,
     INTERFACE_DESCRIPTION,
     INTERFACE_STATISTICS,
     SECTION_HEADER,
@@ -95,10 +94,6 @@ class PcapngWriter:
         self.octets = 0
         self._snap_bytes: list[int] = []
         self._put(section_block())
-
-    def secrets(self, kind: int, octets: bytes) -> None:
-        """Write what opens packets that follow."""
-        self._put(block(DECRYPTION_SECRETS, struct.pack("<II", kind, len(octets)) + octets))
 
     def interface(self, link_type: int, snap_bytes: int, name: str | None = None) -> int:
         """Describe an interface; its number. Arguments and errors as in `interface_block`."""

@@ -47,7 +47,10 @@ class Interfaces:
         if section is not None and section.interfaces:
             found = section.interface_of(batch.octets, batch.start[row], batch.captured[row])
             return self._numbers[id(found)]
-        link_type = batch.link_type[row]
+        return self.of_link(batch.link_type[row])
+
+    def of_link(self, link_type: int) -> int:
+        """The number of an interface that the capture does not describe."""
         if link_type not in self._of_links:
             self._of_links[link_type] = self._writer.interface(link_type, 0)
         return self._of_links[link_type]

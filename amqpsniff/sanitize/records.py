@@ -17,23 +17,20 @@ from amqpsniff.sanitize.certificates import safe_certificate
 from amqpsniff.sanitize.filling import filler
 from amqpsniff.sanitize.policy import EXTENSIONS, HIDDEN, KEEP, PROTOCOL_NAMES, actions
 from amqpsniff.sanitize.values import ValueCleaner
-from amqpsniff.tls.claims import RecordClaim
 from amqpsniff.tls.handshake import (
     CERTIFICATE,
     CERTIFICATE_REQUEST,
     CERTIFICATE_VERIFY,
     CLIENT_HELLO,
     CLIENT_KEY_EXCHANGE,
-    ENCRYPTED_EXTENSIONS,
-    KEY_UPDATE,
     NEW_SESSION_TICKET,
     SERVER_HELLO,
     SERVER_KEY_EXCHANGE,
 )
-from amqpsniff.tls.records import ALERT, CHANGE_CIPHER_SPEC, HANDSHAKE
+from amqpsniff.tls.records import ALERT, CHANGE_CIPHER_SPEC, HANDSHAKE, RecordClaim
 
 _NAMED_CURVE = 3
-_SERVER_NAME, _PROTOCOLS, _SESSION_TICKET, _AUTHORITIES = 0, 16, 35, 47
+_SERVER_NAME, _PROTOCOLS, _SESSION_TICKET = 0, 16, 35
 
 MAX_MESSAGE_BYTES = 1 << 18
 """Bytes of a handshake message that is waited for; of a longer one nothing stays."""
@@ -53,12 +50,10 @@ class RecordCleaner:
 
     Args:
         values: What cleans names.
-        inside: Whether messages are those that TLS 1.3 encrypts.
     """
 
-    def __init__(self, values: ValueCleaner, *, inside: bool = False) -> None:
+    def __init__(self, values: ValueCleaner) -> None:
         self._values = values
-        self._inside = inside
         self._tickets: dict[bytes, int] = {}
         self._extensions = actions(EXTENSIONS)
         self._waiting: dict[tuple[int, int], list[RecordClaim]] = {}
@@ -119,10 +114,6 @@ class RecordCleaner:
             fields.keep(fields.length(1))
             fields.keep(3)
             self._hello_extensions(fields)
-        elif kind == ENCRYPTED_EXTENSIONS:
-            self._hello_extensions(fields)
-        elif kind == KEY_UPDATE:
-            fields.keep(1)
         elif kind == NEW_SESSION_TICKET:
             self._ticket(fields)
         elif kind == CERTIFICATE_REQUEST:
@@ -130,13 +121,9 @@ class RecordCleaner:
         elif kind in (SERVER_KEY_EXCHANGE, CLIENT_KEY_EXCHANGE, CERTIFICATE_VERIFY):
             _keys(kind, fields)
         elif kind == CERTIFICATE:
-            if self._inside:
-                fields.take(fields.length(1))
             fields.length(3)
             while fields.more:
                 self._der(fields, 3)
-                if self._inside:
-                    fields.take(fields.length(2))
 
     def _der(self, fields: _Fields, count: int) -> None:
         """A certificate, or a name as in one, behind a length of so many bytes."""
@@ -147,9 +134,6 @@ class RecordCleaner:
     def _request(self, fields: _Fields) -> None:
         """Which certificates a server takes."""
         fields.keep(fields.length(1))
-        if self._inside:
-            self._hello_extensions(fields)
-            return
         size = int.from_bytes(fields.octets[fields.at : fields.at + 2], "big")
         if fields.at + 2 + size < fields.end:  # from TLS 1.2 on signature algorithms come first
             fields.keep(2 + size)
@@ -160,12 +144,6 @@ class RecordCleaner:
     def _ticket(self, fields: _Fields) -> None:
         """For how long a session may be resumed, and what with."""
         fields.keep(4)
-        if self._inside:
-            fields.take(4)
-            fields.take(fields.length(1))
-            fields.take(fields.length(2))
-            fields.length(2)
-            return
         size = fields.length(2)
         start, ticket = fields.at, fields.take(size)
         fields.made[start : start + len(ticket)] = self._numbered(ticket)
@@ -192,10 +170,6 @@ class RecordCleaner:
                 fields.keep(size)
             elif kind in (_SERVER_NAME, _PROTOCOLS) and size > 2:
                 self._names(kind, _Fields(fields.octets, fields.made, fields.at, end))
-            elif kind == _AUTHORITIES:
-                fields.length(2)
-                while fields.at < end:
-                    self._der(fields, 2)
             elif kind == _SESSION_TICKET:
                 start, ticket = fields.at, fields.take(size)
                 fields.made[start : start + len(ticket)] = self._numbered(ticket)

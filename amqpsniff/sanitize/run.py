@@ -1,6 +1,6 @@
 """Two readings of a capture: one to know what its bytes are, one to write its packets again.
 
-What was opened of TLS is made safe within, and then stands in its stream encrypted again.
+What was decrypted of TLS is made safe and written as plain TCP (`decrypted`).
 
 The first decodes, and puts what is safe of each frame where it stands in its stream
 (`SafeStreams`). The second follows the same conversations in the same order and fills each packet
@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import IO, Any
 
 from amqpsniff.capture import CaptureFile, CaptureSet, PacketBatch, is_regular, open_capture
@@ -24,23 +24,18 @@ from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline, Totals, run
 from amqpsniff.plan import Plan
 from amqpsniff.sanitize.addresses import AddressPseudonyms
+from amqpsniff.sanitize.decrypted import LINK_RAW, DecryptedStreams, End, Packet, end_of
 from amqpsniff.sanitize.frames import HEADER_BYTES, Cleaner
 from amqpsniff.sanitize.interfaces import Interfaces
-from amqpsniff.sanitize.opened import OpenedStreams
 from amqpsniff.sanitize.options import SanitizeOptions
 from amqpsniff.sanitize.records import RecordCleaner
 from amqpsniff.sanitize.streams import SafeStreams
+from amqpsniff.tcp.packet_writer import PacketRewriter
 from amqpsniff.tcp.reassembly import Reassembler
-from amqpsniff.tcp.rewriting import PacketRewriter
 from amqpsniff.tcp.stream import PLACE_FIELDS
-from amqpsniff.tls.claims import OpenedClaim
-from amqpsniff.tls.secrets import KEY_LOG
 
-LINES_OF_A_BLOCK = 1000
-"""Lines of a key log in one block of the safe capture, some 200 kB."""
-
-Ends = frozenset[tuple[bytes, int]]
-"""Both ends of a connection as address and port."""
+Ends = frozenset[End]
+"""Both ends of a connection."""
 
 
 @dataclass
@@ -77,12 +72,13 @@ def sanitize(
     """Write a capture that is safe to hand to a stranger, as pcapng, to a binary file.
 
     Gives what was done so far, the same object, now and then and at the end. What keys open of TLS
-    is encrypted again, with keys of its own that the capture carries; all else of it is filler.
+    is written as plain TCP; all else of TLS is filler.
     Raises CaptureError when the capture cannot be read, UsageError when it can be read only once.
     """
     chosen = options or SanitizeOptions()
-    with SafeStreams() as streams, SafeStreams() as sealed:
-        first = _First(chosen, decoding or Options(), streams, sealed)
+    decrypted = DecryptedStreams(keep_bodies=chosen.keep_bodies)
+    with SafeStreams() as streams, closing(decrypted):
+        first = _First(chosen, decoding or Options(), streams, decrypted)
         with CaptureSet([os.fspath(path)]) as packets:
             if not is_regular(os.fspath(path)):
                 raise UsageError(f"{path} is read twice; save it to a file first")
@@ -92,8 +88,8 @@ def sanitize(
             first.finish()
             first.done.found = tuple(packets.findings)
         streams.seal()
-        sealed.seal()
-        second = _Second(chosen, first, streams, sealed, sink)
+        decrypted.seal()
+        second = _Second(chosen, first, streams, decrypted, sink)
         with open_capture(path) as packets:
             for batch in packets:
                 second.feed(packets, batch)
@@ -110,28 +106,23 @@ class _First:
         options: SanitizeOptions,
         decoding: Options,
         streams: SafeStreams,
-        sealed: SafeStreams,
+        decrypted: DecryptedStreams,
     ) -> None:
         self.decoding = decoding
         self.ends: set[Ends] = set()
-        plan = Plan((), on_connection_end=self._ended, claims=True)
+        plan = Plan((), on_connection_end=self._ended, on_stream=decrypted.add, claims=True)
         self.pipeline = Pipeline(decoding, plan)
         self.joined = self.pipeline.reassembler.keep_joined()
         self.done = Sanitized(self.pipeline.totals)
         self._cleaner = Cleaner(options)
         self._records = RecordCleaner(self._cleaner.values)
         self._streams = streams
-        self._sealed = sealed
-        self._opened = OpenedStreams(self._cleaner.values, keep_bodies=options.keep_bodies)
+        self._decrypted = decrypted
         self._keep_bodies = options.keep_bodies
-        self.key_log: list[bytes] = []
 
     def finish(self) -> None:
         for span in self._records.finish():
             self._streams.put(*span)
-        self._opened.seal(self._sealed)
-        self.key_log = list(self._opened.key_log())
-        self._opened.close()
         values = self._cleaner.values
         self.done.names_forgotten = values.names.forgotten
         self.done.headers_unseen = tuple(sorted(map(bytes.decode, values.unseen)))
@@ -145,9 +136,13 @@ class _First:
         self._take_records()
         for claim in self.pipeline.decoder.take_claims():
             place = (claim.conversation, claim.direction)
-            inside = claim.conversation in self._opened and claim.kind != claims.PROXY
-            streams = self._opened.data if inside else self._streams
-            streams.put(*place, claim.offset, self._cleaner.clean(claim))
+            streams = self._streams
+            if claim.conversation in self._decrypted:
+                streams = self._decrypted.data
+            clean = self._cleaner.clean(claim)
+            streams.put(*place, claim.offset, clean)
+            if claim.kind == claims.PROXY:  # it comes before it is clear that TLS opens
+                self._decrypted.data.put(*place, claim.offset, clean)
             self.done.frames += claim.kind <= claims.PROTOCOL_HEADER
             if self._keep_bodies and claim.kind == claims.BODY:
                 streams.let_through(*place, claim.offset + HEADER_BYTES, claim.size)
@@ -155,9 +150,6 @@ class _First:
     def _take_records(self) -> None:
         claims, ended = self.pipeline.tls.take_claims()
         for claim in claims:
-            if isinstance(claim, OpenedClaim):
-                self._opened.take(claim)
-                continue
             for span in self._records.clean(claim):
                 self._streams.put(*span)
         for conversation in ended:
@@ -174,26 +166,25 @@ class _Second:
         options: SanitizeOptions,
         first: _First,
         streams: SafeStreams,
-        sealed: SafeStreams,
+        decrypted: DecryptedStreams,
         sink: IO[bytes],
     ) -> None:
         addresses = AddressPseudonyms() if options.addresses else None
         self._done = first.done
         self._streams = streams
-        self._sealed = sealed
+        self._decrypted = decrypted
         self._wanted = first.ends if options.drop_foreign else None
         ports = first.decoding.ports or None
         self._reassembler = Reassembler(ports, places=True, joined=first.joined)
         self._rewriter = PacketRewriter(addresses)
         self._writer = PcapngWriter(sink)
-        for at in range(0, len(first.key_log), LINES_OF_A_BLOCK):
-            lines = first.key_log[at : at + LINES_OF_A_BLOCK]
-            self._writer.secrets(KEY_LOG, b"".join(line + b"\n" for line in lines))
         self._interfaces = Interfaces(self._writer)
         self._number = 0
 
     def feed(self, capture: CaptureFile, batch: PacketBatch) -> None:
         self._interfaces.look(capture)
+        if self._decrypted:
+            self._interfaces.of_link(LINK_RAW)
         events = self._reassembler.feed(batch)
         payloads = self._payloads(batch, events)
         for row in range(batch.begin, batch.end):
@@ -206,9 +197,21 @@ class _Second:
                 self._done.dropped += 1
                 continue
             self._count(batch.number[row])
+            plain = self._plain(batch, row, octets)
+            if plain is not None:
+                interface = self._interfaces.of_link(LINK_RAW)
+                for packet, original in plain:
+                    self._writer.packet(interface, batch.ts_ns[row], packet, original)
+                    self._done.packets += 1
+                continue
             interface = self._interfaces.number(capture, batch, row)
             self._writer.packet(interface, batch.ts_ns[row], bytes(made), batch.original[row])
             self._done.packets += 1
+
+    def _plain(self, batch: PacketBatch, row: int, octets: bytes) -> Iterator[Packet] | None:
+        """What is written in place of a packet of a conversation that was decrypted."""
+        number, original = batch.number[row], batch.original[row]
+        return self._decrypted.packets(number, octets, original, self._rewriter)
 
     def finish(self, capture: CaptureFile) -> None:
         self._interfaces.look(capture)
@@ -232,16 +235,9 @@ class _Second:
             own = batch.octets[start : start + captured]
             serial = events.conversations[half >> 1].serial
             payload = self._streams.read(serial, half & 1, offset, own)
-            self._sealed.lay(serial, half & 1, offset, own, payload)
             found[row] = (start - batch.start[row], payload)
         return found
 
 
 def _ends_of(conversation: Any) -> Ends:
-    return frozenset(map(_end, (conversation.a, conversation.b)))
-
-
-def _end(text: str) -> tuple[bytes, int]:
-    """`address:port` as bytes and a number."""
-    address, _, port = text.rpartition(":")
-    return ip_address(address.strip("[]")).packed, int(port)
+    return frozenset(map(end_of, (conversation.a, conversation.b)))

@@ -8,12 +8,14 @@ gives them, are written as well. Memory is bounded by a batch, in Parquet by a r
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
 import pyarrow as pa
 
 from amqpsniff.errors import UsageError
+from amqpsniff.tables.values import json_text, python_values
 
 Sink = str | Path | IO[bytes]
 
@@ -54,16 +56,11 @@ def write(
     `format` is one of `FORMATS`, `schema` that of the rows, whether they are encoded or not. A file
     named is made or overwritten; one that is open stays open. Columns `in_every_row` are never
     null, and said to be so where the format can. Raises UsageError for a format that is not there,
-    or has no type for a column that SQL made, OSError when writing fails.
+    OSError when writing fails.
     """
     writer = _WRITERS.get(format)
     if writer is None:
         raise UsageError(f"no format `{format}`; the formats are {', '.join(FORMATS)}")
-    for field in schema:
-        if format == "parquet" and not _has_parquet(field.type):
-            raise UsageError(
-                f"parquet has no type for `{field.name}`, {field.type}; cast it to another"
-            )
     if format == "parquet":
         schema = without_nulls(schema, in_every_row)
     counted = _Counted(batches)
@@ -78,13 +75,6 @@ def write(
 def without_nulls(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
     """A schema in which columns of these names cannot be null."""
     return pa.schema([one.with_nullable(one.nullable and one.name not in names) for one in schema])
-
-
-def _has_parquet(kind: pa.DataType) -> bool:
-    """Whether Parquet has a type for values of this one."""
-    if pa.types.is_interval(kind) or pa.types.is_union(kind):
-        return False
-    return all(_has_parquet(kind.field(place).type) for place in range(kind.num_fields))
 
 
 class _Counted:
@@ -112,18 +102,39 @@ def _ndjson(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[bytes
 def _csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[bytes]) -> None:
     from pyarrow import csv
 
-    from amqpsniff.tables.text import as_text, text_schema
-
-    usual = text_schema(schema)
-    headless = csv.WriteOptions(include_header=False)
-    with csv.CSVWriter(sink, usual) as writer:
+    fields = [pa.field(field.name, _text_type(field.type)) for field in schema]
+    with csv.CSVWriter(sink, pa.schema(fields)) as writer:
         for batch in batches:
-            rows = as_text(batch)
-            if rows.schema == usual:
-                writer.write_batch(rows)
-            else:  # times that are text
-                with csv.CSVWriter(sink, rows.schema, write_options=headless) as other:
-                    other.write_batch(rows)
+            columns = [_text_column(column) for column in batch.columns]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, names=batch.schema.names))
+
+
+def _text_type(kind: pa.DataType) -> pa.DataType:
+    """The type that a column has in CSV: bytes, lists and structures are text."""
+    if pa.types.is_dictionary(kind):
+        return _text_type(kind.value_type)
+    is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return pa.string() if is_binary or pa.types.is_nested(kind) else kind
+
+
+def _text_column(column: pa.Array) -> pa.Array:
+    """Bytes become text, or `{"base64": …}` where they are not UTF-8; nested values become JSON."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if _text_type(column.type) == column.type:
+        return column
+    if column.null_count == len(column):
+        return pa.nulls(len(column), pa.string())
+    return pa.array([_text(value) for value in python_values(column)], pa.string())
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bytes):
+        with suppress(UnicodeDecodeError):
+            return value.decode()
+    return json_text(value)
 
 
 def _arrow(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[bytes]) -> None:

@@ -26,8 +26,6 @@ from amqpsniff.errors import AmqpsniffError, FilterError
 from amqpsniff.notebook import grid
 from amqpsniff.rereadable import Rereadable
 from amqpsniff.tables.batches import plain, plain_schema
-from amqpsniff.tables.kinds import DIGITS, carried, quoted
-from amqpsniff.tables.plans import holds_rows
 from amqpsniff.tables.schema import JSON_COLUMNS
 from amqpsniff.tables.spool import spooled
 from amqpsniff.tables.statements import column_names, kind_text, needs_all, nodes_of, said, shown
@@ -58,6 +56,29 @@ ROWS_SHOWN = 20
 _NULL_TESTS = {"OPERATOR_IS_NOT_NULL": True, "OPERATOR_IS_NULL": False}
 """Expressions that Arrow can tell: DuckDB takes 1 ms for each batch, however few its rows. Of what
 Spark's workers do to give the methods among the frames that is 8 %."""
+
+PASSING = frozenset("FILTER LIMIT PROJECTION STREAMING_LIMIT STREAMING_WINDOW UNION UNNEST".split())
+"""Steps of DuckDB's plans that give rows while they take them."""
+
+GATHERING = frozenset(("HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "TOP_N", "UNGROUPED_AGGREGATE"))
+"""Steps that keep but a few facts of the rows that they take, and give these."""
+
+ARROW_TYPES = frozenset(
+    """
+    BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT FLOAT DOUBLE
+    VARCHAR JSON BLOB DATE TIMESTAMP TIME
+    """.split()
+) | {"TIMESTAMP WITH TIME ZONE", '"NULL"'}
+"""Types of DuckDB that Arrow has too, as have decimals, enums, lists and structures of these. Of
+other types, such as UHUGEINT, Arrow would be given less than the value: their values are text."""
+
+DIGITS = frozenset(("UHUGEINT", "BIGNUM"))
+"""Types whose text is a number of JSON."""
+
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+"""Days since 1970 of the first day of the year 1 and the last one of 9999."""
+
+DAY_SECONDS = 86_400
 
 TABLE_NAME = "rows"
 """What a filter's table is called in messages and in qualified names."""
@@ -189,8 +210,8 @@ class Result(Rereadable[pa.RecordBatch]):
     """The rows that a statement gives, as record batches of this `schema`.
 
     Every loop over it and every `table()` runs the statement once more. A field whose strings are
-    JSON has metadata that says so, for `amqpsniff.tables.ndjson`. Values of types that Arrow has
-    not, such as UHUGEINT, are strings: DuckDB's text of them.
+    JSON has metadata that says so, for `amqpsniff.tables.ndjson`. Values of types other than
+    `ARROW_TYPES` are strings: DuckDB's text of them.
     """
 
     def __init__(self, statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> None:
@@ -252,7 +273,7 @@ class _Run:
             relation = self._run(lambda: self._connection.sql(statement))
             if relation is None:
                 raise FilterError("not a statement that gives rows; begin it with SELECT")
-            if any(map(holds_rows, self._plan())):
+            if any(map(_holds_rows, self._plan())):
                 for source in self.sources.values():
                     source.folder = self.folder.name
             given = self._run(lambda: _carried(relation))
@@ -293,7 +314,15 @@ class _Run:
         self.folder.cleanup()
 
     def _next(self) -> pa.RecordBatch | None:
-        return self._ahead.pop() if self._ahead else next(self._reader or iter(()), None)
+        if self._ahead:
+            return self._ahead.pop()
+        batch = next(self._reader or iter(()), None)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True) if batch else ():
+            if _is_far(column):
+                raise FilterError(
+                    f"`{name}` has a time outside the years 1 to 9999; cast it to VARCHAR"
+                )
+        return batch
 
     def _needed(self, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> frozenset[str] | None:
         """Names of the columns that the statement uses, over all tables; None for all."""
@@ -418,10 +447,60 @@ def _carried(relation: Any) -> Any:
     """The same rows, with text in place of what Arrow has no values for."""
     casts = []
     for place, (name, kind) in enumerate(zip(relation.columns, relation.types, strict=True), 1):
-        wanted = carried(kind)
-        cast = "" if wanted == str(kind) else f"::{wanted}"
-        casts.append(f"#{place}{cast} AS {quoted(name)}")
-    return relation.project(", ".join(casts)) if any("::" in one for one in casts) else relation
+        quoted = name.replace('"', '""')
+        casts.append(f'#{place}{"" if _is_of_arrow(kind) else "::VARCHAR"} AS "{quoted}"')
+    return (
+        relation if all(map(_is_of_arrow, relation.types)) else relation.project(", ".join(casts))
+    )
+
+
+def _is_of_arrow(kind: Any) -> bool:
+    """True if Arrow has every value of a type of DuckDB."""
+    if kind.id in ("list", "array", "struct", "map"):
+        parts = [part for part in kind.children if isinstance(part[1], type(kind))]
+        return all(name and _is_of_arrow(part) for name, part in parts)
+    return kind.id in ("decimal", "enum") or str(kind) in ARROW_TYPES
+
+
+def _is_far(array: Any) -> bool:
+    """True if dates or times of an array are ones that Python and Arrow's text do not have."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return False
+    if pa.types.is_nested(kind):
+        parts = array.flatten()
+        return any(map(_is_far, parts if isinstance(parts, list) else (parts,)))
+    is_date = kind == pa.date32()
+    if array.null_count == len(array) or not (
+        is_date or pa.types.is_timestamp(kind) or pa.types.is_time64(kind)
+    ):
+        return False
+    from pyarrow import compute
+
+    ends = compute.min_max(array.view(pa.int32() if is_date else pa.int64())).as_py()
+    day = 1 if is_date else DAY_SECONDS * 10**6
+    if pa.types.is_time64(kind):
+        return bool(ends["max"] >= day)
+    return bool(ends["min"] < FIRST_DAY * day or ends["max"] >= (LAST_DAY + 1) * day)
+
+
+def _holds_rows(step: dict[str, Any]) -> bool:
+    """True if a step of DuckDB's plan, or one beneath it, holds rows of a table for a while.
+
+    A step is an object with a `name`, and in `children` the steps whose rows it takes.
+    """
+    if any(map(_holds_rows, step["children"])):
+        return True
+    return step["name"].strip() not in PASSING | GATHERING and any(
+        map(_gives_rows, step["children"])
+    )
+
+
+def _gives_rows(step: dict[str, Any]) -> bool:
+    """True if a step gives rows of a table, and not only what it, or one beneath, gathers."""
+    if step["name"].strip() in GATHERING:
+        return False
+    return not step["children"] or any(map(_gives_rows, step["children"]))
 
 
 def _marked(schema: pa.Schema, types: Iterable[object]) -> pa.Schema:

@@ -15,8 +15,6 @@ from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from typing import Any
 
-from amqpsniff.tables.moments import interval_text, moment_text
-
 ROWS_AT_ONCE = 1_024
 """Rows of a batch that are made dicts together."""
 
@@ -53,39 +51,17 @@ def _decoded(column: Any, texts: list[Any] | None) -> list[Any]:
 
 
 def python_values(array: Any) -> list[Any]:
-    """Values of an array of any type; times that Python has no value for as text.
+    """Values of an array of any type.
 
-    Those are finer than microseconds, or so far from now that SQL alone can make them. Numbers of
-    32 bits have the digits that tell them from their neighbours, not those of a double.
+    Numbers of 32 bits have the digits that tell them from their neighbours, not those of a double.
     """
     import pyarrow as pa
 
-    kind = array.type
-    # pandas, where there is one, would cut nanoseconds, and Python takes 24:00 for 00:00
-    if getattr(kind, "unit", None) == "ns" or kind == pa.float32() or pa.types.is_time(kind):
-        return [_python_value(one) for one in array]
-    try:
-        return array.to_pylist()  # type: ignore[no-any-return]
-    except (ValueError, OverflowError):
-        return [_python_value(one) for one in array]
-
-
-def _python_value(scalar: Any) -> Any:
-    import pyarrow as pa
-
-    if not scalar.is_valid:
-        return None
-    if pa.types.is_struct(scalar.type):
-        return {name: _python_value(one) for name, one in scalar.items()}
-    if pa.types.is_nested(scalar.type) and hasattr(scalar, "values"):
-        return [_python_value(one) for one in scalar.values]
-    if scalar.type == pa.float32():
-        return float(str(scalar.cast(pa.string())))
-    if pa.types.is_interval(scalar.type):
-        return scalar.as_py()
-    if pa.types.is_temporal(scalar.type):
-        return moment_text(scalar)
-    return scalar.as_py()
+    if array.type == pa.float32():
+        return [
+            None if text is None else float(text) for text in array.cast(pa.string()).to_pylist()
+        ]
+    return array.to_pylist()  # type: ignore[no-any-return]
 
 
 def json_text(value: Any) -> str:
@@ -103,8 +79,6 @@ def json_text(value: Any) -> str:
     if isinstance(value, dict):
         fields = (f"{json_text(str(name))}:{json_text(one)}" for name, one in value.items())
         return f"{{{','.join(fields)}}}"
-    if hasattr(value, "nanoseconds"):  # an interval of Arrow, which is a tuple too
-        return json_text(interval_text(*value))
     if isinstance(value, (list, tuple)):
         return f"[{','.join(map(json_text, value))}]"
     if isinstance(value, datetime):

@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple, Protocol
 
-from .claims import Keys, OpenedClaim, RecordClaim
 from .derive import key_block, next_secret
 from .handshake import (
     CLIENT_HELLO,
@@ -35,8 +34,18 @@ from .handshake import (
     Handshake,
 )
 from .hello import SSL_3_0, TLS_1_2, TLS_1_3
-from .records import ALERT, CHANGE_CIPHER_SPEC, DATA, DEAF, HANDSHAKE, HEADER, SEARCHING, Direction
-from .secrets import EARLY, MASTER, TRAFFIC, Secrets
+from .records import (
+    ALERT,
+    CHANGE_CIPHER_SPEC,
+    DATA,
+    DEAF,
+    HANDSHAKE,
+    HEADER,
+    SEARCHING,
+    Direction,
+    RecordClaim,
+)
+from .secrets import EARLY, TRAFFIC, Secrets
 from .secrets import HANDSHAKE as HANDSHAKE_SECRETS
 from .suites import ALERTS, VERSIONS, suite_of
 
@@ -154,7 +163,7 @@ class TlsConversation:
         self.client: int | None = None
         self.octets = [0, 0]
         self.damaged: tuple[int, int, int] | None = None
-        self.claims: list[RecordClaim | OpenedClaim] | None = None
+        self.claims: list[RecordClaim] | None = None
         self.serial = -1
         self.unread_early = -1
         self._failures = [0, 0]
@@ -164,7 +173,7 @@ class TlsConversation:
         self.alerts: list[Alert] = []
         self.denied = False
         self._revision = -1
-        self._waiting: list[tuple[Direction, int, bytes, bytes, int, int]] = []
+        self._waiting: list[tuple[Direction, bytes, bytes, int, int]] = []
         self._waiting_bytes = 0
 
     def client_of(self, conversation: Any) -> int:
@@ -345,7 +354,6 @@ class TlsConversation:
             mac_last = server.encrypt_then_mac
             way.protection = of_keys(suite, server.version, keys, mac_last=mac_last)
             way.sequence = 0
-            self.name_keys(way, MASTER)
         return True
 
     def _keys_13(self, ways: list[Direction]) -> bool:
@@ -398,7 +406,7 @@ class TlsConversation:
         if self.handshake.client is None and self.handshake.server is None:
             self.seal(self._reason())
             return
-        self._waiting.append((way, way.place, header, payload, number, ts_ns))
+        self._waiting.append((way, header, payload, number, ts_ns))
         self._waiting_bytes += len(payload)
         if self._waiting_bytes > MAX_WAITING_BYTES:
             self.seal(self._reason())
@@ -407,11 +415,9 @@ class TlsConversation:
         """Open what waited."""
         waited, self._waiting = self._waiting, []
         self._waiting_bytes = 0
-        for way, place, header, payload, number, ts_ns in waited:
+        for way, header, payload, number, ts_ns in waited:
             if way.mode != DEAF:
-                here, way.place = way.place, place
                 self._take(way, header, payload, number, ts_ns)
-                way.place = here
 
     def cut_short(self, way: Direction, kind: int, text: bytes, number: int, ts_ns: int) -> None:
         """The beginning of a record that is not encrypted, or has no keys yet."""
@@ -439,38 +445,6 @@ class TlsConversation:
         way.secret = secret
         way.protection = of_traffic_secret(self.handshake.suite, secret)
         way.sequence = 0
-        self.name_keys(way, None)
-
-    def name_keys(self, way: Direction, label: bytes | None) -> None:
-        """Say what a direction's new keys are, where claims are made; without a label that of its
-        traffic secret is looked up."""
-        client, server, suite = self.handshake.client, self.handshake.server, self.handshake.suite
-        if self.claims is None or client is None or server is None or suite is None:
-            return
-        side = int(way.index != self.client)
-        if label is None:
-            label = self.secrets.label(side, client.random, way.secret)
-        way.keys = Keys(
-            suite, server.version, side, label, client.random, server.random,
-            self.secrets.session_of(way.secret or self.handshake.master, client.random),
-            server.encrypt_then_mac, None if label else way.keys,
-        )  # fmt: skip
-
-    def _claim(
-        self, way: Direction, number: int, header: bytes, payload: bytes, kind: int, text: bytes
-    ) -> None:
-        """Claim a record that opened, of whose payload at least the prefix was captured."""
-        if self.claims is None or way.keys is None:
-            return
-        protection = way.protection
-        prefix, size = payload[: protection.prefix], header[3] << 8 | header[4]
-        padding = size - protection.overhead - len(text) if protection.inner else 0
-        self.claims.append(
-            OpenedClaim(
-                self.serial, way.index, way.place, header, size, prefix, number, way.keys,
-                kind, way.offset, text, padding,
-            )
-        )  # fmt: skip
 
     def open(self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int) -> None:
         """Open the next record of a direction."""
@@ -480,14 +454,13 @@ class TlsConversation:
         if text is None:
             self._unopened(way, header, payload, number, ts_ns)
             return
-        self._opened(way, way.sequence, header, payload, text, number, ts_ns)
+        self._opened(way, way.sequence, header, text, number, ts_ns)
 
     def _opened(
         self,
         way: Direction,
         sequence: int,
         header: bytes,
-        payload: bytes,
         text: bytes,
         number: int,
         ts_ns: int,
@@ -509,7 +482,6 @@ class TlsConversation:
                 return
             last = len(text) - 1
             kind, text = text[last], text[:last]
-        self._claim(way, sequence, header, payload, kind, text)
         if kind == DATA:
             self._give(way, text, number, ts_ns)
         else:
@@ -531,14 +503,14 @@ class TlsConversation:
     ) -> None:
         """A record did not open: its keys are others, its bytes are wrong, or none fits."""
         if way.later:
-            kept = (way.secret, way.protection, way.sequence, way.keys)
+            kept = (way.secret, way.protection, way.sequence)
             self.use(way, way.later[0])
             text = way.protection.open(0, header, payload)
             if text is not None:
                 del way.later[0]
-                self._opened(way, 0, header, payload, text, number, ts_ns)
+                self._opened(way, 0, header, text, number, ts_ns)
                 return
-            way.secret, way.protection, way.sequence, way.keys = kept
+            way.secret, way.protection, way.sequence = kept
         self._failures[way.index] += 1
         if self.unread_early >= 0 and way.index == self.client and not way.proven:
             self.unread_early += max(0, len(payload) - way.protection.overhead)
@@ -572,8 +544,6 @@ class TlsConversation:
             return
         head = pieces[0][1][HEADER : HEADER + protection.prefix]
         size = length - HEADER - protection.overhead
-        if protection.exact and size >= 0 and len(head) == protection.prefix:
-            self._claim(way, sequence, pieces[0][1][:HEADER], head, kind, bytes(size))
         at = 0
         for start, octets in () if self._failures[way.index] else pieces:
             begin = start - HEADER - protection.prefix
@@ -610,7 +580,6 @@ class TlsConversation:
             if found is not None:
                 del way.later[:1]
                 way.secret, way.protection, way.sequence = secret, renewed, 0
-                self.name_keys(way, None)
         if found is None:
             if self._tries <= 0:
                 way.silence()
@@ -619,7 +588,7 @@ class TlsConversation:
         passed = sequence - way.sequence
         if passed > (0 if way.proven or way.protection.inner else 1):  # the first is Finished
             self._miss(way, max(1, lost - passed * each), number, ts_ns)
-        self._opened(way, sequence, header, payload, text, number, ts_ns)
+        self._opened(way, sequence, header, text, number, ts_ns)
         return True
 
     def _try(

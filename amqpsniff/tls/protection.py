@@ -31,10 +31,7 @@ class Aead:
     Attributes:
         overhead: Bytes by which a record's payload is longer than what it carries.
         prefix: Bytes of the payload before the ciphertext.
-        exact: Whether lengths of plaintext follow from those of ciphertext.
     """
-
-    exact = True
 
     def __init__(self, suite: Suite, version: int, key: bytes, iv: bytes) -> None:
         self.kind = suite.kind
@@ -93,7 +90,6 @@ class Cbc:
     record's (TLS 1.0) or the IV that begins the record.
     """
 
-    exact = False
     inner = False
 
     def __init__(
@@ -151,7 +147,6 @@ class Stream:
     RC4's bytes go on from record to record, so that what follows a hole does not open.
     """
 
-    exact = True
     inner = False
     prefix = 0
 

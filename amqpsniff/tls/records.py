@@ -11,7 +11,7 @@ Source: RFC 8446 §5.1.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 HEADER = 5
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA = 20, 21, 22, 23
@@ -20,6 +20,22 @@ MAX_PAYLOAD = (1 << 14) + 2048
 
 CUTTING, SEARCHING, DEAF = 0, 1, 2
 """At a known place; looking for the next record; listening no more."""
+
+
+class RecordClaim(NamedTuple):
+    """A whole record of one direction of one conversation, for those who write its bytes again.
+
+    Records are claimed in their order as long as nothing of a direction is lost. `conversation` is
+    the serial number of the conversation and `direction` that of its half-stream; `offset` is the
+    stream offset of the record's `header` of five bytes. `payload` is None where it is encrypted,
+    or may be.
+    """
+
+    conversation: int
+    direction: int
+    offset: int
+    header: bytes
+    payload: bytes | None
 
 
 class Direction:
@@ -37,7 +53,6 @@ class Direction:
         held: Bytes kept of a record that is not whole.
         end: Stream offset behind the bytes that were heard, as they were sent.
         place: Stream offset of the record that is handed on.
-        keys: What the present keys are, where claims are made.
     """
 
     def __init__(self, conversation: Any, index: int) -> None:
@@ -56,7 +71,6 @@ class Direction:
         self.held = 0
         self.end = 0
         self.place = 0
-        self.keys: Any = None
         self._buffer = bytearray()
         self._need = HEADER
         self._pieces: list[tuple[int, bytes]] | None = None
@@ -140,7 +154,6 @@ class Direction:
             self._buffer.clear()
             return
         if self._pieces is None and len(self._buffer) >= HEADER:
-            self.place = self.end - missing - len(self._buffer)
             self._pieces = [(0, bytes(self._buffer))]
             self._filled = len(self._buffer)
             self._buffer.clear()
@@ -191,7 +204,6 @@ class Direction:
             if len(kept) - at < length:
                 break
             header, payload = kept[at : at + HEADER], kept[at + HEADER : at + length]
-            self.place = self.end - (len(kept) - at)
             if self.conversation.resume(self, header, payload, self._lost + at, number, ts_ns):
                 self.mode = CUTTING
                 self._buffer.clear()

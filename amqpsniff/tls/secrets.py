@@ -116,7 +116,6 @@ class Secrets:
         self.revision = 0
         self._by_name: dict[bytes, bytes] = {}
         self._sessions: dict[bytes, bytes] = {}
-        self._first: dict[bytes, bytes] = {}
         self._log = _GrowingFile(keylog, later=later) if keylog else None
         self._keys = [_private_key(path) for path in keys]
         self.refresh()
@@ -152,13 +151,6 @@ class Secrets:
         """The secret of a label for the connection with this random of the client's."""
         return self._by_name.get(LABELS[label] + client_random)
 
-    def label(self, side: int, client_random: bytes, secret: bytes) -> bytes:
-        """The label of a side's traffic secret; empty when it is none, but follows from one."""
-        for label in (HANDSHAKE[side], TRAFFIC[side], EARLY):
-            if self.find(label, client_random) == secret:
-                return label
-        return b""
-
     def session(self, name: bytes) -> bytes | None:
         """The master secret of a session by its id or ticket."""
         return self._sessions.get(name) or self._by_name.get(_SESSION_MARK + name)
@@ -169,12 +161,6 @@ class Secrets:
             self._sessions.pop(name, None)
             self._sessions[name] = master
             _forget(self._sessions, MAX_SESSIONS)
-
-    def session_of(self, secret: bytes, client_random: bytes) -> bytes:
-        """The client's random with which a secret was asked about first."""
-        first = self._first.setdefault(secret, client_random)
-        _forget(self._first, MAX_SECRETS)
-        return first
 
     def key_for(self, modulus: int | None) -> Any:
         """The private key of a certificate; without one, the only key there is; None for none."""

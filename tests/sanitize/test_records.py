@@ -12,7 +12,7 @@ import amqpsniff
 from amqpsniff.sanitize import SanitizeOptions
 from amqpsniff.sanitize.records import RecordCleaner
 from amqpsniff.sanitize.values import ValueCleaner
-from amqpsniff.tls.claims import RecordClaim
+from amqpsniff.tls.records import RecordClaim
 from tests.sanitize.safe import made, packets
 from tests.tcp.wire import Talk
 from tests.tls import talk as tls

@@ -1,4 +1,4 @@
-"""SQL: results as an iterator, and values that Python, JSON or a format has not."""
+"""SQL: results as an iterator, and values that Python, JSON or Arrow do not have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import amqpsniff
-from amqpsniff.errors import FilterError, UsageError
+from amqpsniff.errors import FilterError
 from amqpsniff.tables import export, query
 from amqpsniff.tables.schema import FRAMES
 
@@ -44,18 +44,15 @@ def test_a_result_that_is_let_go_leaves_nothing(capture: amqpsniff.Capture) -> N
 
 
 STRANGE = {
-    "TIMESTAMP_NS '2026-01-01 00:00:00.123456789'": "2026-01-01T00:00:00.123456789",
-    "make_timestamp_ns(1767225600123456000)": "2026-01-01T00:00:00.123456",
-    "[TIMESTAMP_NS '2026-01-01 00:00:00.123456789', NULL]": [
-        "2026-01-01T00:00:00.123456789",
-        None,
-    ],
-    "{'a': TIMESTAMP_NS '2026-01-01 00:00:00.123456789'}": {"a": "2026-01-01T00:00:00.123456789"},
+    "TIMESTAMP_NS '2026-01-01 00:00:00.123456789'": "2026-01-01 00:00:00.123456789",
+    "make_timestamp_ns(1767225600123456000)": "2026-01-01 00:00:00.123456",
+    "[TIMESTAMP_NS '2026-01-01 00:00:00.123456789', NULL]": (
+        "['2026-01-01 00:00:00.123456789', NULL]"
+    ),
     "'10:11:12.123456789'::TIME_NS": "10:11:12.123456789",
-    "'infinity'::DATE": "infinity",
-    "[DATE '2026-01-01', 'infinity'::DATE]": ["2026-01-01", "infinity"],
-    "[TIMESTAMP '200000-01-01']": ["+200000-01-01T00:00:00.000000"],
-    "DATE '0044-03-15 (BC)'": "-000043-03-15",
+    "[{'a': INTERVAL 3 DAY}]": "[{'a': 3 days}]",
+    "union_value(n := 1)": "1",
+    "row(1, 'x')": "(1, x)",
     "INTERVAL '-1 day'": "-1 day",
     "'a'::ENUM('a', 'b')": "a",
     "'{\"a\": NaN}'::JSON": '{"a": NaN}',
@@ -67,21 +64,12 @@ STRANGE = {
 def test_values_that_python_or_json_has_not(capture: amqpsniff.Capture, value: str) -> None:
     """Every format has some form for every value that DuckDB makes."""
     for format in export.FORMATS:
-        if format == "parquet" and "INTERVAL" in value:
-            continue  # refused
         result = capture.sql(f"SELECT {value} AS v")
         sink = io.BytesIO()
         assert export.write(result, result.schema, format, sink) == 1
         if format == "ndjson":
             assert json.loads(sink.getvalue(), parse_constant=pytest.fail) == {"v": STRANGE[value]}
     assert "<code>" in capture.sql(f"SELECT {value} AS v")._repr_html_()
-
-
-def test_types_that_a_format_has_not(capture: amqpsniff.Capture) -> None:
-    for value in ("INTERVAL 3 DAY", "[{'a': INTERVAL 3 DAY}]", "union_value(n := 1)"):
-        result = capture.sql(f"SELECT {value} AS v")
-        with pytest.raises(UsageError, match=r"parquet has no type for `v`, .*; cast it"):
-            export.write(result, result.schema, "parquet", io.BytesIO())
 
 
 def test_a_statement_within_a_statement(capture: amqpsniff.Capture) -> None:

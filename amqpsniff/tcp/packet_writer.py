@@ -61,12 +61,14 @@ class PacketRewriter:
         self.payload = None
         self.payload_at = -1
         self.is_tcp = False
-        self._ends = frozenset()
+        self.tcp_at = -1
+        self.source = (b"", 0)
+        self.target = (b"", 0)
         self._before = b""
 
     def ends(self) -> frozenset[tuple[bytes, int]]:
         """Original endpoints of the last packet's TCP conversation; empty if it is not TCP."""
-        return self._ends
+        return frozenset((self.source, self.target)) if self.is_tcp else frozenset()
 
     def rewrite(
         self, octets: bytes, link_type: int, original: int, payload: object, payload_at: int
@@ -75,12 +77,11 @@ class PacketRewriter:
 
         `payload` stands at `payload_at` of the packet, where the walk must come to the end of a TCP
         header; otherwise, and where it is null, filler does. `is_tcp` says afterwards that there is
-        a TCP header.
+        a TCP header, `tcp_at` where it begins, `source` and `target` its original endpoints.
         """
         self.out = bytearray(octets)
         self.payload, self.payload_at = payload, payload_at
         self.is_tcp = False
-        self._ends = frozenset()
         end: cython.longlong = len(octets)
         place: cython.longlong = link_place(octets, 0, end, link_type)
         if place < 0:
@@ -258,9 +259,10 @@ class PacketRewriter:
             self._blank(at, end)
             return
         self.is_tcp = True
+        self.tcp_at = at
         half = len(self._before) // 2
-        source = (self._before[:half], self._u16(at))
-        self._ends = frozenset((source, (self._before[half:], self._u16(at + 2))))
+        self.source = (self._before[:half], self._u16(at))
+        self.target = (self._before[half:], self._u16(at + 2))
         if self.addresses is not None:
             for place in (at, at + 2):
                 port = self.addresses.port(self._u16(place))
@@ -368,6 +370,39 @@ class PacketRewriter:
         if ethertype == NSH:
             self._blank(at + 8, min(at + (self.out[at + 1] & 0x3F) * 4, end))
         self._network(place >> PLACE_BITS, place & PLACE_MASK, end, wire_end, depth + 1)
+
+    def segment(
+        self,
+        seq: int,
+        ack: int,
+        flags: int,
+        window: int,
+        payload: bytes,
+        missing: int,
+        ends: tuple[tuple[bytes, int], tuple[bytes, int]],
+    ) -> bytes:
+        """A packet of link type RAW between two ends, cut before its last `missing` bytes.
+
+        One too long for an IP header has the length 0 there, as from cards that cut packets up.
+        """
+        (source, source_port), (target, target_port) = ends
+        if self.addresses is not None:
+            renamed = self.addresses.ipv4 if len(source) == 4 else self.addresses.ipv6
+            source, target = renamed(source), renamed(target)
+            source_port = self.addresses.port(source_port)
+            target_port = self.addresses.port(target_port)
+        words = (source_port, target_port, seq >> 16, seq & 0xFFFF, ack >> 16, ack & 0xFFFF)
+        tcp = b"".join(word.to_bytes(2, "big") for word in (*words, 5 << 12 | flags, window))
+        tcp += bytes(4) + payload
+        size = len(tcp) + missing
+        pseudo = source + target + size.to_bytes(4, "big") + (6).to_bytes(4, "big")
+        tcp = tcp[:16] + _checksum(pseudo + tcp + _FILLER * missing) + tcp[18:]
+        if len(source) == 16:
+            length = (size if size <= 0xFFFF else 0).to_bytes(2, "big")
+            return b"\x60\0\0\0" + length + b"\x06\x40" + source + target + tcp
+        length = (20 + size if 20 + size <= 0xFFFF else 0).to_bytes(2, "big")
+        ip = b"\x45\0" + length + b"\0\0\x40\0\x40\x06\0\0" + source + target
+        return ip[:10] + _checksum(ip) + ip[12:] + tcp
 
     def _summed(self, kind: int, at: int, end: int, ends: bytes, missing: bytes) -> bytes:
         """The checksum of TCP, UDP or ICMPv6 with its pseudo-header."""

@@ -18,7 +18,7 @@ from scapy.packet import Packet as Layer
 from scapy.packet import Raw
 
 from amqpsniff.sanitize.addresses import AddressPseudonyms
-from amqpsniff.tcp.rewriting import PacketRewriter
+from amqpsniff.tcp.packet_writer import PacketRewriter
 from tests.fuzz.fuzz_tcp import LINK_TYPES
 from tests.tcp.test_headers import CASES, PAYLOAD, PREFIX
 from tests.tcp.test_hostile import mutated

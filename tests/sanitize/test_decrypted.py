@@ -1,4 +1,4 @@
-"""TLS that was opened is safe as well: rows are those that the keys gave, and no key is left."""
+"""Decrypted TLS is written as plain TCP: rows are those that the keys gave, and no key is left."""
 
 from __future__ import annotations
 
@@ -20,15 +20,10 @@ from tests.tls import talk as tls
 
 pytest.importorskip("cryptography")
 
-from amqpsniff.tls.claims import Keys, OpenedClaim
-from amqpsniff.tls.derive import next_secret, traffic_keys
-from amqpsniff.tls.hello import TLS_1_2, TLS_1_3
-from amqpsniff.tls.protection import of_traffic_secret
-from amqpsniff.tls.sealing import SecretsOfOwn, sealer
-from amqpsniff.tls.suites import SUITES
-
 CAPTURES = Path(__file__).parent.parent / "captures"
 TABLES = ("frames", "messages", "channels", "connections")
+GONE = ("tls_version", "tls_cipher")
+"""Columns of a connection that has no TLS any more."""
 
 OPENED: dict[str, tuple[Path, dict[str, Any]]] = {
     "1.3": (SAMPLES / "tls13.pcap", {"tls_keylog": SAMPLES / "tls13.keys"}),
@@ -48,13 +43,14 @@ def made(path: Path, keys: dict[str, Any], safe: Path, **chosen: Any) -> Path:
     return safe
 
 
-def alike(path: Path, keys: dict[str, Any], safe: Path, but: str = "") -> None:
-    """The tables of a capture and of the safe one are the same `but` for a column."""
+def alike(path: Path, keys: dict[str, Any], safe: Path, *but: str) -> None:
+    """The tables of a capture and of the safe one are the same, but that there is no TLS."""
     for table in TABLES:
         before, after = rows(path, table, **keys), rows(safe, table)
         assert before
         for row in (*before, *after):
-            row.pop(but, None)
+            for name in (*GONE, *but):
+                row.pop(name, None)
         assert after == before, table
 
 
@@ -71,11 +67,12 @@ def test_rows_are_those_that_the_keys_gave(name: str, tmp_path: Path) -> None:
     ).encode()
     for secret in secrets(path, **keys):
         assert secret not in said, secret
+    assert not list(amqpsniff.open(safe).encrypted)
     assert made(safe, {}, tmp_path / "twice.pcapng").read_bytes() == safe.read_bytes()
 
 
 @pytest.mark.parametrize("name", [name for name in OPENED if "tls_keylog" in OPENED[name][1]])
-def test_keys_are_others(name: str, tmp_path: Path) -> None:
+def test_no_key_is_left(name: str, tmp_path: Path) -> None:
     path, keys = OPENED[name]
     octets = made(path, keys, tmp_path / "safe.pcapng").read_bytes().lower()
     for line in Path(keys["tls_keylog"]).read_bytes().lower().split(b"\n"):
@@ -88,24 +85,16 @@ def test_keys_are_others(name: str, tmp_path: Path) -> None:
 @pytest.mark.tshark
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark")
 @pytest.mark.parametrize("name", OPENED)
-def test_tshark_opens_it(name: str, tmp_path: Path) -> None:
+def test_tshark_reads_it(name: str, tmp_path: Path) -> None:
     path, keys = OPENED[name]
     safe = made(path, keys, tmp_path / "safe.pcapng")
-    program = [
-        "tshark",
-        "-r",
-        str(safe),
-        "-d",
-        "tls.port==1-65535,amqp",
-        "-d",
-        "tcp.port==5701,tls",
-    ]
+    program = ["tshark", "-r", str(safe), "-d", "tcp.port==1-65535,amqp"]
     fields = ["-Y", "amqp.method.method", "-T", "fields", "-e", "frame.number"]
     seen = subprocess.run([*program, *fields], capture_output=True, text=True, check=True).stdout
     ours = rows(path, "frames", **keys)
     methods = {row["packet_number"] for row in ours if row["method"]}
     assert {int(line) for line in seen.split()} == methods
-    malformed = [*program, "-Y", "_ws.malformed and tls"]
+    malformed = [*program, "-Y", "_ws.malformed"]
     assert not subprocess.run(malformed, capture_output=True, text=True, check=True).stdout
 
 
@@ -164,48 +153,12 @@ def test_losses_stay(version: str, ciphers: str | None, tmp_path: Path) -> None:
     for lost in (range(30, 31), range(60, 63), range(41, 60)):
         kept = [one for at, one in enumerate(packets) if at not in lost]
         path = tls.write(tmp_path / "holes.pcap", kept)
-        alike(path, keys, made(path, keys, tmp_path / "safe.pcapng"))
+        safe = made(path, keys, tmp_path / "safe.pcapng")
+        alike(path, keys, safe, "lost_bytes")  # without those of records around
     cut = [one.cut(300) if len(one.octets) > 300 else one for one in packets]
     path = tls.write(tmp_path / "cut.pcap", cut)
     safe = made(path, keys, tmp_path / "safe.pcapng")
-    alike(path, keys, safe, but="stream_offset")  # cut messages of the handshake are filler
-
-
-def test_keys_after_a_key_update() -> None:
-    """Each follows from the one before, as the reader of the safe capture will have it."""
-    suite, random = SUITES[0x1302], bytes(range(32))
-    first = Keys(
-        suite, TLS_1_3, 0, b"CLIENT_TRAFFIC_SECRET_0", random, bytes(32), random, False, None
-    )
-    second = Keys(suite, TLS_1_3, 0, b"", random, bytes(32), random, False, first)
-    third = Keys(suite, TLS_1_3, 0, b"", random, bytes(32), random, False, second)
-    own = SecretsOfOwn()
-    last = own.secret(third)
-    (line,) = own.lines()
-    label, told, secret = line.split()
-    assert (label, bytes.fromhex(told.decode())) == (first.label, random)
-    begin = bytes.fromhex(secret.decode())
-    assert last == next_secret("sha384", next_secret("sha384", begin)) != begin
-    text, padding = b"said in TLS", 3
-    header = b"\x17\x03\x03" + (len(text) + 1 + padding + 16).to_bytes(2, "big")
-    size = int.from_bytes(header[3:], "big")
-    claim = OpenedClaim(0, 0, 0, header, size, b"", 7, third, 23, 0, text, padding)
-    payload = sealer(third, last).seal(claim, text)
-    assert len(payload) == size
-    opened = of_traffic_secret(suite, last).open(7, header, payload)
-    assert opened == text + b"\x17" + bytes(padding)
-    assert traffic_keys(suite, last) != traffic_keys(suite, begin)
-
-
-def test_sessions_that_are_resumed_have_one_secret() -> None:
-    suite, randoms = SUITES[0xC02F], (b"a" * 32, b"b" * 32)
-    own = SecretsOfOwn()
-    made = {
-        own.secret(Keys(suite, TLS_1_2, 0, b"CLIENT_RANDOM", one, b"", randoms[0], False, None))
-        for one in randoms
-    }
-    assert len(made) == 1
-    assert len(list(own.lines())) == 2
+    alike(path, keys, safe, "lost_bytes", "gaps")  # the end of a cut record is a hole
 
 
 def test_sanitize_needs_a_file_of_keys_that_is_there() -> None:
@@ -213,3 +166,30 @@ def test_sanitize_needs_a_file_of_keys_that_is_there() -> None:
 
     with pytest.raises(UsageError, match="key log cannot be read"):
         list(sanitize(OPENED["1.3"][0], io.BytesIO(), None, Options(tls_keylog="gone.keys")))
+
+
+def test_proxy_header_before_tls(tmp_path: Path) -> None:
+    """A proxy's header stands before the decrypted bytes, with other addresses."""
+    keylog = tmp_path / "keys"
+    talk = Talk(ports=(40000, 5671)).hands()
+    talk.client(b"PROXY TCP4 192.0.2.7 198.51.100.1 56324 5671\r\n")
+    channel = tls.Channel(tls.Ends("1.3", None, keylog), talk).handshake()
+    for side, octets in tls.conversation():
+        channel.send(side, octets)
+    channel.close()
+    path = tls.write(tmp_path / "x.pcap", talk.goodbye().packets)
+    keys = {"tls_keylog": keylog}
+    safe = made(path, keys, tmp_path / "safe.pcapng")
+    alike(path, keys, safe, "client_bytes")  # of TLS those inside are counted
+    assert b"PROXY TCP4 000.0.0.0 " in safe.read_bytes()
+    assert b"192.0.2.7" not in safe.read_bytes()
+
+
+def test_addresses_and_foreign_packets(tmp_path: Path) -> None:
+    path, keys = OPENED["1.3"]
+    safe = made(path, keys, tmp_path / "safe.pcapng", addresses=True, drop_foreign=True)
+    clients = amqpsniff.open(safe).table("connections").column("client").to_pylist()
+    before = amqpsniff.open(path, **keys).table("connections").column("client").to_pylist()
+    assert len(clients) == len(before)
+    assert not set(clients) & set(before)
+    assert len(rows(safe, "frames")) == len(rows(path, "frames", **keys))
