@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.finding_tree import Case, Row, cases, finding_rows, in_order
 from amqpsniff.analysis.quality import flaws, quality
-from amqpsniff.analysis.selection import RowFilter, Selection, Started, no_connection
+from amqpsniff.analysis.selection import RowFilter, Selection, Started, no_match
 from amqpsniff.findings.catalogue import kind_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Diagnoser:
         self._codes = None
         if codes is not None:
             self._codes = {kind_of(code.strip().lower()).code for code in codes}
-        self._name = selection.connection
+        self._selection = selection
         self._matches = selection.matches_connection()
         self._missing = self._matches is not None
         self._filter = RowFilter(selection, "findings", started)
@@ -84,8 +84,8 @@ class Diagnoser:
 
         Raises UsageError for a connection that is not there: it would pass for a sound one.
         """
-        if self._name is not None and self._missing and totals.connections:
-            raise no_connection(self._name, totals.connections)
+        if self._missing and totals.connections:
+            raise no_match(self._selection, totals.connections)
         found = self._found
         if self._codes is not None:
             found = [row for row in found if row["code"] in self._codes]
