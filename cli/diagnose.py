@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from amqpsniff import __version__
 
 from .completions import codes, listed
-from .options import FILTERS, Input, Rows, check_format, format_option, option, spread
-from .severities import FailOn, check
+from .options import FILTERS, Input, Rows, format_option, option, spread
+from .severities import FailOn
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.diagnosis import Diagnosis
@@ -55,9 +55,6 @@ def diagnose(
         amqpsniff diagnose captures/ --only frame-end-wrong,not-amqp --places 20
         amqpsniff diagnose trace.pcapng --fail-on error --format sarif > found.sarif
     """
-    check_format(format_, FORMATS)
-    check(fail_on)
-
     from amqpsniff.findings.kind import at_least
 
     from .entry import FOUND
