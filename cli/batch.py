@@ -30,7 +30,7 @@ from .options import (
     BodySha256,
     Decoding,
     argument,
-    check_format,
+    choice,
     format_option,
     limit_option,
     option,
@@ -115,12 +115,13 @@ def batch(
     ] = "local[*]",
     writer: Annotated[
         str,
-        option(
+        choice(
             "--writer W",
+            WRITERS,
+            "no writer {}",
             "direct: workers write Parquet, what is done is not done again. "
             "spark: DataFrames are written, in the format of --format.",
             SPARK,
-            autocompletion=words(WRITERS),
             show_default=True,
         ),
     ] = WRITERS[0],
@@ -142,9 +143,6 @@ def batch(
     """
     if not output.strip():
         raise UsageError("--output is empty; name a folder for the tables")
-    check_format(format_, FORMATS)
-    if writer not in WRITERS:
-        raise UsageError(f"no writer `{writer}`; there are {', '.join(WRITERS)}")
     values: dict[str, Iterable[Any] | None] = {
         "--output": [output], "--master": [master], "--tables": [tables], "--rows": [limit],
         "--table-dialect": [decoding.table_dialect], "--storage": [storage], "--writer": [writer],

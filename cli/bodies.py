@@ -18,7 +18,7 @@ from amqpsniff.analysis.content_encoding import (
 )
 from amqpsniff.errors import UsageError
 
-from .options import Input, Rows, check_format, format_option, option, spread
+from .options import Input, Rows, format_option, option, spread
 
 COLUMNS = (
     "capture", "packet_number", "ts_ns", "connection_id", "client", "channel", "method",
@@ -63,7 +63,6 @@ def bodies(
     """
     from .reading import Reading
 
-    check_format(format_, MANIFEST_FORMATS)
     reading = Reading(source, rows, bodies=True)
     wanted = reading.row_filter(rows, "messages")
     _refuse(output)

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 from amqpsniff import __version__
+from amqpsniff.errors import UsageError
 from amqpsniff.findings import SEVERITIES
 
 from .completions import codes, listed, words
@@ -13,13 +14,13 @@ from .options import (
     FILTERS,
     Input,
     Rows,
-    check_format,
+    choice,
     format_option,
     option,
     spread,
     verbose_option,
 )
-from .severities import check, fail_on_option
+from .severities import fail_on_option
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.finding_tree import Row
@@ -56,11 +57,12 @@ def diagnose(
     ] = None,
     severity: Annotated[
         str | None,
-        option(
+        choice(
             "--severity SEVERITY",
+            SEVERITIES,
+            "no severity {}",
             "Findings as severe as this (info, warning, error) or more.",
             FILTERS,
-            autocompletion=words(SEVERITIES),
         ),
     ] = None,
     for_: Annotated[
@@ -107,8 +109,8 @@ def diagnose(
         amqpsniff diagnose trace.pcapng --fail-on error --format sarif > found.sarif
         amqpsniff diagnose trace.pcapng --for rabbitmq-4.3
     """
-    check_format(format_, FORMATS if for_ is None else FORMATS[:2])
-    check(fail_on)
+    if for_ is not None and format_ not in FORMATS[:2]:
+        raise UsageError(f"--for has no format `{format_}`; it has {', '.join(FORMATS[:2])}")
 
     from .entry import FOUND
     from .output import write_json, write_text

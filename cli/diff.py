@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from amqpsniff.errors import UsageError
 
-from .options import Two, check_format, format_option, option, sections_option, spread
-from .severities import check, fail_on_option
+from .options import Two, format_option, option, sections_option, spread
+from .severities import fail_on_option
 
 FORMATS = ("text", "json")
 TOP = 20
@@ -65,8 +65,6 @@ def diff(
         amqpsniff diff monday.pcapng tuesday.pcapng --format json | jq .findings
         amqpsniff diff --same-traffic client.pcap broker.pcap
     """
-    check_format(format_, FORMATS)
-    check(fail_on)
     if two.before == two.after == "-":
         raise UsageError("standard input can be one of the two captures, not both")
     if same_traffic:

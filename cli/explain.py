@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from .completions import codes_and_subjects
-from .options import argument, check_format, format_option, spread
+from .options import argument, format_option, spread
 
 if TYPE_CHECKING:
     from amqpsniff.findings import Kind
@@ -38,7 +38,6 @@ def explain(
     """
     from amqpsniff.findings.catalogue import described
 
-    check_format(format_, FORMATS)
     kinds, single = _wanted(code.strip().lower())
     if format_ == "json":
         from .output import write_json

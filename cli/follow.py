@@ -12,7 +12,6 @@ from .options import (
     Rows,
     TimeForm,
     body_limit_option,
-    check_format,
     format_option,
     option,
     spread,
@@ -60,7 +59,6 @@ def follow(
         amqpsniff follow trace.pcapng --connection :43706 --channel 3
         amqpsniff follow trace.pcapng --queue orders --from 10 --bodies
     """
-    check_format(format_, FORMATS)
     octets = sys.maxsize if bodies else body_limit
     return _Following(source, rows, octets, time).write(format_)
 

@@ -11,7 +11,6 @@ from .options import (
     Input,
     Rows,
     TimeForm,
-    check_format,
     format_option,
     option,
     spread,
@@ -67,7 +66,6 @@ def inspect(
         amqpsniff inspect trace.pcapng --errors --time absolute --tz local
         tcpdump -U -w - port 5672 | amqpsniff inspect -
     """
-    check_format(format_, FORMATS)
     if format_ == "ndjson":
         if hex_:
             raise UsageError("--hex is for text; rows have no bytes")

@@ -13,11 +13,9 @@ from amqpsniff.errors import UsageError
 
 from .completions import interfaces
 from .options import (
-    TABLES,
     Decoding,
     Rows,
     argument,
-    check_format,
     format_option,
     option,
     spread,
@@ -150,14 +148,11 @@ def live(
     """
     drawn_on = sys.stdout.isatty() and os.environ.get("TERM") not in DUMB
     form = ("dashboard" if drawn_on else "ndjson") if format_ is None else format_
-    check_format(form, FORMATS)
     if form == "dashboard":
         _check_dashboard(sources, rows, table, settle, drawn_on=drawn_on)
     if form == "arrow" and sys.stdout.isatty():
         raise UsageError("arrow is not for a terminal; pipe it into a program")
     table = TABLE if table is None else table
-    if table not in TABLES:
-        raise UsageError(f"no table `{table}`; there are {', '.join(TABLES)}")
     from .watching import Live
 
     settle_seconds = _settle(SETTLE if settle is None else settle)

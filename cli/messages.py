@@ -13,7 +13,6 @@ from .options import (
     Rows,
     TimeForm,
     body_limit_option,
-    check_format,
     format_option,
     option,
     spread,
@@ -56,7 +55,6 @@ def messages(
         amqpsniff messages trace.pcapng --where "body_size > 100000" --body-limit 99
         amqpsniff messages trace.pcapng --format csv > messages.csv
     """
-    check_format(format_, FORMATS)
     if format_ != "text":
         from .rows import write_rows
 

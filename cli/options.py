@@ -38,11 +38,25 @@ TABLES = ("frames", "messages", "connections", "channels", "findings")
 
 def option(named: str, text: str, panel: str = OUTPUT, **more: Any) -> Any:
     """An option, written as `-n --name METAVAR`; a flag has no metavar."""
-    words_ = named.split(" ")
-    names = [word for word in words_ if word.startswith("-")]
-    metavar = " ".join(words_[len(names) :]) or None
-    given = {"show_default": False, "metavar": metavar, "help": text, "rich_help_panel": panel}
-    return typer.Option(*names, **given | more)
+    given = named.split(" ")
+    names = sorted((word for word in given if word.startswith("-")), key=len, reverse=True)
+    metavar = " ".join(given[len(names) :]) or None
+    fixed = {"show_default": False, "metavar": metavar, "help": text, "rich_help_panel": panel}
+    return typer.Option(*names, **fixed | more)
+
+
+def choice(
+    named: str, values: Iterable[str], refused: str, text: str, panel: str = OUTPUT, **more: Any
+) -> Any:
+    """An option with one of these values; any other is refused: `no format {} here`."""
+    offered = tuple(values)
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in offered:
+            raise UsageError(f"{refused.format(f'`{value}`')}; there are {', '.join(offered)}")
+        return value
+
+    return option(named, text, panel, autocompletion=words(offered), callback=check, **more)
 
 
 def argument(metavar: str, text: str, offer: Offer | None = None) -> Any:
@@ -55,13 +69,7 @@ def format_option(
 ) -> Any:
     """The option `--format`; the help names the formats, and says more of them."""
     text = f"{what}: {', '.join(formats)}{more}."
-    return option("--format F", text, panel, autocompletion=words(formats), show_default=True)
-
-
-def check_format(form: str, formats: Iterable[str]) -> None:
-    """Raise UsageError for what is none of the formats."""
-    if form not in formats:
-        raise UsageError(f"no format `{form}` here; there are {', '.join(formats)}")
+    return choice("--format F", formats, "no format {} here", text, panel, show_default=True)
 
 
 def verbose_option(text: str) -> Any:
@@ -85,7 +93,7 @@ def sections_option(text: str = "Rows to show of each section.") -> Any:
 def table_option(text: str, more: str = "") -> Any:
     """The option `--table`; the help names the tables behind `text`, and says more of them."""
     text = f"{text}: {', '.join(TABLES)}{more}."
-    return option("-t --table T", text, autocompletion=words(TABLES))
+    return choice("-t --table T", TABLES, "no table {}", text)
 
 
 def body_limit_option(text: str) -> Any:
@@ -93,24 +101,13 @@ def body_limit_option(text: str) -> Any:
     return option("--body-limit N", text, min=0, show_default=True)
 
 
-def _one_of(name: str, values: Iterable[str]) -> Callable[[str], str]:
-    """A check that a value is one of several."""
-
-    def check(value: str) -> str:
-        if value not in values:
-            raise UsageError(f"--{name}: there is no `{value}`; there are {', '.join(values)}")
-        return value
-
-    return check
-
-
 TimeForm = Annotated[
     str,
-    option(
-        "--time FORM", f"How times are written: {', '.join(FORMS)}. Relative times are seconds "
-        "since the capture began, absolute ones have date and time of day (see --tz), delta is "
-        "seconds since the line before.", autocompletion=words(FORMS),
-        callback=_one_of("time", FORMS), show_default=True,
+    choice(
+        "--time FORM", FORMS, "no time {}",
+        f"How times are written: {', '.join(FORMS)}. Relative times are seconds since the capture "
+        "began, absolute ones have date and time of day (see --tz), delta is seconds since the "
+        "line before.", show_default=True,
     ),
 ]  # fmt: skip
 TlsKeylog = Annotated[
@@ -331,10 +328,10 @@ class Terminal:
 
     color: Annotated[
         str,
-        option(
-            "--color WHEN", f"Colour: {', '.join(COLOURS)}. With auto on a terminal, and "
-            "where FORCE_COLOR or CLICOLOR_FORCE is set; not where NO_COLOR is.", TERMINAL,
-            autocompletion=words(COLOURS), callback=_one_of("color", COLOURS), show_default=True,
+        choice(
+            "--color WHEN", COLOURS, "no colour {}",
+            f"Colour: {', '.join(COLOURS)}. With auto on a terminal, and where FORCE_COLOR or "
+            "CLICOLOR_FORCE is set; not where NO_COLOR is.", TERMINAL, show_default=True,
         ),
     ] = COLOURS[0]  # fmt: skip
     width: Annotated[

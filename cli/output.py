@@ -245,7 +245,8 @@ class Output:
 
     def _laid_out(self, block: Grid | Words) -> Iterator[str]:
         room = max(self.room - block.indent, 1)
-        settings.left_out.update(dict.fromkeys(block.left_out(room)))
+        if self._file is sys.stdout:  # elsewhere there may be rows for programs on it
+            settings.left_out.update(dict.fromkeys(block.left_out(room)))
         return (" " * block.indent + line for line in block.lines(room, self.paint))
 
 

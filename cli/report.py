@@ -9,7 +9,7 @@ from typing import Annotated
 from amqpsniff.errors import UsageError
 
 from .options import Input, Names, option, spread
-from .severities import FailOn, check
+from .severities import FailOn
 
 PAGE = Path("report.html")
 """What the page is called when nobody says."""
@@ -59,7 +59,6 @@ def report(
         amqpsniff report trace.pcapng --connection 7f29 --connection :43706
         amqpsniff report trace.pcapng --vhost shop --from 10m --to 20m --fail-on error
     """
-    check(fail_on)
     from amqpsniff.findings.kind import at_least
     from amqpsniff.report.page import begin_bundle
 

@@ -17,7 +17,6 @@ from .options import (
     Input,
     Reader,
     argument,
-    check_format,
     format_option,
     limit_option,
     option,
@@ -69,7 +68,6 @@ def report_table(
         amqpsniff report-table latency trace.pcapng
         amqpsniff report-table losses captures/ --format csv
     """
-    check_format(format_, FORMATS)
     if not name:
         return _list(format_)
     find(name)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from amqpsniff.errors import UsageError
 from amqpsniff.findings import SEVERITIES
 
-from .completions import words
-from .options import OUTPUT, option
+from .options import OUTPUT, choice
 
 
 def fail_on_option(text: str, panel: str = OUTPUT) -> Any:
     """The option `--fail-on`, and what the help says of it."""
-    return option("--fail-on SEVERITY", text, panel, autocompletion=words(SEVERITIES))
+    return choice("--fail-on SEVERITY", SEVERITIES, "no severity {}", text, panel)
 
 
 FailOn = Annotated[
@@ -23,9 +21,3 @@ FailOn = Annotated[
         "as bad or worse."
     ),
 ]
-
-
-def check(fail_on: str | None) -> None:
-    """Raise UsageError for what is no severity."""
-    if fail_on is not None and fail_on not in SEVERITIES:
-        raise UsageError(f"no severity `{fail_on}`; there are {', '.join(SEVERITIES)}")

@@ -18,8 +18,8 @@ from amqpsniff.spec import (
 )
 from amqpsniff.spec.describe import describe
 
-from .completions import methods, words
-from .options import argument, check_format, format_option, option, spread
+from .completions import methods
+from .options import argument, choice, format_option, spread
 
 FORMATS = ("text", "json")
 
@@ -45,10 +45,8 @@ def spec(
     ] = "",
     dialect: Annotated[
         str | None,
-        option(
-            "--dialect D",
-            f"Only this dialect: {', '.join(DIALECTS)}.",
-            autocompletion=words(DIALECTS),
+        choice(
+            "--dialect D", DIALECTS, "no dialect {}", f"Only this dialect: {', '.join(DIALECTS)}."
         ),
     ] = None,
     format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
@@ -64,9 +62,6 @@ def spec(
         amqpsniff spec queue --dialect 0-9-1
         amqpsniff spec 404
     """
-    if dialect is not None and dialect not in DIALECTS:
-        raise UsageError(f"no dialect `{dialect}`; there are {', '.join(DIALECTS)}")
-    check_format(format_, FORMATS)
     rows = _wanted(name)
     if dialect is not None:
         rows = [row for row in rows if dialect in getattr(row, "dialects", (dialect,))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from .options import Input, Scope, check_format, format_option, sections_option, spread
+from .options import Input, Scope, format_option, sections_option, spread
 
 FORMATS = ("text", "json")
 TOP = 10
@@ -29,7 +29,6 @@ def summary(
         amqpsniff summary captures/ --client shop --from 10m --to 20m
         amqpsniff summary trace.pcapng --format json | jq .errors
     """
-    check_format(format_, FORMATS)
     from .reading import NO_ROW, Reading
 
     reading = Reading(source, scope)

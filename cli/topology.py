@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from .options import Input, Scope, check_format, format_option, sections_option, spread
+from .options import Input, Scope, format_option, sections_option, spread
 
 FORMATS = ("text", "dot", "mermaid", "json")
 TOP = 20
@@ -32,7 +32,6 @@ def topology(
         amqpsniff topology captures/ --format mermaid --vhost shop
         amqpsniff topology trace.pcapng --format json | jq .queues
     """
-    check_format(format_, FORMATS)
     from .reading import Reading
 
     reading = Reading(source, scope)

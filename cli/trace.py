@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from .options import FILTERS, Input, Rows, TimeForm, check_format, format_option, option, spread
+from .options import FILTERS, Input, Rows, TimeForm, format_option, option, spread
 from .render.clock import FORMS as TIME_FORMS
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ def trace(
         amqpsniff trace trace.pcapng --correlation-id eef8d969-fd36-42e8-b94f
         amqpsniff trace captures/ --header tenant=42 --from 12:00 --to 12:05
     """
-    check_format(format_, FORMATS)
     from amqpsniff.analysis.trace import Wanted
 
     wanted = Wanted(correlation_id, header, body_sha256, rows.selection())

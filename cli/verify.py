@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff.errors import CaptureError, UsageError
 
-from .options import OUTPUT, Input, check_format, format_option, limit_option, option, spread
+from .options import OUTPUT, Input, format_option, limit_option, option, spread
 
 if TYPE_CHECKING:
     from amqpsniff.capture.tshark import Tshark
@@ -46,7 +46,6 @@ def verify(
         amqpsniff verify captures/ --unknown
         amqpsniff verify trace.pcapng --format ndjson | jq 'select(.known == null)'
     """
-    check_format(format_, FORMATS)
     from amqpsniff.capture import expand
     from amqpsniff.capture.tshark import find
 

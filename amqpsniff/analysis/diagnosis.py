@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.analysis.clients import Clients, Introductions
 from amqpsniff.analysis.finding_tree import Case, Row, cases, finding_rows, in_order
 from amqpsniff.analysis.quality import flaws, quality
-from amqpsniff.analysis.selection import RowFilter, Selection, Started, no_connection
+from amqpsniff.analysis.selection import RowFilter, Selection, Started, no_match
 from amqpsniff.analysis.verdict import NOT_LOOKED_AT, Verdict, verdict
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import SEVERITIES
@@ -119,7 +119,7 @@ class Diagnoser:
         self._only = None if only is None else _codes(only)
         self._ignored = frozenset() if ignore is None else _codes(ignore)
         self._severity = severity
-        self._name = selection.connection
+        self._selection = selection
         self._matches = selection.matches_connection()
         self._missing = self._matches is not None
         self._filter = RowFilter(selection, "findings", started)
@@ -145,8 +145,8 @@ class Diagnoser:
 
         Raises UsageError for a connection that is not there: it would pass for a sound one.
         """
-        if self._name is not None and self._missing and totals.connections:
-            raise no_connection(self._name, totals.connections)
+        if self._missing and totals.connections:
+            raise no_match(self._selection, totals.connections)
         found = in_order(filter(self._wanted, self._found))
         numbers = quality(totals)
         return Diagnosis(

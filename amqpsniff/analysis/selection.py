@@ -251,6 +251,11 @@ class Selection:
                 yield lambda connection_id, client, server: client.endswith(wanted)
             else:
                 yield lambda connection_id, client, server: client == wanted
+        if self.client is not None and _ADDRESS.fullmatch(self.client):
+            patterns = [one.replace("[", "[[]") for one in _addresses(self.client)]
+            yield lambda connection_id, client, server: any(
+                fnmatchcase(client, pattern) for pattern in patterns
+            )
         if self.found is not None:
             ids = self.found.connections
             if ids is not None:
@@ -533,6 +538,15 @@ class RowFilter:
 _REREAD = "the capture would have to be read twice; save it to a file first"
 
 
+def no_match(part: Selection, number: int) -> UsageError:
+    """The error for a selection to which none of the `number` connections of a capture belongs."""
+    if part.connection is not None:
+        return no_connection(part.connection, number)
+    given = [f"{_options([name])} {getattr(part, name)}" for name in part.names()]
+    listed = "`amqpsniff connections` lists them"
+    return UsageError(f"nothing of {' '.join(given)} among {number} connections; {listed}")
+
+
 def no_connection(name: str, number: int) -> UsageError:
     """The error for a connection that is not among the `number` connections of a capture."""
     return UsageError(f"no connection `{name}` among {number}; `amqpsniff connections` lists them")
@@ -581,12 +595,13 @@ def _packets(value: str | int) -> tuple[int, int]:
 
 def _matches(column: str, value: str) -> str:
     """SQL that is true if a column has a value or matches a pattern."""
-    if column != "client":
-        return _like(column, value)
-    if value.startswith(":"):
-        return _like(column, f"*{value}")
-    patterns = [value, f"{value}:*", f"[{value}]:*"]
+    patterns = _addresses(value) if column == "client" else [value]
     return " OR ".join(_like(column, pattern) for pattern in patterns)
+
+
+def _addresses(value: str) -> list[str]:
+    """Patterns of address and port for an address, a port, or both."""
+    return [f"*{value}"] if value.startswith(":") else [value, f"{value}:*", f"[{value}]:*"]
 
 
 def _like(column: str, pattern: str) -> str:

@@ -131,7 +131,6 @@ def test_a_closed_channel_is_an_error_of_its_own() -> None:
         lambda capture, part: capture.summary(**part)["frames"],
         lambda capture, part: capture.topology(**part)["publishers"],
         lambda capture, part: list(capture.timeline(**part)),
-        lambda capture, part: capture.diagnose(**part).findings,
         lambda capture, part: list(capture.findings(**part)),
         lambda capture, part: capture.trace(message_id="m1", **part),
     ],
@@ -173,6 +172,16 @@ def test_what_cannot_be_is_refused(part: Any, says: str) -> None:
 def test_what_cannot_be_read_twice_is_refused() -> None:
     with pytest.raises(UsageError, match="--queue cannot choose channels here"):
         RowFilter(Selection(queue="x"), "channels", lambda: None)
+
+
+@pytest.mark.parametrize(
+    "part", [{"client": "10.77.0.3"}, {"client": "nobody"}, {"user": "x"}, {"queue": "x"}]
+)
+def test_a_diagnosis_of_nothing_is_no_sound_one(part: dict[str, Any]) -> None:
+    assert amqpsniff.open(MIX).diagnose(client="order-service-1", queue="orders.eu").findings
+    with pytest.raises(UsageError, match="nothing of --"):
+        amqpsniff.open(MIX).diagnose(**part)
+    assert not amqpsniff.open(MIX).summary(**part)["frames"]
 
 
 def test_times_are_in_a_zone() -> None:

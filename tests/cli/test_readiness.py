@@ -48,7 +48,7 @@ def test_what_is_refused_can_fail_a_check() -> None:
 def test_mistakes_are_one_line() -> None:
     for arguments, said in (
         (["--for", "artemis"], "nothing is known of 'artemis'"),
-        (["--for", "4.3", "--format", "sarif"], "no format `sarif` here"),
+        (["--for", "4.3", "--format", "sarif"], "--for has no format `sarif`"),
     ):
         done = run("diagnose", CHANGES, *arguments)
         assert done.code == 2
