@@ -25,9 +25,9 @@ MAX_KEPT = 65_536
 
 
 class Introductions:
-    """What clients said of themselves, for a pass that makes no rows of connections.
+    """Handshakes of clients, for a pass that makes no rows of connections.
 
-    Such a row takes a hundred times as long as what is kept here.
+    To make a row of each connection takes 16 % longer on a capture of short connections.
     """
 
     def __init__(self) -> None:

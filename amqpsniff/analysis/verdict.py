@@ -42,13 +42,14 @@ _INCONCLUSIVE = "capture-inconclusive"
 NOT_LOOKED_AT = frozenset((_ENCRYPTED, _NOT_DECODED, _INCONCLUSIVE))
 """Findings about traffic that could not be looked at. They count whatever their severity."""
 
-_VALUE = re.compile(r"'[^']*'|[0-9a-f.,:]+")
+_VALUE = re.compile(r"'[^']*'|\d[\w.,:]*")
+"""Names and numbers in a detail."""
 _PROPER = ("Celery", "Spring", "RabbitMQ")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a person would say first.
+    """One to five sentences about a capture.
 
     Attributes:
         sentences: One to five sentences.
@@ -137,7 +138,7 @@ def verdict(
 
 
 def leading(case: Case) -> Case | None:
-    """What is told of a tree: its root, or what a setting or a flaw of the capture led to.
+    """The case that is told of a tree: its root, or the first problem that a note led to.
 
     None if there are only notes, or flaws of the capture, in it.
     """
@@ -153,7 +154,7 @@ def _failed(case: Case) -> bool:
 def _sentences(
     case: Case, lead: Case, clients: Clients, start_ns: int | None, *, day: bool, named: bool
 ) -> Iterator[str]:
-    """What is wrong, and what came of it. The first time is one of a `day`, and packets have the
+    """Sentences about a case and its consequences. The first time is one of a `day`, and packets have the
     names of their captures if these are `named`.
     """
     row = lead.first
@@ -232,7 +233,7 @@ def _more(unseen: Sequence[str]) -> Iterator[str]:
 
 
 def _unseen(rows: Sequence[Row], clients: Clients, packets: int, connections: int) -> Iterator[str]:
-    """What could not be looked at."""
+    """Parts of the traffic that could not be looked at."""
     if not packets:
         yield "the capture has no packets"
     elif not connections:
@@ -254,7 +255,7 @@ def _missing(rows: Sequence[Row], numbers: Mapping[str, Any], connections: int) 
     parts = [text for code, text in ENDED_EARLY.items() if code in codes]
     if numbers["lost_bytes"]:
         holes = plural(numbers["gaps"], "hole")
-        parts.append(f"{octets(numbers['lost_bytes'])} are missing in {holes}")
+        parts.append(f"{octets(numbers['lost_bytes'])} missing in {holes}")
     if numbers["cut"]:
         parts.append(f"{plural(numbers['cut'], 'packet')} were cut by the snap length")
     late = numbers["midstream_connections"]
