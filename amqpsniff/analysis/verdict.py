@@ -88,6 +88,7 @@ def verdict(
     finding_count: int = 0,
     reported: Sequence[str] = (),
     looked: str = "in what the capture shows of",
+    halves: int = 0,
 ) -> Verdict:
     """The verdict on findings.
 
@@ -100,10 +101,12 @@ def verdict(
         finding_count: All findings there are, if `cases` may be a selection of them.
         reported: Sentences about what is wrong that stand before those about findings.
         looked: How far the traffic was looked at, before the number of connections.
+        halves: Connections of which only one direction was captured, where no finding says so.
     """
     leads = [(case, lead) for case in cases if (lead := leading(case)) is not None]
     rows = [row for case in cases for one in case.walk() for row in one.rows]
-    unseen = list(_unseen(rows, clients, packets, connections))
+    halves += sum(clients.one_sided(row) for row in rows if row["code"] == _INCONCLUSIVE)
+    unseen = list(_unseen(rows, halves, packets, connections))
     end = [*_more(unseen), *_missing(rows, numbers, connections)]
     named = len({row["capture"] for row in rows}) > 1
     told: list[Case] = []
@@ -154,8 +157,9 @@ def _failed(case: Case) -> bool:
 def _sentences(
     case: Case, lead: Case, clients: Clients, start_ns: int | None, *, day: bool, named: bool
 ) -> Iterator[str]:
-    """Sentences about a case and its consequences. The first time is one of a `day`, and packets have the
-    names of their captures if these are `named`.
+    """Sentences about a case and its consequences.
+
+    The first time is one of a `day`; packets have the names of their captures if these are `named`.
     """
     row = lead.first
     unlike = _unlike(lead.rows)
@@ -232,7 +236,7 @@ def _more(unseen: Sequence[str]) -> Iterator[str]:
         yield f"{text[:1].upper()}{text[1:]}."
 
 
-def _unseen(rows: Sequence[Row], clients: Clients, packets: int, connections: int) -> Iterator[str]:
+def _unseen(rows: Sequence[Row], halves: int, packets: int, connections: int) -> Iterator[str]:
     """Parts of the traffic that could not be looked at."""
     if not packets:
         yield "the capture has no packets"
@@ -244,7 +248,6 @@ def _unseen(rows: Sequence[Row], clients: Clients, packets: int, connections: in
     others = len({row["connection_id"] for row in rows if row["code"] == _NOT_DECODED})
     if others:
         yield f"{plural(others, 'connection')} used a protocol version that is not decoded"
-    halves = sum(clients.one_sided(row) for row in rows if row["code"] == _INCONCLUSIVE)
     if halves:
         yield f"of {plural(halves, 'connection')} only one direction was captured"
 
