@@ -110,7 +110,7 @@ class Clients:
     def named_in(self, row: Row) -> bool:
         """True if the detail of a finding names its client and its host itself."""
         parts = (self.name(row), _host(row))
-        return all(part in row["detail"] for part in parts)
+        return all(part in (row["detail"] or "") for part in parts)
 
 
 def _host(row: Row) -> str:

@@ -38,7 +38,7 @@ ARGUMENTS: dict[str, list[str]] = {
 
 CLOSED = {
     "--dialect", "--table-dialect", "--reader", "--time", "--format", "--table", "--tables",
-    "--report", "--fail-on", "--only", "--writer",
+    "--report", "--fail-on", "--only", "--ignore", "--severity", "--writer",
 }  # fmt: skip
 """Options with a list of words."""
 
