@@ -104,7 +104,7 @@ def diagnose(
     Examples:
 
         amqpsniff diagnose trace.pcapng
-        amqpsniff diagnose trace.pcapng --severity warning --ignore connection-churn --brief
+        amqpsniff diagnose trace.pcapng --ignore connection-churn --brief
         amqpsniff diagnose captures/ --only frame-end-wrong,not-amqp --places 20
         amqpsniff diagnose trace.pcapng --fail-on error --format sarif > found.sarif
         amqpsniff diagnose trace.pcapng --for rabbitmq-4.3

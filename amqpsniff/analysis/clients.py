@@ -25,9 +25,9 @@ MAX_KEPT = 65_536
 
 
 class Introductions:
-    """What clients said of themselves, for a pass that makes no rows of connections.
+    """Handshakes of clients, for a pass that makes no rows of connections.
 
-    Such a row takes a hundred times as long as what is kept here.
+    To make a row of each connection takes 16 % longer on a capture of short connections.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class Clients:
     def named_in(self, row: Row) -> bool:
         """True if the detail of a finding names its client and its host itself."""
         parts = (self.name(row), _host(row))
-        return all(part in row["detail"] for part in parts)
+        return all(part in (row["detail"] or "") for part in parts)
 
 
 def _host(row: Row) -> str:

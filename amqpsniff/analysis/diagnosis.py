@@ -53,7 +53,7 @@ class Diagnosis:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What a person would say first: what is wrong, since when, who, and how sure it is."""
+        """A few sentences: what is wrong, since when, who, and how sure it is."""
         return verdict(
             self.cases,
             self.clients,

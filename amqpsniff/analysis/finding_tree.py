@@ -46,7 +46,7 @@ class Case:
 
     @property
     def count(self) -> int:
-        """How often it was seen, in all places together."""
+        """Occurrences in all places together."""
         return sum(row["count"] for row in self.rows)
 
     def walk(self) -> Iterator[Case]:

@@ -126,7 +126,7 @@ def summary(
     ]
     messages = [_messages(statistics, name, span_ns) for name in sorted(statistics["sizes"])]
     return {
-        "verdict": _verdict(statistics["errors"], connections, findings, totals, numbers).plain(),
+        "verdict": _verdict(statistics, connections, findings, totals, numbers).plain(),
         "captures": list(captures),
         "comments": list(comments),
         "packets": totals.packets,
@@ -159,14 +159,14 @@ def summary(
 
 
 def _verdict(
-    errors: Sequence[Row],
+    statistics: Mapping[str, Any],
     connections: Sequence[Row],
     findings: Sequence[Finding],
     totals: Totals,
     numbers: Row,
 ) -> Verdict:
     """The verdict on errors, unclean ends and the findings that need no rules."""
-    reported = []
+    reported, errors = [], statistics["errors"]
     for noun in dict.fromkeys(NOUNS.get(one["method"], "error") for one in errors):
         some = [one for one in errors if NOUNS.get(one["method"], "error") == noun]
         worst = max(some, key=lambda one: one["count"])
@@ -190,6 +190,7 @@ def _verdict(
         start_ns=totals.first_ns,
         reported=reported,
         looked="while decoding",
+        halves=sum(0 in peer.conversation.packets for _, peer, _ in statistics["connections"]),
     )
 
 

@@ -42,13 +42,14 @@ _INCONCLUSIVE = "capture-inconclusive"
 NOT_LOOKED_AT = frozenset((_ENCRYPTED, _NOT_DECODED, _INCONCLUSIVE))
 """Findings about traffic that could not be looked at. They count whatever their severity."""
 
-_VALUE = re.compile(r"'[^']*'|[0-9a-f.,:]+")
+_VALUE = re.compile(r"'[^']*'|\d[\w.,:]*")
+"""Names and numbers in a detail."""
 _PROPER = ("Celery", "Spring", "RabbitMQ")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a person would say first.
+    """One to five sentences about a capture.
 
     Attributes:
         sentences: One to five sentences.
@@ -87,6 +88,7 @@ def verdict(
     finding_count: int = 0,
     reported: Sequence[str] = (),
     looked: str = "in what the capture shows of",
+    halves: int = 0,
 ) -> Verdict:
     """The verdict on findings.
 
@@ -99,10 +101,12 @@ def verdict(
         finding_count: All findings there are, if `cases` may be a selection of them.
         reported: Sentences about what is wrong that stand before those about findings.
         looked: How far the traffic was looked at, before the number of connections.
+        halves: Connections of which only one direction was captured, where no finding says so.
     """
     leads = [(case, lead) for case in cases if (lead := leading(case)) is not None]
     rows = [row for case in cases for one in case.walk() for row in one.rows]
-    unseen = list(_unseen(rows, clients, packets, connections))
+    halves += sum(clients.one_sided(row) for row in rows if row["code"] == _INCONCLUSIVE)
+    unseen = list(_unseen(rows, halves, packets, connections))
     end = [*_more(unseen), *_missing(rows, numbers, connections)]
     named = len({row["capture"] for row in rows}) > 1
     told: list[Case] = []
@@ -137,7 +141,7 @@ def verdict(
 
 
 def leading(case: Case) -> Case | None:
-    """What is told of a tree: its root, or what a setting or a flaw of the capture led to.
+    """The case that is told of a tree: its root, or the first problem that a note led to.
 
     None if there are only notes, or flaws of the capture, in it.
     """
@@ -153,8 +157,9 @@ def _failed(case: Case) -> bool:
 def _sentences(
     case: Case, lead: Case, clients: Clients, start_ns: int | None, *, day: bool, named: bool
 ) -> Iterator[str]:
-    """What is wrong, and what came of it. The first time is one of a `day`, and packets have the
-    names of their captures if these are `named`.
+    """Sentences about a case and its consequences.
+
+    The first time is one of a `day`; packets have the names of their captures if these are `named`.
     """
     row = lead.first
     unlike = _unlike(lead.rows)
@@ -231,8 +236,8 @@ def _more(unseen: Sequence[str]) -> Iterator[str]:
         yield f"{text[:1].upper()}{text[1:]}."
 
 
-def _unseen(rows: Sequence[Row], clients: Clients, packets: int, connections: int) -> Iterator[str]:
-    """What could not be looked at."""
+def _unseen(rows: Sequence[Row], halves: int, packets: int, connections: int) -> Iterator[str]:
+    """Parts of the traffic that could not be looked at."""
     if not packets:
         yield "the capture has no packets"
     elif not connections:
@@ -243,7 +248,6 @@ def _unseen(rows: Sequence[Row], clients: Clients, packets: int, connections: in
     others = len({row["connection_id"] for row in rows if row["code"] == _NOT_DECODED})
     if others:
         yield f"{plural(others, 'connection')} used a protocol version that is not decoded"
-    halves = sum(clients.one_sided(row) for row in rows if row["code"] == _INCONCLUSIVE)
     if halves:
         yield f"of {plural(halves, 'connection')} only one direction was captured"
 
@@ -254,7 +258,7 @@ def _missing(rows: Sequence[Row], numbers: Mapping[str, Any], connections: int) 
     parts = [text for code, text in ENDED_EARLY.items() if code in codes]
     if numbers["lost_bytes"]:
         holes = plural(numbers["gaps"], "hole")
-        parts.append(f"{octets(numbers['lost_bytes'])} are missing in {holes}")
+        parts.append(f"{octets(numbers['lost_bytes'])} missing in {holes}")
     if numbers["cut"]:
         parts.append(f"{plural(numbers['cut'], 'packet')} were cut by the snap length")
     late = numbers["midstream_connections"]

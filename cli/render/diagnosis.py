@@ -34,7 +34,7 @@ MIN_WIDTH = 40
 
 @dataclass(frozen=True)
 class Layout:
-    """How a diagnosis is laid out.
+    """Choices about the layout of a diagnosis.
 
     Attributes:
         width: Columns of a line.
@@ -194,7 +194,7 @@ class CaseText:
         yield facts(told, indent=INDENT, most=PROSE)
 
     def _advice(self, kind: Kind, depth: int) -> str:
-        """What to do; of what was brought about it is said once."""
+        """Advice; that on a consequence is given once."""
         if depth and kind.code in self._advised:
             return ""
         self._advised.add(kind.code)

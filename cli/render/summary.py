@@ -132,7 +132,7 @@ def _connections(result: Mapping[str, Any]) -> Grid:
     rows = result["connections"]
     servers = len({one["server"] for one in rows}) > 1
     ends = "*client|" + ("*server|" if servers else "")
-    table = Grid(f"*name|{ends}*vhost|??user|??>channels|?>frames|>sent|>received|closed|id")
+    table = Grid(f"*name|{ends}*vhost|??user|????>channels|???>frames|??>sent|?>received|closed|id")
     for one in rows:
         where = [one["client"] or UNKNOWN, *([one["server"] or UNKNOWN] if servers else [])]
         name = one["connection_name"] or _product(one, "client")
@@ -208,7 +208,7 @@ def _messages(result: Mapping[str, Any]) -> Grid:
 
 
 def _timed(rows: list[dict[str, Any]], name: str, what: str) -> Grid:
-    """How long things took, by name."""
+    """Quantiles of the time that things took, by name."""
     table = Grid(f"*{name}|>{what}|>p50|??>p95|?>p99|>longest")
     for one in rows:
         times = (one[f"{at}_ns"] for at in ("p50", "p95", "p99", "max"))

@@ -110,7 +110,7 @@ def test_what_could_not_be_looked_at() -> None:
 def test_what_the_capture_lacks() -> None:
     holes = {"lost_bytes": 2_000, "gaps": 2, "cut": 3, "midstream_connections": 2}
     told = str(judged(row("capture-truncated"), numbers=holes))
-    assert "a file is cut short; 2.00 kB are missing in 2 holes; 3 packets were cut" in told
+    assert "a file is cut short; 2.00 kB missing in 2 holes; 3 packets were cut" in told
     assert "all connections began before it" in told
     some = str(judged(numbers={"midstream_connections": 1}))
     assert "1 of 2 connections began before it" in some

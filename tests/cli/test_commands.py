@@ -391,6 +391,11 @@ def test_a_summary_counts_messages_without_an_outcome_and_knows_depths() -> None
     }  # fmt: skip
 
 
+def test_a_summary_says_that_one_direction_was_captured() -> None:
+    said = run("summary", CAPTURES / "hostile" / "loss_k.pcap").out
+    assert "Of 1 connection only one direction was captured." in said.splitlines()[0]
+
+
 def test_methods_are_last_and_without_answers_to_all_requests() -> None:
     said = run("summary", "pika_mix.pcap").out
     headings = [line for line in said.splitlines() if line in ("errors", "outcomes", "methods")]

@@ -100,7 +100,7 @@ SAMPLE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "delayed_ack.pcap": (("waits for a delayed acknowledgement of TCP", "43.7 ms"), (SOUND,)),
     "kombu.pcap.gz": ((SOUND,), ("error",)),
     "late_consumer.pcap": (("stay in their queue", "'reports'", "late-sample"), ("error",)),
-    "lost.pcap": (("5.79 kB are missing in 3 holes",), ("error",)),
+    "lost.pcap": (("5.79 kB missing in 3 holes",), ("error",)),
     "midstream.pcap": ((SOUND, LATE), ("error",)),
     "node.pcap": (("no queue 'nothere' in vhost 'shop'", "node-billing"), (SOUND,)),
     "php_churn.pcap": (("AMQPLib", "opened for a few messages each"), ("error",)),
