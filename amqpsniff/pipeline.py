@@ -21,8 +21,8 @@ from amqpsniff.options import Options
 from amqpsniff.plan import Plan
 from amqpsniff.quantities import octets
 from amqpsniff.session import Tracker
-from amqpsniff.session.state import OUTCOMES
-from amqpsniff.session.waiting import Batch, Waiting
+from amqpsniff.session.entities import OUTCOMES
+from amqpsniff.session.row_buffer import Batch, RowBuffer
 from amqpsniff.tcp.headers import unread_tunnels
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tls import Secrets, TlsStage
@@ -74,7 +74,7 @@ class Pipeline:
 
     Feed it, then `take` rows whenever it is `ready`; after `finish` take what is there with `rest`.
     Rows wait until nothing about them can change any more (a reply, an acknowledgement), but not
-    for ever: see `amqpsniff.session.waiting`. Findings gather in `findings` until the end.
+    for ever: see `amqpsniff.session.row_buffer`. Findings gather in `findings` until the end.
 
     Attributes:
         encrypted: Facts of the first TLS conversations that ended.
@@ -113,7 +113,7 @@ class Pipeline:
         self.tracker = Tracker(plan, self.log, moments, limits.session, limits.memory)
         self.encrypted: list[dict[str, Any]] = []
         self.capture: str | None = None
-        self._held = Waiting(limits.session)
+        self._held = RowBuffer(limits.session)
         self._given_early = self._frames_followed = self._messages_followed = 0
         self._finished = self._several = False
 
@@ -146,7 +146,7 @@ class Pipeline:
 
     def finish(self) -> StreamBatch:
         """There are no more packets: end every conversation; gives the last events of TCP."""
-        self.tracker.begin_end()
+        self.tracker.begin_finish()
         events = self.reassembler.finish()
         self._decode(self.tls.finish(events))
         self.decoder.finish(self.capture)
@@ -161,8 +161,8 @@ class Pipeline:
             self.log.add(unread_tunnels(capture, tunnels))
         self.tracker.finish(None, self.totals.last_ns)
         hits = self.tracker.settler.hits | self.decoder.hits
-        if self.tracker.journeys is not None:
-            hits |= self.tracker.journeys.hits
+        if self.tracker.link_recorder is not None:
+            hits |= self.tracker.link_recorder.hits
         if self._given_early:
             hits["rows that wait"] = self._given_early
         self.log.add_limits(hits, self.capture)
@@ -173,7 +173,7 @@ class Pipeline:
         if not self._held:
             self._hold()
         early = self._held.full and not self._finished
-        taken = self._held.take()
+        taken = self._held.pop()
         frames, messages, *_ = taken
         if early:
             waiting = frames.pending if frames.wanted else 0
@@ -188,7 +188,7 @@ class Pipeline:
         if self.decoder.rows:
             self._hold()
         while self._held:
-            yield self._held.take()
+            yield self._held.pop()
 
     def settled(self) -> Iterator[Batch]:
         """Every batch of rows that is ready."""
@@ -203,7 +203,7 @@ class Pipeline:
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
         """Rows of `connections` and `channels` since the last call; none that are not wanted."""
-        connections, channels = self.tracker.take()
+        connections, channels = self.tracker.drain()
         return {"connections": connections, "channels": channels}
 
     def findings(self, others: Iterable[Finding] = ()) -> list[Finding]:
@@ -214,17 +214,17 @@ class Pipeline:
         return self.log.take(others)
 
     def outcomes(self) -> dict[str, tuple[int, Any]]:
-        """Messages by outcome, as (how many, `Spread` of the times); for a pipeline with a census.
+        """Messages by outcome, as (how many, `Histogram` of the times); for a pipeline with a census.
 
         Outcomes that no message has are left out.
         """
         settler = self.tracker.settler
-        ended = zip(OUTCOMES, settler.endings(), settler.spreads or (), strict=True)
+        ended = zip(OUTCOMES, settler.endings(), settler.histograms or (), strict=True)
         return {name: (number, spread) for name, number, spread in ended if number}
 
     def replies(self) -> dict[str, Any]:
-        """A `Spread` of the times of replies by the request's method, with a census."""
-        return dict(self.tracker.pairing.spreads or {})
+        """A `Histogram` of the times of replies by the request's method, with a census."""
+        return dict(self.tracker.reply_matcher.histograms or {})
 
     def _learn(self, secrets: Iterable[tuple[int, bytes]]) -> None:
         for kind, content in secrets:
@@ -311,7 +311,7 @@ class Pipeline:
         conversation = connection.conversation
         if not connection.began:
             totals.midstream += 1
-            seen = "connection.start" in getattr(connection.session, "facts", ())
+            seen = "connection.start" in getattr(connection.session, "handshake", ())
             detail = "only what came before connection.start is missing" if seen else ""
             self._say_of("midstream", detail, connection)
         totals.retransmissions += sum(conversation.retransmissions)

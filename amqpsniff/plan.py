@@ -18,9 +18,9 @@ class Plan:
             made where something else in the plan needs them.
         outcomes: The rows of messages wait for their outcomes.
         links: Messages are linked across connections.
-        linkables: A `Linkables` that takes what links are made of, where others read the rest of
+        linkables: A `LinkLog` that takes what links are made of, where others read the rest of
             the connections; null to make them at once.
-        sightings: A `Sightings` that takes what findings about redeliveries are made of; null to
+        sightings: A `MessageLog` that takes what findings about redeliveries are made of; null to
             make them at once.
         records: Findings that concern several connections are kept as records and not judged.
         share: The `Share` of the conversations that is followed; null for all.

@@ -806,7 +806,7 @@ class Capture:
         """Read everything once for a census; gives the number of packets now and then.
 
         Afterwards `found` has the findings that need no rules, `totals` the counts, `outcomes` and
-        `replies` the times of messages' outcomes and of replies: by name, (how many, `Spread`).
+        `replies` the times of messages' outcomes and of replies: by name, (how many, `Histogram`).
         """
         from amqpsniff.capture import CaptureSet
 

@@ -51,7 +51,7 @@ from amqpsniff.capture.formats import is_remote
 from amqpsniff.decode.octets import own_seed
 from amqpsniff.errors import CaptureError, FilterError, UsageError
 from amqpsniff.options import Options
-from amqpsniff.session.sightings import Sightings
+from amqpsniff.session.message_log import MessageLog
 from amqpsniff.tables.file_errors import error_rows, error_table
 from amqpsniff.tables.file_errors import schema as error_schema
 from amqpsniff.tables.schema import LINKS, schema_of
@@ -192,7 +192,7 @@ class Reading:
         return sorted(chosen.columns)
 
     def _run(
-        self, share: Share, task: Task, tables: list[str], sightings: Sightings | None = None
+        self, share: Share, task: Task, tables: list[str], sightings: MessageLog | None = None
     ) -> TaskRun:
         opener = opener_for([one.path for one in task.sources], self.options.storage, share.home)
         return TaskRun(

@@ -23,8 +23,8 @@ NEEDED = (
     "pyspark.worker",
     "amqpsniff.pipeline",
     "amqpsniff.findings.catalogue",
-    "amqpsniff.session.linkables",
-    "amqpsniff.session.rules.asking",
+    "amqpsniff.session.link_records",
+    "amqpsniff.session.rules.registry",
 )
 """Modules that start no thread."""
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from amqpsniff.session.counts import Spread, quantile_places
+from amqpsniff.session.counts import Histogram, quantile_places
 
 MAX_STEPS = 1_024
 """Steps in time, at least half of them used: four or more to a point of a chart."""
@@ -244,7 +244,7 @@ def _chunks(column: Any) -> list[Any]:
 
 
 class Delays:
-    """Times by step and size, and all of them together, more exactly, as a `counts.Spread`.
+    """Times by step and size, and all of them together, more exactly, as a `counts.Histogram`.
 
     The quantiles of a summary over the same times are equal, to the digit.
     """
@@ -252,7 +252,7 @@ class Delays:
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
         self._counts: dict[int, list[int]] = {}
-        self._all: Any = Spread()
+        self._all: Any = Histogram()
         steps.join(self)
 
     @property

@@ -112,8 +112,8 @@ def summary(
         totals: Counts of the pass.
         captures, comments: Names of the captures, and comments in them.
         tls: The TLS conversations.
-        outcomes: Number of messages by outcome, each with the `Spread` of the time it took.
-        replies: The `Spread` of the time that replies took, by the request's method.
+        outcomes: Number of messages by outcome, each with the `Histogram` of the time it took.
+        replies: The `Histogram` of the time that replies took, by the request's method.
         findings: Findings of the pass.
         top: Rows of each section.
     """
@@ -234,7 +234,7 @@ def _ranked(counts: dict[str, int]) -> dict[str, int]:
 
 def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> Row:
     """One connection, of which the selection may have left something out."""
-    from amqpsniff.session.records import connection_row
+    from amqpsniff.session.table_rows import connection_row
 
     frames, channels, client_bytes, server_bytes = volume.facts()
     if session is None:  # not a single method was decoded
@@ -310,9 +310,9 @@ def _times(spread: Any) -> dict[str, int | None]:
 
 def _by_exchange(routes: Any) -> Any:
     """The counts of exchanges, over their routing keys."""
-    from amqpsniff.session.counts import Tally
+    from amqpsniff.session.counts import TopCounts
 
-    tally = Tally()
+    tally = TopCounts()
     for (exchange, _), counts in routes.counts.items():
         tally.add(exchange, counts)
     tally.forgotten = routes.forgotten

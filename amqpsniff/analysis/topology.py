@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypedDict, cast
 
 from amqpsniff.analysis.counting import SENT, grouped, is_one_of, with_sent_bytes
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.session.counts import MAX_NAMES, NO_COUNTS, Tally, amounts
+from amqpsniff.session.counts import MAX_NAMES, NO_COUNTS, TopCounts, amounts
 from amqpsniff.spec import peer_property
 from amqpsniff.tables.values import rows_of
 
@@ -130,10 +130,10 @@ class Topology:
         self.queues: dict[Any, Facts] = {}
         self.bindings: dict[Any, Facts] = {}
         self.consumers: dict[Any, Facts] = {}
-        self.published = Tally()
-        self.keys = Tally()
-        self.routes = Tally()
-        self.received = Tally()
+        self.published = TopCounts()
+        self.keys = TopCounts()
+        self.routes = TopCounts()
+        self.received = TopCounts()
         self.forgotten = False
         self._deleted: dict[Name, int] = {}
         self._gone: set[Name] = set()
@@ -371,7 +371,7 @@ class Topology:
         return cast(TopologyResult, result)
 
     def _exchanges(self) -> list[Facts]:
-        published = Tally()
+        published = TopCounts()
         for (client, exchange), counts in self.published.counts.items():
             published.add((client.vhost, exchange), counts)
         named = [(vhost, exchange) for vhost, exchange, _ in self.routes.counts]
@@ -387,7 +387,7 @@ class Topology:
         return sorted(rows, key=lambda row: -row["published"])
 
     def _queues(self) -> list[Facts]:
-        delivered = Tally()
+        delivered = TopCounts()
         for (vhost, _, queue), counts in self.routes.counts.items():
             delivered.add((vhost, queue), counts)
         named = [(client.vhost, queue) for client, queue in self.consumers]
@@ -490,7 +490,7 @@ def _said(arguments: Facts, names: tuple[str, ...]) -> Facts:
 
 
 def _counts(published: Any, delivered: Any) -> tuple[int, ...]:
-    """Counts for a `Tally` of (messages, sum of their bytes, how many have bytes) each."""
+    """Counts for a `TopCounts` of (messages, sum of their bytes, how many have bytes) each."""
     (sent, sent_bytes, sized), (came, came_bytes, sized_too) = published, delivered
     return sent, sent_bytes or 0, came, came_bytes or 0, sized, sized_too
 

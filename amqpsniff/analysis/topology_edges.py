@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.session.counts import MAX_NAMES, Tally, amounts
+from amqpsniff.session.counts import MAX_NAMES, TopCounts, amounts
 
 from .topology import Topology
 
@@ -51,7 +51,7 @@ def _place(row: dict[str, Any]) -> Any:
 
 
 def _edges(topology: Topology) -> Iterator[tuple[Any, ...]]:
-    published, by_key, received = Tally(), Tally(), Tally()
+    published, by_key, received = TopCounts(), TopCounts(), TopCounts()
     for (client, exchange), counts in topology.published.counts.items():
         published.add((client.vhost, "client", client.host, "exchange", exchange), counts)
     for (client, exchange, key), counts in topology.keys.counts.items():

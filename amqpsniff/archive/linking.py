@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.session.linkables import NUMBERS, Linkables
-from amqpsniff.session.links import MATCHES, id_text
-from amqpsniff.session.relinking import COLUMNS, FOUND, Relinking
+from amqpsniff.session.link_columns import MATCHES, id_text
+from amqpsniff.session.link_records import LOG_NUMBERS, LinkLog
+from amqpsniff.session.linker import COLUMNS, FOUND, DistributedLinker
 from amqpsniff.tables.batches import integer_array
 from amqpsniff.tables.export import ParquetRows
 from amqpsniff.tables.schema import EVERYTHING, LINKS, MESSAGES
@@ -52,8 +52,8 @@ class LinkablesFile(WitnessFile):
     """A file of what links need to know; `linkables` is what the task is to be given."""
 
     def __init__(self, folder: Folder, name: str, seed: int) -> None:
-        super().__init__(folder, name, lambda one: number_columns(one, NUMBERS), ("line",))
-        self.linkables = Linkables(seed, self.add)
+        super().__init__(folder, name, lambda one: number_columns(one, LOG_NUMBERS), ("line",))
+        self.linkables = LinkLog(seed, self.add)
 
 
 def with_ordinals(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
@@ -101,8 +101,8 @@ def link_all(
     keys = list(files)
     writers: dict[int, LinksFile] = {}
     left = {task: one.rows for task, one in enumerate(files.values())}
-    relinking = Relinking()
-    for table in in_order([*files.values()], folder.open, captures, NUMBERS):
+    relinking = DistributedLinker()
+    for table in in_order([*files.values()], folder.open, captures, LOG_NUMBERS):
         relinking.feed({name: buffer_of(table[name]) for name in COLUMNS}, table.num_rows)
         for task, rows in _by_task(relinking).items():
             if task not in writers:
@@ -124,7 +124,7 @@ def _counts(tasks: pa.ChunkedArray) -> dict[int, int]:
     return {one["values"]: one["counts"] for one in counted}
 
 
-def _by_task(relinking: Relinking) -> dict[int, pa.Table]:
+def _by_task(relinking: DistributedLinker) -> dict[int, pa.Table]:
     """The links that were found, by task."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -146,7 +146,7 @@ def _by_task(relinking: Relinking) -> dict[int, pa.Table]:
 
 
 class LinksFile:
-    """A task's links: rows of what `Relinking` finds, written `GROUP_ROWS` at a time."""
+    """A task's links: rows of what `DistributedLinker` finds, written `GROUP_ROWS` at a time."""
 
     def __init__(self, folder: Folder, key: str) -> None:
         self._stack = contextlib.ExitStack()

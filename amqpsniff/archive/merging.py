@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from amqpsniff.findings import Finding, FindingLog, Records
-from amqpsniff.session.rules.leftovers import settle_stale
-from amqpsniff.session.rules.limits import of_messages
-from amqpsniff.session.rules.together import judge_together
+from amqpsniff.session.rules.acknowledging import settle_stale
+from amqpsniff.session.rules.registry import judge_together
+from amqpsniff.session.rules.shared_state import of_messages
 
 from .output import Note
 from .places import Folder
@@ -56,7 +56,7 @@ def merge_findings(
     sighted = [note.sighted for note in notes if note.sighted is not None]
     captures = sorted(one.path for one in files)
     review = review_sightings(sighted, folder.open, captures, log)
-    records.forget(of_messages(review.repeats, review.returns))
+    records.forget(of_messages(review.recent_publishes, review.returns))
     judge_together(records, log, max(times, default=None))
     _add_limits(log, records, files)
     _add_cut(log, notes, files)

@@ -1,4 +1,5 @@
-"""Sightings of tasks (`amqpsniff.session.sightings`) in files, and what all of them together show.
+"""Message logs of tasks (`amqpsniff.session.message_log`) in files, and what all of them together
+show.
 
 Words and places of what was found are read in the end, of those rows alone.
 """
@@ -12,11 +13,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.findings import Finding, FindingLog
-from amqpsniff.session.review import COLUMNS, Review, Seen
+from amqpsniff.session.message_log import NUMBERS, PLACES, TEXTS, MessageLog
+from amqpsniff.session.message_replay import COLUMNS, MessageReplay, ReplayedChannel
 from amqpsniff.session.rules.publishing import REPEATED, repeat_words
-from amqpsniff.session.rules.queueing import RESIDENCE, is_long, words
+from amqpsniff.session.rules.queues import RESIDENCE, is_long, residence_words
 from amqpsniff.session.rules.requeueing import POISON, poison_words
-from amqpsniff.session.sightings import NUMBERS, PLACES, TEXTS, Sightings
 
 from .places import Folder
 from .witnessed import Open, Sighted, WitnessFile, buffer_of, bytes_of, in_order, number_columns
@@ -34,10 +35,10 @@ class SightingsFile(WitnessFile):
 
     def __init__(self, folder: Folder, name: str, seed: int) -> None:
         super().__init__(folder, name, _columns, _UNLIKE)
-        self.sightings = Sightings(seed, self.add)
+        self.sightings = MessageLog(seed, self.add)
 
 
-def _columns(sightings: Sightings) -> dict[str, pa.Array]:
+def _columns(sightings: MessageLog) -> dict[str, pa.Array]:
     """The columns of a row group."""
     import pyarrow as pa
 
@@ -58,9 +59,9 @@ def _columns(sightings: Sightings) -> dict[str, pa.Array]:
 
 def review_sightings(
     sighted: Sequence[Sighted], open_file: Open, captures: Iterable[str], log: FindingLog
-) -> Review:
+) -> MessageReplay:
     """Add to a log what all sightings together show; gives what went over them."""
-    review = Review()
+    review = MessageReplay()
     for table in in_order(sighted, open_file, captures, NUMBERS):
         review.feed({name: buffer_of(table[name]) for name in COLUMNS}, table.num_rows)
     for found in _worded(review, sighted, open_file):
@@ -74,7 +75,7 @@ class _Verdict:
 
     order: int
     code: str
-    seen: Seen
+    seen: ReplayedChannel
     row: int
     number: int
     ts_ns: int
@@ -83,7 +84,7 @@ class _Verdict:
     word: Callable[[dict[str, Any]], str]
 
 
-def _verdicts(seen: Seen) -> Iterator[_Verdict]:
+def _verdicts(seen: ReplayedChannel) -> Iterator[_Verdict]:
     first = seen.repeated
     if first is not None:
         known = first.known
@@ -108,7 +109,7 @@ def _verdicts(seen: Seen) -> Iterator[_Verdict]:
         number, ts_ns, row, published = seen.longest
         yield _Verdict(
             seen.channel, RESIDENCE, seen, row, number, ts_ns, seen.queued, number,
-            lambda texts: words(seen, texts["queue"], published),
+            lambda texts: residence_words(seen, texts["queue"], published),
         )  # fmt: skip
 
 
@@ -116,7 +117,7 @@ def _text(octets: bytes) -> str:
     return octets.decode(errors="replace")
 
 
-def _worded(review: Review, sighted: Sequence[Sighted], open_file: Open) -> list[Finding]:
+def _worded(review: MessageReplay, sighted: Sequence[Sighted], open_file: Open) -> list[Finding]:
     """What a review found, in the order in which it was found."""
     told = [one for seen in review.seen.values() for one in _verdicts(seen)]
     told.sort(key=lambda one: one.order)

@@ -13,8 +13,8 @@ from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline, Totals, run
-from amqpsniff.session.linkables import Linkables
-from amqpsniff.session.sightings import Sightings
+from amqpsniff.session.link_records import LinkLog
+from amqpsniff.session.message_log import MessageLog
 from amqpsniff.tcp.shares import Share
 
 from .plan import Task
@@ -49,8 +49,8 @@ class TaskRun:
         encoded: bool = False,
         opener: Opener | None = None,
         watch: Callable[[int], None] = lambda packets: None,
-        sightings: Sightings | None = None,
-        linkables: Linkables | None = None,
+        sightings: MessageLog | None = None,
+        linkables: LinkLog | None = None,
     ) -> None:
         from amqpsniff.tables.batches import Maker
 

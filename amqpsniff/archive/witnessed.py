@@ -1,4 +1,4 @@
-"""What tasks write down as they go (`amqpsniff.session.witness`), in files, and all as one again.
+"""What tasks write down as they go (`amqpsniff.session.event_log`), in files, and all as one again.
 
 A task writes beside its rows, a row group at a time. Whoever brings tasks together reads the files
 in the order of time: each from when its first row was, and of those that are open about a row group
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from amqpsniff.session.witness import ORDER, Witness
+from amqpsniff.session.event_log import ORDER, EventLog
 
 from .places import Folder
 
@@ -65,7 +65,7 @@ class WitnessFile:
     def __exit__(self, *error: Any) -> None:
         self._stack.__exit__(*error)
 
-    def add(self, witness: Witness) -> None:
+    def add(self, witness: EventLog) -> None:
         """Write what is in the columns."""
         import pyarrow as pa
 
@@ -95,7 +95,7 @@ class WitnessFile:
         )
 
 
-def number_columns(witness: Witness, names: Sequence[str]) -> dict[str, pa.Array]:
+def number_columns(witness: EventLog, names: Sequence[str]) -> dict[str, pa.Array]:
     """When each row was, and further columns of integers."""
     import pyarrow as pa
 

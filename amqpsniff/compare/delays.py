@@ -11,7 +11,7 @@ from typing import Any
 from amqpsniff.compare.clock import Clock
 from amqpsniff.compare.matching import Pair
 from amqpsniff.compare.sighting import NO_TIME, Direction
-from amqpsniff.session.counts import Spread
+from amqpsniff.session.counts import Histogram
 from amqpsniff.spec import FRAME_OVERHEAD_BYTES
 
 Frame = tuple[int, ...]
@@ -79,8 +79,8 @@ class Delays:
     """Delays of one way: `raw`, as the two clocks say, less `base_ns`; `corrected` by the clock."""
 
     base_ns: int = 0
-    raw: Any = field(default_factory=Spread)
-    corrected: Any = field(default_factory=Spread)
+    raw: Any = field(default_factory=Histogram)
+    corrected: Any = field(default_factory=Histogram)
 
     def report(self, *, known: bool) -> dict[str, Any] | None:
         """Quantiles in ns; None without a frame. Corrected ones are null where `known` is not."""

@@ -42,7 +42,7 @@ class Quantile(NamedTuple):
 
 
 def quantile(spread: Any, fraction: float) -> Quantile | None:
-    """A quantile of a `session.counts.Spread`, with its interval; None without any number.
+    """A quantile of a `session.counts.Histogram`, with its interval; None without any number.
 
     The bounds are order statistics: of n times, the one of rank n·p is wrong by √(n·p·(1-p)) ranks.
     """

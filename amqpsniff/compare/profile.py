@@ -40,7 +40,7 @@ class CaptureProfile:
         connections: AMQP connections, and `midstream` those that began before the capture.
         counts: Things by name: `published`, `frames`, `connections opened` and so on.
         events: How many things those counts are of that are not counts of things themselves.
-        latencies: A `session.counts.Spread` by (`outcome` or `reply`, its name).
+        latencies: A `session.counts.Histogram` by (`outcome` or `reply`, its name).
         findings: Rows of the findings table.
         clients: Who the client of a connection is, by connection id.
         products: Connections by (`client` or `server`, product, version, platform).

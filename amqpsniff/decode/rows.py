@@ -276,7 +276,7 @@ class MessageRows(Rows):
     that the broker may return a `body_mark` that is the same for the same bytes of the body (null
     where they were not captured), and the number of frames that were there when it `ended_at`.
     `made` has a bit for each of `PROPERTIES` that is made, from the lowest; `links` are the columns
-    of `amqpsniff.session.links`, None without links.
+    of `amqpsniff.session.link_columns`, None without links.
     """
 
     TEXTS = _names("headers correlation_id message_id reply_text body body_sha256")

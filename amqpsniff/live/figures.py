@@ -26,9 +26,9 @@ from amqpsniff.live.peers import (
     unconfirmed,
 )
 from amqpsniff.session.census import Census
-from amqpsniff.session.counts import NO_COUNTS, Tally
-from amqpsniff.session.lately import Lately
-from amqpsniff.session.records import connection_row
+from amqpsniff.session.counts import NO_COUNTS, TopCounts
+from amqpsniff.session.recent_latencies import RecentLatencies
+from amqpsniff.session.table_rows import connection_row
 
 TURN_SECONDS = 30.0
 """How often latencies are begun anew: those shown are of the last 30 to 60 s."""
@@ -82,8 +82,8 @@ class Figures:
         self._peers: dict[Any, Peer] = {}
         self._seen: tuple[Any, int] = ([], 0)
         self._turned = time.monotonic()
-        self._routes, self._queues = Tally(), Tally()
-        self.lately = Lately()
+        self._routes, self._queues = TopCounts(), TopCounts()
+        self.lately = RecentLatencies()
         self._late: deque[tuple[float, Any, Any]] = deque(maxlen=WINDOW)
         began: tuple[float, dict[str, int]] = (self._turned, {})
         self._methods = deque([began], maxlen=WINDOW + 1)
@@ -141,7 +141,7 @@ class Figures:
             self._turned = now
             for one in self._peers.values():
                 one.turn()
-            self.lately.turn()
+            self.lately.rotate()
         wanted = [one for peer, one in self._peers.items() if self._wants(peer)][-MAX_SHOWN:]
         self.connections = [one.tick(now) for one in wanted]
         for one in wanted:
@@ -212,7 +212,7 @@ class Figures:
 
     def _gather(self) -> tuple[Any, Any]:
         """Add what the census has of names to what was before; gives it."""
-        routes, queues = self.census.turn()
+        routes, queues = self.census.rotate()
         for whole, part in ((self._routes, routes), (self._queues, queues)):
             for name, counts in part.counts.items():
                 whole.add(name, counts)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from amqpsniff.session.limits import Limits
-from amqpsniff.session.waiting import Batch
+from amqpsniff.session.row_buffer import Batch
 from amqpsniff.tables.batches import Maker, settled_columns, waiting_rows
 
 

@@ -147,7 +147,7 @@ def _most_used(rows: Iterable[tuple[Any, list[int]]]) -> list[tuple[str, list[in
 
 
 def _add_spread(metric: Any, labels: list[str], spread: Any) -> None:
-    """Add a `Spread` of times in ns to a histogram in seconds."""
+    """Add a `Histogram` of times in ns to a histogram in seconds."""
     number, total, _ = spread.facts()
     counts = spread.upto(*(round(bound * 1e9) for bound in BUCKETS))
     buckets = [(str(bound), count) for bound, count in zip(BUCKETS, counts, strict=True)]

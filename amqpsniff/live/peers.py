@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from amqpsniff.session.records import connection_row
+from amqpsniff.session.table_rows import connection_row
 
 WINDOW = 5
 """Ticks that a rate is taken over: a number that can be read while it changes."""
@@ -75,7 +75,7 @@ class Peer:
     def look(self) -> None:
         """See who it is, until all of it was said: the vhost comes last."""
         session = self.peer.session
-        if session is not None and session.facts and self.login.get("vhost") is None:
+        if session is not None and session.handshake and self.login.get("vhost") is None:
             self.login = _login(session, self.peer)
 
     def turn(self) -> None:
@@ -84,12 +84,12 @@ class Peer:
         if session is not None:
             for delays in (session.confirms, session.acks):
                 if delays is not None:
-                    delays.turn()
+                    delays.rotate()
 
 
 def channels(session: Any) -> list[Any]:
     """The open channels of a session."""
-    return [lane.channel for lane in list(session.lanes.values()) if lane.channel is not None]
+    return [slot.channel for slot in list(session.slots.values()) if slot.channel is not None]
 
 
 def channel_row(channel: Any) -> Row:
@@ -111,7 +111,7 @@ def channel_row(channel: Any) -> Row:
 
 def guessed(channel: Any) -> bool:
     """Whether confirms of a channel that was open before are counted from what was seen."""
-    return channel.joined is not None and not channel.numbered
+    return channel.midstream_confirms is not None and not channel.numbered
 
 
 def least(channel: Any) -> str:
@@ -134,7 +134,7 @@ def together(names: Iterable[str]) -> str:
 def unconfirmed(channel: Any) -> int | None:
     """Publishes not confirmed, at least; null where nothing says whether any is."""
     if guessed(channel):
-        return int(channel.joined.unconfirmed)
+        return int(channel.midstream_confirms.unconfirmed)
     if channel.counts_publishes() or not channel.published:
         return int(channel.unconfirmed)
     return channel.publishes.above(channel.doubtful_publish()) or None
@@ -150,7 +150,7 @@ def unacked(channel: Any) -> int | None:
     if channel.deliveries and not (channel.acks or channel.unsettled or channel.known):
         return None
     number: int = channel.deliveries.above(channel.doubtful_delivery(), channel.acks > 0)
-    return number or (None if channel.session.lossy else 0)
+    return number or (None if channel.session.has_loss else 0)
 
 
 def known_sum(numbers: Iterable[int | None]) -> int | None:

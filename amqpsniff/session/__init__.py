@@ -1,12 +1,12 @@
-"""What the two peers meant: connections, channels, and the life of each message.
+"""Connections, channels, and the life of each message.
 
 `Tracker` reads the decoder's rows before they are given out, fills their columns that tell what
-became of a request or a message, and makes the rows of `connections` and `channels`. `Journeys`
+became of a request or a message, and makes the rows of `connections` and `channels`. `LinkRecorder`
 links messages across connections: deliveries with publishes, replies with requests.
 """
 
-from amqpsniff.session.journeys import Journeys
 from amqpsniff.session.limits import Limits, Memory
+from amqpsniff.session.link_recorder import LinkRecorder
 from amqpsniff.session.tracker import Tracker
 
-__all__ = ["Journeys", "Limits", "Memory", "Tracker"]
+__all__ = ["Limits", "LinkRecorder", "Memory", "Tracker"]

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""What is in a capture, counted row by row as it is decoded: no row is given out for it.
+"""Counts of what is in a capture, row by row as it is decoded, without giving out a row.
 
 A `Census` counts the rows of its scope: frames by type and method, messages by method, size and
 second, by exchange and routing key, connections by volume, and errors by what they say. What can
@@ -16,18 +16,18 @@ from cython.cimports.amqpsniff.decode.rows import (
 )
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.counts import (
-    Flow,
-    Flows,
+    ConnectionCounters,
+    Histogram,
     Rate,
-    Spread,
-    Volume,
+    RouteCounter,
+    RouteCounters,
 )
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.rows import STATUS_NAMES
-from amqpsniff.session import kinds
-from amqpsniff.session.counts import MAX_NAMES, Tally
+from amqpsniff.session import method_flags
+from amqpsniff.session.counts import MAX_NAMES, TopCounts
 from amqpsniff.spec import FIRST_ERROR_CODE, FRAME_OVERHEAD_BYTES, FRAME_TYPES
 
 MAX_ERRORS = 1_000
@@ -42,12 +42,12 @@ _FIRST_ERROR = cython.declare(cython.int, FIRST_ERROR_CODE)
 _PROTOCOL_HEADER = cython.declare(cython.int, 256)
 _WAYS = {"basic.publish": 0, "stream.publish": 0}
 _WAYS |= {"basic.deliver": 1, "basic.get-ok": 1, "stream.deliver": 1}
-_ways = bytes(_WAYS.get(name, 2) for name in kinds.NAMES)
+_ways = bytes(_WAYS.get(name, 2) for name in method_flags.NAMES)
 _REFUSALS = frozenset(("basic.nack", "channel.alert"))
-_refusals = bytes(name in _REFUSALS for name in kinds.NAMES)
-_BLOCKED = kinds.NAMES.index("connection.blocked")
-_OPEN = kinds.NAMES.index("channel.open")
-_DECLARED = kinds.NAMES.index("queue.declare-ok")
+_refusals = bytes(name in _REFUSALS for name in method_flags.NAMES)
+_BLOCKED = method_flags.NAMES.index("connection.blocked")
+_OPEN = method_flags.NAMES.index("channel.open")
+_DECLARED = method_flags.NAMES.index("queue.declare-ok")
 
 
 @cython.cclass
@@ -60,7 +60,7 @@ class Census:
         wanted: Called with (connection id, client, server), says whether to count a connection;
             None for all.
         span: Called with nothing when the first row comes, gives the first nanosecond that counts
-            and the first that does not any more, None for no bound.
+            and the first after those, None for no bound.
     """
 
     most: cython.longlong
@@ -88,8 +88,8 @@ class Census:
     routes: object
     queues: object
     words: object
-    flows: Flows
-    by_queue: Flows
+    flows: RouteCounters
+    by_queue: RouteCounters
     errors: dict
     clients: dict
     kept: list
@@ -104,7 +104,7 @@ class Census:
         self.span = span
         self.from_ns = self.to_ns = None
         self.bounded = self.begun = False
-        count = len(kinds.NAMES)
+        count = len(method_flags.NAMES)
         self.types = array("q", bytes(8 * 257))
         self.by_method = array("q", bytes(8 * count))
         self.ways = _ways
@@ -118,11 +118,11 @@ class Census:
         self.statuses = array("q", bytes(8 * len(STATUS_NAMES)))
         self.sizes = [None] * count
         self.rates = [None] * count
-        self.routes = Tally()
-        self.queues = Tally()
+        self.routes = TopCounts()
+        self.queues = TopCounts()
         self.words = None
-        self.flows = Flows()
-        self.by_queue = Flows()
+        self.flows = RouteCounters()
+        self.by_queue = RouteCounters()
         self.errors = {}
         self.clients = {}
         self.kept = []
@@ -142,7 +142,7 @@ class Census:
         row: cython.longlong
         code: cython.int = -1
         peer: Connection = None
-        volume: Volume = None
+        volume: ConnectionCounters = None
         counts: cython.bint = False
         if not self.begun and (frames.rows or messages.rows):
             self.begun = True
@@ -189,13 +189,13 @@ class Census:
             return True
         if ts_ns == _NULL:
             return False
-        after = self.from_ns is None or ts_ns >= self.from_ns
-        return after and (self.to_ns is None or ts_ns < self.to_ns)
+        requires = self.from_ns is None or ts_ns >= self.from_ns
+        return requires and (self.to_ns is None or ts_ns < self.to_ns)
 
     @cython.cfunc
-    def _volume(self, peer: Connection) -> Volume:
+    def _volume(self, peer: Connection) -> ConnectionCounters:
         if peer.volume is None:
-            peer.volume = Volume()
+            peer.volume = ConnectionCounters()
         return peer.volume
 
     @cython.cfunc
@@ -205,7 +205,7 @@ class Census:
         frames: FrameRows,
         row: cython.longlong,
         method: cython.int,
-        volume: Volume,
+        volume: ConnectionCounters,
         peer: Connection,
         captures: list,
         method_names: dict,
@@ -251,7 +251,7 @@ class Census:
         else:
             octets = frames.reply_text.bytes_of(row)
             text = None if octets is None else octets.decode(errors="replace")
-        key = (kinds.NAMES[method], sender, code if code >= 0 else None, text)
+        key = (method_flags.NAMES[method], sender, code if code >= 0 else None, text)
         if key not in self.errors and len(self.errors) >= MAX_ERRORS:
             key = (*key[:2], None, None)
         error = self.errors.get(key)
@@ -276,9 +276,9 @@ class Census:
         last: cython.longlong = -1
         spread_of: cython.int = -1
         queue_of: cython.int = -1
-        queue: Flow = None
-        known: Flow = None
-        spread: Spread = None
+        queue: RouteCounter = None
+        known: RouteCounter = None
+        histogram: Histogram = None
         rate: Rate = None
         narrow: cython.bint = self.channel >= 0 or self.bounded
         if messages.vocabularies is not self.words or len(self.flows) > MAX_NAMES:
@@ -298,12 +298,12 @@ class Census:
             size = messages.sent(row)
             if method != spread_of:
                 spread_of = method
-                spread = self.sizes[method]
-                if spread is None:
-                    spread = self.sizes[method] = Spread()
+                histogram = self.sizes[method]
+                if histogram is None:
+                    histogram = self.sizes[method] = Histogram()
                     self.rates[method] = Rate()
                 rate = self.rates[method]
-            spread.add(size)
+            histogram.add(size)
             rate.add(messages.ts_ns.values[row])
             way = self.ways[method]
             if way == 2:
@@ -324,22 +324,22 @@ class Census:
 
     def _name(self):
         """Enter in `routes` and `queues` what was counted by the codes of one vocabulary."""
-        flow: Flow
+        flow: RouteCounter
         words = self.words
-        for key, flow in self.flows.take():
+        for key, flow in self.flows.drain():
             exchange = words.exchange.text((key >> 32) - 1)
             name = (exchange, words.routing_key.text((key & 0xFFFFFFFF) - 1))
             self.routes.add(name, flow.facts())
-        for code, flow in self.by_queue.take():
+        for code, flow in self.by_queue.drain():
             self.queues.add(words.queue.text(code), flow.facts())
 
     def end(self, peer: Connection, session):
         """A connection is over, before the tracker forgets its session."""
-        volume: Volume = peer.volume
+        volume: ConnectionCounters = peer.volume
         if volume is None or volume.frames == 0:
             return
         self.ended += 1
-        octets = session.said("connection.start-ok") if session is not None else None
+        octets = session.handshake_json("connection.start-ok") if session is not None else None
         if octets is not None:
             count = self.clients.get(octets, 0)
             if count == 0 and len(self.clients) >= MAX_NAMES:
@@ -353,17 +353,18 @@ class Census:
         elif place > self.kept[0][0]:
             heappushpop(self.kept, entry)
 
-    def turn(self):
-        """(routes, queues) since the last call, as `Tally`; `facts` does not have them any more."""
+    def rotate(self):
+        """(routes, queues) since the last call, as `TopCounts`; `facts` does not have them any
+        more."""
         self._name()
         taken = (self.routes, self.queues)
-        self.routes, self.queues = Tally(), Tally()
+        self.routes, self.queues = TopCounts(), TopCounts()
         return taken
 
     def counts(self):
-        """Frames by method, as a dict; those of methods that nobody used are left out."""
+        """Frames by method, as a dict; methods without a frame are left out."""
         by_name: dict = {}
-        for name, count in zip(kinds.NAMES, self.by_method, strict=True):
+        for name, count in zip(method_flags.NAMES, self.by_method, strict=True):
             if count:
                 by_name[name] = by_name.get(name, 0) + count
         return by_name | self.others
@@ -372,8 +373,8 @@ class Census:
         """Everything that was counted, as a dict of plain values and of the classes above.
 
         `frames` and `methods` by name, `statuses` of messages, `sizes` and `rates` by method,
-        `routes` and `queues` as `Tally`, `depths` as (messages, consumers) by queue, `errors` as
-        dicts, `clients` by the JSON of start-ok's arguments, `connections` as (`Volume`, decoder's
+        `routes` and `queues` as `TopCounts`, `depths` as (messages, consumers) by queue, `errors` as
+        dicts, `clients` by the JSON of start-ok's arguments, `connections` as (`ConnectionCounters`, decoder's
         connection, session), the largest first, `whole`: whether all channels and all times of
         those were counted.
         """
@@ -381,15 +382,19 @@ class Census:
         types = {row.code: row.name for row in FRAME_TYPES}
         names = [types.get(code, f"type-{code}") for code in range(256)] + ["protocol-header"]
         by_name: dict = {}
-        for name, count in zip(kinds.NAMES, self.by_method, strict=True):
+        for name, count in zip(method_flags.NAMES, self.by_method, strict=True):
             by_name[name] = by_name.get(name, 0) + count
         methods = by_name | self.others
         return {
             "frames": {name: n for name, n in zip(names, self.types, strict=True) if n},
             "methods": {name: n for name, n in methods.items() if n},
             "statuses": {name: n for name, n in zip(STATUS_NAMES, self.statuses, strict=True) if n},
-            "sizes": {n: s for n, s in zip(kinds.NAMES, self.sizes, strict=True) if s is not None},
-            "rates": {n: r for n, r in zip(kinds.NAMES, self.rates, strict=True) if r is not None},
+            "sizes": {
+                n: s for n, s in zip(method_flags.NAMES, self.sizes, strict=True) if s is not None
+            },
+            "rates": {
+                n: r for n, r in zip(method_flags.NAMES, self.rates, strict=True) if r is not None
+            },
             "routes": self.routes,
             "queues": self.queues,
             "depths": self.depths,

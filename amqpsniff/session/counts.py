@@ -26,20 +26,20 @@ RECENT_SECONDS = 600
 
 SECOND_NS = 1_000_000_000
 
-NEAR = 512
-"""Flows that are found without looking in a dict: 14 million instructions of 634 for `summary` of
-37,000 messages with 360 pairs of exchange and routing key."""
+RECENT_ROUTES = 512
+"""RouteCounters that are found without looking in a dict: 14 million instructions of 634 for
+`summary` of 37,000 messages with 360 pairs of exchange and routing key."""
 
 _NULL = cython.declare(cython.longlong, NULL)
 _SECOND = cython.declare(cython.longlong, SECOND_NS)
 _EXACT = cython.declare(cython.longlong, EXACT_SIZES)
 _STEPS = cython.declare(cython.longlong, STEPS)
 _DROPPED = cython.declare(cython.longlong, DROPPED_BITS)
-_NEAR = cython.declare(cython.longlong, NEAR)
+_RECENT_ROUTES = cython.declare(cython.longlong, RECENT_ROUTES)
 
 
 def quantile_places(counts, fractions):
-    """Of each fraction the first place up to which there are so many of all that were counted.
+    """The first place, for each fraction, up to which this share of all was counted.
 
     None without any. Every quantile that is shown is found here; histograms differ in what they
     count at a place.
@@ -63,7 +63,7 @@ def quantile_places(counts, fractions):
     return found
 
 
-class Spread:
+class Histogram:
     """Numbers, enough of them for quantiles: sizes, or times in ns."""
 
     def __init__(self):
@@ -72,7 +72,7 @@ class Spread:
         self.largest = -1
 
     def add(self, value):
-        """Count a number; negative ones are not known and not counted."""
+        """Count a number; negative ones are unknown and not counted."""
         if value < 0:
             return 0
         self.number += 1
@@ -109,7 +109,7 @@ class Spread:
     def quantiles(self, *fractions):
         """The number that this fraction does not exceed; None without any.
 
-        It is rounded down, but for the largest where that is one of its own.
+        It is rounded down, except the largest number where nothing else is counted at its place.
         """
         found: list = []
         last: cython.Py_ssize_t = PLACES - 1
@@ -123,8 +123,8 @@ class Spread:
         return found
 
 
-class Delays:
-    """Times of late, in little room, for one connection of many: the quantiles are within 9 %.
+class LatencyHistogram:
+    """Recent times in little memory, one of these a connection: quantiles are within 9 %.
 
     What `turn` was called for twice is forgotten, so they are those of one to two turns.
     """
@@ -151,7 +151,7 @@ class Delays:
         self.number += 1
         return 0
 
-    def turn(self):
+    def rotate(self):
         """Begin to forget."""
         self.before = self.now
         self.number_before = self.number
@@ -186,7 +186,7 @@ def _value_at(place):
 
 
 class Rate:
-    """How many messages in all, and in the second with the most."""
+    """Number of messages, in all and in the second with the most."""
 
     def __init__(self):
         self.messages = self.peak = self.run = 0
@@ -230,7 +230,7 @@ class Rate:
         return self.messages, self.peak, self.peak_second
 
 
-class Tally:
+class TopCounts:
     """Messages and bytes by name, both ways; `forgotten` says that rare names are missing.
 
     Counts are [published, bytes of them, delivered, bytes of them, published whose bytes are
@@ -260,12 +260,12 @@ class Tally:
 
 
 NO_COUNTS = (0, 0, 0, 0, 0, 0)
-"""Counts of a name that has no messages, as `Tally` has them."""
+"""Counts of a name that has no messages, in the form of `TopCounts`."""
 
 
 def amounts(counts):
-    """Of counts as `Tally` has them (published, bytes, delivered, bytes); bytes are None where
-    there are messages and of none of them is known how large it is."""
+    """Of counts in the form of `TopCounts` (published, bytes, delivered, bytes); bytes are None
+    where there are messages and the size of none of them is known."""
     published, sent, delivered, received, sized, sized_too = counts
     return (
         published,
@@ -275,8 +275,8 @@ def amounts(counts):
     )
 
 
-class Volume:
-    """What was counted of one connection."""
+class ConnectionCounters:
+    """Counters of one connection."""
 
     def __init__(self):
         self.frames = self.channels = self.client_bytes = self.server_bytes = 0
@@ -286,7 +286,7 @@ class Volume:
         return self.frames, self.channels, self.client_bytes, self.server_bytes
 
 
-class Flow:
+class RouteCounter:
     """Messages and bytes that went each way."""
 
     def __init__(self):
@@ -309,7 +309,7 @@ class Flow:
         return 0
 
     def facts(self):
-        """The counts as `Tally` has them."""
+        """The counts in the form of `TopCounts`."""
         return (
             self.published,
             self.published_bytes,
@@ -320,33 +320,33 @@ class Flow:
         )
 
 
-class Flows:
-    """A `Flow` for each of many numbers, of which the same few mostly come again.
+class RouteCounters:
+    """A `RouteCounter` for each of many numbers, of which the same few mostly come again.
 
-    `near` has flows that came of late, each at the place that its number, in `near_numbers`, has.
+    `recent` caches the latest counters, each at the place of its number in `recent_numbers`.
     """
 
     def __init__(self):
         self.by_number = {}
-        self.near_numbers = array("q", [-1]) * NEAR
-        self.near = [None] * NEAR
+        self.recent_numbers = array("q", [-1]) * RECENT_ROUTES
+        self.recent = [None] * RECENT_ROUTES
 
     def __len__(self):
         return len(self.by_number)
 
     def of(self, number):
-        """The flow of a number, 0 or more; a new one, where there was none."""
-        place: cython.Py_ssize_t = (number ^ (number >> 32) * 37) & (_NEAR - 1)
-        if self.near_numbers[place] == number:
-            return self.near[place]
-        flow: Flow = self.by_number.get(number)
+        """The counter of a number, 0 or more; made when it is new."""
+        place: cython.Py_ssize_t = (number ^ (number >> 32) * 37) & (_RECENT_ROUTES - 1)
+        if self.recent_numbers[place] == number:
+            return self.recent[place]
+        flow: RouteCounter = self.by_number.get(number)
         if flow is None:
-            flow = self.by_number[number] = Flow()
-        self.near_numbers[place] = number
-        self.near[place] = flow
+            flow = self.by_number[number] = RouteCounter()
+        self.recent_numbers[place] = number
+        self.recent[place] = flow
         return flow
 
-    def take(self):
+    def drain(self):
         """Give all away, as pairs of number and flow in the order in which they came first."""
         taken = list(self.by_number.items())
         self.__init__()

@@ -1,4 +1,4 @@
-"""How much a tracker remembers, each bound with its reason."""
+"""Bounds on what a tracker remembers, each with its reason."""
 
 from typing import NamedTuple
 
@@ -13,8 +13,8 @@ class Limits(NamedTuple):
             each, so 40 MB in all where nothing settles. More than the rows that wait
             (`held_rows`). Later ones have no outcome.
         returnable: Mandatory publishes that may come back, over all connections: some 300 bytes
-            each beside. A broker gives back what it cannot route when it reads it: the oldest are
-            taken for done with, where a confirm is to come only for not returned.
+            each in addition. A broker gives back what it cannot route when it reads it: the oldest
+            are taken for done with, where a confirm is to come only for not returned.
         requests: Requests of one channel that wait for their replies; a client that waits has one.
         consumers: Consumers of one channel; as many, and gets, wait for a queue's name.
         all_consumers: Consumers over all connections: some 200 bytes each, and 600 more where
@@ -61,7 +61,7 @@ class Memory(NamedTuple):
         positions: How far each queue is with alike publishes, over all of them. A hostile server
             may claim to deliver each message from a million queues.
         calls: Requests whose replies may come. A client waits for one or a few of them.
-        vhosts: Virtual hosts looked into for a connection whose own is not known; messages of
+        vhosts: Virtual hosts searched for a connection whose own is unknown; messages of
             later ones are found by connections that are known to be there.
     """
 

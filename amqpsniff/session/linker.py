@@ -2,7 +2,7 @@
 """The way of messages from connection to connection: a publish, and the deliveries of it.
 
 A broker gives a message no name, so a delivery is matched by what it is: virtual host, exchange,
-routing key, size, properties and, where it was computed, the hash of the body (`likeness`).
+routing key, size, properties and, where it was computed, the hash of the body (`fingerprinter`).
 Publishes that are alike form a line, and each queue hands them on in their order: the next that it
 has not handed on yet is the one. A delivery that says it is not the first (`redelivered`, or
 dead-lettered) is matched with what its queue has handed on before.
@@ -14,38 +14,42 @@ what such a choice left over.
 A queue that is not known (its consumer began before the capture) is the routing key with the
 default exchange; with others every consumer is taken for one of a queue of its own.
 
-A linker is given messages one after the other, as `Linkable`s, whoever has read them.
+A linker is given messages one after the other, as `LinkRecord`s, whoever has read them.
 """
 
 import cython
-from cython.cimports.amqpsniff.session.calls import Call, Calls
-from cython.cimports.amqpsniff.session.likeness import mixed
-from cython.cimports.amqpsniff.session.lines import Lines
+from cython.cimports.amqpsniff.columns import Integers
+from cython.cimports.amqpsniff.session.fingerprint import mixed
+from cython.cimports.amqpsniff.session.link_records import (
+    LinkRecord,
+)
+from cython.cimports.amqpsniff.session.publish_index import PublishIndex
+from cython.cimports.amqpsniff.session.rpc import RpcRequest, RpcRequests
 
 from amqpsniff.columns import NULL
-from amqpsniff.session import linkable, links
+from amqpsniff.session import link_columns, link_records
 from amqpsniff.session.limits import Memory
 
 _NULL = cython.declare(cython.longlong, NULL)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-_EXACT = cython.declare(cython.int, links.EXACT)
-_LIKELY = cython.declare(cython.int, links.LIKELY)
-_AMBIGUOUS = cython.declare(cython.int, links.AMBIGUOUS)
-_PUBLISH = cython.declare(cython.longlong, linkable.PUBLISH)
-_IDENTIFIED = cython.declare(cython.longlong, linkable.IDENTIFIED)
-_AGAIN = cython.declare(cython.longlong, linkable.AGAIN)
-_DIED = cython.declare(cython.longlong, linkable.DIED)
-_OWN_QUEUE = cython.declare(cython.longlong, linkable.OWN_QUEUE)
-_ASKS = cython.declare(cython.longlong, linkable.ASKS)
-_DIRECT_REPLY = cython.declare(cython.longlong, linkable.DIRECT_REPLY)
-_ROUTED = cython.declare(cython.longlong, linkable.ROUTED)
-_DIRECT_KEY = cython.declare(cython.longlong, linkable.DIRECT_KEY)
-_ADDRESSED = cython.declare(cython.longlong, linkable.ADDRESSED)
+_EXACT = cython.declare(cython.int, link_columns.EXACT)
+_LIKELY = cython.declare(cython.int, link_columns.LIKELY)
+_AMBIGUOUS = cython.declare(cython.int, link_columns.AMBIGUOUS)
+_PUBLISH = cython.declare(cython.longlong, link_records.PUBLISH)
+_IDENTIFIED = cython.declare(cython.longlong, link_records.IDENTIFIED)
+_AGAIN = cython.declare(cython.longlong, link_records.AGAIN)
+_DIED = cython.declare(cython.longlong, link_records.DIED)
+_OWN_QUEUE = cython.declare(cython.longlong, link_records.OWN_QUEUE)
+_ASKS = cython.declare(cython.longlong, link_records.ASKS)
+_DIRECT_REPLY = cython.declare(cython.longlong, link_records.DIRECT_REPLY)
+_ROUTED = cython.declare(cython.longlong, link_records.ROUTED)
+_DIRECT_KEY = cython.declare(cython.longlong, link_records.DIRECT_KEY)
+_ADDRESSED = cython.declare(cython.longlong, link_records.ADDRESSED)
 _REPLY = cython.declare(cython.ulonglong, 0x2545F4914F6CDD1D)
-_ANYWHERE = cython.declare(cython.ulonglong, 0)
+_UNKNOWN_VHOST = cython.declare(cython.ulonglong, 0)
 
-ANYWHERE = 0
-"""The virtual host of a connection whose own is not known."""
+UNKNOWN_VHOST = 0
+"""Stands for an unknown virtual host."""
 
 
 class Linker:
@@ -53,8 +57,8 @@ class Linker:
 
     def __init__(self, memory=None):
         self.memory = memory or Memory()
-        self.calls = Calls(self.memory.calls, self.memory.age_ns)
-        self.lines = Lines(self.memory)
+        self.requests = RpcRequests(self.memory.calls, self.memory.age_ns)
+        self.lines = PublishIndex(self.memory)
         self.vhosts = []
         self.unknown = False
         self.last_vhost = 0
@@ -62,8 +66,8 @@ class Linker:
 
     @property
     def hits(self):
-        """How often each limit was reached."""
-        return self.lines.hits | ({"calls": self.calls.hits} if self.calls.hits else {})
+        """Number of times that each limit was reached."""
+        return self.lines.hits | ({"calls": self.requests.hits} if self.requests.hits else {})
 
     def link(self, one):
         """Find out what the next message belongs to."""
@@ -78,7 +82,7 @@ class Linker:
         """A message of another virtual host than the last one's."""
         self.last_vhost = vhost
         self.any_vhost = True
-        self.unknown = self.unknown or vhost == _ANYWHERE
+        self.unknown = self.unknown or vhost == _UNKNOWN_VHOST
         if vhost not in self.vhosts and len(self.vhosts) < self.memory.vhosts:
             self.vhosts.append(vhost)
         return 0
@@ -96,7 +100,7 @@ class Linker:
                 one.flags & _IDENTIFIED != 0,
             )
         )
-        if self.calls.waiting:
+        if self.requests.waiting:
             self.lines.answers[at] = self._reply(one)
         if one.flags & _ASKS:
             self.lines.asks[at] = self._ask(one)
@@ -116,21 +120,21 @@ class Linker:
             queue: cython.ulonglong = one.queue
             if one.flags & _OWN_QUEUE:
                 queue = mixed(mixed(queue, one.connection & _MASK64), one.channel & _MASK64)
-            publish = self.lines.meant(line, queue, again or died)
+            publish = self.lines.match(line, queue, again or died)
             if publish >= 0:
                 self._say_publish(one, self.lines.at(publish), again, died)
-        if self.calls.waiting:
+        if self.requests.waiting:
             self._bring(one, publish)
         return 0
 
     def _line(self, h, vhost):
-        """The line of publishes with a hash, in a virtual host; -1 for none."""
+        """The line of publishes with a hash, in a virtual host, or -1."""
         line: cython.longlong = self.lines.get(mixed(h, vhost))
         other: cython.ulonglong
         if line >= 0:
             return line
-        if vhost != _ANYWHERE:
-            return self.lines.get(mixed(h, _ANYWHERE)) if self.unknown else -1
+        if vhost != _UNKNOWN_VHOST:
+            return self.lines.get(mixed(h, _UNKNOWN_VHOST)) if self.unknown else -1
         for each in self.vhosts:
             other = each
             line = self.lines.get(mixed(h, other))
@@ -140,7 +144,7 @@ class Linker:
 
     def _say_publish(self, one, at, again, died):
         """Say of a delivery where it was published; the publish stands at this place."""
-        lines: Lines = self.lines
+        lines: PublishIndex = self.lines
         one.published = True
         one.published_number = lines.packet_numbers[at]
         one.published_id = lines.connection_ids[at]
@@ -149,7 +153,7 @@ class Linker:
         one.link_confidence = _AMBIGUOUS
         if lines.candidates == 1 and not lines.doubted[at]:
             one.link_confidence = _EXACT if lines.identified[at] else _LIKELY
-        if not again and (lines.advanced or not died):
+        if not again and (lines.is_first_hop or not died):
             lines.delivered[at] += 1
             one.delivery_number = lines.delivered[at]
         return 0
@@ -158,8 +162,8 @@ class Linker:
 
     def _ask(self, one):
         """Remember a request."""
-        call: Call = Call(
-            None if one.connection < 0 else self.calls.asker(one.connection, one.session),
+        call: RpcRequest = RpcRequest(
+            None if one.connection < 0 else self.requests.requester(one.connection, one.session),
             one.packet_number,
             one.sent_ns,
             one.connection_id,
@@ -168,29 +172,29 @@ class Linker:
         h: cython.ulonglong = one.reply_to
         if one.flags & _DIRECT_REPLY:
             h = _on_channel(one)
-        self.calls.ask(call, mixed(mixed(h, one.correlation), one.vhost))
+        self.requests.add(call, mixed(mixed(h, one.correlation), one.vhost))
         return call
 
     def _waiting(self, h, vhost, delivered):
         """The request that a reply to a hash answers, in a virtual host."""
-        call: Call = self.calls.find(mixed(h, vhost), delivered)
+        call: RpcRequest = self.requests.find(mixed(h, vhost), delivered)
         other: cython.ulonglong
         if call is not None:
             return call
-        if vhost != _ANYWHERE:
-            return self.calls.find(mixed(h, _ANYWHERE), delivered) if self.unknown else None
+        if vhost != _UNKNOWN_VHOST:
+            return self.requests.find(mixed(h, _UNKNOWN_VHOST), delivered) if self.unknown else None
         for each in self.vhosts:
             other = each
-            call = self.calls.find(mixed(h, other), delivered)
+            call = self.requests.find(mixed(h, other), delivered)
             if call is not None:
                 return call
         return None
 
     def _reply(self, one):
-        """The request that a publish answers; None for none."""
+        """The request that a publish answers, or None."""
         if not one.flags & _ROUTED:
             return None
-        call: Call = self._waiting(mixed(one.routing_key, one.correlation), one.vhost, False)
+        call: RpcRequest = self._waiting(mixed(one.routing_key, one.correlation), one.vhost, False)
         if call is None and one.flags & _ADDRESSED:
             call = self._waiting(mixed(one.other, one.correlation), one.vhost, False)
         if call is not None:
@@ -200,14 +204,14 @@ class Linker:
 
     def _bring(self, one, publish):
         """Say what a delivery is the reply to, and learn where the reply to a request will go."""
-        call: Call = None
-        asked: Call = None
+        call: RpcRequest = None
+        asked: RpcRequest = None
         if publish >= 0:
             asked = self.lines.asks[self.lines.at(publish)]
             call = self.lines.answers[self.lines.at(publish)]
             if asked is not None and one.flags & _DIRECT_REPLY:
                 key: cython.ulonglong = mixed(one.reply_to, one.correlation)
-                self.calls.wait(asked, mixed(key, one.vhost))
+                self.requests.wait(asked, mixed(key, one.vhost))
         if call is None and asked is None:
             call = self._unseen(one)
         if call is None or call.forgotten:
@@ -232,10 +236,140 @@ class Linker:
         one.request_id = call.connection_id
         if one.sent_ns != _NULL and call.ts_ns != _NULL:
             one.request_ns = one.sent_ns - call.ts_ns
-        one.reply_late = self.calls.is_late(call, one.sent_ns)
+        one.reply_late = self.requests.is_late(call, one.sent_ns)
         return 0
 
 
 def _on_channel(one):
     """The hash that stands for direct replies to a message's channel."""
     return mixed(mixed(_REPLY, one.connection & _MASK64), one.channel & _MASK64)
+
+
+# from relinking: Messages that readers of some connections each have written down, linked as if one had read all.
+
+
+COLUMNS = ["task", *link_records.LOG_NUMBERS]
+"""Columns that are fed: `task` is whose message it is."""
+
+FOUND = (
+    "task message published_packet_number published_connection_id published_ns delivery_number "
+    "link_confidence request_packet_number request_connection_id request_ns reply_late"
+).split()
+"""The columns of the result: connection ids as numbers, `link_confidence` as its code, null where
+unknown."""
+
+_CLOSED = cython.declare(cython.longlong, link_records.CLOSED)
+_OVER = cython.declare(cython.longlong, link_records.OVER)
+# Connections of a task, more than packets can open.
+_CONNECTION_BITS = cython.declare(cython.int, 40)
+
+
+class DistributedLinker:
+    """Links what it is fed; `rows` links are in the columns of `FOUND`, until the next `feed`."""
+
+    def __init__(self, memory=None):
+        self.linker = Linker(memory)
+        self.one = LinkRecord()
+        self.columns = {}
+        self.rows = 0
+
+    @property
+    def hits(self):
+        """How often each limit was reached."""
+        return self.linker.hits
+
+    def feed(self, columns, count):
+        """Go over the next `count` messages: `columns` are buffers of `COLUMNS`."""
+        tasks: cython.longlong[::1] = columns["task"]
+        messages: cython.longlong[::1] = columns["message"]
+        flags: cython.longlong[::1] = columns["flags"]
+        connections: cython.longlong[::1] = columns["connection"]
+        channels: cython.longlong[::1] = columns["channel"]
+        numbers: cython.longlong[::1] = columns["packet_number"]
+        times: cython.longlong[::1] = columns["sent_ns"]
+        ids: cython.longlong[::1] = columns["connection_id"]
+        vhosts: cython.longlong[::1] = columns["vhost"]
+        lines: cython.longlong[::1] = columns["line"]
+        others: cython.longlong[::1] = columns["other"]
+        keys: cython.longlong[::1] = columns["routing_key"]
+        queues: cython.longlong[::1] = columns["queue"]
+        correlations: cython.longlong[::1] = columns["correlation"]
+        addresses: cython.longlong[::1] = columns["reply_to"]
+        deadlines: cython.longlong[::1] = columns["deadline"]
+        at: cython.longlong
+        connection: cython.longlong
+        one: LinkRecord = self.one
+        self._begin(count)
+        for at in range(count):
+            connection = connections[at]
+            if connection >= 0:
+                connection |= tasks[at] << _CONNECTION_BITS
+            if flags[at] & (_CLOSED | _OVER):
+                self._close(connection, times[at], flags[at] & _OVER != 0)
+                continue
+            one.flags = flags[at]
+            one.connection = connection
+            one.channel = channels[at]
+            one.packet_number = numbers[at]
+            one.sent_ns = times[at]
+            one.connection_id = ids[at]
+            one.vhost = _unsigned(vhosts[at])
+            one.line = _unsigned(lines[at])
+            one.other = _unsigned(others[at])
+            one.routing_key = _unsigned(keys[at])
+            one.queue = _unsigned(queues[at])
+            one.correlation = _unsigned(correlations[at])
+            one.reply_to = _unsigned(addresses[at])
+            one.deadline = deadlines[at]
+            self.linker.link(one)
+            if one.published or one.replies:
+                self._put(tasks[at], messages[at])
+        return 0
+
+    def _begin(self, count):
+        """Have room for as many links; they are null until they are written."""
+        self.rows = 0
+        self.columns = {}
+        for name in FOUND:
+            column: Integers = Integers()
+            column.reserve(count)
+            self.columns[name] = column
+            setattr(self, name, column)
+        return 0
+
+    def _close(self, connection, close_ns, over):
+        """A connection was closed, or is over."""
+        time: object = None if close_ns == _NULL else close_ns
+        if over:
+            self.linker.requests.end(connection, time)
+        else:
+            self.linker.requests.close(connection, time)
+        return 0
+
+    def _put(self, task, message):
+        """Write what the message that was linked belongs to."""
+        row: cython.longlong = self.rows
+        one: LinkRecord = self.one
+        self.task.values[row] = task
+        self.message.values[row] = message
+        if one.published:
+            self.published_packet_number.values[row] = one.published_number
+            self.published_connection_id.values[row] = one.published_id
+            self.published_ns.values[row] = one.published_ns
+            self.link_confidence.values[row] = one.link_confidence
+            if one.delivery_number > 0:
+                self.delivery_number.values[row] = one.delivery_number
+        if one.replies:
+            self.request_packet_number.values[row] = one.request_number
+            self.request_connection_id.values[row] = one.request_id
+            self.request_ns.values[row] = one.request_ns
+            self.reply_late.values[row] = one.reply_late
+        self.rows += 1
+        return 0
+
+
+def _unsigned(number):
+    """A hash that was written as a signed number."""
+    if cython.compiled:
+        return cython.cast(cython.ulonglong, number)
+    return number & 0xFFFFFFFFFFFFFFFF

@@ -1,10 +1,12 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""What the methods that do not come with every message change: a table of handlers.
+"""Methods that do not come with every message: tables of their handlers, and of the states that
+methods lead to (`state_machine`).
 
-A handler of `ON_CHANNEL` is called with the tracker, the lane of the channel number, the channel,
-the event, and the request that the method answers (None where it answers none); one of
-`ON_CONNECTION` with the session in place of lane and channel. What it returns is kept with the
-request that the method is, for the handler of the reply. Methods without a handler change nothing.
+A handler of `ON_CHANNEL` is called with the tracker, the channel slot of the channel number, the
+channel, the event, and the request that the method answers (None where it answers none); one of
+`ON_CONNECTION` with the session in place of channel slot and channel. What it returns is kept with
+the request that the method is, for the handler of the reply. Methods without a handler change
+nothing.
 """
 
 from __future__ import annotations
@@ -15,35 +17,106 @@ from typing import Any
 
 import cython
 from cython.cimports.amqpsniff.decode.state import Connection
-from cython.cimports.amqpsniff.session.event import (
-    Event,
-    Request,
-)
-from cython.cimports.amqpsniff.session.moves import (
-    drop_requests,
-    has_closed,
-    move_lane,
-)
-from cython.cimports.amqpsniff.session.state import (
+from cython.cimports.amqpsniff.session.entities import (
     Channel,
-    Lane,
+    ChannelSlot,
+    Consumer,
     Session,
+)
+from cython.cimports.amqpsniff.session.method_frame import (
+    MethodFrame,
+    Request,
 )
 
 from amqpsniff.columns import NULL
-from amqpsniff.session import consumers, kinds, moves, state
-from amqpsniff.session.event import read_reason
-from amqpsniff.session.states import BLOCKING, CHANNEL, CONNECTION, MODE
+from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
+from amqpsniff.session import method_flags
+from amqpsniff.session.entities import CLIENT, SERVER
+from amqpsniff.session.method_frame import read_reason
+from amqpsniff.session.state_machine import BLOCKING, CHANNEL, CONNECTION, MODE
 from amqpsniff.spec import SIDES
 
-_CLIENT = cython.declare(cython.int, state.CLIENT)
-_SERVER = cython.declare(cython.int, state.SERVER)
+PROVED = CHANNEL.code("open")
+"""State of a channel on which something comes although its beginning was not seen."""
+
+_CLIENT = cython.declare(cython.int, 0)
+_SERVER = cython.declare(cython.int, 1)
+_METHODS = cython.declare(cython.int, len(method_flags.NAMES))
+_CHANNEL_OPEN = cython.declare(cython.int, method_flags.CHANNEL_OPEN)
+_CHANNEL_CLOSE = cython.declare(cython.int, method_flags.CHANNEL_CLOSE)
+_CHANNEL_CLOSE_OK = cython.declare(cython.int, method_flags.CHANNEL_CLOSE_OK)
+
+_CONNECTION_AFTER = cython.declare(bytes, CONNECTION.after)
+_CONNECTION_CLOSING = cython.declare(bytes, CONNECTION.closing)
+_CHANNEL_AFTER = cython.declare(bytes, CHANNEL.after)
+_CLOSES = cython.declare(bytes, method_flags.CLOSES)
+_CLOSED = cython.declare(cython.int, CHANNEL.code(CHANNEL.start))
+_PROVED = cython.declare(cython.int, PROVED)
+_OVER = cython.declare(cython.int, CONNECTION.code("over"))
+
+
+def move_connection(session, method, side):
+    """A method moves its connection; who has closed sends no more replies."""
+    slot: ChannelSlot
+    other: cython.int = 1 - side
+    session.state_code = _CONNECTION_AFTER[2 * (session.state_code * _METHODS + method) + side]
+    if _CLOSES[method]:
+        if not session.no_reply_expected & 1 << other:
+            for slot in session.slots.values():
+                drop_requests(slot, other, False)
+        session.no_reply_expected |= 1 << other
+    return session.state_code == _OVER
+
+
+def has_closed(session, side):
+    """True if a side has closed the connection."""
+    return _CONNECTION_CLOSING[session.state_code] >> side & 1 != 0
+
+
+def move_slot(slot, method, side):
+    """A method moves its channel number; what will get no reply does not wait for one.
+
+    Nothing but channel.open begins an incarnation, and channel.close-ok is of no other; any other
+    method proves one.
+    """
+    other: cython.int = 1 - side
+    if method == _CHANNEL_OPEN:
+        drop_requests(slot, _CLIENT, True)
+        drop_requests(slot, _SERVER, True)
+        slot.no_reply_expected = 0
+        slot.state_code = _CLOSED
+    elif slot.state_code == _CLOSED:
+        if method == _CHANNEL_CLOSE_OK:
+            return 0
+        slot.state_code = _PROVED
+    slot.state_code = _CHANNEL_AFTER[2 * (slot.state_code * _METHODS + method) + side]
+    if method == _CHANNEL_CLOSE:
+        drop_requests(slot, other, False)
+        slot.no_reply_expected |= 1 << other
+    elif method == _CHANNEL_CLOSE_OK and slot.state_code == _CLOSED:
+        drop_requests(slot, _CLIENT, False)
+        drop_requests(slot, _SERVER, False)
+    return 0
+
+
+def drop_requests(slot, side, closes):
+    """Requests of a side get no reply; those to close only where `closes` says so."""
+    request: Request
+    if not slot.requests:
+        return 0
+    kept: list = []
+    for request in slot.requests:
+        if request.side == side and (closes or not _CLOSES[request.method]):
+            request.rows.settle(request.row)
+        else:
+            kept.append(request)
+    slot.requests = kept
+    return 0
+
+
 _NULL = cython.declare(cython.longlong, NULL)
 
-_CLOSED = cython.declare(cython.int, CHANNEL.code(CHANNEL.start))
-_OVER = cython.declare(cython.int, CONNECTION.code("over"))
 _FREE = cython.declare(str, BLOCKING.start)
-_PROVED = cython.declare(cython.int, moves.PROVED)
 
 _UNKNOWN_TAG = re.compile(r"unknown delivery tag (\d+)")
 _MAX_TAG = 2**63 - 1
@@ -53,41 +126,41 @@ _ACKNOWLEDGEMENTS = frozenset(("basic.ack", "basic.nack", "basic.reject"))
 # channels
 
 
-def begin_channel(session, lane, capture, event):
-    """A new incarnation of a channel; `event` is its channel.open, None when that was not seen."""
-    lane.incarnations += 1
-    known: cython.bint = event is not None
-    channel: Channel = Channel(session, lane, capture, known)
+def begin_channel(session, slot, capture, frame):
+    """A new incarnation of a channel; `frame` is its channel.open, None when that was not seen."""
+    slot.incarnations += 1
+    known: cython.bint = frame is not None
+    channel: Channel = Channel(session, slot, capture, known)
     if known:
-        channel.opened_packet_number = event.number
-        channel.start_ns = _time(event.ts_ns)
+        channel.opened_packet_number = frame.number
+        channel.start_ns = _time(frame.ts_ns)
     else:
-        lane.step = _PROVED
-    channel.deaf = has_closed(session, _SERVER) or has_closed(session, _CLIENT)
-    lane.channel = channel
+        slot.state_code = _PROVED
+    channel.broker_discards = has_closed(session, _SERVER) or has_closed(session, _CLIENT)
+    slot.channel = channel
     session.channels_opened += 1
     return channel
 
 
-def open_channel(tracker, session, lane, capture, event):
+def open_channel(tracker, session, slot, capture, frame):
     """channel.open: what was open on the number ends, what waits for a reply gets none."""
-    if lane.channel is not None:
-        if tracker.judges:
-            tracker.tell("channel-opened-twice", lane.channel, event.number, event.ts_ns, {})
-        tracker.settler.doubt(lane.channel, event.ts_ns)
-        _end_channel(tracker, session, lane)
-    move_lane(lane, event.method, event.side)
-    begin_channel(session, lane, capture, event)
-    if tracker.judges:
-        tracker.tell("channel-begins", lane.channel, event.number, event.ts_ns, {})
+    if slot.channel is not None:
+        if tracker.rules_enabled:
+            tracker.emit("channel-opened-twice", slot.channel, frame.number, frame.ts_ns, {})
+        tracker.settler.give_up_tentative(slot.channel, frame.ts_ns)
+        _end_channel(tracker, session, slot)
+    move_slot(slot, frame.method, frame.side)
+    begin_channel(session, slot, capture, frame)
+    if tracker.rules_enabled:
+        tracker.emit("channel-begins", slot.channel, frame.number, frame.ts_ns, {})
     return 0
 
 
-def _end_channel(tracker, session, lane):
-    channel: Channel = lane.channel
-    lane.channel = None
+def _end_channel(tracker, session, slot):
+    channel: Channel = slot.channel
+    slot.channel = None
     tracker.add_channel(channel)
-    lane.step = _CLOSED
+    slot.state_code = _CLOSED
     session.published += channel.published
     session.delivered += channel.delivered
     session.acknowledged += channel.acknowledged
@@ -95,58 +168,58 @@ def _end_channel(tracker, session, lane):
 
 
 def _open_ok(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
 ) -> None:
-    move_lane(lane, event.method, event.side)
+    move_slot(slot, frame.method, frame.side)
 
 
 def _close(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
 ) -> None:
-    waiting = lane.requests
-    move_lane(lane, event.method, event.side)
-    channel.deaf = True
-    if event.side == _SERVER:
-        _refuse(tracker, channel, event)
-        if tracker.judges and waiting:
-            method = read_reason(event.octets)[2]
+    waiting = slot.requests
+    move_slot(slot, frame.method, frame.side)
+    channel.broker_discards = True
+    if frame.side == _SERVER:
+        _refuse(tracker, channel, frame)
+        if tracker.rules_enabled and waiting:
+            method = read_reason(frame.arguments_json)[2]
             channel.blamed_packet_number = _blamed(waiting, _CLIENT, method)
     if channel.closed_by is None:
-        channel.closed_by = SIDES[event.side]
-        channel.closed_packet_number = event.number
-        channel.end_ns = _time(event.ts_ns)
-        channel.close_bytes = event.octets
+        channel.closed_by = SIDES[frame.side]
+        channel.closed_packet_number = frame.number
+        channel.end_ns = _time(frame.ts_ns)
+        channel.close_bytes = frame.arguments_json
 
 
-def _refuse(tracker: Any, channel: Channel, event: Event) -> None:
+def _refuse(tracker: Any, channel: Channel, frame: MethodFrame) -> None:
     """The server closed a channel: it may have refused acknowledgements on it."""
     if channel.tentative is None:
         return
-    _, text, blamed = read_reason(event.octets)
+    _, text, blamed = read_reason(frame.arguments_json)
     found = _UNKNOWN_TAG.search(text or "")
     if found:
         tracker.settler.refuse(channel, min(int(found[1]), _MAX_TAG))
     elif blamed in _ACKNOWLEDGEMENTS:
         tracker.settler.refuse(channel, -1)
     else:
-        tracker.settler.doubt(channel, event.ts_ns)
+        tracker.settler.give_up_tentative(channel, frame.ts_ns)
 
 
 def _close_ok(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
 ) -> None:
-    if event.side == _SERVER and channel.closing == (True, False):
-        tracker.settler.believe_all(channel)
-    move_lane(lane, event.method, event.side)
-    if lane.step == _CLOSED:
-        tracker.settler.doubt(channel, event.ts_ns)
-        _end_channel(tracker, channel.session, lane)
+    if frame.side == _SERVER and channel.closing == (True, False):
+        tracker.settler.accept_all(channel)
+    move_slot(slot, frame.method, frame.side)
+    if slot.state_code == _CLOSED:
+        tracker.settler.give_up_tentative(channel, frame.ts_ns)
+        _end_channel(tracker, channel.session, slot)
 
 
 def _blamed(requests: list[Any], side: int, method: str | None) -> int | None:
     """Packet of a side's oldest request of that method."""
     for request in requests:
-        if request.side == side and kinds.NAMES[request.method] == method:
+        if request.side == side and method_flags.NAMES[request.method] == method:
             number: int = request.number
             return number
     return None
@@ -156,24 +229,24 @@ def _blamed(requests: list[Any], side: int, method: str | None) -> int | None:
 
 
 def _select(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
 ) -> None:
     if channel.mode is None:
-        channel.mode = MODE.then(MODE.start, event.method, event.side)
+        channel.mode = MODE.then(MODE.start, frame.method, frame.side)
         channel.numbering = channel.numbered = channel.mode == "confirm"
         if channel.mode == "tx":
             tracker.settler.select(channel)
 
 
 def _selected(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
 ) -> None:
     if channel.mode is None and request is None:
-        channel.mode = MODE.then(MODE.start, event.method, event.side)
+        channel.mode = MODE.then(MODE.start, frame.method, frame.side)
 
 
 def _commit(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
 ) -> Any:
     channel.commits += 1
     if not channel.in_transaction:
@@ -181,34 +254,36 @@ def _commit(
     noted, channel.noted = channel.noted, []
     if noted:
         channel.committing.append(noted)
-    return noted, channel.passed + len(channel.uncommitted)
+    return noted, channel.uncommitted_start + len(channel.uncommitted)
 
 
 def _committed(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
 ) -> None:
     if request is None or request.subject is None:
         return
     noted, publishes = request.subject
     request.subject = None
     channel.committing = [one for one in channel.committing if one is not noted]
-    tracker.settler.commit(channel, noted, event.number, event.ts_ns)
+    tracker.settler.commit(channel, noted, frame.number, frame.ts_ns)
     tracker.settler.committed(channel, publishes)
 
 
 def _roll_back(
-    tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
 ) -> None:
     if channel.in_transaction:
         tracker.settler.roll_back(channel)
-        tracker.settler.committed(channel, channel.passed + len(channel.uncommitted))
+        tracker.settler.committed(channel, channel.uncommitted_start + len(channel.uncommitted))
 
 
-def _qos(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Request | None) -> None:
-    arguments = event.arguments
+def _qos(
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
+) -> None:
+    arguments = frame.arguments
     count = arguments.get("prefetch_count")
-    if not event.whole:
-        channel.session.lossy = True
+    if not frame.whole:
+        channel.session.has_loss = True
         channel.prefetch_count = count
         channel.prefetch_each = channel.prefetch_shared = None
         return
@@ -220,6 +295,117 @@ def _qos(tracker: Any, lane: Lane, channel: Channel, event: Event, request: Requ
     else:
         channel.prefetch_each = count
         channel.prefetch_shared = None  # RabbitMQ lifts it (seen with 3.10)
+
+
+# queues and consumers
+
+
+def _declare(
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
+) -> Any:
+    nameless: list[Any] = []  # consumers of the queue that the server names
+    channel.last_queue = frame.queue or None
+    channel.declaring = None if channel.last_queue else nameless
+    return nameless
+
+
+def _declared(
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
+) -> None:
+    if request is None or request.subject is None or not frame.queue:
+        return
+    for consumer in request.subject:
+        consumer.queue = frame.queue
+    if request.subject is channel.declaring:
+        channel.last_queue = frame.queue
+        channel.declaring = None
+
+
+def _name_queue(tracker: Any, channel: Channel, frame: MethodFrame, consumer: Any) -> None:
+    """Give a consumer the queue that a consume or get names; an empty name is the last declared."""
+    if frame.queue is None:
+        return  # it was cut
+    consumer.queue = frame.queue or channel.last_queue
+    if consumer.queue is None and channel.declaring is not None:
+        if len(channel.declaring) < tracker.limits.consumers:
+            channel.declaring.append(consumer)
+        else:
+            tracker.settler.limit_reached("consumers")
+
+
+def _no_ack(frame: MethodFrame) -> bool | None:
+    """The argument no_ack; null when it was not captured."""
+    return None if frame.flags & FLAGS_CUT else frame.flags & NO_ACK != 0
+
+
+def _consume(
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
+) -> Any:
+    tag = frame.consumer_tag
+    consumer = Consumer(tag, _no_ack(frame), channel.prefetch_each)
+    _name_queue(tracker, channel, frame, consumer)
+    no_wait = frame.flags & NO_WAIT
+    if no_wait:
+        channel.consumers += 1
+    if tag and (no_wait or tag not in channel.by_tag):
+        _add_consumer(tracker, channel, tag, consumer)
+    return consumer
+
+
+def _consumed(
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
+) -> None:
+    channel.consumers += 1
+    tag = frame.consumer_tag
+    if request is not None and request.subject is not None and tag is not None:
+        request.subject.tag = tag
+        _add_consumer(tracker, channel, tag, request.subject)
+
+
+def _add_consumer(tracker: Any, channel: Channel, tag: str, consumer: Any) -> None:
+    if tag not in channel.by_tag:
+        limits = tracker.limits
+        if (
+            len(channel.by_tag) >= limits.consumers
+            or tracker.consumers_known >= limits.all_consumers
+        ):
+            tracker.settler.limit_reached("consumers")
+            return
+        tracker.consumers_known += 1
+    channel.by_tag[tag] = consumer
+    channel.recent_consumer_batch = -1
+
+
+def _cancelled(
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
+) -> None:
+    if frame.side == SERVER:
+        consumer = channel.by_tag.pop(frame.consumer_tag, None)
+        channel.recent_consumer, channel.recent_consumer_batch = None, -1
+        tracker.consumers_known -= consumer is not None
+        if tracker.rules_enabled and frame.name == "basic.cancel" and frame.whole:
+            facts = {"consumer": consumer}
+            tracker.emit("consumer-cancelled", channel, frame.number, frame.ts_ns, facts)
+
+
+def _get(
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
+) -> Any:
+    channel.gets += 1
+    consumer = Consumer(None, _no_ack(frame))
+    _name_queue(tracker, channel, frame, consumer)
+    return consumer
+
+
+def _recover(
+    tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
+) -> None:
+    if frame.side == CLIENT and not frame.whole:
+        tracker.settler.acknowledge_in_part(channel, -1)
+    elif frame.side == CLIENT and frame.flags & REQUEUE:
+        until = tracker.answered_to(channel.deliveries, frame.row, frame.number, frame.ts_ns)
+        if until is not None:
+            tracker.settler.recover(channel, until, frame.number, frame.ts_ns)
 
 
 ON_CHANNEL: dict[str, Callable[..., Any]] = {
@@ -234,64 +420,73 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
     "tx.commit-ok": _committed,
     "tx.rollback": _roll_back,
     "basic.qos": _qos,
-    **consumers.HANDLERS,
+    "queue.declare": _declare,
+    "queue.declare-ok": _declared,
+    "basic.consume": _consume,
+    "basic.consume-ok": _consumed,
+    "basic.cancel": _cancelled,
+    "basic.cancel-ok": _cancelled,
+    "basic.get": _get,
+    "basic.recover": _recover,
+    "basic.recover-async": _recover,
+    "basic.recover-sync": _recover,
 }
 
 
 # connections
 
 
-def learn(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
+def learn(tracker: Any, session: Session, frame: MethodFrame, request: Request | None) -> None:
     """Keep what the peers say of themselves and agree on, as JSON."""
-    facts: dict[str, Any] = session.facts
-    if event.name not in facts:
-        facts[event.name] = tracker.remember(event.name, event.octets or b"", event.whole)
+    facts: dict[str, Any] = session.handshake
+    if frame.name not in facts:
+        facts[frame.name] = tracker.remember(frame.name, frame.arguments_json or b"", frame.whole)
 
 
 def _close_connection(
-    tracker: Any, session: Session, event: Event, request: Request | None
+    tracker: Any, session: Session, frame: MethodFrame, request: Request | None
 ) -> None:
-    lane: Lane
-    for lane in session.lanes.values():
-        if lane.channel is not None:
-            lane.channel.deaf = True
+    slot: ChannelSlot
+    for slot in session.slots.values():
+        if slot.channel is not None:
+            slot.channel.broker_discards = True
     if session.closed_by is None:
-        session.closed_by = SIDES[event.side]
-        session.close_packet_number = event.number
-        session.close_ns = _time(event.ts_ns)
-        session.close_bytes = event.octets
-        tracker.see_shut(session)
+        session.closed_by = SIDES[frame.side]
+        session.close_packet_number = frame.number
+        session.close_ns = _time(frame.ts_ns)
+        session.close_bytes = frame.arguments_json
+        tracker.on_connection_closed(session)
 
 
 def _close_connection_ok(
-    tracker: Any, session: Session, event: Event, request: Request | None
+    tracker: Any, session: Session, frame: MethodFrame, request: Request | None
 ) -> None:
-    if session.step == _OVER and not session.over:
-        for lane in session.lanes.values():
-            if lane.channel is not None:
-                if event.side == _SERVER and session.closed_by == SIDES[_CLIENT]:
-                    tracker.settler.believe_all(lane.channel)
-                tracker.settler.doubt(lane.channel, event.ts_ns)
+    if session.state_code == _OVER and not session.over:
+        for slot in session.slots.values():
+            if slot.channel is not None:
+                if frame.side == _SERVER and session.closed_by == SIDES[_CLIENT]:
+                    tracker.settler.accept_all(slot.channel)
+                tracker.settler.give_up_tentative(slot.channel, frame.ts_ns)
         _end_channels(tracker, session)
         session.over = True
 
 
-def _block(tracker: Any, session: Session, event: Event, request: Request | None) -> None:
+def _block(tracker: Any, session: Session, frame: MethodFrame, request: Request | None) -> None:
     """connection.blocked and unblocked: count the time between them."""
     before = session.blocking
-    session.blocking = BLOCKING.then(before, event.method, event.side)
+    session.blocking = BLOCKING.then(before, frame.method, frame.side)
     if session.blocking == before:
         return
     if session.blocking == "blocked":
-        session.blocked_since = event.ts_ns
+        session.blocked_since = frame.ts_ns
     elif before == _FREE:
         session.blocked_ns = None  # it was blocked before the capture began, or in a hole
     else:
-        _end_block(session, event.ts_ns)
+        _end_block(session, frame.ts_ns)
 
 
 def _end_block(session, ts_ns):
-    """The broker takes publishes again, or there is no more to see of it."""
+    """The broker takes publishes again, or the capture shows no more of it."""
     since = session.blocked_since
     session.blocked_since = None
     if session.blocked_ns is not None:
@@ -316,82 +511,82 @@ ON_CONNECTION: dict[str, Callable[..., Any]] = {
 
 def _end_channels(tracker, session):
     """Every channel ends with its connection."""
-    lane: Lane
-    for lane in session.lanes.values():
-        if lane.channel is None:
+    slot: ChannelSlot
+    for slot in session.slots.values():
+        if slot.channel is None:
             continue
-        if lane.channel.closed_by is None:
-            lane.channel.closed_by = session.closed_by
-            lane.channel.closed_packet_number = session.close_packet_number
-            lane.channel.end_ns = session.close_ns
-        _end_channel(tracker, session, lane)
+        if slot.channel.closed_by is None:
+            slot.channel.closed_by = session.closed_by
+            slot.channel.closed_packet_number = session.close_packet_number
+            slot.channel.end_ns = session.close_ns
+        _end_channel(tracker, session, slot)
     return 0
 
 
 def end_connection(tracker, session):
     """The connection is over, in whatever way."""
-    lane: Lane
+    slot: ChannelSlot
     peer: Connection = session.peer
     conversation = peer.conversation
     if session.closed_by is None:
         session.closed_by = conversation.ended
-    for lane in session.lanes.values():
-        if lane.channel is not None:
-            tracker.settler.doubt(lane.channel, conversation.end_ns)
+    for slot in session.slots.values():
+        if slot.channel is not None:
+            tracker.settler.give_up_tentative(slot.channel, conversation.end_ns)
     _end_channels(tracker, session)
-    for lane in session.lanes.values():
-        drop_requests(lane, _CLIENT, True)
-        drop_requests(lane, _SERVER, True)
+    for slot in session.slots.values():
+        drop_requests(slot, _CLIENT, True)
+        drop_requests(slot, _SERVER, True)
     if session.blocked_since is not None:
         _end_block(session, conversation.end_ns)
     session.over = True
     return 0
 
 
-def lose(session, side):
+def lose_frames(session, side):
     """Frames that a side sent may be missing from here on, until it is heard again."""
-    lane: Lane
-    session.lossy = True
+    slot: ChannelSlot
+    session.has_loss = True
     session.missing |= 1 << side
     if side == _SERVER:
         session.blocking = _FREE
         if session.blocked_since is not None:
             session.blocked_since = session.blocked_ns = None
-    for lane in session.take_changed(side):
-        if lane.early is None:
-            lane.early = []
-        drop_requests(lane, 1 - side, True)
-        channel: Channel = lane.channel
+    for slot in session.drain_used(side):
+        if slot.early_replies is None:
+            slot.early_replies = []
+        drop_requests(slot, 1 - side, True)
+        channel: Channel = slot.channel
         if channel is None:
             continue
         channel.declaring = None  # whose name is lost with the request that waited for it
         if side == _CLIENT:
             channel.numbering = False
             channel.last_queue = None
-        doubt_answers(channel, side)
+        mark_uncertain(channel, side)
     return 0
 
 
-def hear_again(session, side):
+def resume_side(session, side):
     """The first method of a side after frames of it may have been missing: in them it may have
     answered whatever stands before this method.
     """
-    lane: Lane
+    slot: ChannelSlot
     session.missing &= ~(1 << side)
-    for lane in session.lanes.values():
-        if lane.channel is not None:
-            doubt_answers(lane.channel, side)
+    for slot in session.slots.values():
+        if slot.channel is not None:
+            mark_uncertain(slot.channel, side)
     return 0
 
 
-def doubt_answers(channel, side):
+def mark_uncertain(channel, side):
     """What waits on a channel may have been answered by frames of a side that are missing."""
     channel.publishes_uncertain = channel.deliveries_uncertain = True
-    channel.joined = None  # what was confirmed until then is not known any more
+    channel.midstream_confirms = None  # what was confirmed until then is unknown
     if side == _CLIENT:
-        channel.lost_tag = max(channel.lost_tag, channel.last_tag)
+        channel.tag_before_loss = max(channel.tag_before_loss, channel.last_tag)
     else:
-        channel.lost_publish = channel.next_number - 1
+        channel.publish_before_loss = channel.next_number - 1
     return 0
 
 
@@ -400,7 +595,7 @@ def _time(ts_ns):
     return None if ts_ns == _NULL else ts_ns
 
 
-CHANNEL_HANDLERS = [ON_CHANNEL.get(name) for name in kinds.NAMES]
-CONNECTION_HANDLERS = [ON_CONNECTION.get(name) for name in kinds.NAMES]
+CHANNEL_HANDLERS = [ON_CHANNEL.get(name) for name in method_flags.NAMES]
+CONNECTION_HANDLERS = [ON_CONNECTION.get(name) for name in method_flags.NAMES]
 CONNECTION_STEP_HANDLERS = [one if one is not learn else None for one in CONNECTION_HANDLERS]
-"""Those of connections where nobody asks what the peers said of themselves."""
+"""Handlers of connections where handshake arguments are not needed."""

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""What becomes of messages: confirms, returns and acknowledgements find the entries they mean.
+"""Outcomes of messages: confirms, returns and acknowledgements find the entries they refer to.
 
 An entry's outcome is written into its message's row, at once or when the row is there. A row that
 may still change counts in its rows' `pending`, so that whoever gives rows out can wait for them.
@@ -11,22 +11,28 @@ from operator import attrgetter
 
 import cython
 from cython.cimports.amqpsniff.decode.rows import MessageRows
-from cython.cimports.amqpsniff.session.counts import Spread
-from cython.cimports.amqpsniff.session.returnable import enter, every, leave, mark, meant
-from cython.cimports.amqpsniff.session.state import Channel, Entry, Ledger
+from cython.cimports.amqpsniff.session.counts import Histogram
+from cython.cimports.amqpsniff.session.entities import Channel, Ledger, PendingMessage
+from cython.cimports.amqpsniff.session.mandatory_publishes import (
+    add_returnable,
+    all_returnable,
+    discard_returnable,
+    find_returned,
+    index_by_mark,
+)
 
 from amqpsniff.columns import NULL
-from amqpsniff.session import state
+from amqpsniff.session import entities
 
 _NULL = cython.declare(cython.longlong, NULL)
 _BY_PLACE = attrgetter("packet_number", "number")
-_MAX_WAIT_NS = cython.declare(cython.longlong, state.MAX_WAIT_NS)
-_CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
-_RETURNED = cython.declare(cython.int, state.RETURNED)
-_UNCONFIRMED = cython.declare(cython.int, state.UNCONFIRMED)
-_ACKED = cython.declare(cython.int, state.ACKED)
-_REQUEUED = cython.declare(cython.int, state.REQUEUED)
-_UNSETTLED = cython.declare(cython.int, state.UNSETTLED)
+_MAX_WAIT_NS = cython.declare(cython.longlong, entities.MAX_WAIT_NS)
+_CONFIRMED = cython.declare(cython.int, entities.CONFIRMED)
+_RETURNED = cython.declare(cython.int, entities.RETURNED)
+_UNCONFIRMED = cython.declare(cython.int, entities.UNCONFIRMED)
+_ACKED = cython.declare(cython.int, entities.ACKED)
+_REQUEUED = cython.declare(cython.int, entities.REQUEUED)
+_UNSETTLED = cython.declare(cython.int, entities.UNSETTLED)
 _UNKNOWN = cython.declare(cython.int, -1)
 
 REFUSAL_NS = 2_000_000_000
@@ -38,35 +44,36 @@ _REFUSAL_NS = cython.declare(cython.longlong, REFUSAL_NS)
 class Settler:
     """The entries of any number of channels that an answer means, and their outcomes.
 
-    `hits` counts, by name of the limit, what was not remembered because of one. `watcher`, when
-    there is one, is told of what rules want to know. `ended` counts messages by outcome, `spreads`
-    their times, once `measure` was called; `lately`, where it was set, has the latest times.
+    `hits` counts, by name of the limit, what was not remembered because of one. `emitter`, when
+    there is one, is told of what rules want to know. `ended` counts messages by outcome,
+    `histograms` their times, once `measure` was called; `lately`, where it was set, has the latest
+    times.
     """
 
     def __init__(self, limits):
         self.most = limits.outstanding
-        self.most_disorder = limits.disorder
-        self.most_returnable = limits.returnable
+        self.max_disorder = limits.disorder
+        self.max_returnable = limits.returnable
         self.outstanding = 0
         self.unanswered = deque()
         self.hits = {}
-        self.watcher = None
-        self.spreads = None
-        self.lately = None
-        self.ended = array("q", bytes(8 * len(state.OUTCOMES)))
+        self.emitter = None
+        self.histograms = None
+        self.recent_latencies = None
+        self.ended = array("q", bytes(8 * len(entities.OUTCOMES)))
 
-    def hit(self, name):
+    def limit_reached(self, name):
         """A limit was reached."""
         self.hits[name] = self.hits.get(name, 0) + 1
         return 0
 
     def measure(self):
-        """Keep the times of outcomes from now on, as a `counts.Spread` each."""
-        self.spreads = [Spread() for _ in state.OUTCOMES]
+        """Keep the times of outcomes from now on, as a `counts.Histogram` each."""
+        self.histograms = [Histogram() for _ in entities.OUTCOMES]
 
     def endings(self):
-        """How many messages have each of `OUTCOMES`, as a list."""
-        return [self.ended[outcome] for outcome in range(len(state.OUTCOMES))]
+        """Number of messages with each of `OUTCOMES`, as a list."""
+        return [self.ended[outcome] for outcome in range(len(entities.OUTCOMES))]
 
     def settle(self, entry, outcome, number, ts_ns):
         """An entry has its outcome, by a packet at a time."""
@@ -74,16 +81,16 @@ class Settler:
         entry.outcome_number = number
         entry.outcome_ns = ts_ns
         self.ended[outcome] += 1
-        if entry.returnable:
-            self.outstanding -= leave(entry)
-        if self.spreads is not None and ts_ns != _NULL and entry.ts_ns != _NULL:
-            spread: Spread = self.spreads[outcome]
-            spread.add(ts_ns - entry.ts_ns)
-            if self.lately is not None:
-                self.lately.add(entry.channel.session, outcome, ts_ns - entry.ts_ns)
+        if entry.may_return:
+            self.outstanding -= discard_returnable(entry)
+        if self.histograms is not None and ts_ns != _NULL and entry.ts_ns != _NULL:
+            histogram: Histogram = self.histograms[outcome]
+            histogram.add(ts_ns - entry.ts_ns)
+            if self.recent_latencies is not None:
+                self.recent_latencies.add(entry.channel.session, outcome, ts_ns - entry.ts_ns)
         if entry.rows is not None:
             self._write(entry)
-            self._shut(entry)
+            self._freeze_row(entry)
         return 0
 
     def _write(self, entry):
@@ -97,8 +104,8 @@ class Settler:
                 rows.outcome_ns.values[entry.row] = entry.outcome_ns - entry.ts_ns
         return 0
 
-    def _shut(self, entry):
-        """An entry's row does not change any more."""
+    def _freeze_row(self, entry):
+        """An entry's row no longer changes."""
         if entry.open_row:
             entry.open_row = False
             entry.rows.settle(entry.row)
@@ -116,7 +123,7 @@ class Settler:
         if entry.rows is not None:
             if outcome >= 0:
                 self._write(entry)
-            self._shut(entry)
+            self._freeze_row(entry)
         return 0
 
     def attach(self, entry, rows, row):
@@ -129,8 +136,8 @@ class Settler:
             return 0
         entry.open_row = True
         rows.wait(row)
-        if entry.returnable:
-            mark(entry)
+        if entry.may_return:
+            index_by_mark(entry)
         return 0
 
     # entries begin
@@ -144,22 +151,22 @@ class Settler:
             channel.unconfirmed_max = channel.unconfirmed
         if self.outstanding >= self.most:
             channel.publishes_uncertain = True
-            return self.hit("outstanding")
+            return self.limit_reached("outstanding")
         self.outstanding += 1
         channel.publishes.add(entry)
         return 0
 
     def deliver(self, channel, entry):
         """A delivery that may be acknowledged."""
-        before: Entry = None
+        before: PendingMessage = None
         if channel.tentative is not None:
-            self.believe(channel, entry.ts_ns)
+            self.accept_until(channel, entry.ts_ns)
         if self.outstanding >= self.most:
             channel.deliveries_uncertain = True
-            self.hit("outstanding")
-        elif channel.deliveries.disorder > self.most_disorder:
+            self.limit_reached("outstanding")
+        elif channel.deliveries.disorder > self.max_disorder:
             channel.deliveries_uncertain = True
-            self.hit("disorder")
+            self.limit_reached("disorder")
         else:
             self.outstanding += 1
             before = channel.deliveries.add(entry)
@@ -187,10 +194,10 @@ class Settler:
     def expect_return(self, channel, entry):
         """A publish that the broker may give back."""
         if self.outstanding >= self.most:
-            return self.hit("outstanding")
+            return self.limit_reached("outstanding")
         self.outstanding += 1
-        self.outstanding -= enter(entry, self.unanswered)
-        if len(self.unanswered) > self.most_returnable:
+        self.outstanding -= add_returnable(entry, self.unanswered)
+        if len(self.unanswered) > self.max_returnable:
             self._give_up(self.unanswered.popleft())
         return 0
 
@@ -200,26 +207,26 @@ class Settler:
         """
         if entry.number <= 0:
             self._be_done(entry)
-        elif entry.returnable:
-            self.outstanding -= leave(entry)
+        elif entry.may_return:
+            self.outstanding -= discard_returnable(entry)
         return 0
 
     # entries end
 
     def confirm(self, channel, tag, multiple, outcome, number, ts_ns):
         """The broker's ack or nack."""
-        entry: Entry
+        entry: PendingMessage
         if channel.numbering and tag >= channel.next_number:
-            channel.session.lossy = True  # its publish was captured later, or not at all
-        if self.lately is not None and not channel.known and not channel.numbered:
-            return self.lately.guess(channel, tag, multiple, ts_ns)
+            channel.session.has_loss = True  # its publish was captured later, or not at all
+        if self.recent_latencies is not None and not channel.known and not channel.numbered:
+            return self.recent_latencies.estimate(channel, tag, multiple, ts_ns)
         if multiple:
-            doubt: cython.longlong = max(channel.publish_doubt, channel.lost_publish)
-            for entry in channel.publishes.take_until(tag if tag > 0 else -1):
+            doubt: cython.longlong = max(channel.maybe_confirmed_to, channel.publish_before_loss)
+            for entry in channel.publishes.pop_until(tag if tag > 0 else -1):
                 sure: cython.bint = entry.number > doubt or entry.number == tag
                 self._confirm(channel, entry, outcome if sure else _UNKNOWN, number, ts_ns)
             return 0
-        entry = channel.publishes.take(tag)
+        entry = channel.publishes.pop(tag)
         if entry is not None:
             self._confirm(channel, entry, outcome, number, ts_ns)
         return 0
@@ -231,7 +238,7 @@ class Settler:
         channel.unconfirmed -= 1
         if entry.ended:
             return 0
-        if outcome == _UNKNOWN or (entry.number <= channel.return_doubt and entry.returnable):
+        if outcome == _UNKNOWN or (entry.number <= channel.maybe_returned_to and entry.may_return):
             return self._be_done(entry)
         took: cython.longlong = 0
         if ts_ns != _NULL and entry.ts_ns != _NULL:
@@ -246,15 +253,15 @@ class Settler:
         else:
             channel.rejected += 1
         self.settle(entry, outcome, number, ts_ns)
-        if outcome != _CONFIRMED and self.watcher is not None:
-            self.watcher.tell("rejected", channel, number, ts_ns, {"entry": entry})
+        if outcome != _CONFIRMED and self.emitter is not None:
+            self.emitter.emit("rejected", channel, number, ts_ns, {"entry": entry})
         return 0
 
     def confirm_in_part(self, channel, tag):
         """The broker's ack or nack, of which not all was captured."""
         last: cython.longlong = channel.next_number - 1
-        channel.session.lossy = True
-        channel.publish_doubt = max(channel.publish_doubt, tag if tag > 0 else last)
+        channel.session.has_loss = True
+        channel.maybe_confirmed_to = max(channel.maybe_confirmed_to, tag if tag > 0 else last)
         return 0
 
     def acknowledge(self, channel, tag, multiple, outcome, number, ts_ns):
@@ -265,31 +272,31 @@ class Settler:
         with 3.10 and 4.3). What others do is seen by whether they close the channel. So what may be
         refused, and what follows it, is tentative until then.
         """
-        entry: Entry
+        entry: PendingMessage
         channel.acks += 1
         channel.last_ack_ns = ts_ns
         if channel.tentative is not None:
-            self.believe(channel, ts_ns)
+            self.accept_until(channel, ts_ns)
         if multiple:
             channel.multiple_acks += 1
             known: cython.bint = tag == 0 or channel.deliveries.find(tag) is not None
-            if not known or 0 < tag <= channel.lost_tag:
+            if not known or 0 < tag <= channel.tag_before_loss:
                 self._expect_refusal(channel, tag, ts_ns)
-            doubt: cython.longlong = max(channel.delivery_doubt, channel.lost_tag)
-            for entry in channel.deliveries.take_until(tag if tag > 0 else -1):
+            doubt: cython.longlong = max(channel.maybe_settled_to, channel.tag_before_loss)
+            for entry in channel.deliveries.pop_until(tag if tag > 0 else -1):
                 sure: cython.bint = entry.number > doubt or entry.number == tag
                 self._acknowledge(channel, entry, outcome if sure else _UNKNOWN, number, ts_ns)
             if known:
                 return 0
         else:
-            entry = channel.deliveries.take(tag)
-            if entry is None or tag <= channel.lost_tag:
+            entry = channel.deliveries.pop(tag)
+            if entry is None or tag <= channel.tag_before_loss:
                 self._expect_refusal(channel, tag, ts_ns)
             if entry is not None:
                 return self._acknowledge(channel, entry, outcome, number, ts_ns)
-        if self.watcher is not None:
+        if self.emitter is not None:
             facts = {"tag": tag, "multiple": multiple, "outcome": outcome}
-            self.watcher.tell("tag-unknown", channel, number, ts_ns, facts)
+            self.emitter.emit("tag-unknown", channel, number, ts_ns, facts)
         return 0
 
     # acknowledgements that the broker may refuse
@@ -299,7 +306,7 @@ class Settler:
         if channel.in_transaction:
             return 0  # nothing takes effect before the commit
         if self.outstanding >= self.most:
-            return self.hit("outstanding")
+            return self.limit_reached("outstanding")
         if channel.tentative is None:
             channel.tentative = deque()
         self.outstanding += 1
@@ -312,7 +319,7 @@ class Settler:
         channel.tentative.append((entry, 0, outcome, number, ts_ns))
         return 0
 
-    def believe(self, channel, ts_ns):
+    def accept_until(self, channel, ts_ns):
         """Tentative acknowledgements take effect that the broker did not refuse by a time."""
         then: cython.longlong
         while channel.tentative is not None:
@@ -321,18 +328,18 @@ class Settler:
                 then = item[4]
                 if then == _NULL or ts_ns == _NULL or ts_ns - then <= _REFUSAL_NS:
                     return 0
-            self._believe_next(channel)
+            self._accept_next(channel)
         return 0
 
-    def believe_all(self, channel):
+    def accept_all(self, channel):
         """The broker read all that was tentative, and refused nothing."""
         while channel.tentative is not None:
-            self._believe_next(channel)
+            self._accept_next(channel)
         return 0
 
-    def _believe_next(self, channel):
+    def _accept_next(self, channel):
         """The first of the tentative acknowledgements takes effect."""
-        entry: Entry
+        entry: PendingMessage
         item: tuple = channel.tentative.popleft()
         self.outstanding -= 1
         if not channel.tentative:
@@ -346,7 +353,7 @@ class Settler:
         """The broker refused the acknowledgement of a tag, -1 where it does not say of which: that
         one and all after it settle nothing.
         """
-        entry: Entry
+        entry: PendingMessage
         refused: cython.Py_ssize_t = -1
         place: cython.Py_ssize_t
         for place, item in enumerate(channel.tentative):
@@ -354,9 +361,9 @@ class Settler:
                 refused = place
                 break
         if refused < 0:
-            return self.doubt(channel, _NULL)
+            return self.give_up_tentative(channel, _NULL)
         for _ in range(refused):
-            self._believe_next(channel)
+            self._accept_next(channel)
         open_ones: list = list(channel.deliveries)
         for item in channel.tentative:
             entry = item[0]
@@ -385,19 +392,19 @@ class Settler:
                 entry.consumer.unsettled_max = entry.consumer.unsettled
         return 0
 
-    def doubt(self, channel, ts_ns):
-        """Nothing will show any more what the broker refused: what is tentative at a time has no
-        outcome, but for acknowledgements of deliveries from before the capture.
+    def give_up_tentative(self, channel, ts_ns):
+        """Nothing will show what the broker refused: what is tentative at a time has no outcome,
+        except acknowledgements of deliveries from before the capture.
         """
-        entry: Entry
+        entry: PendingMessage
         tag: cython.longlong
-        self.believe(channel, ts_ns)
+        self.accept_until(channel, ts_ns)
         while channel.tentative is not None:
             item = channel.tentative[0]
             tag = item[1]
             if item[0] is None and (channel.known or tag >= channel.first_tag >= 0):
                 break
-            self._believe_next(channel)
+            self._accept_next(channel)
         if channel.tentative is None:
             return 0
         channel.deliveries_uncertain = True
@@ -413,13 +420,15 @@ class Settler:
 
     def acknowledge_in_part(self, channel, tag):
         """A client's ack, nack, reject or recover, of which not all was captured."""
-        channel.session.lossy = True
-        channel.delivery_doubt = max(channel.delivery_doubt, tag if tag > 0 else channel.last_tag)
+        channel.session.has_loss = True
+        channel.maybe_settled_to = max(
+            channel.maybe_settled_to, tag if tag > 0 else channel.last_tag
+        )
         return 0
 
     def refuse_in_part(self, channel, tag):
         """A client's nack or reject of a delivery that may be requeued or discarded by it."""
-        entry: Entry = channel.deliveries.take(tag)
+        entry: PendingMessage = channel.deliveries.pop(tag)
         if entry is not None:
             self.outstanding -= 1
             self.finally_acknowledge(channel, entry, _UNKNOWN, -1, _NULL)
@@ -443,7 +452,7 @@ class Settler:
         return 0
 
     def finally_acknowledge(self, channel, entry, outcome, number, ts_ns):
-        """A delivery is settled, outside a transaction or at its commit, perhaps not known how."""
+        """A delivery is settled, outside a transaction or at its commit, perhaps unknown how."""
         self._count_settled(channel, entry)
         return self._conclude(channel, entry, outcome, number, ts_ns)
 
@@ -464,15 +473,15 @@ class Settler:
             channel.requeued += 1
         else:
             channel.discarded += 1
-        if outcome != _ACKED and self.watcher is not None:
-            occasion = "requeued" if outcome == _REQUEUED else "discarded"
-            self.watcher.tell(occasion, channel, number, ts_ns, {"entry": entry})
+        if outcome != _ACKED and self.emitter is not None:
+            event = "requeued" if outcome == _REQUEUED else "discarded"
+            self.emitter.emit(event, channel, number, ts_ns, {"entry": entry})
         return 0
 
     def recover(self, channel, until, number, ts_ns):
         """What is outstanding up to a tag, all of it for -1, goes back to its queue."""
-        for entry in channel.deliveries.take_until(until):
-            outcome: cython.int = _REQUEUED if entry.number > channel.lost_tag else _UNKNOWN
+        for entry in channel.deliveries.pop_until(until):
+            outcome: cython.int = _REQUEUED if entry.number > channel.tag_before_loss else _UNKNOWN
             if channel.tentative is not None:
                 self._settle_tentatively(channel, entry, outcome, number, ts_ns)
                 continue
@@ -505,15 +514,15 @@ class Settler:
 
     # returns
 
-    def give_back(self, returned):
+    def settle_returned(self, returned):
         """A returned message: find its publish, or None; `returned` is the entry of the return.
 
         Where one of several publishes may be meant, none of them has an outcome.
         """
         if None in returned.route:
             return None  # it was cut
-        entry: Entry
-        candidates: list = meant(returned)
+        entry: PendingMessage
+        candidates: list = find_returned(returned)
         if len(candidates) != 1:
             for entry in candidates:
                 self._be_done(entry)
@@ -528,21 +537,21 @@ class Settler:
     def select(self, channel):
         """A channel's publishes are in transactions from now on."""
         channel.in_transaction = True
-        channel.uncommitted = deque(every(channel.returnable))
+        channel.uncommitted = deque(all_returnable(channel.awaiting_return))
         return 0
 
     def committed(self, channel, number):
-        """The first so many publishes of a channel's transactions cannot come back any more."""
-        while channel.uncommitted and channel.passed < number:
-            channel.passed += 1
+        """The first publishes of a channel's transactions, up to a number, cannot come back."""
+        while channel.uncommitted and channel.uncommitted_start < number:
+            channel.uncommitted_start += 1
             self._be_done(channel.uncommitted.popleft())
         return 0
 
     def _be_done(self, entry):
-        """A publish cannot come back any more."""
+        """A publish can no longer come back."""
         self._close_row(entry, -1)
-        if entry.returnable:
-            self.outstanding -= leave(entry)
+        if entry.may_return:
+            self.outstanding -= discard_returnable(entry)
         return 0
 
     def finish(self, channel):
@@ -550,16 +559,16 @@ class Settler:
 
         That nothing answered is said only where the answer would have been captured.
         """
-        entry: Entry
+        entry: PendingMessage
         doubt: cython.longlong = channel.doubtful_publish()
-        for entry in channel.publishes.take_until(-1):
+        for entry in channel.publishes.pop_until(-1):
             self.outstanding -= 1
             self._close_row(entry, _UNCONFIRMED if entry.number > doubt else -1)
-        for entry in every(channel.returnable) if channel.returnable else ():
+        for entry in all_returnable(channel.awaiting_return) if channel.awaiting_return else ():
             self._be_done(entry)
-        channel.returnable.clear()
-        channel.alike.clear()
-        for entry in channel.deliveries.take_until(-1):
+        channel.awaiting_return.clear()
+        channel.by_fingerprint.clear()
+        for entry in channel.deliveries.pop_until(-1):
             self._leave_open(entry)
         if channel.in_transaction:
             channel.uncommitted.clear()
@@ -570,12 +579,12 @@ class Settler:
         return 0
 
     def _leave_open(self, entry):
-        """A delivery is not settled any more."""
+        """A delivery is no longer settled."""
         self.outstanding -= 1
         return self._close_row(entry, self._open_end(entry))
 
     def _open_end(self, entry):
-        """What becomes of a delivery that nothing settles any more: null where an acknowledgement
+        """The outcome of a delivery that nothing settles: null where an acknowledgement
         that was not captured may have.
         """
         channel: Channel = entry.channel

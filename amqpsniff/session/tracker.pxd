@@ -1,97 +1,102 @@
 from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.decode.state cimport Connection
-from amqpsniff.session.event cimport Event, Request, Said
-from amqpsniff.session.journeys cimport Journeys
-from amqpsniff.session.pairing cimport Pairing
-from amqpsniff.session.repeats cimport Repeats
+from amqpsniff.session.method_frame cimport MethodFrame, Request, HandshakeArguments
+from amqpsniff.session.link_recorder cimport LinkRecorder
+from amqpsniff.session.reply_matcher cimport ReplyMatcher
+from amqpsniff.session.recent_publishes cimport RecentPublishes
 from amqpsniff.session.settling cimport Settler
-from amqpsniff.session.sightings cimport Sightings
-from amqpsniff.session.state cimport Channel, Consumer, Entry, Lane, Session
-from amqpsniff.session.witness cimport Witness
+from amqpsniff.session.message_log cimport MessageLog
+from amqpsniff.session.entities cimport Channel, Consumer, PendingMessage, ChannelSlot, Session
+from amqpsniff.session.event_log cimport EventLog
+from amqpsniff.columns cimport Texts
 
 cdef class Tracker:
     cdef public object log
-    cdef public bint judges
+    cdef public bint rules_enabled
     cdef public dict memory, rules
     cdef public list names
     cdef const unsigned char[::1] kinds
     cdef public long long large, stalled
-    cdef public Repeats repeats
+    cdef public RecentPublishes recent_publishes
     cdef public object words
     cdef public list captures
-    cdef public Sightings sightings
-    cdef public Journeys journeys
+    cdef public MessageLog message_log
+    cdef public LinkRecorder link_recorder
     cdef public object moments
-    cdef public bint meeting
+    cdef public bint in_message_row
     cdef public long long now_row
     cdef public FrameRows frames
     cdef public dict exchanges
-    cdef long long[::1] tallies
-    cdef int hear(self, FrameRows frames, long long row, list peers) except? -1
+    cdef long long[::1] exchange_counts
+    cdef int on_frame(self, FrameRows frames, long long row, list peers) except? -1
     cdef int _note_sent(self, Session session, FrameRows frames, long long row) except? -1
-    cpdef tell(self, str occasion, Channel channel, object number, object ts_ns, dict facts)
-    cpdef tell_of(self, str occasion, Session session, object number, object ts_ns, dict facts)
-    cdef tell_method(self, Session session, Channel channel, Event event, Request request)
-    cpdef Sightings witness(self, Session session)
-    cdef int date(self, Witness witness, Connection peer) except? -1
+    cpdef emit(self, str event, Channel channel, object number, object ts_ns, dict facts)
+    cpdef emit_connection(self, str event, Session session, object number, object ts_ns, dict facts)
+    cdef emit_method(self, Session session, Channel channel, MethodFrame frame, Request request)
+    cpdef MessageLog dated_log(self, Session session)
+    cdef int set_time(self, EventLog event_log, Connection peer) except? -1
     cpdef tuple now(self)
-    cpdef see_shut(self, Session session)
-    cdef int see_closed(self, Channel channel) except? -1
-    cdef int see_over(self, Session session) except? -1
-    cdef int misplaced(self, FrameRows frames, long long row, list peers, str occasion) except? -1
-    cdef int unopened(self, FrameRows frames, long long row, Channel channel) except? -1
+    cpdef on_connection_closed(self, Session session)
+    cdef int on_channel_closed(self, Channel channel) except? -1
+    cdef int on_connection_end(self, Session session) except? -1
+    cdef int on_misplaced(self, FrameRows frames, long long row, list peers, str event) except? -1
+    cdef int on_unopened(self, FrameRows frames, long long row, Channel channel) except? -1
     cdef dict _describe(self, FrameRows frames, long long row)
-    cdef int weigh(self, Channel channel, Entry entry, MessageRows messages, long long row, long long size) except? -1
+    cdef int count_message(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, long long size) except? -1
     cdef int _queued(self, Channel channel, MessageRows messages, long long row) except? -1
-    cdef int _look(self, Channel channel, Entry entry, MessageRows messages, long long row) except? -1
-    cdef int _look_at_headers(self, Channel channel, Entry entry, MessageRows messages, long long row) except? -1
-    cdef int _tally(self, MessageRows messages, long long row, bint publish, long long size) except? -1
+    cdef int _check_publish(self, Channel channel, PendingMessage entry, MessageRows messages, long long row) except? -1
+    cdef int _check_headers(self, Channel channel, PendingMessage entry, MessageRows messages, long long row) except? -1
+    cdef int _count_exchange(self, MessageRows messages, long long row, bint publish, long long size) except? -1
     cdef public object limits
     cdef public Settler settler
     cdef public ByteReader reader
-    cdef public list opened
-    cdef public long long consumers_known, facts_bytes
-    cdef dict said
-    cdef long long most_fact, most_facts
+    cdef public list open_contents
+    cdef public long long consumers_known, handshakes_bytes
+    cdef dict handshakes
+    cdef long long max_handshake_bytes, max_all_handshakes_bytes
     cdef Vocabularies batch_words
     cdef long long batch
-    cdef public long long first_opened
-    cdef public dict late
-    cpdef Said remember(self, str name, bytes octets, bint whole)
-    cdef int forget(self, Said said) except? -1
-    cdef int open(self, object known) except? -1
-    cdef int meet(self, MessageRows messages, long long row, list peers) except? -1
+    cdef public long long first_open_content
+    cdef public dict late_contents
+    cpdef HandshakeArguments remember(self, str name, bytes octets, bint whole)
+    cdef int forget(self, HandshakeArguments known) except? -1
+    cdef int begin_content(self, object known) except? -1
+    cdef int on_message_row(self, MessageRows messages, long long row, list peers) except? -1
     cdef int attach(self, MessageRows messages, long long row) except? -1
     cdef int _name_queue(self, MessageRows messages, long long row, Consumer consumer) except? -1
     cdef long long batch_of(self, Vocabularies words) except? -1
-    cdef int _put_late(self) except? -1
-    cdef public Pairing pairing
-    cdef Consumer source(self, Lane lane, FrameRows frames, long long row, int kind)
-    cdef object carry(self, Session session, Lane lane, FrameRows frames, long long row, int kind)
-    cdef bint _publish(self, Session session, Channel channel, Entry entry, FrameRows frames, long long row) except? -1
-    cdef int answer(self, Session session, Lane lane, FrameRows frames, long long row, int kind, int side) except? -1
-    cdef int _doubt(self, Channel channel, int kind, int side, long long tag) except? -1
+    cdef int _set_aside(self) except? -1
+    cdef public ReplyMatcher reply_matcher
+    cdef Consumer consumer_for(self, ChannelSlot slot, FrameRows frames, long long row, int kind)
+    cdef object begin_message(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind)
+    cdef bint _publish(self, Session session, Channel channel, PendingMessage entry, FrameRows frames, long long row) except? -1
+    cdef int acknowledge(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind, int side) except? -1
+    cdef int _acknowledge_in_part(self, Channel channel, int kind, int side, long long tag) except? -1
     cdef object capture_of(self, FrameRows frames, long long row)
-    cdef Channel proved_channel(self, Session session, Lane lane, FrameRows frames, long long row)
+    cdef Channel proved_channel(self, Session session, ChannelSlot slot, FrameRows frames, long long row)
     cdef public list channels, connections
-    cdef const unsigned char[::1] farewells
+    cdef const unsigned char[::1] close_ok_methods
     cdef public list channel_handlers, connection_handlers
-    cdef public bint only_replies, only_moves, settles, wants_connections, wants_channels
-    cdef public long long sessions, lanes, most_lanes
+    cdef public bint replies_only, states_only, settles, wants_connections, wants_channels
+    cdef public long long sessions, slots, max_slots
     cdef public set lost_before
     cdef const unsigned char[::1] followed, classes, senders, content
-    cdef const unsigned char[::1] synchronous, answers, partings, discarded
+    cdef const unsigned char[::1] synchronous, answers, closing_methods, discarded
     cpdef long long feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list peers, list losses, list captures, long long until=*) except? -1
     cdef int _method(self, FrameRows frames, long long row, int method, list peers) except? -1
-    cdef object _follow(self, Session session, Lane lane, FrameRows frames, long long row, int kind, int side)
+    cdef object _follow(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind, int side)
     cdef Session _begin(self, Connection peer, object capture)
-    cdef Lane _lane(self, Session session, int number)
-    cdef int _other(self, Session session, Lane lane, FrameRows frames, long long row, int method, int side) except? -1
-    cdef int _move(self, Session session, Lane lane, int method, int side) except? -1
+    cdef ChannelSlot _slot(self, Session session, int number)
+    cdef int _other(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side) except? -1
+    cdef int _move(self, Session session, ChannelSlot slot, int method, int side) except? -1
     cdef object _on_connection(self, Session session, FrameRows frames, long long row, int method, int side, Request request)
-    cdef object _on_channel(self, Session session, Lane lane, FrameRows frames, long long row, int method, int side, Request request)
-    cdef int _lose(self, Connection peer, int direction) except? -1
+    cdef object _on_channel(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side, Request request)
+    cdef int _on_loss(self, Connection peer, int direction) except? -1
     cdef int _lose_refusals(self, Session session) except? -1
     cpdef int end(self, Connection peer, object capture) except? -1
     cpdef int add_channel(self, Channel channel) except? -1
+
+
+cdef tuple notable_headers(Texts column, long long row)
+cdef bint _may_stand_out(Texts column, long long start, long long end) except? -1

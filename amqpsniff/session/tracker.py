@@ -4,8 +4,8 @@
 One method after the other: what those that come with every message mean stands here, what the
 others change in `methods`, their states in `states`. A message's row is written when its content
 ends, its method's frame long before: the decoder numbers contents, and what is known of each of
-them is kept under that number. Rules are asked on their occasions, only where findings are
-wanted; with `sightings`, what takes the messages of all connections is written down there and not
+them is kept under that number. Rules are asked on their events, only where findings are
+wanted; with `message_log`, what takes the messages of all connections is written down there and not
 judged. State from before the capture is unknown and stays so; a loss makes unknown what it may
 have hidden.
 """
@@ -16,57 +16,110 @@ import cython
 from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import FrameRows, Vocabularies
 from cython.cimports.amqpsniff.decode.state import Connection
-from cython.cimports.amqpsniff.session.event import Event, Request, Said, event_of
-from cython.cimports.amqpsniff.session.headers import occasions_of
+from cython.cimports.amqpsniff.session.entities import (
+    Channel,
+    ChannelSlot,
+    Consumer,
+    LastSent,
+    PendingMessage,
+    Session,
+    pending_message,
+)
+from cython.cimports.amqpsniff.session.message_log import MessageLog
+from cython.cimports.amqpsniff.session.method_frame import (
+    HandshakeArguments,
+    MethodFrame,
+    Request,
+    frame_of,
+)
 from cython.cimports.amqpsniff.session.methods import (
     begin_channel,
     end_connection,
-    hear_again,
-    lose,
+    has_closed,
+    lose_frames,
+    move_connection,
+    move_slot,
     open_channel,
+    resume_side,
 )
-from cython.cimports.amqpsniff.session.moves import has_closed, move_connection, move_lane
-from cython.cimports.amqpsniff.session.pairing import Pairing
-from cython.cimports.amqpsniff.session.repeats import Repeats
-from cython.cimports.amqpsniff.session.sent import Sent
+from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes
+from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher
 from cython.cimports.amqpsniff.session.settling import Settler
-from cython.cimports.amqpsniff.session.sightings import Sightings
-from cython.cimports.amqpsniff.session.state import (
-    Channel,
-    Consumer,
-    Entry,
-    Lane,
-    Session,
-    entry_of,
-)
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import plan, rows
 from amqpsniff.decode.contents import LATE
-from amqpsniff.session import kinds, methods, state
-from amqpsniff.session.journeys import Journeys
+from amqpsniff.session import entities, method_flags, methods
 from amqpsniff.session.limits import Limits
-from amqpsniff.session.records import channel_row, connection_row
-from amqpsniff.session.rules.foreseeing import LOOK_BITS, look
-from amqpsniff.session.rules.scene import LARGE_BYTES, PAUSED_NS, STALLED_NS, Scene
-from amqpsniff.session.states import CONNECTION
+from amqpsniff.session.link_recorder import LinkRecorder
+from amqpsniff.session.rules.context import (
+    LARGE_BYTES,
+    LARGE_HEADERS_BYTES,
+    MANY_TABLES,
+    PAUSED_NS,
+    STALLED_NS,
+    RuleContext,
+)
+from amqpsniff.session.rules.provisional import CHECK_BITS, check_waiting
+from amqpsniff.session.state_machine import CONNECTION
+from amqpsniff.session.table_rows import channel_row, connection_row
 from amqpsniff.spec import METHODS
 
-_OTHER = cython.declare(cython.int, kinds.OTHER)
-_GET_OK = cython.declare(cython.int, kinds.GET_OK)
-_ACK = cython.declare(cython.int, kinds.ACK)
-_CHANNEL_OPEN = cython.declare(cython.int, kinds.CHANNEL_OPEN)
-_CHANNEL_CLOSE_OK = cython.declare(cython.int, kinds.CHANNEL_CLOSE_OK)
+_MANY_TABLES = cython.declare(cython.int, MANY_TABLES)
+_LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_BYTES)
+_NONE = cython.declare(tuple, ())
+
+
+def notable_headers(column, row):
+    """The events of `rules.context` that headers, a row of the column of their JSON, are."""
+    start: cython.longlong = column.offsets[row]
+    end: cython.longlong = column.offsets[row + 1]
+    if end - start <= _LARGE_HEADERS and not _may_stand_out(column, start, end):
+        return _NONE
+    octets: bytes = column.bytes_of(row)
+    events: list = []
+    if b'"x-death"' in octets:
+        events.append("dead-lettered")
+    if b'"eta":"' in octets:
+        events.append("to-be-done-later")
+    if len(octets) > _LARGE_HEADERS or octets.count(b"{") + octets.count(b"[") > MANY_TABLES:
+        events.append("large-headers")
+    return tuple(events)
+
+
+def _may_stand_out(column, start, end):
+    """True if headers are worth reading: many tables in them, or a name like one looked for."""
+    tables: cython.int = 0
+    at: cython.longlong
+    octet: cython.int
+    for at in range(start, end - 3):
+        octet = column.octets[at]
+        if octet == 0x22:  # a quote, and then `x-d` or `eta`
+            octet = column.octets[at + 1]
+            if octet == 0x78 and column.octets[at + 3] == 0x64:
+                return True
+            if octet == 0x65 and column.octets[at + 2] == 0x74 and column.octets[at + 3] == 0x61:
+                return True
+        elif octet == 0x7B or octet == 0x5B:
+            tables += 1
+    return tables > _MANY_TABLES
+
+
+_OTHER = cython.declare(cython.int, method_flags.OTHER)
+_GET_OK = cython.declare(cython.int, method_flags.GET_OK)
+_ACK = cython.declare(cython.int, method_flags.ACK)
+_CHANNEL_OPEN = cython.declare(cython.int, method_flags.CHANNEL_OPEN)
+_CHANNEL_CLOSE_OK = cython.declare(cython.int, method_flags.CHANNEL_CLOSE_OK)
 _LATE = cython.declare(cython.int, LATE)
 _NULL = cython.declare(cython.longlong, NULL)
 _ALLOWED = cython.declare(bytes, CONNECTION.allowed)
 _METHODS = cython.declare(cython.int, len(METHODS))
 _NO_WAIT = cython.declare(cython.int, plan.NO_WAIT)
 
-_PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
-_DELIVER = cython.declare(cython.int, kinds.DELIVER)
-_RETURN = cython.declare(cython.int, kinds.RETURN)
-_REJECT = cython.declare(cython.int, kinds.REJECT)
+_PUBLISH = cython.declare(cython.int, method_flags.PUBLISH)
+_DELIVER = cython.declare(cython.int, method_flags.DELIVER)
+_RETURN = cython.declare(cython.int, method_flags.RETURN)
+_REJECT = cython.declare(cython.int, method_flags.REJECT)
 _MANDATORY = cython.declare(cython.int, plan.MANDATORY)
 _IMMEDIATE = cython.declare(cython.int, plan.IMMEDIATE)
 _MULTIPLE = cython.declare(cython.int, plan.MULTIPLE)
@@ -74,12 +127,12 @@ _REQUEUE = cython.declare(cython.int, plan.REQUEUE)
 _FLAGS_CUT = cython.declare(cython.int, plan.FLAGS_CUT)
 _CUT = cython.declare(cython.int, plan.CUT)
 
-_AUTOMATIC = cython.declare(cython.int, state.AUTOMATIC)
-_CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
-_REJECTED = cython.declare(cython.int, state.REJECTED)
-_ACKED = cython.declare(cython.int, state.ACKED)
-_REQUEUED = cython.declare(cython.int, state.REQUEUED)
-_DISCARDED = cython.declare(cython.int, state.DISCARDED)
+_AUTOMATIC = cython.declare(cython.int, entities.AUTOMATIC)
+_CONFIRMED = cython.declare(cython.int, entities.CONFIRMED)
+_REJECTED = cython.declare(cython.int, entities.REJECTED)
+_ACKED = cython.declare(cython.int, entities.ACKED)
+_REQUEUED = cython.declare(cython.int, entities.REQUEUED)
+_DISCARDED = cython.declare(cython.int, entities.DISCARDED)
 
 # Contents whose rows are not there yet, beyond which they are kept apart from new ones.
 _MAX_OPENED = cython.declare(cython.int, 131_072)
@@ -93,17 +146,18 @@ _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
 _TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
 _PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
 _PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
-_LOOK_BITS = cython.declare(cython.int, LOOK_BITS)
+_CHECK_BITS = cython.declare(cython.int, CHECK_BITS)
 
 MAX_EXCHANGES = 4_096
 """Exchanges whose messages are counted; a client may make up names."""
 
 
-def _ask(rules, scene, memory):
-    """Ask rules about one scene, which they share; `memory` is what was noted of its connection."""
+def _ask(rules, context, memory):
+    """Ask rules about one context, which they share; `memory` is what was noted of its
+    connection."""
     for noted, rule in rules:
         if noted is None or noted in memory:
-            rule(scene)
+            rule(context)
 
 
 class Tracker:
@@ -113,7 +167,7 @@ class Tracker:
     Args:
         asked: The `amqpsniff.plan.Plan` of the run; of frames alone only replies are found.
         log: Collects what the rules find.
-        moments: The decoder's `Moments`; null for none.
+        moments: The decoder's `Moments`, or None.
         limits, memory: Other bounds than the usual ones; `memory` is of what is linked.
     """
 
@@ -121,77 +175,79 @@ class Tracker:
         tables = frozenset(asked.tables)
         log = log if "findings" in tables else None
         self.log = log
-        self.judges = log is not None
+        self.rules_enabled = log is not None
         self.rules = {}
         self.memory = {}
-        self.names = kinds.NAMES
-        self.kinds = kinds.KINDS
+        self.names = method_flags.NAMES
+        self.kinds = method_flags.KINDS
         self.large = LARGE_BYTES
-        self.repeats = Repeats() if self.judges else None
-        if self.judges:
-            from amqpsniff.session.rules.asking import RULES
+        self.recent_publishes = RecentPublishes() if self.rules_enabled else None
+        if self.rules_enabled:
+            from amqpsniff.session.rules.registry import RULES
 
             self.rules = RULES
         self.stalled = STALLED_NS
-        self.journeys = None
-        self.meeting = False
+        self.link_recorder = None
+        self.in_message_row = False
         self.frames = None
         self.captures = []
         self.now_row = -1
         self.words = None
         self.exchanges = {}
-        self.tallies = array("q")
+        self.exchange_counts = array("q")
         self.limits = limits or Limits()
-        self.most_fact = self.limits.fact
-        self.most_facts = self.limits.facts
+        self.max_handshake_bytes = self.limits.fact
+        self.max_all_handshakes_bytes = self.limits.facts
         self.settler = Settler(self.limits)
-        self.settler.watcher = self if self.judges else None
+        self.settler.emitter = self if self.rules_enabled else None
         self.reader = ByteReader()
         self.consumers_known = 0
-        self.facts_bytes = 0
-        self.said = {}
+        self.handshakes_bytes = 0
+        self.handshakes = {}
         self.batch_words = None
         self.batch = 0
-        self.opened = []
-        self.first_opened = 0
-        self.late = {}
-        self.pairing = Pairing(self.limits, self.settler)
-        self.only_replies = tables == {"frames"}
-        self.only_moves = self.only_replies and not asked.handshakes
+        self.open_contents = []
+        self.first_open_content = 0
+        self.late_contents = {}
+        self.reply_matcher = ReplyMatcher(self.limits, self.settler)
+        self.replies_only = tables == {"frames"}
+        self.states_only = self.replies_only and not asked.handshakes
         self.settles = asked.settles
         self.wants_connections = "connections" in tables
         self.wants_channels = "channels" in tables
         self.moments = moments
-        self.sightings = asked.sightings
+        self.message_log = asked.sightings
         if asked.links and "messages" in tables:
-            self.journeys = Journeys(memory, asked.linkables)
+            self.link_recorder = LinkRecorder(memory, asked.linkables)
         if asked.census is not None:
             self.settler.measure()
-            self.settler.lately = asked.census.lately
-            self.pairing.measure()
+            self.settler.recent_latencies = asked.census.lately
+            self.reply_matcher.measure()
         self.sessions = 0
         self.lost_before = set()
-        self.lanes = 0
-        self.most_lanes = self.limits.channels
+        self.slots = 0
+        self.max_slots = self.limits.channels
         self.channels = []
         self.connections = []
-        self.classes = kinds.ON_CHANNEL_ZERO
+        self.classes = method_flags.ON_CHANNEL_ZERO
         self.senders = bytes(plan.senders)
         self.content = bytes(plan.content)
-        self.synchronous = kinds.SYNCHRONOUS
-        self.answers = kinds.ANSWERS
-        self.partings = kinds.PARTINGS
-        self.farewells = kinds.FAREWELLS
-        self.discarded = kinds.DISCARDED
+        self.synchronous = method_flags.SYNCHRONOUS
+        self.answers = method_flags.ANSWERS
+        self.closing_methods = method_flags.CLOSING_METHODS
+        self.close_ok_methods = method_flags.CLOSE_OK_METHODS
+        self.discarded = method_flags.DISCARDED
         self.channel_handlers = methods.CHANNEL_HANDLERS
         self.connection_handlers = methods.CONNECTION_HANDLERS
-        if not (asked.handshakes or self.wants_connections or self.judges):
+        if not (asked.handshakes or self.wants_connections or self.rules_enabled):
             self.connection_handlers = methods.CONNECTION_STEP_HANDLERS
-        self.followed = kinds.OF_REPLIES if self.only_moves else kinds.ALL
+        self.followed = method_flags.OF_REPLIES if self.states_only else method_flags.ALL
 
     # methods in their order
 
-    def follow(self, frames, frame, messages, message, peers, losses, captures, ended, tell):
+    def follow(
+        self, frames, frame, messages, message, peers, losses, captures, ended, report_incomplete
+    ):
         """Follow the rows from these on, and the ends of connections where they stand between them.
 
         `ended` are connections, each with the row before which it ended, `tell` is called with
@@ -203,7 +259,7 @@ class Tracker:
         first: cython.longlong = frame
         next_message: cython.longlong = message
         lost: cython.Py_ssize_t = 0
-        self.pairing.late_row = -1
+        self.reply_matcher.late_row = -1
         for peer, row in ended:
             some: cython.Py_ssize_t = lost
             while lost < len(losses) and losses[lost][0] <= row:
@@ -213,7 +269,7 @@ class Tracker:
             )
             first = row
             if not peer.began or peer.conversation.impaired:
-                tell(peer)
+                report_incomplete(peer)
             session = peer.session
             self.end(peer, peer.capture)
             peer.session = session
@@ -238,16 +294,16 @@ class Tracker:
         for row in range(first_frame, last + 1):
             while next_message <= row:
                 self.now_row = next_message - 1
-                self.meet(messages, message, peers)
+                self.on_message_row(messages, message, peers)
                 message += 1
                 next_message = last + 1
                 if message < messages.rows:
                     next_message = messages.ended_at.values[message]
             while next_loss <= row:
                 if losses[lost][2] == _LATE:
-                    self.pairing.late_row, self.pairing.moment, _ = losses[lost]
+                    self.reply_matcher.late_row, self.reply_matcher.moment, _ = losses[lost]
                 else:
-                    self._lose(losses[lost][1], losses[lost][2])
+                    self._on_loss(losses[lost][1], losses[lost][2])
                 lost += 1
                 next_loss = losses[lost][0] if lost < len(losses) else last + 1
             if row < last:
@@ -255,8 +311,8 @@ class Tracker:
                 method = frames.method.values[row]
                 if 0 <= method < len(self.followed) and self.followed[method]:
                     self._method(frames, row, method, peers)
-                if self.judges:
-                    self.hear(frames, row, peers)
+                if self.rules_enabled:
+                    self.on_frame(frames, row, peers)
         return message
 
     def _method(self, frames, row, method, peers):
@@ -272,156 +328,162 @@ class Tracker:
             if session is None:
                 session = self._begin(peer, self.capture_of(frames, row))
             if side == 1:
-                session.heard = True
+                session.server_seen = True
             if session.missing & (1 << side):
-                hear_again(session, side)
-            lane: Lane = session.last
-            if lane is None or lane.number != number:
-                lane = self._lane(session, number)
-            if self.judges and has_closed(session, side) and not self.partings[method]:
-                self.misplaced(frames, row, peers, "after-close")
-            if lane is not None and (kind == _OTHER or not session.over):
-                opened = self._follow(session, lane, frames, row, kind, side)
-        elif self.judges and side >= 0:
-            occasion = "wrong-channel" if may_send else "wrong-direction"
-            self.misplaced(frames, row, peers, occasion)
-        if self.content[method] and not self.only_replies:
-            self.open(opened)
+                resume_side(session, side)
+            slot: ChannelSlot = session.last
+            if slot is None or slot.number != number:
+                slot = self._slot(session, number)
+            if (
+                self.rules_enabled
+                and has_closed(session, side)
+                and not self.closing_methods[method]
+            ):
+                self.on_misplaced(frames, row, peers, "after-close")
+            if slot is not None and (kind == _OTHER or not session.over):
+                opened = self._follow(session, slot, frames, row, kind, side)
+        elif self.rules_enabled and side >= 0:
+            event = "wrong-channel" if may_send else "wrong-direction"
+            self.on_misplaced(frames, row, peers, event)
+        if self.content[method] and not self.replies_only:
+            self.begin_content(opened)
         return 0
 
-    def _follow(self, session, lane, frames, row, kind, side):
+    def _follow(self, session, slot, frames, row, kind, side):
         """A method in its place; gives what the row of its message needs, None for nothing."""
         method: cython.int = frames.method.values[row]
         if kind == _OTHER:
-            self._other(session, lane, frames, row, method, side)
-        elif self.only_replies:
+            self._other(session, slot, frames, row, method, side)
+        elif self.replies_only:
             if kind == _GET_OK:
-                self.pairing.reply(lane, frames, row, method, side)
+                self.reply_matcher.reply(slot, frames, row, method, side)
         elif not self.settles:
-            return self.source(lane, frames, row, kind)
+            return self.consumer_for(slot, frames, row, kind)
         elif kind >= _ACK:  # or a nack, or a reject
-            self.answer(session, lane, frames, row, kind, side)
+            self.acknowledge(session, slot, frames, row, kind, side)
         else:
-            return self.carry(session, lane, frames, row, kind)
+            return self.begin_message(session, slot, frames, row, kind)
         return None
 
     def _begin(self, peer, capture):
         session: Session = Session(peer, capture, self.sessions)
         if peer in self.lost_before:
-            session.lossy = True
+            session.has_loss = True
             session.missing = 3
             self.lost_before.discard(peer)
         self.sessions += 1
         peer.session = session
         return session
 
-    def _lane(self, session, number):
-        """The lane of a channel number; None when there are too many."""
-        lane: Lane = session.lanes.get(number)
-        if lane is None:
-            if self.lanes >= self.most_lanes:
-                self.settler.hit("channels")
+    def _slot(self, session, number):
+        """The channel slot of a channel number; None when there are too many."""
+        slot: ChannelSlot = session.slots.get(number)
+        if slot is None:
+            if self.slots >= self.max_slots:
+                self.settler.limit_reached("channels")
                 return None
-            lane = Lane(number)
-            if session.lossy or not session.peer.began:
-                lane.early = []
-            session.lanes[number] = lane
-            self.lanes += 1
-        session.last = lane
-        if session.changed is not None and lane.changed != 3:
-            session.note_changed(lane)
-        return lane
+            slot = ChannelSlot(number)
+            if session.has_loss or not session.peer.began:
+                slot.early_replies = []
+            session.slots[number] = slot
+            self.slots += 1
+        session.last = slot
+        if session.used_since_loss is not None and slot.used_since_loss != 3:
+            session.note_used(slot)
+        return slot
 
-    def _other(self, session, lane, frames, row, method, side):
+    def _other(self, session, slot, frames, row, method, side):
         """Any other method: it may answer a request, change the state, be a request."""
-        if session.over and not self.farewells[method]:
+        if session.over and not self.close_ok_methods[method]:
             return 0
         request: Request = None
         subject: object = None
-        if self.answers[method] and (lane.requests or lane.early is not None):
-            request = self.pairing.reply(lane, frames, row, method, side)
-        if self.only_moves:
-            self._move(session, lane, method, side)
-        elif lane.number == 0:
+        if self.answers[method] and (slot.requests or slot.early_replies is not None):
+            request = self.reply_matcher.reply(slot, frames, row, method, side)
+        if self.states_only:
+            self._move(session, slot, method, side)
+        elif slot.number == 0:
             subject = self._on_connection(session, frames, row, method, side, request)
         else:
-            subject = self._on_channel(session, lane, frames, row, method, side, request)
+            subject = self._on_channel(session, slot, frames, row, method, side, request)
         if self.synchronous[method] and not (frames.flags.values[row] & _NO_WAIT):
-            self.pairing.ask(session, lane, frames, row, method, side, subject)
+            self.reply_matcher.ask(session, slot, frames, row, method, side, subject)
         return 0
 
-    def _move(self, session, lane, method, side):
-        """Let a method change the state of its connection or channel, of which nobody asks more."""
-        if lane.number == 0:
+    def _move(self, session, slot, method, side):
+        """Apply only the state transition of a method."""
+        if slot.number == 0:
             session.over = move_connection(session, method, side)
         else:
-            move_lane(lane, method, side)
+            move_slot(slot, method, side)
         return 0
 
     def _on_connection(self, session, frames, row, method, side, request):
         """Let a method change the state of its connection; gives what its handler does."""
         handler: object = self.connection_handlers[method]
         subject: object = None
-        before: cython.int = session.step
+        before: cython.int = session.state_code
         move_connection(session, method, side)
-        if handler is None and not self.judges:
+        if handler is None and not self.rules_enabled:
             return None
-        event: Event = event_of(self.names[method], frames, row)
-        if self.judges:
+        frame: MethodFrame = frame_of(self.names[method], frames, row)
+        if self.rules_enabled:
             if not _ALLOWED[2 * (before * _METHODS + method) + side]:
                 state = CONNECTION.states[before]
-                facts = {"method": event.name, "side": side, "state": state}
-                self.tell_of("out-of-order", session, event.number, event.ts_ns, facts)
+                facts = {"method": frame.name, "side": side, "state": state}
+                self.emit_connection("out-of-order", session, frame.number, frame.ts_ns, facts)
         if handler is not None:
-            subject = handler(self, session, event, request)
-        if self.judges:
-            self.tell_method(session, None, event, request)
+            subject = handler(self, session, frame, request)
+        if self.rules_enabled:
+            self.emit_method(session, None, frame, request)
         return subject
 
-    def _on_channel(self, session, lane, frames, row, method, side, request):
+    def _on_channel(self, session, slot, frames, row, method, side, request):
         """Let a method change the state of its channel; gives what its handler does."""
-        channel: Channel = lane.channel
+        channel: Channel = slot.channel
         handler: object = self.channel_handlers[method]
         subject: object = None
-        event: Event = None
+        frame: MethodFrame = None
         if method == _CHANNEL_OPEN:
-            event = event_of(self.names[method], frames, row)
-            open_channel(self, session, lane, self.capture_of(frames, row), event)
-            channel = lane.channel
+            frame = frame_of(self.names[method], frames, row)
+            open_channel(self, session, slot, self.capture_of(frames, row), frame)
+            channel = slot.channel
         else:
             if channel is None:
                 if method == _CHANNEL_CLOSE_OK:
                     return None
-                channel = self.proved_channel(session, lane, frames, row)
-            if handler is not None and not (side == 0 and channel.deaf and self.discarded[method]):
-                event = event_of(self.names[method], frames, row)
-                subject = handler(self, lane, channel, event, request)
-        if self.judges:
-            if event is None:
-                event = event_of(self.names[method], frames, row)
-            self.tell_method(session, channel, event, request)
+                channel = self.proved_channel(session, slot, frames, row)
+            if handler is not None and not (
+                side == 0 and channel.broker_discards and self.discarded[method]
+            ):
+                frame = frame_of(self.names[method], frames, row)
+                subject = handler(self, slot, channel, frame, request)
+        if self.rules_enabled:
+            if frame is None:
+                frame = frame_of(self.names[method], frames, row)
+            self.emit_method(session, channel, frame, request)
         return subject
 
-    def _lose(self, peer, direction):
+    def _on_loss(self, peer, direction):
         """Frames of one direction may be missing here."""
         session: Session = peer.session
         if session is None:
             self.lost_before.add(peer)
         elif peer.client_direction >= 0:
             side: cython.int = direction ^ peer.client_direction
-            lose(session, side)
+            lose_frames(session, side)
             if side == 1:
                 self._lose_refusals(session)
-            if self.judges:
-                self.tell_of("frames-lost", session, None, None, {"side": side})
+            if self.rules_enabled:
+                self.emit_connection("frames-lost", session, None, None, {"side": side})
         return 0
 
     def _lose_refusals(self, session):
         """Frames of the broker may be missing, among them what it refused."""
-        lane: Lane
-        for lane in session.lanes.values():
-            if lane.channel is not None and lane.channel.tentative is not None:
-                self.settler.doubt(lane.channel, _NULL)
+        slot: ChannelSlot
+        for slot in session.slots.values():
+            if slot.channel is not None and slot.channel.tentative is not None:
+                self.settler.give_up_tentative(slot.channel, _NULL)
         return 0
 
     def end(self, peer, capture):
@@ -430,25 +492,25 @@ class Tracker:
         `capture` is the one of a connection without a single method.
         """
         session: Session = peer.session or self._begin(peer, capture)
-        if self.judges:
+        if self.rules_enabled:
             tcp = peer.conversation
-            self.tell_of("connection-ends", session, tcp.last_packet_number, tcp.end_ns, {})
+            self.emit_connection("connection-ends", session, tcp.last_packet_number, tcp.end_ns, {})
         end_connection(self, session)
-        self.see_over(session)
-        self.lanes -= len(session.lanes)
+        self.on_connection_end(session)
+        self.slots -= len(session.slots)
         if self.wants_connections:
             self.connections.append(connection_row(session, peer.dialect_name))
         peer.session = None
-        for said in session.facts.values():
-            self.forget(said)
+        for known in session.handshake.values():
+            self.forget(known)
         return 0
 
     def add_channel(self, channel):
         """A channel incarnation is over."""
-        if self.judges:
-            self.tell("channel-ends", channel, channel.closed_packet_number, channel.end_ns, {})
+        if self.rules_enabled:
+            self.emit("channel-ends", channel, channel.closed_packet_number, channel.end_ns, {})
         self.settler.finish(channel)
-        self.see_closed(channel)
+        self.on_channel_closed(channel)
         self.consumers_known -= len(channel.by_tag)
         if self.wants_channels:
             self.channels.append(channel_row(channel))
@@ -456,17 +518,17 @@ class Tracker:
 
     def finish(self, number, ts_ns):
         """The capture is over, at a packet; every connection was ended before."""
-        if self.judges:
-            self.tell_of("capture-ends", None, number, ts_ns, {})
-        for witness in self.witnesses():
-            witness.finish()
+        if self.rules_enabled:
+            self.emit_connection("capture-ends", None, number, ts_ns, {})
+        for event_log in self.event_logs():
+            event_log.finish()
 
     @property
     def rows(self):
         """Rows of `connections` and `channels` since the last `take`."""
         return len(self.connections) + len(self.channels)
 
-    def take(self):
+    def drain(self):
         """Give the rows of `connections` and `channels` since the last call away, as two lists."""
         taken = (self.connections, self.channels)
         self.connections, self.channels = [], []
@@ -474,31 +536,33 @@ class Tracker:
 
     # methods that come with every message
 
-    def source(self, lane, frames, row, kind):
-        """The consumer, or the basic.get, that a delivery is for; None where it is not known."""
+    def consumer_for(self, slot, frames, row, kind):
+        """The consumer, or the basic.get, that a delivery is for, or None."""
         if kind == _GET_OK:
-            request: Request = self.pairing.reply(lane, frames, row, frames.method.values[row], 1)
+            request: Request = self.reply_matcher.reply(
+                slot, frames, row, frames.method.values[row], 1
+            )
             return None if request is None else request.subject
-        channel: Channel = lane.channel
+        channel: Channel = slot.channel
         if kind != _DELIVER or channel is None:
             return None
         code: cython.int = frames.consumer_tag.values[row]
         words: Vocabularies = frames.vocabularies
         batch: cython.longlong = self.batch_of(words)
-        if channel.near_code != code or channel.near_batch != batch:
-            channel.near = channel.by_tag.get(words.consumer_tag.text(code))
-            channel.near_code = code
-            channel.near_batch = batch
-        return channel.near
+        if channel.recent_consumer_code != code or channel.recent_consumer_batch != batch:
+            channel.recent_consumer = channel.by_tag.get(words.consumer_tag.text(code))
+            channel.recent_consumer_code = code
+            channel.recent_consumer_batch = batch
+        return channel.recent_consumer
 
-    def carry(self, session, lane, frames, row, kind):
+    def begin_message(self, session, slot, frames, row, kind):
         """A method that carries content; gives what its message's row needs: its entry, or only
         its channel.
         """
-        channel: Channel = lane.channel
+        channel: Channel = slot.channel
         if channel is None:
-            channel = self.proved_channel(session, lane, frames, row)
-        entry: Entry = entry_of(
+            channel = self.proved_channel(session, slot, frames, row)
+        entry: PendingMessage = pending_message(
             channel, kind, frames.packet_number.values[row], frames.ts_ns.values[row]
         )
         if kind == _PUBLISH:
@@ -506,20 +570,20 @@ class Tracker:
         if kind == _RETURN:
             channel.returned += 1
             if frames.flags.values[row] & _CUT:
-                channel.return_doubt = channel.next_number - 1
+                channel.maybe_returned_to = channel.next_number - 1
             return entry
         channel.delivered += 1
         entry.number = frames.delivery_tag.values[row]
         if channel.first_delivery_ns == _NULL:
             channel.first_delivery_ns = entry.ts_ns
         channel.last_delivery_ns = entry.ts_ns
-        if self.judges and channel.last_tag >= 0 and entry.number != channel.last_tag + 1:
+        if self.rules_enabled and channel.last_tag >= 0 and entry.number != channel.last_tag + 1:
             facts = {"tag": entry.number, "last": channel.last_tag}
-            self.tell("delivery-tag-gap", channel, entry.packet_number, entry.ts_ns, facts)
+            self.emit("delivery-tag-gap", channel, entry.packet_number, entry.ts_ns, facts)
         channel.last_tag = entry.number
         if channel.first_tag < 0:
             channel.first_tag = entry.number
-        consumer: Consumer = self.source(lane, frames, row, kind)
+        consumer: Consumer = self.consumer_for(slot, frames, row, kind)
         entry.consumer = consumer
         if consumer is not None:
             consumer.delivered += 1
@@ -530,13 +594,13 @@ class Tracker:
             entry.outcome_ns = entry.ts_ns
             return entry
         known: cython.bint = consumer is not None and consumer.no_ack is not None
-        entry.wants = known and self.pairing.late_row != row  # or it may be answered already
+        entry.wants = known and self.reply_matcher.late_row != row  # or it may be answered already
         if not entry.wants:
             channel.deliveries_uncertain = True
         if entry.number >= 0:
             self.settler.deliver(channel, entry)
         else:
-            session.lossy = channel.deliveries_uncertain = True  # its tag was cut
+            session.has_loss = channel.deliveries_uncertain = True  # its tag was cut
         return entry
 
     def _publish(self, session, channel, entry, frames, row):
@@ -546,14 +610,14 @@ class Tracker:
             channel.first_publish_number = entry.packet_number
             channel.first_publish_ns = entry.ts_ns
         channel.last_publish_ns, channel.last_publish_number = entry.ts_ns, entry.packet_number
-        if self.judges:
-            if channel.deaf and (channel.closing[1] or session.closing[1]):
+        if self.rules_enabled:
+            if channel.broker_discards and (channel.closing[1] or session.closing[1]):
                 facts = {"frames": frames, "row": row}
-                self.tell("published-on-closed", channel, entry.packet_number, entry.ts_ns, facts)
+                self.emit("published-on-closed", channel, entry.packet_number, entry.ts_ns, facts)
             if session.blocked_since is not None:
-                self.tell("published-while-blocked", channel, entry.packet_number, entry.ts_ns, {})
-        if channel.joined is not None:
-            channel.joined.publish(entry.ts_ns)
+                self.emit("published-while-blocked", channel, entry.packet_number, entry.ts_ns, {})
+        if channel.midstream_confirms is not None:
+            channel.midstream_confirms.publish(entry.ts_ns)
         entry.number = -1
         if channel.numbering:
             entry.number = channel.next_number
@@ -568,32 +632,34 @@ class Tracker:
             return True
         return entry.number >= 0
 
-    def answer(self, session, lane, frames, row, kind, side):
+    def acknowledge(self, session, slot, frames, row, kind, side):
         """An ack, nack or reject of either side."""
-        channel: Channel = lane.channel
+        channel: Channel = slot.channel
         outcome: cython.int = _ACKED
         if channel is None:
-            channel = self.proved_channel(session, lane, frames, row)
+            channel = self.proved_channel(session, slot, frames, row)
         flags: cython.int = frames.flags.values[row]
         tag: cython.longlong = frames.delivery_tag.values[row]
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
         multiple: cython.bint = flags & _MULTIPLE != 0
-        if side == 0 and channel.deaf:
-            if self.pairing.late_row == row:  # it may have been sent before the close
-                self._doubt(channel, kind, side, tag)
+        if side == 0 and channel.broker_discards:
+            if self.reply_matcher.late_row == row:  # it may have been sent before the close
+                self._acknowledge_in_part(channel, kind, side, tag)
             return 0
         if flags & _CUT:
-            self._doubt(channel, kind, side, tag)
+            self._acknowledge_in_part(channel, kind, side, tag)
         if tag < 0:
             return 0
-        if self.pairing.late_row == row:
+        if self.reply_matcher.late_row == row:
             there = channel.publishes if side == 1 else channel.deliveries
-            last = self.due(there, row, number, ts_ns)
+            last = self.answered_to(there, row, number, ts_ns)
             if last is None or (tag > last and not multiple):
                 return 0
             if side == 0 and tag > last:
-                return self._doubt(channel, kind, side, last)  # the broker may have refused it
+                return self._acknowledge_in_part(
+                    channel, kind, side, last
+                )  # the broker may have refused it
             tag = tag if 0 < tag < last else last
         if side == 1:
             if kind != _REJECT:
@@ -607,8 +673,8 @@ class Tracker:
         self.settler.acknowledge(channel, tag, multiple, outcome, number, ts_ns)
         return 0
 
-    def _doubt(self, channel, kind, side, tag):
-        """An ack, nack or reject was cut: what else it may have answered is not known any more."""
+    def _acknowledge_in_part(self, channel, kind, side, tag):
+        """An ack, nack or reject was cut: what else it may have answered becomes unknown."""
         if side == 0:
             self.settler.acknowledge_in_part(channel, tag)
             if kind != _ACK and tag > 0:
@@ -617,13 +683,13 @@ class Tracker:
             self.settler.confirm_in_part(channel, tag)
         return 0
 
-    def due(self, there, row, number, ts_ns):
+    def answered_to(self, there, row, number, ts_ns):
         """The number up to which a method in packet `number` answers what waits `there`; -1 for all
         of it, None for nothing: when one comes late, what was sent after it is there already.
 
         Each capture counts its packets, so what has an earlier time came before it as well.
         """
-        if self.pairing.late_row != row:
+        if self.reply_matcher.late_row != row:
             return -1
         before = (one for one in there if one.packet_number < number or one.ts_ns < ts_ns)
         return max([one.number for one in before], default=None)
@@ -632,89 +698,93 @@ class Tracker:
         """Name of the capture of a row."""
         return self.captures[frames.capture.values[row]]
 
-    def proved_channel(self, session, lane, frames, row):
+    def proved_channel(self, session, slot, frames, row):
         """A method on a number that is not open: its beginning was not seen, or never was."""
-        channel: Channel = begin_channel(session, lane, self.capture_of(frames, row), None)
-        if self.judges:
-            self.unopened(frames, row, channel)
+        channel: Channel = begin_channel(session, slot, self.capture_of(frames, row), None)
+        if self.rules_enabled:
+            self.on_unopened(frames, row, channel)
         return channel
 
     # messages, from their methods to their rows
 
     def remember(self, name, octets, whole):
-        """What was `Said` in a handshake; most connections say what others said before."""
-        latest: list = self.said.setdefault(name, [])
-        said: Said
-        for said in latest:
-            if said.octets == octets and said.whole == whole:
+        """What was `HandshakeArguments` in a handshake; most connections say what others said
+        before."""
+        latest: list = self.handshakes.setdefault(name, [])
+        known: HandshakeArguments
+        for known in latest:
+            if known.json == octets and known.whole == whole:
                 break
         else:
-            if len(octets) > self.most_fact or self.facts_bytes >= self.most_facts:
-                self.settler.hit("handshakes")
-                return Said(b"", False)
-            said = Said(octets, whole)
-            latest.append(said)
+            if (
+                len(octets) > self.max_handshake_bytes
+                or self.handshakes_bytes >= self.max_all_handshakes_bytes
+            ):
+                self.settler.limit_reached("handshakes")
+                return HandshakeArguments(b"", False)
+            known = HandshakeArguments(octets, whole)
+            latest.append(known)
             if len(latest) > _MAX_ALIKE:
                 del latest[0]
-        if said.uses == 0:
-            self.facts_bytes += len(said.octets)
-        said.uses += 1
-        return said
+        if known.uses == 0:
+            self.handshakes_bytes += len(known.json)
+        known.uses += 1
+        return known
 
-    def forget(self, said):
+    def forget(self, known):
         """A connection that said so is over."""
-        said.uses -= 1
-        if said.uses == 0:
-            self.facts_bytes -= len(said.octets)
+        known.uses -= 1
+        if known.uses == 0:
+            self.handshakes_bytes -= len(known.json)
         return 0
 
-    def open(self, known):
+    def begin_content(self, known):
         """The next content begins: `known` is its entry, only its channel or consumer, or None."""
-        self.opened.append(known)
-        if len(self.opened) > _MAX_OPENED:
-            self._put_late()
+        self.open_contents.append(known)
+        if len(self.open_contents) > _MAX_OPENED:
+            self._set_aside()
         return 0
 
-    def meet(self, messages, row, peers):
+    def on_message_row(self, messages, row, peers):
         """A message's row is there: see what became of it, and what it belongs to."""
-        self.meeting = self.moments is not None and self.moments.meet()
+        self.in_message_row = self.moments is not None and self.moments.meet()
         self.attach(messages, row)
-        if self.journeys is not None:
-            if self.journeys.written is not None:
-                self.date(self.journeys.written, peers[messages.connection.values[row]])
-            self.journeys.look(messages, row, peers)
-        self.meeting = False
+        if self.link_recorder is not None:
+            if self.link_recorder.written is not None:
+                self.set_time(self.link_recorder.written, peers[messages.connection.values[row]])
+            self.link_recorder.observe(messages, row, peers)
+        self.in_message_row = False
         return 0
 
     def attach(self, messages, row):
-        """A message's row is there: give it what is known of its method."""
-        ordinal: cython.longlong = messages.ordinal.values[row] - self.first_opened
+        """A message's row is there: give it what its method told."""
+        ordinal: cython.longlong = messages.ordinal.values[row] - self.first_open_content
         opened: object
         if ordinal < 0:
-            opened = self.late.pop(messages.ordinal.values[row], None)
+            opened = self.late_contents.pop(messages.ordinal.values[row], None)
         else:
-            opened = self.opened[ordinal]
-            self.opened[ordinal] = None
-        if len(self.opened) > _MANY_OPENED and ordinal == len(self.opened) - 1:
-            self._put_late()
+            opened = self.open_contents[ordinal]
+            self.open_contents[ordinal] = None
+        if len(self.open_contents) > _MANY_OPENED and ordinal == len(self.open_contents) - 1:
+            self._set_aside()
         if opened is None:
             return 0
         size: cython.longlong = messages.body_size.values[row]
         if type(opened) is Channel:
-            return self.weigh(opened, None, messages, row, size)
+            return self.count_message(opened, None, messages, row, size)
         if type(opened) is Consumer:
             return self._name_queue(messages, row, opened)
-        entry: Entry = opened
+        entry: PendingMessage = opened
         entry.mark = max(messages.mark.values[row], 0)
         entry.body_mark = messages.body_mark.values[row]
         if entry.kind == _RETURN:
             words = messages.vocabularies
             exchange = words.exchange.text(messages.exchange.values[row])
             entry.route = (exchange, words.routing_key.text(messages.routing_key.values[row]))
-            publish: Entry = self.settler.give_back(entry)
-            if self.judges:
+            publish: PendingMessage = self.settler.settle_returned(entry)
+            if self.rules_enabled:
                 facts = {"entry": publish, "rows": messages, "row": row}
-                self.tell("returned", entry.channel, entry.packet_number, entry.ts_ns, facts)
+                self.emit("returned", entry.channel, entry.packet_number, entry.ts_ns, facts)
             return 0
         if entry.kind == _PUBLISH:
             if entry.number > 0:
@@ -722,7 +792,7 @@ class Tracker:
         elif entry.consumer is not None:
             self._name_queue(messages, row, entry.consumer)
         self.settler.attach(entry, messages, row)
-        return self.weigh(entry.channel, entry, messages, row, size)
+        return self.count_message(entry.channel, entry, messages, row, size)
 
     def _name_queue(self, messages, row, consumer):
         """Give a delivery the queue of its consumer, where that is known."""
@@ -745,21 +815,21 @@ class Tracker:
             self.batch += 1
         return self.batch
 
-    def _put_late(self):
+    def _set_aside(self):
         """Keep contents whose rows are long in coming apart."""
         place: cython.longlong
         known: object
-        for place in range(len(self.opened)):
-            known = self.opened[place]
+        for place in range(len(self.open_contents)):
+            known = self.open_contents[place]
             if known is not None:
-                self.late[self.first_opened + place] = known
-        self.first_opened += len(self.opened)
-        self.opened.clear()
+                self.late_contents[self.first_open_content + place] = known
+        self.first_open_content += len(self.open_contents)
+        self.open_contents.clear()
         return 0
 
     # rules
 
-    def hear(self, frames, row, peers):
+    def on_frame(self, frames, row, peers):
         """A frame of any type: its side is not silent."""
         peer: Connection = peers[frames.connection.values[row]]
         side: cython.int = frames.sender.values[row]
@@ -782,8 +852,8 @@ class Tracker:
             ):
                 session.silence_server_ns = now - session.last_server_ns
             session.last_server_ns = now
-        if last != _NULL and now >> _LOOK_BITS > last >> _LOOK_BITS:
-            look(self, session, frames.packet_number.values[row], now)
+        if last != _NULL and now >> _CHECK_BITS > last >> _CHECK_BITS:
+            check_waiting(self, session, frames.packet_number.values[row], now)
         return 0
 
     def _note_sent(self, session, frames, row):
@@ -792,74 +862,74 @@ class Tracker:
         method: cython.int = frames.method.values[row]
         channel: cython.int = frames.channel.values[row]
         number: cython.longlong = frames.packet_number.values[row]
-        lane: Lane = session.last
-        sent: Sent = session.sent
+        slot: ChannelSlot = session.last
+        sent: LastSent = session.last_sent
         if 0 <= method < len(self.kinds):
             kind = self.kinds[method]
         if sent is None:
-            sent = session.sent = Sent()
+            sent = session.last_sent = LastSent()
         sent.note(kind, method, number)
         if channel == 0:
             return 0
-        if lane is None or lane.number != channel:
-            lane = session.lanes.get(channel)
-        if lane is not None:
-            if lane.sent is None:
-                lane.sent = Sent()
-            sent = lane.sent
+        if slot is None or slot.number != channel:
+            slot = session.slots.get(channel)
+        if slot is not None:
+            if slot.last_sent is None:
+                slot.last_sent = LastSent()
+            sent = slot.last_sent
             sent.note(kind, method, number)
         return 0
 
-    def tell(self, occasion, channel, number, ts_ns, facts):
-        """Ask the rules of an occasion on a channel."""
-        rules = self.rules.get(occasion, ())
+    def emit(self, event, channel, number, ts_ns, facts):
+        """Ask the rules of an event on a channel."""
+        rules = self.rules.get(event, ())
         if rules:
             session: Session = channel.session
-            scene = Scene(self, session, channel, number, ts_ns, None, None, facts)
-            _ask(rules, scene, session.memory)
+            context = RuleContext(self, session, channel, number, ts_ns, None, None, facts)
+            _ask(rules, context, session.memory)
 
-    def tell_of(self, occasion, session, number, ts_ns, facts):
-        """Ask the rules of an occasion of a connection."""
-        rules = self.rules.get(occasion, ())
+    def emit_connection(self, event, session, number, ts_ns, facts):
+        """Ask the rules of an event of a connection."""
+        rules = self.rules.get(event, ())
         if rules:
             memory = {} if session is None else session.memory
-            _ask(rules, Scene(self, session, None, number, ts_ns, None, None, facts), memory)
+            _ask(rules, RuleContext(self, session, None, number, ts_ns, None, None, facts), memory)
 
-    def tell_method(self, session, channel, event, request):
+    def emit_method(self, session, channel, frame, request):
         """Ask the rules of a method, and those of a reply."""
-        rules = self.rules.get(event.name, ())
+        rules = self.rules.get(frame.name, ())
         if not rules and request is None:
             return
-        scene = Scene(self, session, channel, event.number, event.ts_ns, event, request)
-        _ask(rules, scene, session.memory)
+        context = RuleContext(self, session, channel, frame.number, frame.ts_ns, frame, request)
+        _ask(rules, context, session.memory)
         if request is not None:
-            _ask(self.rules.get("replied", ()), scene, session.memory)
+            _ask(self.rules.get("replied", ()), context, session.memory)
 
-    def witness(self, session):
-        """Where what concerns several connections is written down, as of now; None: nowhere."""
-        if self.sightings is not None:
-            self.date(self.sightings, session.peer)
-        return self.sightings
+    def dated_log(self, session):
+        """The log of what concerns several connections, set to the current time, or None."""
+        if self.message_log is not None:
+            self.set_time(self.message_log, session.peer)
+        return self.message_log
 
-    def date(self, witness, peer):
-        """What is written down next is of now, on a connection."""
-        if witness.over:
-            return witness.at_end(peer.conversation)
+    def set_time(self, event_log, peer):
+        """Set the current packet as what brings about the next rows of a log."""
+        if event_log.over:
+            return event_log.at_end(peer.conversation)
         now = self.now()
         if now is not None:
-            witness.at(now[0], now[1], now[2])
+            event_log.at(now[0], now[1], now[2])
         return 0
 
     def now(self):
-        """What brought about what is seen now (see `amqpsniff.decode.moments`).
+        """The packet that brought about what is seen now (see `amqpsniff.decode.moments`).
 
-        None where nobody asked for it, and at the end of the capture.
+        None if order is not requested, and at the end of the capture.
         """
         frames: FrameRows = self.frames
         row: cython.longlong = self.now_row
         if self.moments is None:
             return None
-        if self.meeting:
+        if self.in_message_row:
             return self.moments.of_message()
         if not 0 <= row < frames.rows:
             return None
@@ -869,61 +939,61 @@ class Tracker:
             frames.ts_ns.values[row],
         )
 
-    def see_closed(self, channel):
+    def on_channel_closed(self, channel):
         """Write down that a channel is over."""
-        if self.sightings is not None:
-            self.witness(channel.session).close(channel)
+        if self.message_log is not None:
+            self.dated_log(channel.session).close(channel)
         return 0
 
-    def see_shut(self, session):
+    def on_connection_closed(self, session):
         """A connection was closed."""
-        if self.journeys is not None:
-            self.journeys.close(session)
+        if self.link_recorder is not None:
+            self.link_recorder.close(session)
 
-    def see_over(self, session):
+    def on_connection_end(self, session):
         """Write down that a connection is over."""
-        if self.sightings is not None:
-            self.sightings.end(session)
-        if self.journeys is not None:
-            self.journeys.end(session)
+        if self.message_log is not None:
+            self.message_log.end(session)
+        if self.link_recorder is not None:
+            self.link_recorder.end(session)
         return 0
 
-    def begin_end(self):
-        """There are no more packets: what comes until `finish` is brought about by that."""
-        for witness in self.witnesses():
-            witness.over = True
+    def begin_finish(self):
+        """There are no more packets: the end brings about what comes until `finish`."""
+        for event_log in self.event_logs():
+            event_log.over = True
 
-    def witnesses(self):
-        """Who writes down what happens, for others to judge."""
-        written = None if self.journeys is None else self.journeys.written
-        return [one for one in (self.sightings, written) if one is not None]
+    def event_logs(self):
+        """Logs of what happens, for others to judge."""
+        written = None if self.link_recorder is None else self.link_recorder.written
+        return [one for one in (self.message_log, written) if one is not None]
 
-    def misplaced(self, frames, row, peers, occasion):
+    def on_misplaced(self, frames, row, peers, event):
         """Ask the rules about a method that may not come from its side, or on its channel."""
         peer: Connection = peers[frames.connection.values[row]]
         if peer.session is None:
             return 0
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
-        self.tell_of(occasion, peer.session, number, ts_ns, self._describe(frames, row))
+        self.emit_connection(event, peer.session, number, ts_ns, self._describe(frames, row))
         return 0
 
-    def unopened(self, frames, row, channel):
+    def on_unopened(self, frames, row, channel):
         """Ask the rules about a method on a channel that is not open."""
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
-        self.tell("channel-not-open", channel, number, ts_ns, self._describe(frames, row))
+        self.emit("channel-not-open", channel, number, ts_ns, self._describe(frames, row))
         return 0
 
     def _describe(self, frames, row):
-        """What is told of a method that is out of place."""
+        """Facts of a method that is out of place."""
         return {
             "method": self.names[frames.method.values[row]],
             "channel": frames.channel.values[row],
             "side": frames.sender.values[row],
         }
 
-    def weigh(self, channel, entry, messages, row, size):
+    def count_message(self, channel, entry, messages, row, size):
         """Count a message's bytes, and ask the rules about messages that stand out; `size` is what
         its header announces.
         """
@@ -934,52 +1004,52 @@ class Tracker:
                 channel.publish_bytes += sent
             else:
                 channel.deliver_bytes += sent
-        if not self.judges:
+        if not self.rules_enabled:
             return 0
-        self._tally(messages, row, publish, sent)
+        self._count_exchange(messages, row, publish, sent)
         facts: dict
         number: cython.longlong = messages.packet_number.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
-        sightings: Sightings = self.witness(channel.session)
-        if sightings is not None and publish:
-            sightings.publish(channel, messages, row)
-        elif sightings is not None and messages.redelivered.values[row] != 1:
-            sightings.deliver(channel, messages, row)
+        message_log: MessageLog = self.dated_log(channel.session)
+        if message_log is not None and publish:
+            message_log.publish(channel, messages, row)
+        elif message_log is not None and messages.redelivered.values[row] != 1:
+            message_log.deliver(channel, messages, row)
         elif publish:
-            first: cython.longlong = self.repeats.first(messages, row)
+            first: cython.longlong = self.recent_publishes.first(messages, row)
             if first >= 0:
                 channel.repeats += 1
                 channel.last_repeat = number
                 if channel.repeats == 1:
                     facts = {"first": first, "rows": messages, "row": row}
-                    self.tell("published-again", channel, number, ts_ns, facts)
+                    self.emit("published-again", channel, number, ts_ns, facts)
         elif messages.redelivered.values[row] != 1:
             self._queued(channel, messages, row)
         if size > self.large:
             facts = {"entry": entry, "rows": messages, "row": row}
-            self.tell("large", channel, number, ts_ns, facts)
+            self.emit("large", channel, number, ts_ns, facts)
         if messages.redelivered.values[row] == 1:
             channel.redelivered += 1
             facts = {"entry": entry, "rows": messages, "row": row}
-            self.tell("redelivered", channel, number, ts_ns, facts)
+            self.emit("redelivered", channel, number, ts_ns, facts)
         if messages.headers.has(row):
-            self._look_at_headers(channel, entry, messages, row)
+            self._check_headers(channel, entry, messages, row)
         if publish:
-            return self._look(channel, entry, messages, row)
-        if channel.session.calls > 0 and (
+            return self._check_publish(channel, entry, messages, row)
+        if channel.session.pending_rpcs > 0 and (
             messages.correlation_id.has(row) or messages.status.values[row] == _TRUNCATED
         ):
             facts = {"entry": entry, "rows": messages, "row": row}
-            self.tell("answered", channel, number, ts_ns, facts)
+            self.emit("answered", channel, number, ts_ns, facts)
         return 0
 
     def _queued(self, channel, messages, row):
         """Count how long a delivery was in its queue, if its publish is known."""
-        slot: cython.longlong = self.repeats.slot_of(messages, row)
+        slot: cython.longlong = self.recent_publishes.slot_of(messages, row)
         ts_ns: cython.longlong = messages.ts_ns.values[row]
         if slot < 0 or ts_ns == _NULL:
             return 0
-        waited: cython.longlong = ts_ns - self.repeats.since.values[slot]
+        waited: cython.longlong = ts_ns - self.recent_publishes.since.values[slot]
         if waited < 0:
             return 0
         channel.queued += 1
@@ -988,60 +1058,60 @@ class Tracker:
             channel.queued_ns_max = waited
             number: cython.longlong = messages.packet_number.values[row]
             queue = messages.vocabularies.queue.text(messages.queue.values[row])
-            channel.longest = (number, ts_ns, queue, self.repeats.numbers.values[slot])
+            channel.longest = (number, ts_ns, queue, self.recent_publishes.numbers.values[slot])
         return 0
 
-    def _look(self, channel, entry, messages, row):
+    def _check_publish(self, channel, entry, messages, row):
         """See whether a publish is a call, or stood still on its way."""
         facts: dict
         number: cython.longlong = messages.packet_number.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
         frames: FrameRows = self.frames
-        after: cython.longlong = messages.ended_at.values[row]
+        requires: cython.longlong = messages.ended_at.values[row]
         if messages.reply_to.values[row] >= 0 and messages.correlation_id.has(row):
             facts = {"entry": entry, "rows": messages, "row": row}
-            self.tell("called", channel, number, ts_ns, facts)
+            self.emit("called", channel, number, ts_ns, facts)
         if messages.status.values[row] == _INCOMPLETE:
-            if 0 < after <= frames.rows and (
-                frames.connection.values[after - 1] == messages.connection.values[row]
-                and frames.channel.values[after - 1] == messages.channel.values[row]
-                and frames.frame_type.values[after - 1] == _METHOD_FRAME
-                and frames.packet_number.values[after - 1] != number
+            if 0 < requires <= frames.rows and (
+                frames.connection.values[requires - 1] == messages.connection.values[row]
+                and frames.channel.values[requires - 1] == messages.channel.values[row]
+                and frames.frame_type.values[requires - 1] == _METHOD_FRAME
+                and frames.packet_number.values[requires - 1] != number
             ):
                 return 0  # another method stands where more of it should be
             facts = {"rows": messages, "row": row, "took_ns": None}
-            self.tell("half-sent", channel, number, ts_ns, facts)
-        elif ts_ns != _NULL and 0 < after <= frames.rows:
-            took: cython.longlong = frames.ts_ns.values[after - 1]
+            self.emit("half-sent", channel, number, ts_ns, facts)
+        elif ts_ns != _NULL and 0 < requires <= frames.rows:
+            took: cython.longlong = frames.ts_ns.values[requires - 1]
             if took != _NULL and took - ts_ns >= _PAUSED:
                 facts = {"rows": messages, "row": row, "took_ns": took - ts_ns}
                 if took - ts_ns <= _PAUSED_MOST:
-                    self.tell("paused", channel, number, ts_ns, facts)
+                    self.emit("paused", channel, number, ts_ns, facts)
                 elif took - ts_ns > self.stalled:
-                    self.tell("half-sent", channel, number, ts_ns, facts)
+                    self.emit("half-sent", channel, number, ts_ns, facts)
         return 0
 
-    def _look_at_headers(self, channel, entry, messages, row):
+    def _check_headers(self, channel, entry, messages, row):
         """Ask the rules about headers that stand out."""
-        for occasion in occasions_of(messages.headers, row):
+        for event in notable_headers(messages.headers, row):
             facts = {"entry": entry, "rows": messages, "row": row}
             number: cython.longlong = messages.packet_number.values[row]
-            self.tell(occasion, channel, number, messages.ts_ns.values[row], facts)
+            self.emit(event, channel, number, messages.ts_ns.values[row], facts)
         return 0
 
-    def _tally(self, messages, row, publish, size):
+    def _count_exchange(self, messages, row, publish, size):
         """Count a message and its bytes for its exchange, but not when it comes again."""
         code: cython.longlong = messages.exchange.values[row]
         if code < 0 or messages.redelivered.values[row] == 1:
             return 0
-        if messages.vocabularies is not self.words or 4 * code + 4 > len(self.tallies):
+        if messages.vocabularies is not self.words or 4 * code + 4 > len(self.exchange_counts):
             self.count_exchanges()
             self.words = messages.vocabularies
-            self.tallies = array("q", [0]) * (8 * (code + 16))
+            self.exchange_counts = array("q", [0]) * (8 * (code + 16))
         at: cython.longlong = 4 * code + (0 if publish else 2)
-        self.tallies[at] += 1
+        self.exchange_counts[at] += 1
         if size > 0:
-            self.tallies[at + 1] += size
+            self.exchange_counts[at + 1] += size
         return 0
 
     def count_exchanges(self):
@@ -1049,8 +1119,8 @@ class Tracker:
         and theirs.
         """
         code: cython.Py_ssize_t
-        for code in range(len(self.tallies) // 4):
-            counts = list(self.tallies[4 * code : 4 * code + 4])
+        for code in range(len(self.exchange_counts) // 4):
+            counts = list(self.exchange_counts[4 * code : 4 * code + 4])
             if not any(counts):
                 continue
             name = self.words.exchange.text(code)
@@ -1058,5 +1128,5 @@ class Tracker:
                 continue
             before = self.exchanges.get(name, (0, 0, 0, 0))
             self.exchanges[name] = tuple(a + b for a, b in zip(before, counts, strict=True))
-        self.tallies = array("q")
+        self.exchange_counts = array("q")
         return 0

@@ -22,9 +22,9 @@ from amqpsniff.decode.rows import STATUS_NAMES, FrameRows, MessageRows
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import SHOWN, Finding, Kind
 from amqpsniff.plan import Plan
-from amqpsniff.session.links import MATCHES
-from amqpsniff.session.state import OUTCOMES
-from amqpsniff.session.waiting import CHANGING
+from amqpsniff.session.entities import OUTCOMES
+from amqpsniff.session.link_columns import MATCHES
+from amqpsniff.session.row_buffer import CHANGING
 from amqpsniff.spec import FRAME_TYPES, METHODS
 from amqpsniff.tables import bitmaps
 from amqpsniff.tables.schema import FINDINGS, FRAMES, LINKS, MESSAGES, OUTCOME, schema_of

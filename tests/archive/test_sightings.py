@@ -12,11 +12,11 @@ import pytest
 from amqpsniff.archive.places import Folder
 from amqpsniff.archive.sightings import SightingsFile
 from amqpsniff.archive.witnessed import Sighted, in_order
-from amqpsniff.session.repeats import MAX_PUBLISHES
-from amqpsniff.session.review import COLUMNS, Review
-from amqpsniff.session.rules.limits import of_messages
-from amqpsniff.session.sightings import CLOSED, COUNTED, DELIVER, NAMED, NUMBERS, PUBLISH
-from amqpsniff.session.state import Channel, Lane, Session
+from amqpsniff.session.entities import Channel, ChannelSlot, Session
+from amqpsniff.session.message_log import CLOSED, COUNTED, DELIVER, NAMED, NUMBERS, PUBLISH
+from amqpsniff.session.message_replay import COLUMNS, MessageReplay
+from amqpsniff.session.recent_publishes import MAX_PUBLISHES
+from amqpsniff.session.rules.shared_state import of_messages
 
 SECOND = 1_000_000_000
 CAPTURES = ("a.pcap", "b.pcap", "c.pcap")
@@ -29,7 +29,7 @@ Key = tuple[int, int, int]
 def _write(folder: Folder, name: str, keys: list[Key]) -> Sighted:
     """A task that sees something at these times."""
     peer = SimpleNamespace(began=True, name=lambda: ("1", "c:1", "s:2"))
-    channel = Channel(Session(peer, CAPTURES[0], 0), Lane(1), CAPTURES[0], True)
+    channel = Channel(Session(peer, CAPTURES[0], 0), ChannelSlot(1), CAPTURES[0], True)
     with SightingsFile(folder, name, 5) as file:
         file.sightings.most = MAX
         for ts_ns, capture, number in keys:
@@ -71,25 +71,25 @@ def test_a_task_that_sees_nothing_leaves_nothing(tmp_path: Path) -> None:
     assert not list(in_order([], Folder(str(tmp_path)).open, CAPTURES, NUMBERS))
 
 
-def _feed(review: Review, *rows: dict[str, int]) -> None:
+def _feed(review: MessageReplay, *rows: dict[str, int]) -> None:
     columns = {name: array("q", [row.get(name, 0) for row in rows]) for name in COLUMNS}
     review.feed(columns, len(rows))
 
 
 def test_publishes_that_are_forgotten_are_counted() -> None:
     def told(publishes: int) -> tuple[int, dict[str, int]]:
-        review = Review()
+        review = MessageReplay()
         numbers = range(publishes)
         _feed(review, *({"kind": NAMED, "mark": at, "seen_number": at} for at in numbers))
         _feed(review, {"kind": NAMED, "task": 1, "channel": 3, "seen_number": publishes})
-        return len(review.seen), of_messages(review.repeats, review.returns)
+        return len(review.seen), of_messages(review.recent_publishes, review.returns)
 
     assert told(MAX_PUBLISHES) == (1, {})
     assert told(MAX_PUBLISHES + 2) == (0, {"publishes with an id": 3})
 
 
 def test_channels_that_are_over_are_kept_when_there_is_something_to_say() -> None:
-    review = Review()
+    review = MessageReplay()
     for channel, seconds in enumerate((1, 11)):
         _feed(
             review,

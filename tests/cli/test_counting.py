@@ -18,8 +18,8 @@ from amqpsniff.session import census, counts
 from tests.cli.running import run
 
 
-def _spread(numbers: list[int]) -> counts.Spread:
-    found = counts.Spread()
+def _spread(numbers: list[int]) -> counts.Histogram:
+    found = counts.Histogram()
     for number in numbers:
         found.add(number)
     return found
@@ -52,7 +52,7 @@ def test_frequent_names_stay_when_there_are_too_many(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(counts, "MAX_NAMES", 50)
     names = [f"often-{n % 5}" for n in range(5000)] + [f"once-{n}" for n in range(5000)]
     random.Random(1).shuffle(names)
-    found = counts.Tally()
+    found = counts.TopCounts()
     for name in names:
         found.add(name, (1, 10, 0, 0))
         assert len(found.counts) <= 100

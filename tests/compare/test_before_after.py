@@ -12,7 +12,7 @@ import pytest
 from amqpsniff.compare import CaptureProfile, before_and_after, names, topology
 from amqpsniff.compare.figures import regressions
 from amqpsniff.compare.noise import MIN_COUNT, direction, slower
-from amqpsniff.session.counts import Spread
+from amqpsniff.session.counts import Histogram
 from tests.cli.running import run
 from tests.compare.editing import PAIRS
 from tests.conftest import SAMPLES
@@ -23,14 +23,14 @@ SECOND_NS = 1_000_000_000
 MILLISECOND = 1_000_000
 
 
-def spread_of(values: list[int]) -> Spread:
-    made = Spread()
+def spread_of(values: list[int]) -> Histogram:
+    made = Histogram()
     for value in values:
         made.add(value)
     return made
 
 
-def times(count: int, middle_ns: int, seed: int) -> Spread:
+def times(count: int, middle_ns: int, seed: int) -> Histogram:
     """Latencies as they come: most near a value, some far above."""
     random = Random(seed)
     return spread_of([int(middle_ns * random.lognormvariate(0, 0.5)) for _ in range(count)])

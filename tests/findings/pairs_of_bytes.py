@@ -341,7 +341,7 @@ PAIRS: dict[str, Pair] = {
     "rules-limit": Pair(
         _names(3),
         _names(2) + "\nS1: queue.declare-ok queue=q1",
-        bounds=(("amqpsniff.session.rules.amounts.MAX_NAMES", 2),),
+        bounds=(("amqpsniff.session.rules.shared_state.MAX_NAMES", 2),),
     ),
     "findings-limit": Pair(
         _places(4), _places(3), bounds=(("amqpsniff.findings.log.MAX_PLACES", 3),)

@@ -16,7 +16,7 @@ from amqpsniff.analysis.buckets import (
     Levels,
     Steps,
 )
-from amqpsniff.session.counts import Spread
+from amqpsniff.session.counts import Histogram
 
 BEGIN_NS = 1_700_000_000_000_000_000
 
@@ -109,7 +109,7 @@ def test_quantiles_of_all_are_those_of_a_summary() -> None:
     took.sort()
     for fraction, found in zip((0.5, 0.95, 0.99), delays.overall((0.5, 0.95, 0.99)), strict=True):
         assert found == pytest.approx(took[int(fraction * 5_000) - 1], rel=0.004)
-    spread = Spread()
+    spread = Histogram()
     for one in took:
         spread.add(one)
     fractions = (0, 0.01, 0.5, 0.95, 0.99, 1)

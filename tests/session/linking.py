@@ -1,8 +1,8 @@
 """Which messages name which others, computed in the plainest way, to compare the engine with.
 
-Written apart from `amqpsniff.session.journeys` and never quick: every question is a search through
-everything that was published. Messages are looked at in the order of their packets, over all
-connections. A message whose content is not whole, or whose sender may not send it, is none.
+Written apart from `amqpsniff.session.link_recorder` and never quick: every question is a search
+through everything that was published. Messages are looked at in the order of their packets, over
+all connections. A message whose content is not whole, or whose sender may not send it, is none.
 
 Publishes and deliveries
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.session.test_journeys import CONSUME, lines, linked, opened
+from tests.session.test_link_recorder import CONSUME, lines, linked, opened
 
 
 def test_what_comes_after_an_ambiguous_choice_is_sure_again() -> None:

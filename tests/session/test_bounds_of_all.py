@@ -75,20 +75,20 @@ def test_handshakes_of_all_connections() -> None:
     joined = fed([OPEN, OPEN], facts=1)
     assert limits_hit(joined) == ["handshakes: 10 times"]
     joined = fed([OPEN, OPEN])
-    assert joined.tracker.facts_bytes > 0
+    assert joined.tracker.handshakes_bytes > 0
     assert limits_hit(joined) == []
-    assert joined.tracker.facts_bytes == 0
+    assert joined.tracker.handshakes_bytes == 0
 
 
 def test_what_many_connections_say_is_kept_once() -> None:
     one, many = fed([OPEN]), fed([OPEN] * 50)
-    assert 0 < one.tracker.facts_bytes == many.tracker.facts_bytes
+    assert 0 < one.tracker.handshakes_bytes == many.tracker.handshakes_bytes
     assert products(many) == 50 * products(one)
     others = fed([OPEN.replace("handshake", f"handshake vhost=v{n}") for n in range(50)])
-    assert others.tracker.facts_bytes > one.tracker.facts_bytes
+    assert others.tracker.handshakes_bytes > one.tracker.handshakes_bytes
     for joined in (one, many, others):
         assert limits_hit(joined) == []
-        assert joined.tracker.facts_bytes == 0
+        assert joined.tracker.handshakes_bytes == 0
 
 
 def test_handshakes_that_are_too_long() -> None:

@@ -42,7 +42,7 @@ def _counted(turned: bool = False, **limits: int) -> list[dict[Any, list[int]]]:
     found: list[dict[Any, list[int]]] = [{}, {}]
     for packet in talk.packets:
         joined.feed(wire.batch([packet]))
-        for whole, part in zip(found, counts.turn() if turned else (), strict=False):
+        for whole, part in zip(found, counts.rotate() if turned else (), strict=False):
             for name, numbers in part.counts.items():
                 before = whole.get(name, [0] * len(numbers))
                 whole[name] = [a + b for a, b in zip(before, numbers, strict=True)]

@@ -10,7 +10,7 @@ import pytest
 
 from amqpsniff import Engine
 from amqpsniff.limits import Limits
-from amqpsniff.session import state
+from amqpsniff.session import entities
 from amqpsniff.session.limits import Limits as SessionLimits
 from tests.session.script import Script
 
@@ -47,7 +47,7 @@ class Talk:
     @property
     def channel(self) -> Any:
         """The only channel."""
-        return self.session.lanes[1].channel
+        return self.session.slots[1].channel
 
     @property
     def outstanding(self) -> int:
@@ -61,19 +61,31 @@ PUBLISH = "C1: basic.publish routing_key=k{n} mandatory=1 | body=5\n"
 def test_confirmed_publishes_do_not_come_back() -> None:
     """Each has a routing key of its own."""
     talk = Talk(CONFIRM).say(PUBLISH + "S1: basic.ack delivery_tag={n}\n", range(1, 100))
-    assert (talk.channel.returnable, talk.channel.alike, talk.outstanding) == ({}, {}, 0)
+    assert (talk.channel.awaiting_return, talk.channel.by_fingerprint, talk.outstanding) == (
+        {},
+        {},
+        0,
+    )
 
 
 def test_nor_do_those_that_came_back() -> None:
     back = "S1: basic.return reply_code=312 routing_key=k{n} | body=5\n"
     talk = Talk("").say(PUBLISH + back, range(1, 100))
-    assert (talk.channel.returnable, talk.channel.alike, talk.outstanding) == ({}, {}, 0)
+    assert (talk.channel.awaiting_return, talk.channel.by_fingerprint, talk.outstanding) == (
+        {},
+        {},
+        0,
+    )
 
 
 def test_nor_those_of_a_transaction_that_was_committed() -> None:
     commit = "C1: tx.commit\nS1: tx.commit-ok\n"
     talk = Talk("C1: tx.select\nS1: tx.select-ok\n").say(PUBLISH + commit, range(1, 100))
-    assert (talk.channel.returnable, talk.channel.alike, talk.outstanding) == ({}, {}, 0)
+    assert (talk.channel.awaiting_return, talk.channel.by_fingerprint, talk.outstanding) == (
+        {},
+        {},
+        0,
+    )
 
 
 def test_confirms_in_any_order() -> None:
@@ -84,14 +96,18 @@ def test_confirms_in_any_order() -> None:
     talk.say("S1: basic.ack delivery_tag={n}\n", range(49, 1, -1))
     assert talk.channel.unconfirmed == 1
     talk.say("S1: basic.ack delivery_tag=1\n", [0])
-    assert (talk.channel.returnable, talk.channel.alike, talk.outstanding) == ({}, {}, 0)
+    assert (talk.channel.awaiting_return, talk.channel.by_fingerprint, talk.outstanding) == (
+        {},
+        {},
+        0,
+    )
 
 
 def test_publishes_that_nothing_confirms_are_done_with() -> None:
     """The oldest, when there are more than the limit; the others may come back."""
     talk = Talk("", session=SessionLimits(returnable=3))
     talk.say(PUBLISH, range(1, 10))
-    assert [key for _, key in talk.channel.returnable] == ["k7", "k8", "k9"]
+    assert [key for _, key in talk.channel.awaiting_return] == ["k7", "k8", "k9"]
     assert talk.outstanding == 3
     talk.say("S1: basic.return reply_code=312 routing_key=k{n} | body=5\n", (2, 8))
     talk.engine.finish()
@@ -106,7 +122,7 @@ CONSUME = "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consum
 def test_a_delivery_that_waits_does_not_keep_those_after_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(state, "MAX_ANSWERED", 16)
+    monkeypatch.setattr(entities, "MAX_ANSWERED", 16)
     talk = Talk(CONSUME).say(DELIVER, [1])
     talk.say(DELIVER + "C1: basic.ack delivery_tag={n}\n", range(2, 200))
     ledger = talk.channel.deliveries
@@ -162,7 +178,7 @@ def test_a_confirming_publish_that_waits_for_long_does_not_come_back() -> None:
     talk = Talk(CONFIRM, session=SessionLimits(returnable=3))
     talk.say(PUBLISH, [1])
     talk.say(PUBLISH + "S1: basic.ack delivery_tag={n}\n", range(2, 50))
-    assert (talk.channel.returnable, talk.channel.alike) == ({}, {})
+    assert (talk.channel.awaiting_return, talk.channel.by_fingerprint) == ({}, {})
     assert (talk.outstanding, talk.channel.unconfirmed) == (1, 1)
     talk.say("S1: basic.return reply_code=312 routing_key=k1 | body=5\n", [0])
     assert talk.channel.unconfirmed == 1
@@ -174,9 +190,9 @@ def test_nothing_is_kept_of_publishes_beyond_the_limit() -> None:
     talk = Talk("")
     talk.tracker.settler.most = 3
     talk.say(PUBLISH.replace("k{n}", "k"), range(1, 50))
-    ((route, listed),) = talk.channel.returnable.items()
+    ((route, listed),) = talk.channel.awaiting_return.items()
     assert (route, len(listed)) == (("", "k"), 3)
-    assert {len(one) for one in talk.channel.alike.values()} == {3}
+    assert {len(one) for one in talk.channel.by_fingerprint.values()} == {3}
 
 
 def test_commits_that_nobody_answers_keep_nothing() -> None:
@@ -184,24 +200,24 @@ def test_commits_that_nobody_answers_keep_nothing() -> None:
     talk = Talk("C1: tx.select\nS1: tx.select-ok\n", session=SessionLimits(returnable=5))
     talk.say(PUBLISH + "C1: tx.commit\n", range(1, 50))
     assert len(talk.channel.uncommitted) == 5 + 1  # the first is dropped with the next
-    requests = talk.session.lanes[1].requests
+    requests = talk.session.slots[1].requests
     assert [request.subject[1] for request in requests] == list(range(1, 50))
     talk.say("S1: tx.commit-ok\n", range(47))
-    assert [key for _, key in talk.channel.returnable] == ["k48", "k49"]
+    assert [key for _, key in talk.channel.awaiting_return] == ["k48", "k49"]
     talk.say("S1: tx.commit-ok\n", range(2))
-    assert (talk.channel.returnable, talk.outstanding) == ({}, 0)
+    assert (talk.channel.awaiting_return, talk.outstanding) == ({}, 0)
 
 
 def test_publishes_before_a_transaction_are_done_with_when_it_is_committed() -> None:
     select = "C1: tx.select\nS1: tx.select-ok\n"
     talk = Talk("").say(PUBLISH, [1, 2]).say(select, [0]).say(PUBLISH, [3])
     talk.say("C1: tx.commit\nS1: tx.commit-ok\n", [0])
-    assert (talk.channel.returnable, talk.outstanding) == ({}, 0)
+    assert (talk.channel.awaiting_return, talk.outstanding) == ({}, 0)
 
 
-@pytest.mark.skipif(state.__file__.endswith(".py"), reason="the size of compiled objects")
+@pytest.mark.skipif(entities.__file__.endswith(".py"), reason="the size of compiled objects")
 def test_what_is_remembered_of_a_message_is_small() -> None:
-    assert sys.getsizeof(state.Entry.__new__(state.Entry)) <= 136
+    assert sys.getsizeof(entities.PendingMessage.__new__(entities.PendingMessage)) <= 136
 
 
 def test_consumers_of_a_queue_that_never_gets_its_name_are_bounded() -> None:

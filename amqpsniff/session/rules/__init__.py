@@ -1,8 +1,8 @@
 """The rules that raise findings about sessions.
 
-A rule is a function of a `Scene`. Each module here has a table `RULES`: occasion → rules; they are
-put together in `asking`, which imports all of them, for those who ask. An occasion is the name of a
-method that the tracker hands to a handler (asked after the handler), or one of `scene.OCCASIONS`.
-Rules keep what they need to remember in `Scene.memory`, which lives as long as the connection, or
-in `Scene.everything`, which lives as long as the tracker.
+A rule is a function of a `RuleContext`. Each module here has a table `RULES`: event → rules;
+`registry` puts them together and imports all of them, only if findings are requested. An event is
+the name of a method that the tracker hands to a handler (asked after the handler), or one of
+`context.EVENTS`. Rules keep their state in `RuleContext.memory`, which lives as long as the
+connection, or in `RuleContext.shared`, which lives as long as the tracker.
 """

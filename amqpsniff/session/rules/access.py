@@ -1,22 +1,24 @@
-"""Who logs in, how, and what of it others can read."""
+"""Logins: mechanisms, credentials in clear, shared accounts, repeated refusals, old software."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
-from amqpsniff.session.rules.opening import release
+from amqpsniff.quantities import duration
+from amqpsniff.session.rules.context import Place, Rule, RuleContext
 from amqpsniff.session.rules.peers import (
     client_host,
-    client_says,
+    client_property,
+    client_text,
+    handshake,
     on_network,
-    said,
+    release,
     server_end,
-    shown,
     table,
     user_of,
 )
-from amqpsniff.session.rules.remembering import across, kept, report_at, report_once
-from amqpsniff.session.rules.scene import Place, Rule, Scene
+from amqpsniff.session.rules.shared_state import contribute, remembered, report_at, report_once
 from amqpsniff.spec import peer_property
 
 CLEAR = ("PLAIN", "AMQPLAIN")
@@ -36,27 +38,27 @@ FAULTY_BEFORE = {
 """Client products with a known fault on the wire, and the release that mended it."""
 
 
-def _logs_in(scene: Scene) -> None:
-    mechanism = said(scene, "connection.start-ok").get("mechanism")
-    user = user_of(scene)
-    login = (client_host(scene), server_end(scene), user)
-    if mechanism in CLEAR and on_network(scene):
-        report_once(scene, "credentials-in-clear", login, lambda: _in_clear(scene))
+def _logs_in(context: RuleContext) -> None:
+    mechanism = handshake(context, "connection.start-ok").get("mechanism")
+    user = user_of(context)
+    login = (client_host(context), server_end(context), user)
+    if mechanism in CLEAR and on_network(context):
+        report_once(context, "credentials-in-clear", login, lambda: _in_clear(context))
     if mechanism == "ANONYMOUS":
-        report_once(scene, "login-anonymous", login, lambda: _login(scene))
+        report_once(context, "login-anonymous", login, lambda: _login(context))
     if user == "guest":
-        report_once(scene, "account-default", login, lambda: _login(scene))
+        report_once(context, "account-default", login, lambda: _login(context))
     elif user is not None:
-        _shares(scene, user)
+        _shares(context, user)
 
 
-def _login(scene: Scene) -> str:
-    return f"{shown(scene)} to {server_end(scene)}"
+def _login(context: RuleContext) -> str:
+    return f"{client_text(context)} to {server_end(context)}"
 
 
-def _in_clear(scene: Scene) -> str:
-    mechanism = said(scene, "connection.start-ok").get("mechanism")
-    return f"{_login(scene)}, mechanism {mechanism} without TLS"
+def _in_clear(context: RuleContext) -> str:
+    mechanism = handshake(context, "connection.start-ok").get("mechanism")
+    return f"{_login(context)}, mechanism {mechanism} without TLS"
 
 
 class _Users:
@@ -65,21 +67,26 @@ class _Users:
     def __init__(self) -> None:
         self.products: set[str] = set()
         self.hosts: set[str] = set()
-        self.said = False
+        self.reported = False
 
 
-def _shares(scene: Scene, user: str) -> None:
-    """Whether applications share a user."""
-    who = (server_end(scene), user, client_says(scene, "product"), client_host(scene))
-    across(scene, judge_shared, *who, scene.place)
+def _shares(context: RuleContext, user: str) -> None:
+    """True if applications share a user."""
+    who = (server_end(context), user, client_property(context, "product"), client_host(context))
+    contribute(context, judge_shared, *who, context.place)
 
 
 def judge_shared(
-    scene: Scene, server: str, user: str, product: str | None, host: str, place: tuple[Any, ...]
+    context: RuleContext,
+    server: str,
+    user: str,
+    product: str | None,
+    host: str,
+    place: tuple[Any, ...],
 ) -> None:
     """One more login of a user."""
-    users = kept(scene, "users", (server, user), _Users)
-    if users.said:
+    users = remembered(context, "users", (server, user), _Users)
+    if users.reported:
         return
     if product is not None:
         users.products.add(product)
@@ -90,41 +97,87 @@ def judge_shared(
         who = f"{len(users.hosts)} addresses"
     else:
         return
-    users.said = True
-    report_at(scene, Place(*place), "account-shared", f"user '{user}' is used by {who}")
+    users.reported = True
+    report_at(context, Place(*place), "account-shared", f"user '{user}' is used by {who}")
 
 
-def _server_says(scene: Scene) -> None:
-    """connection.start: is the broker's version supported?"""
-    properties = table(said(scene, "connection.start"), "server_properties")
+def _server_says(context: RuleContext) -> None:
+    """connection.start: report a broker whose version is not supported."""
+    properties = table(handshake(context, "connection.start"), "server_properties")
     product, version = (peer_property(properties, name) for name in ("product", "version"))
     oldest = OLDEST_SERIES.get(product or "")
     if oldest is not None and (0, 0) < release(version) < oldest:
-        server = server_end(scene)
+        server = server_end(context)
         report_once(
-            scene,
+            context,
             "software-outdated",
             (server, version),
             lambda: f"{product} {version} at {server}; supported from {_dotted(oldest)} on",
         )
 
 
-def _client_says(scene: Scene) -> None:
-    """start-ok: does the client's version have a known fault?"""
-    product, version = client_says(scene, "product"), client_says(scene, "version")
+def _client_says(context: RuleContext) -> None:
+    """start-ok: report a client version with a known fault."""
+    product, version = client_property(context, "product"), client_property(context, "version")
     mended = FAULTY_BEFORE.get(product or "")
     if mended is not None and (0, 0) < release(version) < mended[0]:
-        key = (client_host(scene), product, version)
+        key = (client_host(context), product, version)
         detail = f"{product} {version} {mended[1]}, until {_dotted(mended[0])}"
-        report_once(scene, "software-outdated", key, lambda: detail)
+        report_once(context, "software-outdated", key, lambda: detail)
 
 
 def _dotted(numbers: tuple[int, int]) -> str:
     return f"{numbers[0]}.{numbers[1]}"
 
 
+REFUSALS = 5
+"""Refused logins within `WINDOW_NS` of one address, or user names refused, that are no accident."""
+
+WINDOW_NS = 60_000_000_000
+
+
+class _Refusals:
+    """The last refused logins of an address, and its first user names."""
+
+    def __init__(self) -> None:
+        self.times: deque[int] = deque(maxlen=REFUSALS)
+        self.users: set[str] = set()
+
+
+def note_refused_login(context: RuleContext) -> None:
+    """A login was refused; many from one address are a finding."""
+    context.memory["failure"] = "the login was refused"
+    client = (client_host(context), server_end(context))
+    contribute(context, judge_refused, client, context.ts_ns, user_of(context), context.place)
+
+
+def judge_refused(
+    context: RuleContext,
+    client: tuple[str, str],
+    ts_ns: int | None,
+    user: str | None,
+    place: tuple[Any, ...],
+) -> None:
+    """One more login of an address that was refused."""
+    refusals = remembered(context, "refusals", client, _Refusals)
+    if ts_ns is not None:
+        refusals.times.append(ts_ns)
+    here = Place(*place)
+    if user is not None and len(refusals.users) < REFUSALS:
+        refusals.users.add(user)
+    times = refusals.times
+    spread_ns = max(times) - min(times) if times else 0
+    if len(refusals.users) == REFUSALS:
+        names = f"logins refused under {REFUSALS} user names or more"
+        detail = f"{client[0]}: {names}"
+        report_once(context, "password-guessing", client, lambda: detail, here, REFUSALS)
+    elif len(times) == REFUSALS and spread_ns <= WINDOW_NS:
+        often = f"{REFUSALS} logins refused in {duration(spread_ns)}"
+        detail = f"{client[0]}: {often}"
+        report_once(context, "password-guessing", client, lambda: detail, here, REFUSALS)
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
     "connection.start": (_server_says,),
     "connection.start-ok": (_logs_in, _client_says),
 }
-"""The rules of this module by occasion."""

@@ -1,50 +1,62 @@
-"""Acknowledgements that mean no delivery."""
+"""Acknowledgements of deliveries that are not outstanding, or were on a channel that ended.
+
+A client that goes on with its work after it lost a channel acknowledges on the next one: of the
+same connection, or of another one of its host. A channel is over with its close, with that of its
+connection or with TCP, whichever came first. Of those that were over when a channel was opened, on
+its connection and on its host, the last one of its number that left something counts.
+
+A reader of some connections knows those; what it needs of others it writes down (`Records.left`,
+`Records.asked`), and `settle_stale` answers for all.
+"""
 
 from __future__ import annotations
 
-from amqpsniff.session.event import read_reason
-from amqpsniff.session.rules.leftovers import (
-    INVALID,
-    STALE,
-    left_before,
-    note_begun,
-    note_left,
-    stale_words,
-    wonder,
-)
-from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.suspecting import suspect
-from amqpsniff.session.state import CLIENT, SERVER
+from bisect import bisect_left, bisect_right, insort
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import islice
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
+
+from amqpsniff.findings import Finding, Records
+from amqpsniff.findings.records import Order, order_of
+from amqpsniff.session.entities import CLIENT, SERVER
+from amqpsniff.session.method_frame import read_reason
+from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.deferred import defer
+from amqpsniff.session.rules.peers import client_host
 
 
-def unknown_tag(scene: Scene) -> None:
+def unknown_tag(context: RuleContext) -> None:
     """A client settled a delivery that is not outstanding."""
-    channel = scene.channel
-    if not scene.certain or not channel.known or channel.closing[CLIENT]:
+    channel = context.channel
+    if not context.certain or not channel.known or channel.closing[CLIENT]:
         return
-    if scene.tracker.settler.hits:
+    if context.tracker.settler.hits:
         return
-    tag = scene.facts["tag"]
-    scene.memory.setdefault("refused", {})[channel.number] = channel.incarnation
+    tag = context.facts["tag"]
+    context.memory.setdefault("refused", {})[channel.number] = channel.incarnation
     if tag <= channel.last_tag:
-        suspect(scene, INVALID, lambda: f"delivery {tag} {_why(scene, tag)}")
+        defer(context, INVALID, lambda: f"delivery {tag} {_why(context, tag)}")
         return
-    left = left_before(scene, tag)
+    left = unsettled_before(context, tag)
     if left is None:
-        question = wonder(scene, tag)
-        suspect(scene, INVALID, lambda: f"delivery {tag} {_why(scene, tag)}", tag, question)
+        question = question_for(context, tag)
+        variant = None if question is None else partial(record_question, context, question)
+        defer(context, INVALID, lambda: f"delivery {tag} {_why(context, tag)}", tag, variant)
     else:
-        suspect(scene, STALE, lambda: stale_words(tag, left, channel.opened_packet_number), tag)
+        defer(context, STALE, lambda: stale_words(tag, left, channel.opened_packet_number), tag)
 
 
-def _why(scene: Scene, tag: int) -> str:
+def _why(context: RuleContext, tag: int) -> str:
     """Why a tag means nothing."""
-    channel = scene.channel
+    channel = context.channel
     if tag == 0:
         return "does not exist: 0 means all, and only with multiple"
     if tag > channel.last_tag:
         last = f"the last was {channel.last_tag}" if channel.last_tag >= 0 else "which had none"
-        return f"was not sent on this channel, {last}{_elsewhere(scene, tag)}"
+        return f"was not sent on this channel, {last}{_elsewhere(context, tag)}"
     if channel.acks == 1:
         return "needed no acknowledgement (no-ack)"
     if any(consumer.no_ack for consumer in channel.by_tag.values()):
@@ -52,36 +64,310 @@ def _why(scene: Scene, tag: int) -> str:
     return "was settled before"
 
 
-def _elsewhere(scene: Scene, tag: int) -> str:
+def _elsewhere(context: RuleContext, tag: int) -> str:
     """The other channel of the connection where a tag is outstanding, in words."""
-    other = scene.session.holder(tag, scene.channel)
+    other = context.session.holder(tag, context.channel)
     return "" if other is None else f"; it is outstanding on channel {other.number}"
 
 
-def refused_tag(scene: Scene) -> None:
+def refused_tag(context: RuleContext) -> None:
     """The broker says that a tag is unknown, where what was captured could not show it."""
-    channel = scene.channel
-    if scene.event.side != SERVER:
+    channel = context.channel
+    if context.frame.side != SERVER:
         return
-    code, text, _ = read_reason(scene.event.octets)
-    seen = scene.memory.get("refused", {}).get(channel.number) == channel.incarnation
+    code, text, _ = read_reason(context.frame.arguments_json)
+    seen = context.memory.get("refused", {}).get(channel.number) == channel.incarnation
     if code == 406 and text and "unknown delivery tag" in text and not seen:
-        scene.report(INVALID, f"the broker says: {text}")
+        context.report(INVALID, f"the broker says: {text}")
 
 
-def gap(scene: Scene) -> None:
-    """A delivery tag was skipped: what else is missing nobody knows."""
-    tag, last = scene.facts["tag"], scene.facts["last"]
+def gap(context: RuleContext) -> None:
+    """A delivery tag was skipped, so frames are missing."""
+    tag, last = context.facts["tag"], context.facts["last"]
     if tag > last:
-        scene.report("delivery-tag-gap", f"delivery tag {tag} follows {last}")
-        scene.session.lossy = True
+        context.report("delivery-tag-gap", f"delivery tag {tag} follows {last}")
+        context.session.has_loss = True
+
+
+INVALID, STALE = "acknowledgement-invalid", "acknowledgement-stale"
+
+MAX_UNSETTLED_CHANNELS = 4_096
+"""Channels whose outstanding tags are remembered after their end, the latest ones."""
+
+MAX_UNSETTLED_TAGS = 1_024
+"""Outstanding tags remembered of such a channel; a prefetch count is rarely higher."""
+
+MAX_OPEN = 64
+"""Channels of one host and number that are looked at while TCP has not taken their connection for
+over, the latest ones: that is a matter of seconds."""
+
+_first, _order = itemgetter(0), attrgetter("order")
+
+Ranges = tuple[tuple[int, int], ...]
+"""Tags as ranges of (first, last)."""
+
+
+class Unsettled(NamedTuple):
+    """What was outstanding on a channel when it ended: when that was, and in which packet."""
+
+    order: Order
+    packet_number: int
+    tags: Ranges
+
+    def holds(self, tag: int) -> bool:
+        """True if a tag was outstanding."""
+        place = bisect_right(self.tags, tag, key=_first) - 1
+        return place >= 0 and tag <= self.tags[place][1]
+
+
+class UnsettledChannels:
+    """What channels left, by a key; `MAX_UNSETTLED_CHANNELS` of them, whatever their keys."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[Any, list[Unsettled]] = {}
+        self._added: deque[tuple[Any, Unsettled]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._added)
+
+    def add(self, key: Any, left: Unsettled) -> bool:
+        """Remember one; whether the oldest had to be forgotten."""
+        insort(self._by_key.setdefault(key, []), left)
+        self._added.append((key, left))
+        if len(self._added) <= MAX_UNSETTLED_CHANNELS:
+            return False
+        key, oldest = self._added.popleft()
+        of_key = self._by_key[key]
+        del of_key[bisect_left(of_key, oldest)]
+        if not of_key:
+            del self._by_key[key]
+        return True
+
+    def before(self, key: Any, order: Order) -> Unsettled | None:
+        """The last that was left at a key by then."""
+        of_key = self._by_key.get(key, [])
+        place = bisect_right(of_key, order, key=_order)
+        return of_key[place - 1] if place else None
+
+
+class OpenChannel:
+    """A channel that may be over before TCP says so, and what it left by then."""
+
+    def __init__(self, channel: Any) -> None:
+        self.channel = channel
+        self._left: tuple[Order, int, Unsettled] | None = None
+
+    def ended(self) -> tuple[Order, int] | None:
+        """When the channel ended and in which packet; None while it is open."""
+        return _end_of(self.channel)
+
+    def left(self) -> Unsettled | None:
+        """As `_unsettled_of`, found again only when something has changed."""
+        end, number = self.ended(), len(self.channel.deliveries)
+        if end is None or not number:
+            return None
+        if self._left is None or self._left[:2] != (end[0], number):
+            left = _unsettled_of(self.channel)
+            self._left = None if left is None else (end[0], number, left)
+        return None if self._left is None else self._left[2]
+
+
+def note_opened(context: RuleContext) -> None:
+    """A channel begins: others of its number and host may be over before TCP says so."""
+    key = _on_host(context)
+    if key is None or context.tracker.log.recorded is not None:
+        return
+    open_ones = context.shared.setdefault("open-channels", OrderedDict())
+    channels = open_ones.setdefault(key, {})
+    open_ones.move_to_end(key)
+    channels[_own(context)] = OpenChannel(context.channel)
+    if len(channels) > MAX_OPEN:
+        del channels[next(iter(channels))]
+    if len(open_ones) > MAX_UNSETTLED_CHANNELS:
+        open_ones.popitem(last=False)
+        context.forget("channels")
+
+
+def note_unsettled(context: RuleContext) -> None:
+    """A channel ends: its outstanding tags may be acknowledged on the next one."""
+    key = _on_host(context)
+    open_ones = context.shared.get("open-channels", {})
+    if key in open_ones:
+        open_ones[key].pop(_own(context), None)
+        if not open_ones[key]:
+            del open_ones[key]
+    left = _unsettled_of(context.channel)
+    if left is None:
+        return
+    connection_id = context.session.peer.name()[0]
+    _remember(context, "left-outstanding", (connection_id, context.channel.number), left)
+    records = context.tracker.log.recorded
+    if records is not None and key is not None:
+        records.left.append((left.order, key, left.packet_number, left.tags))
+    elif key is not None:
+        _remember(context, "left-on-hosts", key, left)
+
+
+def unsettled_before(context: RuleContext, tag: int) -> Unsettled | None:
+    """What a channel left, that was over when the context's was opened, if a tag was in it.
+
+    The channels are looked for once a packet, which may hold a thousand acknowledgements.
+    """
+    asked = context.channel, context.number
+    known = context.memory.get("left before")
+    if known is None or known[0] != asked:
+        known = context.memory["left before"] = asked, _lefts_before(context)
+    return next((left for left in known[1] if left is not None and left.holds(tag)), None)
+
+
+def _lefts_before(context: RuleContext) -> tuple[Unsettled | None, Unsettled | None]:
+    """The last that was left by then on the context's connection, and on its host."""
+    opened = _opened(context)
+    shared = context.shared
+    connection_id = context.session.peer.name()[0]
+    own: UnsettledChannels = shared.get("left-outstanding", UnsettledChannels())
+    left = own.before((connection_id, context.channel.number), opened)
+    key = _on_host(context)
+    if key is None:
+        return left, None
+    on_host: UnsettledChannels = shared.get("left-on-hosts", UnsettledChannels())
+    found = [on_host.before(key, opened)]
+    for begun in shared.get("open-channels", {}).get(key, {}).values():
+        end = begun.ended()
+        if end is not None and end[0] <= opened:
+            found.append(begun.left())
+    return left, max((one for one in found if one is not None), default=None)
+
+
+def stale_words(tag: int, left: Unsettled, opened: int) -> str:
+    """The finding in words; `opened` is the packet in which the channel was opened."""
+    return (
+        f"delivery {tag} was sent on the channel that ended in packet {left.packet_number}, "
+        f"and this one was opened later, in packet {opened}"
+    )
+
+
+class Question(NamedTuple):
+    """An acknowledgement that may be of what a channel of another connection left.
+
+    `key` is host and channel number; `order` and `opened_order` say when it was, and when its
+    channel was opened, in packet `opened`.
+    """
+
+    order: Order
+    key: tuple[str, int]
+    tag: int
+    opened_order: Order
+    opened: int
+
+
+def question_for(context: RuleContext, tag: int) -> Question | None:
+    """What a reader of some connections cannot answer; None for a reader of all."""
+    key = _on_host(context)
+    if context.tracker.log.recorded is None or key is None:
+        return None
+    now = order_of(context.ts_ns, context.session.capture, context.number)
+    return Question(now, key, tag, _opened(context), context.channel.opened_packet_number)
+
+
+def record_question(context: RuleContext, question: Question) -> int:
+    """Write a question down; gives the variant that the finding is to have until it is answered."""
+    records: Records = context.tracker.log.recorded
+    variant = len(records.asked) + 1
+    place = (context.session.peer.name()[0], context.channel.number, variant)
+    records.asked.append((*question, place))
+    return variant
+
+
+def settle_stale(
+    found: Iterable[Finding], records: Records, forget: Callable[[dict[str, int]], None]
+) -> None:
+    """Answer the questions of all readers, in the findings that they have raised about them."""
+    lefts = UnsettledChannels()
+    forgotten = 0
+    stale: dict[tuple[str, int, int], str] = {}
+    waiting = deque(sorted(records.left))
+    for order, key, tag, opened_order, opened, place in sorted(records.asked):
+        while waiting and waiting[0][0] <= order:
+            then, where, number, tags = waiting.popleft()
+            forgotten += lefts.add(where, Unsettled(then, number, tags))
+        left = lefts.before(key, opened_order)
+        if left is not None and left.holds(tag):
+            stale[place] = stale_words(tag, left, opened)
+    forgotten += max(0, len(lefts) + len(waiting) - MAX_UNSETTLED_CHANNELS)
+    if forgotten:
+        forget({"channels": forgotten})
+    for one in found:
+        if one.code == INVALID and one.variant is not None:
+            place = (one.connection_id or "", one.channel or 0, one.variant)
+            one.variant = None
+            if place in stale:
+                one.code, one.detail = STALE, stale[place]
+
+
+def _remember(context: RuleContext, name: str, key: Any, left: Unsettled) -> None:
+    lefts = context.shared.setdefault(name, UnsettledChannels())
+    if lefts.add(key, left):
+        context.forget("channels")
+
+
+def _unsettled_of(channel: Any) -> Unsettled | None:
+    """What is outstanding on a channel that is over; None when nothing is, or it is not over."""
+    end = _end_of(channel)
+    if end is None or not channel.deliveries:
+        return None
+    tags = sorted(entry.number for entry in islice(channel.deliveries, MAX_UNSETTLED_TAGS))
+    return Unsettled(*end, _ranges(tags))
+
+
+def _end_of(channel: Any) -> tuple[Order, int] | None:
+    """When a channel ended and in which packet: with its close, its connection's, or TCP."""
+    session = channel.session
+    capture = session.capture
+    number = channel.closed_packet_number
+    if number is not None:
+        return order_of(channel.end_ns, capture, number), number
+    number = session.close_packet_number
+    if number is not None:
+        return order_of(session.close_ns, capture, number), number
+    conversation = session.peer.conversation
+    if conversation.ended is None:
+        return None
+    number = conversation.ended_packet_number
+    return order_of(conversation.ended_ns, capture, number), number
+
+
+def _ranges(tags: Sequence[int]) -> Ranges:
+    """Rising tags as ranges."""
+    found: list[tuple[int, int]] = []
+    for tag in tags:
+        if found and tag == found[-1][1] + 1:
+            found[-1] = (found[-1][0], tag)
+        else:
+            found.append((tag, tag))
+    return tuple(found)
+
+
+def _opened(context: RuleContext) -> Order:
+    channel = context.channel
+    return order_of(channel.start_ns, context.session.capture, channel.opened_packet_number)
+
+
+def _own(context: RuleContext) -> tuple[str, int]:
+    """What tells a channel from others of its number and host."""
+    return context.session.peer.name()[0], context.channel.incarnation
+
+
+def _on_host(context: RuleContext) -> tuple[str, int] | None:
+    """The client's host and the channel's number; None when the host is not known."""
+    host = client_host(context)
+    return (host, context.channel.number) if host else None
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "tag-unknown": (unknown_tag,),
     "channel.close": (refused_tag,),
-    "channel-begins": (note_begun,),
-    "channel-ends": (note_left,),
+    "channel-begins": (note_opened,),
+    "channel-ends": (note_unsettled,),
     "delivery-tag-gap": (gap,),
 }
-"""Rules by occasion."""

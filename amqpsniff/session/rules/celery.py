@@ -1,12 +1,11 @@
-"""What Celery does to a broker: events, tasks with an ETA, result queues."""
+"""Load that Celery makes: events, tasks with an ETA, result queues."""
 
 from __future__ import annotations
 
 import re
 
-from amqpsniff.session.rules.amounts import MAX_NAMES
-from amqpsniff.session.rules.remembering import exchanges_of
-from amqpsniff.session.rules.scene import Rule, Scene, after
+from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.shared_state import MAX_NAMES, exchanges_of
 
 EVENTS = "celeryev"
 """The exchange of Celery's events."""
@@ -26,12 +25,12 @@ RESULT_QUEUES = 3
 _UUID = re.compile("[0-9a-f]{8}(-?)[0-9a-f]{4}\\1[0-9a-f]{4}\\1[0-9a-f]{4}\\1[0-9a-f]{12}")
 
 
-def judge_events(scene: Scene) -> None:
+def judge_events(context: RuleContext) -> None:
     """capture-ends: the share of events in all messages."""
-    judge_noise(scene, exchanges_of(scene))
+    judge_noise(context, exchanges_of(context))
 
 
-def judge_noise(scene: Scene, counts: dict[str, tuple[int, ...]]) -> None:
+def judge_noise(context: RuleContext, counts: dict[str, tuple[int, ...]]) -> None:
     """Counts of all exchanges: publishes and their bytes, deliveries and theirs."""
     published, _, delivered, _ = counts.get(EVENTS, (0, 0, 0, 0))
     everything = sum(one[0] + one[2] for one in counts.values())
@@ -41,25 +40,25 @@ def judge_noise(scene: Scene, counts: dict[str, tuple[int, ...]]) -> None:
             f"{published} events published and {delivered} delivered, "
             f"{100 * events // everything} % of all messages"
         )
-        scene.report("celery-event-noise", detail)
+        context.report("celery-event-noise", detail)
 
 
-def note_eta(scene: Scene) -> None:
+def note_eta(context: RuleContext) -> None:
     """to-be-done-later: a task that a worker received before its time."""
-    entry = scene.facts["entry"]
+    entry = context.facts["entry"]
     if entry is not None and entry.consumer is not None:
-        _delayed(scene).tasks += 1
+        _delayed(context).tasks += 1
 
 
-def note_prefetch(scene: Scene) -> None:
-    """basic.qos: has the prefetch count risen by one?"""
-    delayed = _delayed(scene)
-    count = scene.channel.prefetch_count
+def note_prefetch(context: RuleContext) -> None:
+    """basic.qos: count the rises of the prefetch count by one."""
+    delayed = _delayed(context)
+    count = context.channel.prefetch_count
     if delayed.prefetch is not None and count == delayed.prefetch + 1:
         if not delayed.rises:
-            delayed.number, delayed.ts_ns = scene.number, scene.ts_ns
+            delayed.number, delayed.ts_ns = context.number, context.ts_ns
         delayed.rises += 1
-        delayed.last = scene.number
+        delayed.last = context.number
     delayed.prefetch = count
 
 
@@ -75,20 +74,20 @@ class Delayed:
         self.last: int | None = None
 
 
-def _delayed(scene: Scene) -> Delayed:
-    channels: dict[int, Delayed] = scene.memory.setdefault("eta", {})
-    if scene.channel.number not in channels:
-        channels[scene.channel.number] = Delayed()
-    return channels[scene.channel.number]
+def _delayed(context: RuleContext) -> Delayed:
+    channels: dict[int, Delayed] = context.memory.setdefault("eta", {})
+    if context.channel.number not in channels:
+        channels[context.channel.number] = Delayed()
+    return channels[context.channel.number]
 
 
-@after("eta")
-def judge_eta(scene: Scene) -> None:
+@requires("eta")
+def judge_eta(context: RuleContext) -> None:
     """channel-ends: tasks with an ETA that raise the prefetch count."""
-    delayed = scene.memory["eta"].pop(scene.channel.number, None)
+    delayed = context.memory["eta"].pop(context.channel.number, None)
     if delayed is None or min(delayed.tasks, delayed.rises) < RISES:
         return
-    scene.report(
+    context.report(
         "celery-eta-prefetch",
         f"{delayed.tasks} tasks with an ETA; the prefetch count rose {delayed.rises} times, "
         f"to {delayed.prefetch}",
@@ -99,32 +98,32 @@ def judge_eta(scene: Scene) -> None:
     )
 
 
-def note_queue(scene: Scene) -> None:
-    """queue.declare: a queue for one result?"""
-    event = scene.event
-    if not event.queue or not _UUID.fullmatch(event.queue):
+def note_queue(context: RuleContext) -> None:
+    """queue.declare: remember a queue that is made for one result."""
+    frame = context.frame
+    if not frame.queue or not _UUID.fullmatch(frame.queue):
         return
-    arguments = event.arguments
+    arguments = frame.arguments
     table = arguments.get("arguments")
     if arguments.get("passive") or not isinstance(table, dict) or "x-expires" not in table:
         return
-    queues = scene.memory.setdefault("result queues", {})
+    queues = context.memory.setdefault("result queues", {})
     if len(queues) < MAX_NAMES:
-        queues.setdefault(event.queue, (scene.number, scene.ts_ns))
-    elif event.queue not in queues:
-        scene.forget("names")
+        queues.setdefault(frame.queue, (context.number, context.ts_ns))
+    elif frame.queue not in queues:
+        context.forget("names")
 
 
-@after("result queues")
-def judge_queues(scene: Scene) -> None:
+@requires("result queues")
+def judge_queues(context: RuleContext) -> None:
     """connection-ends: many such queues."""
-    queues = scene.memory["result queues"]
+    queues = context.memory["result queues"]
     if len(queues) >= RESULT_QUEUES:
         places = list(queues.values())
         number, ts_ns = places[0]
         detail = f"{len(queues)} queues named by a UUID that expire, first {next(iter(queues))}"
         last = places[-1][0]
-        scene.report(
+        context.report(
             "celery-result-queues", detail, number=number, ts_ns=ts_ns, count=len(queues), last=last
         )
 

@@ -8,11 +8,10 @@ from typing import Any
 from amqpsniff.findings import Finding
 from amqpsniff.quantities import duration, rate
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.amounts import open_channels
-from amqpsniff.session.rules.peers import client_host, client_says
-from amqpsniff.session.rules.remembering import across
-from amqpsniff.session.rules.scene import Rule, Scene, after
-from amqpsniff.session.rules.sharing import closed_together
+from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.peers import client_host, client_property
+from amqpsniff.session.rules.shared_connections import closed_together
+from amqpsniff.session.rules.shared_state import contribute, open_channels
 
 SHORT_NS = SECOND_NS
 """Life of a connection that was not worth its opening."""
@@ -39,11 +38,11 @@ SPRING_RATE = 25
 """Channels a second; Spring's default cache keeps 25 of them."""
 
 
-def judge_connection(scene: Scene) -> None:
-    """connection-ends: one of many that did next to nothing?"""
-    session = scene.session
+def judge_connection(context: RuleContext) -> None:
+    """connection-ends: note a connection that did next to nothing."""
+    session = context.session
     conversation = session.peer.conversation
-    if not scene.certain or "connection.open" not in session.facts:
+    if not context.certain or "connection.open" not in session.handshake:
         return
     if conversation.start_ns <= 0:
         return  # packets have no times
@@ -56,27 +55,31 @@ def judge_connection(scene: Scene) -> None:
     if lasted >= SHORT_NS or published > FEW_MESSAGES or delivered > FEW_MESSAGES:
         return
     where = session.peer.name()
-    if not client_host(scene):
-        return  # whose connections it is one of is not known
+    if not client_host(context):
+        return  # the client is unknown
     times = (conversation.start_ns, conversation.first_packet_number)
-    across(scene, judge_short, session.capture, *times, tuple(where))
+    contribute(context, judge_short, session.capture, *times, tuple(where))
 
 
 def judge_short(
-    scene: Scene, capture: str | None, start_ns: int, number: int, where: tuple[str, str, str]
+    context: RuleContext,
+    capture: str | None,
+    start_ns: int,
+    number: int,
+    where: tuple[str, str, str],
 ) -> None:
     """One more connection that did next to nothing."""
     address = where[1].rpartition(":")[0]
-    clients = scene.everything.setdefault("short connections", OrderedDict())
+    clients = context.shared.setdefault("short connections", OrderedDict())
     if address not in clients and len(clients) >= MAX_CLIENTS:
         clients.popitem(last=False)
-        scene.forget("clients")
+        context.forget("clients")
     seen = clients.setdefault(address, [deque(maxlen=SHORT_CONNECTIONS), None])
     seen[0].append((start_ns, number, where))
-    _judge_client(scene, capture, address, seen)
+    _judge_client(context, capture, address, seen)
 
 
-def _judge_client(scene: Scene, capture: str | None, address: str, seen: list[Any]) -> None:
+def _judge_client(context: RuleContext, capture: str | None, address: str, seen: list[Any]) -> None:
     times, found = seen
     count = 1
     if found is None:
@@ -85,7 +88,7 @@ def _judge_client(scene: Scene, capture: str | None, address: str, seen: list[An
         count = SHORT_CONNECTIONS
         found = seen[1] = times[0]
     ts_ns, number, (connection_id, client, server) = found
-    log = scene.tracker.log
+    log = context.tracker.log
     if log.again("connection-churn", connection_id, None, None, count, times[-1][1]):
         return
     apart = _spread_ns(times) / (SHORT_CONNECTIONS - 1)
@@ -115,42 +118,42 @@ def _spread_ns(times: deque[tuple[int, Any, Any]]) -> int:
     return max(begun) - min(begun)
 
 
-def note_channel(scene: Scene) -> None:
+def note_channel(context: RuleContext) -> None:
     """channel-ends: count it if it was opened and closed for next to nothing."""
-    channel = scene.channel
+    channel = context.channel
     if not channel.known or channel.close_bytes is None or channel.closed_by != "client":
         return
     if channel.published + channel.delivered + channel.gets > FEW_OPERATIONS:
         return
     first = (0, channel.opened_packet_number, channel.start_ns, None, None)
-    count, number, begin_ns, _, _ = scene.memory.get("brief channels", first)
+    count, number, begin_ns, _, _ = context.memory.get("brief channels", first)
     last = channel.closed_packet_number
-    scene.memory["brief channels"] = (count + 1, number, begin_ns, channel.end_ns, last)
+    context.memory["brief channels"] = (count + 1, number, begin_ns, channel.end_ns, last)
 
 
-@after("brief channels")
-def judge_channels(scene: Scene) -> None:
+@requires("brief channels")
+def judge_channels(context: RuleContext) -> None:
     """connection-ends: many such channels, most of all."""
-    count, number, begin_ns, end_ns, last = scene.memory["brief channels"]
-    opened = scene.session.channels_opened
+    count, number, begin_ns, end_ns, last = context.memory["brief channels"]
+    opened = context.session.channels_opened
     if count < BRIEF_CHANNELS or 2 * count < opened:
         return
-    if not scene.complete or closed_together(scene):
+    if not context.complete or closed_together(context):
         return
     detail = f"{count} of {opened} channels carried at most {FEW_OPERATIONS} messages"
     pace = 0.0
     if begin_ns is not None and end_ns is not None and end_ns > begin_ns:
         pace = count * SECOND_NS / (end_ns - begin_ns)
         detail += f", {rate(pace)} of them a second"
-    scene.report("channel-churn", detail, number=number, ts_ns=begin_ns, count=count, last=last)
-    if pace >= SPRING_RATE and _is_java(scene):
+    context.report("channel-churn", detail, number=number, ts_ns=begin_ns, count=count, last=last)
+    if pace >= SPRING_RATE and _is_java(context):
         detail = f"a Java client opens and closes {rate(pace)} channels a second"
-        scene.report("spring-channel-cache", detail, number=number, ts_ns=begin_ns)
+        context.report("spring-channel-cache", detail, number=number, ts_ns=begin_ns)
 
 
-def _is_java(scene: Scene) -> bool:
-    """Whether the client says that it is RabbitMQ's Java client."""
-    named = client_says(scene, "product"), client_says(scene, "platform")
+def _is_java(context: RuleContext) -> bool:
+    """True if the client says that it is RabbitMQ's Java client."""
+    named = client_property(context, "product"), client_property(context, "platform")
     return named == ("RabbitMQ", "Java")
 
 

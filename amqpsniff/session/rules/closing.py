@@ -1,19 +1,19 @@
-"""What a broker says when it closes a connection or channel with an error."""
+"""Errors with which a broker closes a connection or channel, and the frame that it objects to."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from amqpsniff.session.rules.blame import is_first_close, objection
-from amqpsniff.session.rules.guessing import note_refused_login
+from amqpsniff.session.rules.access import note_refused_login
+from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.format import in_packet, number_of, reason_text
 from amqpsniff.session.rules.opening import step
-from amqpsniff.session.rules.peers import client_host, server_end, shown, user_of
+from amqpsniff.session.rules.peers import client_host, client_text, server_end, user_of
 from amqpsniff.session.rules.queues import Key, owner_words
 from amqpsniff.session.rules.remedies import is_exclusive, remedy
-from amqpsniff.session.rules.remembering import across, kept, report_at
-from amqpsniff.session.rules.scene import Place, Rule, Scene
-from amqpsniff.session.rules.wording import in_packet, number_of, reason_text
+from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
+from amqpsniff.spec import FIRST_ERROR_CODE
 
 _QUEUE = re.compile(r"queue '(.*)' in vhost '(.*?)'")
 """A queue in a reply text of RabbitMQ."""
@@ -22,24 +22,26 @@ _LIMITS = ("limit", "channel_max")
 """Words of the reply texts that name a limit; measured on RabbitMQ 3.10.8."""
 
 
-def _connection_closed(scene: Scene) -> None:
-    if not is_first_close(scene):
+def _connection_closed(context: RuleContext) -> None:
+    if not is_first_close(context):
         return
-    code = _code_of(scene)
-    _note_failure(scene, scene.session.close_text)
+    code = _code_of(context)
+    _note_failure(context, context.session.close_text)
     if code == "authentication-failed":
-        _, number = step(scene, "connection.start-ok")
-        answer = f"{scene.event.reply_code} {reason_text(scene.session.close_text)}"
-        scene.report("authentication-failed", f"{shown(scene)}{in_packet(number)}: {answer}")
-        note_refused_login(scene)
+        _, number = step(context, "connection.start-ok")
+        answer = f"{context.frame.reply_code} {reason_text(context.session.close_text)}"
+        context.report(
+            "authentication-failed", f"{client_text(context)}{in_packet(number)}: {answer}"
+        )
+        note_refused_login(context)
     else:
-        what, _ = remedy(scene.event.reply_code, scene.session.close_text)
-        scene.report(code, objection(scene) + what)
+        what, _ = remedy(context.frame.reply_code, context.session.close_text)
+        context.report(code, objection(context) + what)
 
 
-def _code_of(scene: Scene) -> str:
+def _code_of(context: RuleContext) -> str:
     """The finding that says best why the broker closed the connection."""
-    session = scene.session
+    session = context.session
     code, method = session.close_code, session.close_method
     text = (session.close_text or "").lower()
     if code == 320:
@@ -48,38 +50,38 @@ def _code_of(scene: Scene) -> str:
         return "limit-reached"
     if code in (403, 530) and method == "connection.open":
         return "vhost-refused"
-    if code == 403 and "connection.open" not in session.facts and session.peer.began:
+    if code == 403 and "connection.open" not in session.handshake and session.peer.began:
         return "authentication-failed"
     return "connection-closed-by-broker"
 
 
-def _channel_closed(scene: Scene) -> None:
-    if not is_first_close(scene):
+def _channel_closed(context: RuleContext) -> None:
+    if not is_first_close(context):
         return
-    code, text = scene.event.reply_code, scene.channel.close_text or ""
-    _note_failure(scene, scene.channel.close_text)
+    code, text = context.frame.reply_code, context.channel.close_text or ""
+    _note_failure(context, context.channel.close_text)
     if code == 406 and "user_id property set to" in text:
-        scene.report("user-id-refused", objection(scene))
+        context.report("user-id-refused", objection(context))
     elif is_exclusive(code, text):
-        place = scene.place._replace(capture=scene.channel.capture)
-        what = (objection(scene), _queue_of(scene, text), scene.channel.number)
-        across(scene, judge_locked, _client(scene), *what, place)
+        place = context.place._replace(capture=context.channel.capture)
+        what = (objection(context), _queue_of(context, text), context.channel.number)
+        contribute(context, judge_locked, _client(context), *what, place)
 
 
-def _queue_of(scene: Scene, text: str) -> Key | None:
+def _queue_of(context: RuleContext, text: str) -> Key | None:
     """The queue that a broker's text names; None if it names none."""
     found = _QUEUE.search(text)
-    return None if found is None else (server_end(scene), found[2], found[1])
+    return None if found is None else (server_end(context), found[2], found[1])
 
 
-def _note_failure(scene: Scene, text: str | None) -> None:
+def _note_failure(context: RuleContext, text: str | None) -> None:
     """Why the connection failed; without its text it may be for any of many reasons."""
     if text is not None:
-        scene.memory["failure"] = f"{scene.event.reply_code} {reason_text(text)}"
+        context.memory["failure"] = f"{context.frame.reply_code} {reason_text(text)}"
 
 
 def judge_locked(
-    scene: Scene,
+    context: RuleContext,
     client: tuple[Any, ...],
     objected: str,
     queue: Key | None,
@@ -88,46 +90,89 @@ def judge_locked(
 ) -> None:
     """A queue that belongs to another connection: which, or may it be one of the same client?"""
     place = Place(*where)
-    more = owner_words(scene, queue, place)
+    more = owner_words(context, queue, place)
     if not more:
-        others = scene.everything.get("open", {}).get(client, set())
+        others = context.shared.get("open", {}).get(client, set())
         count = len(others - {place.connection_id})
         more = f"this client has {number_of(count, 'other connection')} open" if count else ""
     detail = f"{objected}; {more}" if more else objected
-    report_at(scene, place, "exclusive-queue-locked", detail, channel=channel)
+    report_at(context, place, "exclusive-queue-locked", detail, channel=channel)
 
 
-def _client(scene: Scene) -> tuple[str, str, str | None]:
+def _client(context: RuleContext) -> tuple[str, str, str | None]:
     """What is taken for one client: its address and user, at one server."""
-    return client_host(scene), server_end(scene), user_of(scene)
+    return client_host(context), server_end(context), user_of(context)
 
 
-def _opened(scene: Scene) -> None:
-    if "client" not in scene.memory:
-        client = scene.memory["client"] = _client(scene)
-        across(scene, judge_opened, client, scene.session.peer.name()[0])
+def _opened(context: RuleContext) -> None:
+    if "client" not in context.memory:
+        client = context.memory["client"] = _client(context)
+        contribute(context, judge_opened, client, context.session.peer.name()[0])
 
 
-def judge_opened(scene: Scene, client: tuple[Any, ...], connection_id: str) -> None:
+def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:
     """One more connection of a client is open."""
-    connections: set[str] = kept(scene, "open", client, set)
+    connections: set[str] = remembered(context, "open", client, set)
     connections.add(connection_id)
 
 
-def _ended(scene: Scene) -> None:
-    client = scene.memory.get("client")
+def _ended(context: RuleContext) -> None:
+    client = context.memory.get("client")
     if client is not None:
-        across(scene, judge_ended, client, scene.session.peer.name()[0])
+        contribute(context, judge_ended, client, context.session.peer.name()[0])
 
 
-def judge_ended(scene: Scene, client: tuple[Any, ...], connection_id: str) -> None:
+def judge_ended(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:
     """One connection of a client less is open."""
-    clients = scene.everything.get("open", {})
+    clients = context.shared.get("open", {})
     connections = clients.get(client)
     if connections:
         connections.discard(connection_id)
         if not connections:
             del clients[client]
+
+
+def request_packet(context: RuleContext, method: str | None) -> int | None:
+    """The packet of the client's last frame before a context's event; None when there was none.
+
+    With a method, of the last frame with that one; on the event's channel unless that is 0.
+    """
+    where = context.session
+    if context.channel is not None:
+        where = where.slots.get(context.channel.number)
+    if where is None or where.last_sent is None:
+        return None
+    number: int | None = where.last_sent.packet(method)
+    return number
+
+
+def objection(context: RuleContext) -> str:
+    """A broker's close as text: code, reply text, and the frame that it answers."""
+    frame = context.frame
+    closed = context.session if context.channel is None else context.channel
+    text = reason_text(closed.close_text).rstrip(".")
+    method = closed.close_method
+    number = request_packet(context, method)
+    if method is not None:
+        return f"{frame.reply_code} {text}; answer to {method}{in_packet(number)}"
+    if number:
+        return f"{frame.reply_code} {text}; the client's last frame before is{in_packet(number)}"
+    return f"{frame.reply_code} {text}"
+
+
+def is_first_close(context: RuleContext) -> bool:
+    """True if the event is the broker's close of what no one closed before, with an error code."""
+    closed = context.session if context.channel is None else context.channel
+    number = (
+        context.session.close_packet_number
+        if context.channel is None
+        else context.channel.closed_packet_number
+    )
+    return bool(
+        closed.closed_by == "server"
+        and number == context.number
+        and (closed.close_code or 0) >= FIRST_ERROR_CODE
+    )
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
@@ -137,4 +182,3 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection.close-ok": (_ended,),
     "connection-ends": (_ended,),
 }
-"""The rules of this module by occasion."""

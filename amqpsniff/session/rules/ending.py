@@ -1,4 +1,4 @@
-"""How connections end: without a close, after one that nobody answered, or by something between."""
+"""Unclean ends of connections: no close, an unanswered close, or a cut by a middlebox."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.heartbeats import interval
 from amqpsniff.session.rules.opening import STEPS
 from amqpsniff.session.rules.peers import (
@@ -16,16 +18,14 @@ from amqpsniff.session.rules.peers import (
     ender,
     server_end,
 )
-from amqpsniff.session.rules.remembering import across, kept, report_once
-from amqpsniff.session.rules.scene import Place, Rule, Scene
-from amqpsniff.session.rules.wording import number_of
+from amqpsniff.session.rules.shared_state import contribute, remembered, report_once
 from amqpsniff.spec import SIDES
 
 MIN_IDLE_NS = 30_000_000_000
-"""Idle time below which nobody cuts a connection for it; the shortest known is 60 s."""
+"""Shortest idle time for which a middlebox cuts connections; the shortest known is 60 s."""
 
 SAME_IDLE_NS = 2_000_000_000
-"""How far idle times of one cause may differ: timers of firewalls tick in seconds."""
+"""Maximum difference of idle times with one cause: timers of firewalls tick in seconds."""
 
 CUT_CONNECTIONS = 3
 """Connections cut after the same idle time that are no accident."""
@@ -36,53 +36,53 @@ _IDLE_KEPT = 64
 """Idle times remembered for a server; the oldest are forgotten."""
 
 
-def _ended(scene: Scene) -> None:
-    session = scene.session
-    if session.peer.conversation.ended is None or not scene.complete or not session.lanes:
+def _ended(context: RuleContext) -> None:
+    session = context.session
+    if session.peer.conversation.ended is None or not context.complete or not session.slots:
         return
     if session.closed_by is None:
-        if "parted" not in scene.memory or session.peer.began:
-            _unclean(scene)
-    elif not session.over and "parted" not in scene.memory and _was_open(session):
-        _unanswered(scene)
+        if "parted" not in context.memory or session.peer.began:
+            _unclean(context)
+    elif not session.over and "parted" not in context.memory and _was_open(session):
+        _unanswered(context)
 
 
 def _was_open(session: Any) -> bool:
     """True if a connection was open: of one from before the capture its channels show that."""
-    if "connection.open-ok" in session.facts or session.peer.began:
-        return "connection.open-ok" in session.facts
-    return any(session.lanes) and not any(step in session.facts for step in STEPS)
+    if "connection.open-ok" in session.handshake or session.peer.began:
+        return "connection.open-ok" in session.handshake
+    return any(session.slots) and not any(step in session.handshake for step in STEPS)
 
 
-def _parted(scene: Scene) -> None:
+def _parted(context: RuleContext) -> None:
     """close-ok: the close may have come before the capture, or be read later where it begins."""
-    scene.memory["parted"] = True
+    context.memory["parted"] = True
 
 
-def _unclean(scene: Scene) -> None:
+def _unclean(context: RuleContext) -> None:
     """TCP ended and nobody had closed the connection."""
-    conversation = scene.session.peer.conversation
-    side = ender(scene)
+    conversation = context.session.peer.conversation
+    side = ender(context)
     who = "TCP was ended" if side is None else f"{_SIDES[side]} ended TCP"
     how = conversation.ended.upper()
-    parts = [f"{who}{_age(scene)} ({how}){_last_frames(scene)}"]
-    if ended_by_server(scene):
-        scene.memory.setdefault("failure", f"the broker ended TCP ({how})")
-    left = _left(scene)
+    parts = [f"{who}{_age(context)} ({how}){_last_frames(context)}"]
+    if ended_by_server(context):
+        context.memory.setdefault("failure", f"the broker ended TCP ({how})")
+    left = _left(context)
     if left:
         parts.append(f"left open: {left}")
-    scene.report("disconnect-unclean", "; ".join(parts))
-    _cut(scene)
+    context.report("disconnect-unclean", "; ".join(parts))
+    _cut(context)
 
 
-def _age(scene: Scene) -> str:
-    began, now = began_ns(scene), end_ns(scene)
+def _age(context: RuleContext) -> str:
+    began, now = began_ns(context), end_ns(context)
     return "" if began is None or now is None else f" after {duration(now - began)}"
 
 
-def _last_frames(scene: Scene) -> str:
+def _last_frames(context: RuleContext) -> str:
     """How long before the end each side's last frame was."""
-    now, session = end_ns(scene), scene.session
+    now, session = end_ns(context), context.session
     sides = (("client", session.last_client_ns), ("broker", session.last_server_ns))
     if now is None:
         return ""
@@ -90,9 +90,9 @@ def _last_frames(scene: Scene) -> str:
     return ", last frames: " + ", ".join(times) if times else ""
 
 
-def _left(scene: Scene) -> str:
+def _left(context: RuleContext) -> str:
     """What was not done yet, on all channels."""
-    channels = [lane.channel for lane in scene.session.lanes.values() if lane.channel is not None]
+    channels = [slot.channel for slot in context.session.slots.values() if slot.channel is not None]
     unsettled = sum(channel.unsettled for channel in channels)
     unconfirmed = sum(channel.unconfirmed for channel in channels)
     consumers = sum(len(channel.by_tag) for channel in channels)
@@ -108,46 +108,48 @@ def _left(scene: Scene) -> str:
 # after a close
 
 
-def _after_close(scene: Scene) -> None:
+def _after_close(context: RuleContext) -> None:
     """The answer to the close comes late, or not at all, where frames are missing."""
-    if scene.certain:
-        side = _SIDES[scene.facts["side"]]
-        scene.report("traffic-after-close", f"{side} sent {scene.facts['method']} after its close")
+    if context.certain:
+        side = _SIDES[context.facts["side"]]
+        context.report(
+            "traffic-after-close", f"{side} sent {context.facts['method']} after its close"
+        )
 
 
-def _unanswered(scene: Scene) -> None:
+def _unanswered(context: RuleContext) -> None:
     """TCP ended between connection.close and close-ok."""
-    session = scene.session
-    side = ender(scene)
+    session = context.session
+    side = ender(context)
     if side is None or session.closed_by == SIDES[side]:
         return
     detail = f"{_SIDES[side]} ended TCP and did not answer connection.close in packet "
     detail += str(session.close_packet_number)
-    scene.report("traffic-after-close", detail)
+    context.report("traffic-after-close", detail)
 
 
 # something between
 
 
-def _cut(scene: Scene) -> None:
-    """A connection that ended while it was idle: after the same time as others?"""
-    now, session = end_ns(scene), scene.session
+def _cut(context: RuleContext) -> None:
+    """A connection that ended while it was idle; several after the same time are a finding."""
+    now, session = end_ns(context), context.session
     last = max(session.last_client_ns, session.last_server_ns)
     if now is None or last <= 0 or now - last < MIN_IDLE_NS:
         return
-    idle, beat = now - last, interval(scene)
+    idle, beat = now - last, interval(context)
     if beat is None or 0 < beat * SECOND_NS <= idle:
         return
     beats = f"a heartbeat of {beat} s" if beat else "heartbeats off"
-    place = scene.place
-    across(scene, judge_cut, server_end(scene), idle, application(scene), beats, place)
+    place = context.place
+    contribute(context, judge_cut, server_end(context), idle, application(context), beats, place)
 
 
 def judge_cut(
-    scene: Scene, server: str, idle: int, name: str, beats: str, place: tuple[Any, ...]
+    context: RuleContext, server: str, idle: int, name: str, beats: str, place: tuple[Any, ...]
 ) -> None:
     """One more connection that ended while it was idle."""
-    times = kept(scene, "idle", server, list)
+    times = remembered(context, "idle", server, list)
     times.append(idle)
     del times[:-_IDLE_KEPT]
     same = [one for one in times if abs(one - idle) <= SAME_IDLE_NS]
@@ -155,7 +157,7 @@ def judge_cut(
         ends = f"{len(same)} connections to {server} ended after {_span(same)} without traffic"
         detail = f"{ends}; the last{f', of {name},' if name else ''} had {beats}"
         here = Place(*place)
-        report_once(scene, "idle-connection-cut", server, lambda: detail, here, len(same))
+        report_once(context, "idle-connection-cut", server, lambda: detail, here, len(same))
 
 
 def _span(times: list[int]) -> str:
@@ -169,4 +171,3 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection.close-ok": (_parted,),
     "connection-ends": (_ended,),
 }
-"""The rules of this module by occasion."""

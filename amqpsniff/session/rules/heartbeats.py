@@ -10,129 +10,134 @@ from __future__ import annotations
 
 from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.entities import CLIENT, SERVER
+from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import (
     application,
     client_host,
+    client_text,
     end_ns,
     ender,
+    handshake,
     last_packets_ns,
-    said,
     server_end,
-    shown,
 )
-from amqpsniff.session.rules.remembering import report_once
-from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import number_of
-from amqpsniff.session.state import CLIENT, SERVER
+from amqpsniff.session.rules.shared_state import report_once
 
 TOO_SHORT_S = 5
 """Interval in seconds below which pauses of a network or a process end connections."""
 
 
-def interval(scene: Scene) -> int | None:
+def interval(context: RuleContext) -> int | None:
     """The interval of tune-ok in seconds, 0 when heartbeats are off; None when not captured."""
-    beat = said(scene, "connection.tune-ok").get("heartbeat")
+    beat = handshake(context, "connection.tune-ok").get("heartbeat")
     return beat if isinstance(beat, int) else None
 
 
-def _tuned(scene: Scene) -> None:
-    beat = interval(scene)
+def _tuned(context: RuleContext) -> None:
+    beat = interval(context)
     if beat is None or beat >= TOO_SHORT_S:
         return
-    client = (client_host(scene), server_end(scene), application(scene))
+    client = (client_host(context), server_end(context), application(context))
     if beat == 0:
-        report_once(scene, "heartbeat-disabled", client, lambda: f"{shown(scene)}: heartbeat 0")
+        report_once(
+            context, "heartbeat-disabled", client, lambda: f"{client_text(context)}: heartbeat 0"
+        )
     else:
         report_once(
-            scene, "heartbeat-too-short", (client, beat), lambda: f"{shown(scene)}: {beat} s"
+            context,
+            "heartbeat-too-short",
+            (client, beat),
+            lambda: f"{client_text(context)}: {beat} s",
         )
 
 
-def _opened(scene: Scene) -> None:
+def _opened(context: RuleContext) -> None:
     """What was silent before does not count, nor the broker until this: heartbeats begin here."""
-    session = scene.session
+    session = context.session
     broker_ns = session.silence_server_ns
-    if scene.ts_ns is not None and session.last_server_ns > 0:
-        broker_ns = max(broker_ns, scene.ts_ns - session.last_server_ns)
-    scene.memory["silence"] = (session.silence_client_ns, broker_ns)
+    if context.ts_ns is not None and session.last_server_ns > 0:
+        broker_ns = max(broker_ns, context.ts_ns - session.last_server_ns)
+    context.memory["silence"] = (session.silence_client_ns, broker_ns)
 
 
-def _ended(scene: Scene) -> None:
-    beat = interval(scene)
-    if not beat or _longest_ns(scene) <= beat * SECOND_NS or not scene.certain:
+def _ended(context: RuleContext) -> None:
+    beat = interval(context)
+    if not beat or _longest_ns(context) <= beat * SECOND_NS or not context.certain:
         return
-    if "silence" not in scene.memory:
+    if "silence" not in context.memory:
         return
     found, cut = [], ""
-    for side, unheard, at_end in _silences(scene):
-        silence = unheard - _blocked_ns(scene) if side == "client" else unheard
+    for side, unheard, at_end in _silences(context):
+        silence = unheard - _blocked_ns(context) if side == "client" else unheard
         if silence > 2 * beat * SECOND_NS or (at_end and silence > beat * SECOND_NS):
             found.append(f"nothing from the {side} for {duration(silence)}")
             cut = "; then TCP was ended by the other side" if at_end else cut
-    if found and interrupted_ns(scene):
-        scene.report("path-interrupted", _interruption(scene, beat, cut))
+    if found and interrupted_ns(context):
+        context.report("path-interrupted", _interruption(context, beat, cut))
     elif found:
-        scene.report("heartbeat-missed", f"{', '.join(found)}, heartbeat {beat} s{cut}")
+        context.report("heartbeat-missed", f"{', '.join(found)}, heartbeat {beat} s{cut}")
 
 
-def interrupted_ns(scene: Scene) -> int:
+def interrupted_ns(context: RuleContext) -> int:
     """Time at the end of a connection in which nothing got through; 0 if that is not known."""
-    return quiet_ns(scene) if interval(scene) and scene.certain else 0
+    return quiet_ns(context) if interval(context) and context.certain else 0
 
 
-def quiet_ns(scene: Scene) -> int:
+def quiet_ns(context: RuleContext) -> int:
     """Time at the end of a connection without frames in which a host sent no packet; 0 if that is
-    not longer than the heartbeat interval, or than the shortest usual one where it is not known.
+    not longer than the heartbeat interval, or than the shortest usual one if it is unknown.
 
     While a window is closed, or a program hangs, both hosts still send packets.
     """
-    beat, session, now = interval(scene), scene.session, end_ns(scene)
+    beat, session, now = interval(context), context.session, end_ns(context)
     if beat == 0 or now is None or session.closed_by is not None:
         return 0
     longest_ns = (beat or TOO_SHORT_S) * SECOND_NS
     frames_ns = max(session.last_client_ns, session.last_server_ns)
     quiet: int = now - max(frames_ns, 0)
-    if quiet <= longest_ns or now - min(last_packets_ns(scene)) <= longest_ns:
+    if quiet <= longest_ns or now - min(last_packets_ns(context)) <= longest_ns:
         return 0
     return quiet
 
 
-def _interruption(scene: Scene, beat: int, cut: str) -> str:
+def _interruption(context: RuleContext, beat: int, cut: str) -> str:
     """The same in words: who still sent packets, and whether they were answered."""
-    client, broker = last_packets_ns(scene)
-    side, other, direction = ("client", "broker", scene.session.peer.client_direction)
+    client, broker = last_packets_ns(context)
+    side, other, direction = ("client", "broker", context.session.peer.client_direction)
     if client < broker:
         side, other, direction = ("broker", "client", 1 - direction)
-    detail = f"no frame of either side for {duration(interrupted_ns(scene))}, heartbeat {beat} s; "
-    detail += (
-        f"no packet from the {other} for {duration(int(end_ns(scene) or 0) - min(client, broker))}"
+    detail = (
+        f"no frame of either side for {duration(interrupted_ns(context))}, heartbeat {beat} s; "
     )
-    again = scene.session.peer.conversation.retransmissions[direction]
+    detail += f"no packet from the {other} for {duration(int(end_ns(context) or 0) - min(client, broker))}"
+    again = context.session.peer.conversation.retransmissions[direction]
     if again:
         detail += f", though the {side} sent {number_of(again, 'segment')} again"
     return detail + cut
 
 
-def _longest_ns(scene: Scene) -> int:
+def _longest_ns(context: RuleContext) -> int:
     """No side was silent for longer; very much while a side said nothing."""
-    session = scene.session
+    session = context.session
     before = max(session.silence_client_ns, session.silence_server_ns)
-    at_end = (end_ns(scene) or 0) - min(session.last_client_ns, session.last_server_ns)
+    at_end = (end_ns(context) or 0) - min(session.last_client_ns, session.last_server_ns)
     return int(max(before, at_end))
 
 
-def _silences(scene: Scene) -> list[tuple[str, int, bool]]:
+def _silences(context: RuleContext) -> list[tuple[str, int, bool]]:
     """(side, longest silence, whether the other side ended TCP in it) for both sides."""
-    session, now = scene.session, end_ns(scene)
+    session, now = context.session, end_ns(context)
     ended = session.peer.conversation.ended is not None and session.closed_by is None
-    ended_by = ender(scene)
+    ended_by = ender(context)
     found = []
     sides = (
         ("client", session.silence_client_ns, session.last_client_ns, ended_by == SERVER),
         ("broker", session.silence_server_ns, session.last_server_ns, ended_by == CLIENT),
     )
     for place, (side, longest, last, by_other) in enumerate(sides):
-        silence = longest if longest > scene.memory["silence"][place] else 0
+        silence = longest if longest > context.memory["silence"][place] else 0
         rest = 0
         if now is not None and last > 0 and session.closed_by is None:
             rest = now - last
@@ -140,9 +145,9 @@ def _silences(scene: Scene) -> list[tuple[str, int, bool]]:
     return found
 
 
-def _blocked_ns(scene: Scene) -> int:
+def _blocked_ns(context: RuleContext) -> int:
     """How long the connection was blocked: a client may wait then, and RabbitMQ does not watch."""
-    session, now = scene.session, end_ns(scene)
+    session, now = context.session, end_ns(context)
     blocked: int = session.blocked_ns or 0
     if session.blocked_since is not None and now is not None:
         blocked += max(0, now - session.blocked_since)
@@ -154,4 +159,3 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection.open-ok": (_opened,),
     "connection-ends": (_ended,),
 }
-"""The rules of this module by occasion."""

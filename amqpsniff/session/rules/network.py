@@ -1,45 +1,48 @@
-"""What TCP and the capture say of a connection: retransmissions, missing sides, encryption."""
+"""TCP below a connection: retransmissions, closed windows, missing sides, encryption."""
 
 from __future__ import annotations
 
-from amqpsniff.quantities import octets
-from amqpsniff.session.rules.blocking import was_blocked
-from amqpsniff.session.rules.peers import client_host, on_network, said, server_end
-from amqpsniff.session.rules.remembering import first_place, report_once
-from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import number_of
+from typing import Any
+
+from amqpsniff.quantities import duration, octets
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.flow_control import was_blocked
+from amqpsniff.session.rules.format import number_of
+from amqpsniff.session.rules.peers import client_host, handshake, on_network, server_end
+from amqpsniff.session.rules.shared_state import first_place, report_once
 
 MIN_RETRANSMISSIONS = 10
 RETRANSMITTED_SHARE = 0.01
-"""Retransmissions of one side that are noticeable: so many, and this share of its packets. A path
-that loses one packet in a hundred is slow for every protocol above TCP."""
+"""Noticeable retransmissions of one side: at least this number and this share of its packets. A
+path that loses one packet in a hundred is slow for every protocol above TCP."""
 
 SMALL_FRAME_MAX = 8192
 
 
-def _ended(scene: Scene) -> None:
-    session = scene.session
-    if not session.lanes:
+def _ended(context: RuleContext) -> None:
+    session = context.session
+    if not session.slots:
         return
     if max(session.peer.conversation.retransmissions) >= MIN_RETRANSMISSIONS:
-        _retransmissions(scene)
-    if not scene.complete:
-        _doubts(scene)
-    if on_network(scene):
-        ends = (client_host(scene), server_end(scene))
+        _retransmissions(context)
+    if not context.complete:
+        _doubts(context)
+    if on_network(context):
+        ends = (client_host(context), server_end(context))
         report_once(
-            scene,
+            context,
             "connection-unencrypted",
             ends,
             lambda: f"{ends[0]} speaks AMQP without TLS to {ends[1]}",
-            first_place(scene),
+            first_place(context),
         )
 
 
-def _retransmissions(scene: Scene) -> None:
-    peer = scene.session.peer
+def _retransmissions(context: RuleContext) -> None:
+    peer = context.session.peer
     conversation = peer.conversation
-    blocked = was_blocked(scene.session)
+    blocked = was_blocked(context.session)
     said_of = []
     for direction in (0, 1):
         if blocked and direction == peer.client_direction:
@@ -50,54 +53,84 @@ def _retransmissions(scene: Scene) -> None:
             share = f"{100 * again / all_of:.1f} %" if all_of else "all"
             said_of.append(f"{again} of {all_of} packets of the {side} ({share})")
     if said_of:
-        scene.report("tcp-retransmissions", ", ".join(said_of) + " were sent again")
+        context.report("tcp-retransmissions", ", ".join(said_of) + " were sent again")
 
 
-def _doubts(scene: Scene) -> None:
+def _doubts(context: RuleContext) -> None:
     """Say once why a connection is not judged."""
-    doubt = _doubt(scene)
+    doubt = _doubt(context)
     if doubt:
         detail = f"{doubt}: findings that need the whole connection are left out"
-        scene.report("capture-inconclusive", detail)
+        context.report("capture-inconclusive", detail)
 
 
-def _doubt(scene: Scene) -> str:
-    session = scene.session
+def _doubt(context: RuleContext) -> str:
+    session = context.session
     conversation = session.peer.conversation
-    if not scene.both_sides:
+    if not context.both_sides:
         missing = 0 if not conversation.packets[0] else 1
         side = "client" if missing == session.peer.client_direction else "broker"
         return f"no packet from the {side} was captured"
     lost, holes = sum(conversation.lost_bytes), sum(conversation.gaps)
     cut = sum(conversation.cut_bytes)
-    if session.lossy and holes:
+    if session.has_loss and holes:
         return f"frames are missing, in {number_of(holes, 'hole')} of {octets(lost)}"
-    if session.lossy and cut:
+    if session.has_loss and cut:
         return f"frames or arguments are missing, in {octets(cut)} that the snap length cut"
     return ""
 
 
-def _channel_ended(scene: Scene) -> None:
+def _channel_ended(context: RuleContext) -> None:
     """Bodies that are larger than the frames agreed on, on average."""
-    channel = scene.channel
+    channel = context.channel
     messages = channel.published + channel.delivered
     if not messages:
         return
-    frame_max = said(scene, "connection.tune-ok").get("frame_max")
+    frame_max = handshake(context, "connection.tune-ok").get("frame_max")
     carried = channel.publish_bytes + channel.deliver_bytes
     if not isinstance(frame_max, int) or not 0 < frame_max <= SMALL_FRAME_MAX:
         return
-    if carried > messages * (frame_max - 8) and "small frames" not in scene.memory:
-        scene.memory["small frames"] = True
+    if carried > messages * (frame_max - 8) and "small frames" not in context.memory:
+        context.memory["small frames"] = True
         size = carried // messages
         detail = f"frame-max {frame_max}; bodies of {number_of(size, 'byte')} on average"
         detail += f" in {number_of(messages, 'message')}"
         number = channel.opened_packet_number or None
-        scene.report("frame-max-small", detail, number=number, ts_ns=channel.start_ns)
+        context.report("frame-max-small", detail, number=number, ts_ns=channel.start_ns)
+
+
+SHUT_NS = SECOND_NS
+"""Time for which a window must be closed in all; shorter pauses are ordinary."""
+
+CODES = (("client", "client-not-reading"), ("broker", "broker-not-reading"))
+
+
+def shut_of(session: Any, side: int) -> Any:
+    """The `tcp.Shut` of a side's window (0: the client's); None when data never waited for it."""
+    direction = session.peer.client_direction
+    return None if direction < 0 else session.peer.conversation.zero_windows[direction ^ side]
+
+
+def judge_windows(context: RuleContext) -> None:
+    """connection-ends: windows that were closed for long."""
+    for side, (name, code) in enumerate(CODES):
+        shut = shut_of(context.session, side)
+        if shut is None or shut.total_ns < SHUT_NS:
+            continue
+        detail = f"the {name}'s window was closed for {duration(shut.total_ns)}"
+        if shut.times > 1:
+            detail += f" in {shut.times} times, {duration(shut.longest_ns)} at most"
+        _raise(context, code, detail, shut)
+
+
+def _raise(context: RuleContext, code: str, detail: str, shut: Any) -> None:
+    context.report(code, detail, number=shut.packet_number, ts_ns=shut.start_ns, count=shut.times)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "connection-ends": (_ended,),
+    "connection-ends": (
+        _ended,
+        judge_windows,
+    ),
     "channel-ends": (_channel_ended,),
 }
-"""The rules of this module by occasion."""

@@ -1,4 +1,4 @@
-"""How connections are opened: login, tuning, and how long it takes."""
+"""The opening of connections: its order and duration, tuning, what the client announces."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.guessing import note_refused_login
+from amqpsniff.session.rules.access import note_refused_login
+from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.format import in_packet
 from amqpsniff.session.rules.peers import (
     ALIKE,
     application,
     began_ns,
     client_host,
-    client_says,
+    client_property,
+    client_text,
     end_ns,
     ended_by_server,
-    said,
+    handshake,
+    release,
     server_end,
-    shown,
     table,
 )
-from amqpsniff.session.rules.remembering import report_once
-from amqpsniff.session.rules.scene import Rule, Scene, after
-from amqpsniff.session.rules.wording import in_packet
-from amqpsniff.session.states import CONNECTION
+from amqpsniff.session.rules.shared_state import report_once
+from amqpsniff.session.state_machine import CONNECTION
 from amqpsniff.spec import peer_property
 
 STEPS = (
@@ -49,7 +50,7 @@ their handshake."""
 _OF_CLIENT = frozenset(("connection.start-ok", "connection.tune-ok", "connection.open"))
 
 SLOW_STEP_NS = SECOND_NS
-"""What a step takes beyond the quickest of the same side, from which on it is slow. A broker takes
+"""Time beyond the quickest step of the same side from which on a step is slow. A broker takes
 some ms for each; ten such steps reach the handshake timeout."""
 
 LOGIN_GIVEN_UP_NS = 5_000_000_000
@@ -72,39 +73,39 @@ CAPABILITIES = {
     "basic.nack": "it may not understand that a publish is refused",
     "publisher_confirms": "it may not know confirms",
 }
-"""What a client should announce, and what it costs where it does not. RabbitMQ acts on the first
-three only: it sends basic.nack and confirms to any client that chose confirms (read in its source,
-v3.10.8 and v4.3)."""
+"""Capabilities that a client should announce, each with the cost of not doing so. RabbitMQ acts on
+the first three only: it sends basic.nack and confirms to any client that chose confirms (read in
+its source, v3.10.8 and v4.3)."""
 
 
 # time
 
 
-def _step(scene: Scene) -> None:
+def _step(context: RuleContext) -> None:
     """Remember when each step of the handshake was, and where."""
-    steps = scene.memory.get("steps")
+    steps = context.memory.get("steps")
     if steps is None:
-        steps = scene.memory["steps"] = _NO_STEPS[:]
-    place = _PLACES[scene.event.name]
+        steps = context.memory["steps"] = _NO_STEPS[:]
+    place = _PLACES[context.frame.name]
     if steps[place + 1] == NULL:
-        steps[place] = NULL if scene.ts_ns is None else scene.ts_ns
-        steps[place + 1] = scene.event.number
+        steps[place] = NULL if context.ts_ns is None else context.ts_ns
+        steps[place + 1] = context.frame.number
 
 
-def step(scene: Scene, name: str) -> tuple[int | None, int | None]:
+def step(context: RuleContext, name: str) -> tuple[int | None, int | None]:
     """Time and packet of a step of the handshake; None where it has no time, or was not seen."""
-    steps, place = scene.memory.get("steps", _NO_STEPS), _PLACES[name]
+    steps, place = context.memory.get("steps", _NO_STEPS), _PLACES[name]
     ts_ns, number = steps[place : place + 2]
     return None if ts_ns == NULL else ts_ns, None if number == NULL else number
 
 
-def _opened(scene: Scene) -> None:
-    """connection.open-ok: which step took long?"""
-    began = began_ns(scene)
-    if began is None or scene.ts_ns is None or scene.ts_ns - began < SLOW_STEP_NS:
+def _opened(context: RuleContext) -> None:
+    """connection.open-ok: report the step that took long."""
+    began = began_ns(context)
+    if began is None or context.ts_ns is None or context.ts_ns - began < SLOW_STEP_NS:
         return
-    times = _durations(scene)
-    if times is None or not scene.certain:
+    times = _durations(context)
+    if times is None or not context.certain:
         return
     spent = dict(zip(STEPS, times, strict=True))
     least = {
@@ -121,12 +122,12 @@ def _opened(scene: Scene) -> None:
         return
     whose = "the client's" if worst in _OF_CLIENT else "the broker's"
     waited = f"{duration(spent[worst])} of it for {whose} {worst}"
-    scene.report("handshake-slow", f"{duration(sum(times))} until connection.open-ok, {waited}")
+    context.report("handshake-slow", f"{duration(sum(times))} until connection.open-ok, {waited}")
 
 
-def _durations(scene: Scene) -> list[int] | None:
+def _durations(context: RuleContext) -> list[int] | None:
     """How long each step took after the one before; None when one was not seen."""
-    times = [began_ns(scene), *(step(scene, name)[0] for name in STEPS)]
+    times = [began_ns(context), *(step(context, name)[0] for name in STEPS)]
     known = [time for time in times if time is not None]
     return [b - a for a, b in pairwise(known)] if len(known) == len(times) else None
 
@@ -134,101 +135,101 @@ def _durations(scene: Scene) -> list[int] | None:
 # order
 
 
-def _out_of_order(scene: Scene) -> None:
+def _out_of_order(context: RuleContext) -> None:
     """A method that is not the next one: the directions may only seem to be out of step."""
-    facts = scene.facts
-    if facts["state"] in CONNECTION.closed or not scene.certain:
+    facts = context.facts
+    if facts["state"] in CONNECTION.closed or not context.certain:
         return
-    numbers = scene.memory.get("steps", _NO_STEPS)[1::2]
-    if numbers[0] == NULL or max(numbers) > scene.number:
-        scene.memory["disorder"] = None  # one direction was understood before the other
+    numbers = context.memory.get("steps", _NO_STEPS)[1::2]
+    if numbers[0] == NULL or max(numbers) > context.number:
+        context.memory["disorder"] = None  # one direction was understood before the other
         return
     rows = (row for row in CONNECTION.rows if row.state == facts["state"])
     next_one = " or ".join(row.method for row in rows if row.method != "connection.close")
     who = ("client", "broker")[facts["side"]]
     detail = f"the {who} sent {facts['method']} where {next_one} was to come"
-    scene.memory.setdefault("disorder", (detail, scene.number, scene.ts_ns))
+    context.memory.setdefault("disorder", (detail, context.number, context.ts_ns))
 
 
-@after("disorder")
-def _refused(scene: Scene) -> None:
+@requires("disorder")
+def _refused(context: RuleContext) -> None:
     """A connection is over that the broker closed for it, and nothing was missing after all."""
-    disorder = scene.memory.pop("disorder")
-    refused = scene.session.closed_by == "server" or ended_by_server(scene)
-    if disorder and scene.certain and refused:
+    disorder = context.memory.pop("disorder")
+    refused = context.session.closed_by == "server" or ended_by_server(context)
+    if disorder and context.certain and refused:
         detail, number, ts_ns = disorder
-        scene.report("handshake-out-of-order", detail, number=number, ts_ns=ts_ns)
+        context.report("handshake-out-of-order", detail, number=number, ts_ns=ts_ns)
 
 
 # a broker that hangs up
 
 
-def _ended(scene: Scene) -> None:
+def _ended(context: RuleContext) -> None:
     """A connection that the broker ended without a word before it was open."""
-    facts = scene.session.facts
+    facts = context.session.handshake
     if "connection.open-ok" in facts or "connection.start" not in facts:
         return
-    if not scene.certain:
+    if not context.certain:
         return
-    refused = scene.memory.get("tuning")
-    if refused and (scene.session.closed_by == "server" or ended_by_server(scene)):
-        _refuse_tuning(scene, *refused)
-    elif scene.session.closed_by is None and ended_by_server(scene):
-        _hung_up(scene)
+    refused = context.memory.get("tuning")
+    if refused and (context.session.closed_by == "server" or ended_by_server(context)):
+        _refuse_tuning(context, *refused)
+    elif context.session.closed_by is None and ended_by_server(context):
+        _hung_up(context)
 
 
-def _hung_up(scene: Scene) -> None:
-    last = _last_step(scene)
-    now, began = end_ns(scene), began_ns(scene)
+def _hung_up(context: RuleContext) -> None:
+    last = _last_step(context)
+    now, began = end_ns(context), began_ns(context)
     if now is None or began is None or last is None:
         return
     name, then, number = last
     if name == "connection.start-ok" and now - then <= LOGIN_GIVEN_UP_NS:
-        announced = _announced(scene).get("authentication_failure_close") is True
-        if scene.session.said_whole("connection.start-ok") and not announced:
-            _refuse_login(scene, number, then, now - then)
+        announced = _announced(context).get("authentication_failure_close") is True
+        if context.session.handshake_whole("connection.start-ok") and not announced:
+            _refuse_login(context, number, then, now - then)
             return
     if now - began >= HANDSHAKE_GIVEN_UP_NS:
         waiting = STEPS[STEPS.index(name) + 1]
         whose = "the client's" if waiting in _OF_CLIENT else "its own"
         detail = f"the broker gave up after {duration(now - began)}, waiting for {whose} {waiting}"
-        scene.memory["failure"] = "the handshake was given up"
-        scene.report("handshake-slow", detail)
+        context.memory["failure"] = "the handshake was given up"
+        context.report("handshake-slow", detail)
 
 
-def _last_step(scene: Scene) -> tuple[str, int, int] | None:
+def _last_step(context: RuleContext) -> tuple[str, int, int] | None:
     """Name, time and packet of the last step of a handshake; None when it has no time."""
     for name in reversed(STEPS):
-        ts_ns, number = step(scene, name)
+        ts_ns, number = step(context, name)
         if number is not None:
             return None if ts_ns is None else (name, ts_ns, number)
     return None
 
 
-def _refuse_login(scene: Scene, number: int, then: int, waited: int) -> None:
-    mechanism = said(scene, "connection.start-ok").get("mechanism")
+def _refuse_login(context: RuleContext, number: int, then: int, waited: int) -> None:
+    mechanism = handshake(context, "connection.start-ok").get("mechanism")
     detail = (
-        f"{shown(scene)} with {mechanism}{in_packet(number)}: the broker ended TCP "
+        f"{client_text(context)} with {mechanism}{in_packet(number)}: the broker ended TCP "
         f"{duration(waited)} later without an answer"
     )
-    scene.report("authentication-failed", detail, number=number, ts_ns=then)
-    note_refused_login(scene)
+    context.report("authentication-failed", detail, number=number, ts_ns=then)
+    note_refused_login(context)
 
 
-def _refuse_tuning(scene: Scene, detail: str, number: int, ts_ns: int | None) -> None:
-    scene.memory["failure"] = "the tuning was refused"
-    scene.report("tuning-rejected", detail, number=number, ts_ns=ts_ns)
+def _refuse_tuning(context: RuleContext, detail: str, number: int, ts_ns: int | None) -> None:
+    context.memory["failure"] = "the tuning was refused"
+    context.report("tuning-rejected", detail, number=number, ts_ns=ts_ns)
 
 
 # what the client says
 
 
-def _tuned(scene: Scene) -> None:
-    """tune-ok: does it ask for more than tune offers?"""
+def _tuned(context: RuleContext) -> None:
+    """tune-ok: remember one that asks for more than tune offers."""
     steps = ("connection.tune-ok", "connection.tune", "connection.start")
-    detail = _overstated(*map(scene.session.said, steps))
+    detail = _overstated(*map(context.session.handshake_json, steps))
     if detail:
-        scene.memory["tuning"] = (detail, scene.number, scene.ts_ns)
+        context.memory["tuning"] = (detail, context.number, context.ts_ns)
 
 
 @lru_cache(ALIKE)
@@ -263,38 +264,35 @@ def _least_frame_max(server: dict[str, Any]) -> int:
     return MIN_FRAME_MAX_NOW if newer else MIN_FRAME_MAX
 
 
-def release(version: Any) -> tuple[int, int]:
-    """The first two numbers of a version; (0, 0) when it has none."""
-    parts = str(version).split(".")[:2] if isinstance(version, str) else []
-    numbers = [int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 9]
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)
-
-
-def _announced(scene: Scene) -> dict[str, Any]:
+def _announced(context: RuleContext) -> dict[str, Any]:
     """The capabilities among the client's properties."""
-    return table(table(said(scene, "connection.start-ok"), "client_properties"), "capabilities")
+    return table(
+        table(handshake(context, "connection.start-ok"), "client_properties"), "capabilities"
+    )
 
 
-def _introduced(scene: Scene) -> None:
-    """start-ok: what does the client not say of itself?"""
-    if not scene.session.said_whole("connection.start-ok"):
+def _introduced(context: RuleContext) -> None:
+    """start-ok: report what the client does not say of itself."""
+    if not context.session.handshake_whole("connection.start-ok"):
         return
-    client = (client_host(scene), server_end(scene), client_says(scene, "product"))
-    announced = _announced(scene)
+    client = (client_host(context), server_end(context), client_property(context, "product"))
+    announced = _announced(context)
     missing = tuple(name for name in CAPABILITIES if announced.get(name) is not True)
     if missing:
         report_once(
-            scene,
+            context,
             "capabilities-missing",
             (client, missing),
-            lambda: f"{application(scene) or shown(scene)} does not announce {_listed(missing)}",
+            lambda: (
+                f"{application(context) or client_text(context)} does not announce {_listed(missing)}"
+            ),
         )
-    if client_says(scene, "connection_name") is None:
+    if client_property(context, "connection_name") is None:
         report_once(
-            scene,
+            context,
             "connection-unnamed",
             client,
-            lambda: f"{application(scene) or shown(scene)} sets no connection_name",
+            lambda: f"{application(context) or client_text(context)} sets no connection_name",
         )
 
 
@@ -314,4 +312,3 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "out-of-order": (_out_of_order,),
     "connection-ends": (_refused, _ended),
 }
-"""The rules of this module by occasion."""

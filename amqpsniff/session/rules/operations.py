@@ -1,4 +1,4 @@
-"""What clients delete, and what they send to exhaust a reader."""
+"""Destructive operations, and values made to exhaust a reader."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.quantities import octets
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.kinds import PUBLISH
-from amqpsniff.session.rules.amounts import apart, integer_at
-from amqpsniff.session.rules.peers import shown
-from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import name_at, number_of, route
+from amqpsniff.session.method_flags import PUBLISH
+from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.format import integer_at, name_at, number_of, route
+from amqpsniff.session.rules.peers import client_text
+from amqpsniff.session.rules.shared_state import apart
 
 MANY_ENTRIES = 10_000
 """Entries of a field table that no application needs."""
@@ -48,62 +48,62 @@ _WITH_TABLES = (
     "queue.bind",
     "basic.consume",
 )
-"""Methods with tables, but for those that delete."""
+"""Methods with tables, except those that delete."""
 
 _OWN = "amq.gen"
-"""What the names begin with that the broker gives to temporary queues."""
+"""Prefix of the names that the broker gives to temporary queues."""
 
 
-def _deletes(scene: Scene) -> None:
-    channel = scene.channel
-    if channel.deaf:
+def _deletes(context: RuleContext) -> None:
+    channel = context.channel
+    if channel.broker_discards:
         return
-    arguments = scene.event.arguments
+    arguments = context.frame.arguments
     names = (arguments.get(name) for name in ("queue", "destination", "exchange"))
     name = next((name for name in names if name), None)
-    if name is None and not scene.event.whole:
+    if name is None and not context.frame.whole:
         return
     name = name or channel.last_queue
     if not str(name).startswith(_OWN):
         named = f"'{name}'" if name else "(its name is not known)"
-        what = f"{_DELETED[scene.event.name]} {named}"
-        variant = apart(scene, "deleted names", what)
-        scene.report("operation-destructive", f"{shown(scene)} {what}", variant=variant)
+        what = f"{_DELETED[context.frame.name]} {named}"
+        variant = apart(context, "deleted names", what)
+        context.report("operation-destructive", f"{client_text(context)} {what}", variant=variant)
 
 
-def _declares(scene: Scene) -> None:
+def _declares(context: RuleContext) -> None:
     """A method with tables among its arguments."""
-    octets = scene.event.octets
+    octets = context.frame.arguments_json
     if octets is not None and may_be_bomb(octets):
-        arguments = scene.event.arguments
+        arguments = context.frame.arguments
         tables = [one for one in arguments.values() if isinstance(one, (dict, list))]
-        _judge(scene, scene.event.name, "its tables", tables)
+        _judge(context, context.frame.name, "its tables", tables)
 
 
-def _has_headers(scene: Scene) -> None:
+def _has_headers(context: RuleContext) -> None:
     """large-headers: a message's table, which has no bound but the frame's."""
-    rows, row, entry = scene.facts["rows"], scene.facts["row"], scene.facts["entry"]
+    rows, row, entry = context.facts["rows"], context.facts["row"], context.facts["entry"]
     octets = rows.headers.bytes_of(row)
     if may_be_bomb(octets):
         what = "a publish" if entry is None or entry.kind == PUBLISH else "a delivery"
         where = route(name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
-        _judge(scene, what, "its headers", [read_object(octets)], f" ({where})")
+        _judge(context, what, "its headers", [read_object(octets)], f" ({where})")
 
 
 def may_be_bomb(octets: bytes) -> bool:
-    """Whether a table as JSON is worth counting."""
+    """True if a table as JSON is worth counting."""
     return len(octets) >= MANY_ENTRIES_BYTES or octets.count(b"{") + octets.count(b"[") > DEEP
 
 
-def _judge(scene: Scene, what: str, where: str, tables: list[Any], more: str = "") -> None:
+def _judge(context: RuleContext, what: str, where: str, tables: list[Any], more: str = "") -> None:
     """Report tables with too many entries, or too many of them inside each other."""
     entries = sum(_entries(table) for table in tables)
     deep = max(map(_depth, tables), default=0)
     if entries > MANY_ENTRIES:
         detail = f"{what} with {number_of(entries, 'entry', 'entries')} in {where}{more}"
-        scene.report("resource-bomb", detail)
+        context.report("resource-bomb", detail)
     elif deep > DEEP:
-        scene.report("resource-bomb", f"{what} with {deep} tables inside each other{more}")
+        context.report("resource-bomb", f"{what} with {deep} tables inside each other{more}")
 
 
 def _entries(value: Any) -> int:
@@ -121,24 +121,24 @@ def _inner(value: Any) -> list[Any]:
     return [one for one in values if isinstance(one, (dict, list))]
 
 
-def _large(scene: Scene) -> None:
-    rows, row = scene.facts["rows"], scene.facts["row"]
+def _large(context: RuleContext) -> None:
+    rows, row = context.facts["rows"], context.facts["row"]
     size = integer_at(rows.body_size, row)
     if size > HUGE_BODY:
-        scene.report("resource-bomb", f"a content header declares {octets(size)}")
+        context.report("resource-bomb", f"a content header declares {octets(size)}")
 
 
-def _opens(scene: Scene) -> None:
+def _opens(context: RuleContext) -> None:
     """Channels opened in one second."""
-    if scene.ts_ns is None:
+    if context.ts_ns is None:
         return
-    since, count = scene.memory.get("channels opened", (scene.ts_ns, 0))
-    if not 0 <= scene.ts_ns - since < CHANNELS_WITHIN_NS:
-        since, count = scene.ts_ns, 0
-    scene.memory["channels opened"] = (since, count + 1)
+    since, count = context.memory.get("channels opened", (context.ts_ns, 0))
+    if not 0 <= context.ts_ns - since < CHANNELS_WITHIN_NS:
+        since, count = context.ts_ns, 0
+    context.memory["channels opened"] = (since, count + 1)
     if count + 1 == MANY_CHANNELS:
         detail = f"{MANY_CHANNELS} channels opened within a second"
-        Scene(scene.tracker, scene.session, None, scene.number, scene.ts_ns).report(
+        RuleContext(context.tracker, context.session, None, context.number, context.ts_ns).report(
             "resource-bomb", detail
         )
 
@@ -152,4 +152,3 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "large": (_large,),
     "channel-begins": (_opens,),
 }
-"""The rules of this module by occasion."""

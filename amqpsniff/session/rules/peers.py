@@ -1,4 +1,4 @@
-"""What rules ask about a connection's two sides: addresses, names, and what each said of itself."""
+"""The two sides of a connection: addresses, names, and what each said in the handshake."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from ipaddress import ip_address
 from typing import Any
 
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.session.rules.scene import Scene
-from amqpsniff.session.state import SERVER
+from amqpsniff.session.entities import SERVER
+from amqpsniff.session.rules.context import RuleContext
 from amqpsniff.spec import PEER_PROPERTIES, peer_property
 
 ALIKE = 256
@@ -16,9 +16,9 @@ ALIKE = 256
 arguments are no longer than a frame."""
 
 
-def said(scene: Scene, method: str) -> dict[str, Any]:
+def handshake(context: RuleContext, method: str) -> dict[str, Any]:
     """Arguments of a method of the handshake; empty when it was not captured."""
-    return _read(scene.session.said(method))
+    return _read(context.session.handshake_json(method))
 
 
 _read = lru_cache(ALIKE)(read_object)
@@ -30,9 +30,9 @@ def table(arguments: dict[str, Any], name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def client_says(scene: Scene, name: str) -> str | None:
+def client_property(context: RuleContext, name: str) -> str | None:
     """A text of the client's properties in start-ok; None when it is missing, empty or no text."""
-    return _texts(scene.session.said("connection.start-ok"))[name]
+    return _texts(context.session.handshake_json("connection.start-ok"))[name]
 
 
 @lru_cache(ALIKE)
@@ -42,39 +42,39 @@ def _texts(octets: bytes | None) -> dict[str, str | None]:
     return {name: peer_property(properties, name) or None for name in PEER_PROPERTIES}
 
 
-def user_of(scene: Scene) -> str | None:
+def user_of(context: RuleContext) -> str | None:
     """The user who logged in; None while that is not known."""
-    user: str | None = scene.memory.get("user")
+    user: str | None = context.memory.get("user")
     if user is None:
-        user = scene.memory["user"] = scene.session.peer.user
+        user = context.memory["user"] = context.session.peer.user
     return user
 
 
-def client_host(scene: Scene) -> str:
+def client_host(context: RuleContext) -> str:
     """The client's address without its port; empty when it is not known."""
-    memory = scene.session.memory
+    memory = context.session.memory
     host: str | None = memory.get("client host")
     if host is None:
-        host = memory["client host"] = _host(scene.session.peer.name()[1])
+        host = memory["client host"] = _host(context.session.peer.name()[1])
     return host
 
 
-def server_end(scene: Scene) -> str:
+def server_end(context: RuleContext) -> str:
     """The server's address and port; empty when they are not known."""
-    return scene.session.peer.name()[2] or ""
+    return context.session.peer.name()[2] or ""
 
 
-def application(scene: Scene) -> str:
+def application(context: RuleContext) -> str:
     """The name that a client gives itself: its connection's, else its product; may be empty."""
-    return client_says(scene, "connection_name") or client_says(scene, "product") or ""
+    return client_property(context, "connection_name") or client_property(context, "product") or ""
 
 
-def shown(scene: Scene) -> str:
+def client_text(context: RuleContext) -> str:
     """A client for a person: who logged in, as what, from where."""
-    return words(user_of(scene), application(scene), client_host(scene))
+    return client_words(user_of(context), application(context), client_host(context))
 
 
-def words(user: str | None, name: str, host: str) -> str:
+def client_words(user: str | None, name: str, host: str) -> str:
     """A client that logged in as a user, calls itself by a name, and has an address."""
     who = f"user '{user}'" if user else "a client"
     if name:
@@ -82,19 +82,19 @@ def words(user: str | None, name: str, host: str) -> str:
     return f"{who} from {host}" if host else who
 
 
-def on_network(scene: Scene) -> bool:
-    """Whether anyone on the way can read it: no TLS, and not one host speaking to itself."""
-    peer = scene.session.peer
-    ends = client_host(scene), _host(peer.name()[2])
+def on_network(context: RuleContext) -> bool:
+    """True if anyone on the way can read it: no TLS, and not one host speaking to itself."""
+    peer = context.session.peer
+    ends = client_host(context), _host(peer.name()[2])
     return peer.conversation.tls is None and _is_between_hosts(*ends)
 
 
-def ender(scene: Scene) -> int | None:
+def ender(context: RuleContext) -> int | None:
     """The side that ended TCP first (0: the client); None if neither did, or it is not known.
 
     A FIN that was not captured shows in what the other side acknowledges, and may have been first.
     """
-    peer = scene.session.peer
+    peer = context.session.peer
     tcp, client = peer.conversation, peer.client_direction
     if tcp.ended is None or client < 0:
         return None
@@ -105,26 +105,26 @@ def ender(scene: Scene) -> int | None:
     return int(tcp.ended_by ^ client)
 
 
-def ended_by_server(scene: Scene) -> bool:
+def ended_by_server(context: RuleContext) -> bool:
     """True if the server ended TCP first."""
-    return ender(scene) == SERVER
+    return ender(context) == SERVER
 
 
-def end_ns(scene: Scene) -> int | None:
+def end_ns(context: RuleContext) -> int | None:
     """Time of a connection's last packet; None when packets have no times."""
-    time: int = scene.session.peer.conversation.end_ns
+    time: int = context.session.peer.conversation.end_ns
     return time if time > 0 else None
 
 
-def last_packets_ns(scene: Scene) -> tuple[int, int]:
+def last_packets_ns(context: RuleContext) -> tuple[int, int]:
     """Times of the last packets of client and broker."""
-    times: tuple[int, int] = scene.session.peer.conversation.last_times_ns
-    return times if scene.session.peer.client_direction == 0 else times[::-1]
+    times: tuple[int, int] = context.session.peer.conversation.last_times_ns
+    return times if context.session.peer.client_direction == 0 else times[::-1]
 
 
-def began_ns(scene: Scene) -> int | None:
+def began_ns(context: RuleContext) -> int | None:
     """Time of a connection's first packet; None when that was not captured or has no time."""
-    peer = scene.session.peer
+    peer = context.session.peer
     time: int = peer.conversation.start_ns
     return time if peer.began and time > 0 else None
 
@@ -145,3 +145,10 @@ def _is_loopback(host: str) -> bool:
         return False
     mapped = getattr(address, "ipv4_mapped", None)
     return (mapped or address).is_loopback
+
+
+def release(version: Any) -> tuple[int, int]:
+    """The first two numbers of a version; (0, 0) when it has none."""
+    parts = str(version).split(".")[:2] if isinstance(version, str) else []
+    numbers = [int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 9]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)

@@ -1,4 +1,4 @@
-"""Queues that a connection declares for itself alone, and queues that are deleted.
+"""Exclusive queues, deleted queues, and the time that messages spend in queues.
 
 Of a queue that is gone nothing is delivered again: not what a channel had outstanding when the
 queue was deleted, nor what a connection had outstanding of its exclusive queues when it ended
@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from amqpsniff.decode.plan import NO_WAIT
-from amqpsniff.session.rules.peers import application, said, server_end
-from amqpsniff.session.rules.remembering import across, kept, report_at
-from amqpsniff.session.rules.scene import Place, Rule, Scene, after
-from amqpsniff.session.rules.wording import number_of, queue_text, when_closed
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
+from amqpsniff.session.rules.format import number_of, queue_text, took_text, when_closed
+from amqpsniff.session.rules.peers import application, handshake, server_end
+from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
 
 MAX_ASKED = 1_000
 """Declarations and deletions of one connection that wait for an answer, and exclusive queues of one
@@ -40,7 +41,7 @@ class Owner:
         self.capture: str | None = None
 
 
-class Left:
+class QueueRemainder:
     """What a channel had outstanding of one queue when it ended.
 
     Attributes:
@@ -57,98 +58,96 @@ class Left:
         self.private = private
 
 
-def _key(scene: Scene, name: str) -> Key:
-    """A queue of the scene's connection; of an unknown virtual host it is like no other."""
-    vhost = said(scene, "connection.open").get("virtual_host")
-    where = vhost if isinstance(vhost, str) else scene.session.peer.name()[0]
-    return server_end(scene), where, name
+def _key(context: RuleContext, name: str) -> Key:
+    """A queue of the context's connection; of an unknown virtual host it is like no other."""
+    vhost = handshake(context, "connection.open").get("virtual_host")
+    where = vhost if isinstance(vhost, str) else context.session.peer.name()[0]
+    return server_end(context), where, name
 
 
-def _asked(scene: Scene) -> None:
+def _asked(context: RuleContext) -> None:
     """queue.declare of an exclusive queue, and queue.delete: remembered until the answer."""
-    event = scene.event
-    octets = event.octets or b""
-    declares = event.name == "queue.declare"
+    frame = context.frame
+    octets = frame.arguments_json or b""
+    declares = frame.name == "queue.declare"
     if declares and (b'"exclusive":true' not in octets or b'"passive":true' in octets):
         return
-    name = event.queue if declares else scene.queue
-    if event.flags & NO_WAIT:
+    name = frame.queue if declares else context.queue
+    if frame.flags & NO_WAIT:
         if declares and name:
-            _own(scene, name, event.number)
+            _own(context, name, frame.number)
         elif name and b'"if_unused":true' not in octets and b'"if_empty":true' not in octets:
-            _deleted(scene, name)
+            _deleted(context, name)
         return
-    asked = scene.memory.setdefault("queues asked", {})
+    asked = context.memory.setdefault("queues asked", {})
     if len(asked) < MAX_ASKED:
-        asked[scene.channel.number, event.number, event.row] = name
+        asked[context.channel.number, frame.number, frame.row] = name
     else:
-        scene.forget("queues")
+        context.forget("queues")
 
 
-@after("queues asked")
-def _answered(scene: Scene) -> None:
+@requires("queues asked")
+def _answered(context: RuleContext) -> None:
     """queue.declare-ok and queue.delete-ok."""
-    request = scene.request
+    request = context.request
     if request is None:
         return
-    place = scene.channel.number, request.number, request.row
-    asked = scene.memory["queues asked"]
+    place = context.channel.number, request.number, request.row
+    asked = context.memory["queues asked"]
     if place not in asked:
         return
     name = asked.pop(place)
-    if scene.event.name == "queue.delete-ok":
+    if context.frame.name == "queue.delete-ok":
         if name:
-            _deleted(scene, name)
-    elif scene.event.queue or name:
-        _own(scene, scene.event.queue or name, request.number)
+            _deleted(context, name)
+    elif context.frame.queue or name:
+        _own(context, context.frame.queue or name, request.number)
 
 
 # exclusive queues
 
 
-def _own(scene: Scene, name: str, number: int) -> None:
+def _own(context: RuleContext, name: str, number: int) -> None:
     """A connection has a queue to itself; `number` is the packet of its declaration."""
-    own = scene.memory.setdefault("own queues", {})
+    own = context.memory.setdefault("own queues", {})
     if len(own) >= MAX_ASKED:
-        scene.forget("queues")
+        context.forget("queues")
         return
     own[name] = None
-    place = scene.place
-    who = f"'{application(scene)}'" if application(scene) else "a connection"
+    place = context.place
+    who = f"'{application(context)}'" if application(context) else "a connection"
     words = f"{who} ({place.client}) declared it exclusive in packet {number}"
-    across(scene, judge_owned, _key(scene, name), place.connection_id, words, place.capture)
+    contribute(context, judge_owned, _key(context, name), place.connection_id, words, place.capture)
 
 
 def judge_owned(
-    scene: Scene, key: Key, connection_id: str, words: str, capture: str | None
+    context: RuleContext, key: Key, connection_id: str, words: str, capture: str | None
 ) -> None:
     """A connection has a queue to itself."""
-    owner = kept(scene, "owners", tuple(key), Owner)
+    owner = remembered(context, "owners", tuple(key), Owner)
     owner.connection_id = connection_id
     owner.words = words
     owner.capture = capture
 
 
-def owner_words(scene: Scene, key: Sequence[str] | None, place: Place) -> str:
+def owner_words(context: RuleContext, key: Sequence[str] | None, place: Place) -> str:
     """The connection that has a queue to itself, in words; empty if it is not in the capture."""
-    owner: Owner | None = (
-        None if key is None else scene.everything.get("owners", {}).get(tuple(key))
-    )
+    owner: Owner | None = None if key is None else context.shared.get("owners", {}).get(tuple(key))
     if owner is None or owner.connection_id == place.connection_id:
         return ""
     return owner.words + ("" if owner.capture == place.capture else f" of {owner.capture}")
 
 
-@after("own queues")
-def _released(scene: Scene) -> None:
+@requires("own queues")
+def _released(context: RuleContext) -> None:
     """connection.close-ok, or the connection is over: whichever comes first."""
-    keys = tuple(_key(scene, name) for name in scene.memory["own queues"])
-    across(scene, judge_released, scene.session.peer.name()[0], keys)
+    keys = tuple(_key(context, name) for name in context.memory["own queues"])
+    contribute(context, judge_released, context.session.peer.name()[0], keys)
 
 
-def judge_released(scene: Scene, connection_id: str, keys: tuple[Key, ...]) -> None:
+def judge_released(context: RuleContext, connection_id: str, keys: tuple[Key, ...]) -> None:
     """A connection is over, and its exclusive queues with it."""
-    owners = scene.everything.get("owners", {})
+    owners = context.shared.get("owners", {})
     for key in keys:
         if tuple(key) in owners and owners[tuple(key)].connection_id == connection_id:
             del owners[tuple(key)]
@@ -157,50 +156,50 @@ def judge_released(scene: Scene, connection_id: str, keys: tuple[Key, ...]) -> N
 # deletions
 
 
-def _deleted(scene: Scene, name: str) -> None:
-    scene.memory.get("own queues", {}).pop(name, None)
-    if scene.ts_ns is not None:
-        across(scene, judge_deleted, _key(scene, name), scene.ts_ns, scene.number)
+def _deleted(context: RuleContext, name: str) -> None:
+    context.memory.get("own queues", {}).pop(name, None)
+    if context.ts_ns is not None:
+        contribute(context, judge_deleted, _key(context, name), context.ts_ns, context.number)
 
 
-def judge_deleted(scene: Scene, key: Key, ts_ns: int, number: int) -> None:
+def judge_deleted(context: RuleContext, key: Key, ts_ns: int, number: int) -> None:
     """A queue was deleted."""
-    scene.everything.get("owners", {}).pop(tuple(key), None)
-    deletions: deque[tuple[int, int]] = kept(
-        scene, "deletions", tuple(key), lambda: deque(maxlen=MAX_DELETIONS)
+    context.shared.get("owners", {}).pop(tuple(key), None)
+    deletions: deque[tuple[int, int]] = remembered(
+        context, "deletions", tuple(key), lambda: deque(maxlen=MAX_DELETIONS)
     )
     deletions.append((ts_ns, number))
 
 
-def _in_doubt(scene: Scene) -> None:
+def _in_doubt(context: RuleContext) -> None:
     """A channel ended with deliveries that were not settled."""
-    channel = scene.channel
-    if not scene.certain or not channel.known or not channel.closed_by or not channel.unsettled:
+    channel = context.channel
+    if not context.certain or not channel.known or not channel.closed_by or not channel.unsettled:
         return
-    conversation = scene.session.peer.conversation
+    conversation = context.session.peer.conversation
     entries = [entry for entry in channel.deliveries if entry.wants]
     if not entries:
         return
     closed_alone = channel.close_bytes is not None  # else its connection ended
-    private = () if closed_alone else scene.memory.get("own queues", ())
-    left: dict[str, Left] = {}
+    private = () if closed_alone else context.memory.get("own queues", ())
+    left: dict[str, QueueRemainder] = {}
     for entry in entries:
         name = (entry.consumer.queue if entry.consumer else None) or ""
         if name not in left and len(left) >= MAX_QUEUES:
             continue
         if name not in left:
-            left[name] = Left(entry.packet_number, private=name in private)
+            left[name] = QueueRemainder(entry.packet_number, private=name in private)
         left[name].count += 1
         left[name].last_ns = max(left[name].last_ns, entry.ts_ns)
     number = channel.closed_packet_number or conversation.last_packet_number
     ended_ns = channel.end_ns or conversation.end_ns
-    place = scene.place._replace(
+    place = context.place._replace(
         capture=channel.capture, packet_number=number, ts_ns=ended_ns if ended_ns > 0 else None
     )
-    across(
-        scene,
+    contribute(
+        context,
         judge_left,
-        tuple((_key(scene, name), *vars(one).values()) for name, one in left.items()),
+        tuple((_key(context, name), *vars(one).values()) for name, one in left.items()),
         channel.unsettled,
         when_closed(channel.closed_by),
         channel.number,
@@ -209,7 +208,12 @@ def _in_doubt(scene: Scene) -> None:
 
 
 def judge_left(
-    scene: Scene, left: tuple[Any, ...], total: int, when: str, channel: int, where: tuple[Any, ...]
+    context: RuleContext,
+    left: tuple[Any, ...],
+    total: int,
+    when: str,
+    channel: int,
+    where: tuple[Any, ...],
 ) -> None:
     """Deliveries that a channel had outstanding: those of queues that are gone, and the others."""
     place = Place(*where)
@@ -219,7 +223,7 @@ def judge_left(
         why = (
             "exclusive to its connection"
             if private
-            else _deletion(scene, key, last_ns, place.ts_ns)
+            else _deletion(context, key, last_ns, place.ts_ns)
         )
         (gone if why else others).append((key[2], count, number, why))
     lost = sum(count for _, count, _, _ in gone)
@@ -228,12 +232,12 @@ def judge_left(
         ("deliveries-in-doubt", others, total - lost),
     ):
         if count:
-            report_at(scene, place, code, _words(rows, count, when), count, None, channel)
+            report_at(context, place, code, _words(rows, count, when), count, None, channel)
 
 
-def _deletion(scene: Scene, key: Key, last_ns: int, ended_ns: int | None) -> str:
+def _deletion(context: RuleContext, key: Key, last_ns: int, ended_ns: int | None) -> str:
     """Why deliveries until a time do not come again, in words; empty if they do."""
-    for ts_ns, number in scene.everything.get("deletions", {}).get(tuple(key), ()):
+    for ts_ns, number in context.shared.get("deletions", {}).get(tuple(key), ()):
         if ended_ns is not None and last_ns <= ts_ns <= ended_ns:
             return f"deleted in packet {number}"
     return ""
@@ -252,13 +256,51 @@ def _words(rows: list[Any], count: int, when: str) -> str:
     return f"{deliveries} from {named}{more}, {first} packet {number}, {when}"
 
 
+RESIDENCE = "queue-residence-long"
+
+LONG_NS = SECOND_NS
+"""Mean time in a queue that is long: with a consumer that keeps up it takes milliseconds."""
+
+VERY_LONG_NS = 10 * SECOND_NS
+"""A single time that is long."""
+
+MIN_SAMPLES = 10
+"""Messages below which a mean says little."""
+
+
+def judge_residence(context: RuleContext) -> None:
+    """channel-ends: messages that waited for their consumer."""
+    channel = context.channel
+    if is_long(channel):
+        number, ts_ns, queue, published = channel.longest
+        detail = residence_words(channel, queue, published)
+        context.report(RESIDENCE, detail, number=number, ts_ns=ts_ns, count=channel.queued)
+
+
+def is_long(times: Any) -> bool:
+    """True if times in a queue are; `queued`, `queued_ns` and `queued_ns_max` as of a channel."""
+    often = times.queued >= MIN_SAMPLES and times.queued_ns / times.queued >= LONG_NS
+    return bool(often or times.queued_ns_max >= VERY_LONG_NS)
+
+
+def residence_words(times: Any, queue: str | None, published: int) -> str:
+    """What is said of them; `published` is the packet of the publish with the longest."""
+    took = took_text(times.queued, times.queued_ns, times.queued_ns_max)
+    return (
+        f"{queue_text(queue)}: {number_of(times.queued, 'message')}, delivered after {took} "
+        f"(published in packet {published})"
+    )
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
     "queue.declare": (_asked,),
     "queue.delete": (_asked,),
     "queue.declare-ok": (_answered,),
     "queue.delete-ok": (_answered,),
-    "channel-ends": (_in_doubt,),
+    "channel-ends": (
+        _in_doubt,
+        judge_residence,
+    ),
     "connection.close-ok": (_released,),
     "connection-ends": (_released,),
 }
-"""The rules of this module by occasion."""

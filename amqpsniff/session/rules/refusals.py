@@ -11,13 +11,13 @@ from typing import Any
 
 from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.event import read_reason
-from amqpsniff.session.rules.amounts import drop, remember
+from amqpsniff.session.entities import SERVER
+from amqpsniff.session.method_frame import read_reason
+from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.format import name_at, reason_text, route
 from amqpsniff.session.rules.remedies import is_exclusive, remedy
-from amqpsniff.session.rules.scene import Rule, Scene, after
+from amqpsniff.session.rules.shared_state import drop, remember
 from amqpsniff.session.rules.topology import subject_of
-from amqpsniff.session.rules.wording import name_at, reason_text, route
-from amqpsniff.session.state import SERVER
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
 _MISSING, _FAILED = 404, 406
@@ -27,10 +27,11 @@ DECLARED_NS = 10 * SECOND_NS
 """Time within which a client that asked for something makes it. Federation takes a millisecond."""
 
 ASKED = "passive declarations"
-"""Name in `Scene.memory` of the last one of each channel: its packet, and what it asks for."""
+"""Name in `RuleContext.memory` of the last one of each channel: its packet, and what it asks
+for."""
 
 REFUSED = "passive declarations refused"
-"""Name in `Scene.memory` of a `Probe` for each thing that was not there."""
+"""Name in `RuleContext.memory` of a `Probe` for each thing that was not there."""
 
 
 class Probe:
@@ -39,10 +40,10 @@ class Probe:
     `declared`: packet of the last declaration of it since.
     """
 
-    def __init__(self, scene: Scene, detail: str, variant: int | None) -> None:
+    def __init__(self, context: RuleContext, detail: str, variant: int | None) -> None:
         self.detail, self.variant = detail, variant
-        self.channel = scene.channel
-        self.number, self.ts_ns = scene.number, scene.ts_ns
+        self.channel = context.channel
+        self.number, self.ts_ns = context.number, context.ts_ns
         self.declared: int | None = None
 
     def is_recent(self, now_ns: int | None) -> bool:
@@ -50,102 +51,107 @@ class Probe:
         return None in (now_ns, self.ts_ns) or now_ns - self.ts_ns <= DECLARED_NS  # type: ignore[operator]
 
 
-def closed(scene: Scene) -> None:
+def closed(context: RuleContext) -> None:
     """The broker closed a channel: by its text, or by its code alone."""
-    if scene.event.side != SERVER:
+    if context.frame.side != SERVER:
         return
-    code, text, method = read_reason(scene.event.octets)
+    code, text, method = read_reason(context.frame.arguments_json)
     if code is None or code < FIRST_ERROR_CODE:
         return
-    said = f"{code} {text or ''}".strip() + _request(scene.channel, method)
+    said = f"{code} {text or ''}".strip() + _request(context.channel, method)
     text = text or ""
     if code == _FAILED and "inequivalent arg" in text:
-        scene.report("declaration-mismatch", said)
+        context.report("declaration-mismatch", said)
     elif code == _FAILED and "acknowledgement" in text and "timed out" in text:
-        scene.report("acknowledgement-timeout", _oldest(scene) + said)
+        context.report("acknowledgement-timeout", _oldest(context) + said)
     elif code == _FAILED and "message size" in text and "larger than" in text:
-        scene.report("message-too-large", said)
-    elif not _named_elsewhere(scene.channel, code, text):
+        context.report("message-too-large", said)
+    elif not _named_elsewhere(context.channel, code, text):
         what, variant = remedy(code, text)
-        asked = scene.memory.get(ASKED, {}).get(scene.channel.number, (None, None))
-        if code == _MISSING and asked[0] == scene.channel.blamed_packet_number is not None:
-            _refuse(scene, asked[1], said + what, variant)
+        asked = context.memory.get(ASKED, {}).get(context.channel.number, (None, None))
+        if code == _MISSING and asked[0] == context.channel.blamed_packet_number is not None:
+            _refuse(context, asked[1], said + what, variant)
         else:
-            scene.report("channel-closed-by-broker", said + what, variant=variant)
+            context.report("channel-closed-by-broker", said + what, variant=variant)
 
 
-def declared(scene: Scene) -> None:
-    """queue.declare, exchange.declare: does it ask, or make what was asked for before?"""
-    if scene.event.side == SERVER:
+def declared(context: RuleContext) -> None:
+    """queue.declare, exchange.declare: note what is asked for, and what is made that was asked
+    for."""
+    if context.frame.side == SERVER:
         return
-    subject = subject_of(scene.event)
-    if b'"passive":true' in (scene.event.octets or b"") and subject[1]:
-        asked = scene.memory.setdefault(ASKED, {})
-        drop(scene, asked, scene.channel.number)
-        remember(scene, asked, scene.channel.number, (scene.number, subject))
-    probe = scene.memory.get(REFUSED, {}).get(subject)
+    subject = subject_of(context.frame)
+    if b'"passive":true' in (context.frame.arguments_json or b"") and subject[1]:
+        asked = context.memory.setdefault(ASKED, {})
+        drop(context, asked, context.channel.number)
+        remember(context, asked, context.channel.number, (context.number, subject))
+    probe = context.memory.get(REFUSED, {}).get(subject)
     if probe is not None:
-        probe.declared = scene.number
+        probe.declared = context.number
 
 
-@after(REFUSED)
-def made(scene: Scene) -> None:
-    """queue.declare-ok, exchange.declare-ok: is it there now?"""
-    if scene.request is None:
+@requires(REFUSED)
+def made(context: RuleContext) -> None:
+    """queue.declare-ok, exchange.declare-ok: forget the refusal of what is there now."""
+    if context.request is None:
         return
-    refused = scene.memory[REFUSED]
+    refused = context.memory[REFUSED]
     for subject, probe in list(refused.items()):
-        if probe.declared == scene.request.number and probe.is_recent(scene.ts_ns):
-            _take_back(scene, subject)
+        if probe.declared == context.request.number and probe.is_recent(context.ts_ns):
+            _take_back(context, subject)
 
 
-@after(REFUSED)
-def lost(scene: Scene) -> None:
+@requires(REFUSED)
+def lost(context: RuleContext) -> None:
     """frames-lost: what was asked for just now may have been made."""
-    session = scene.session
+    session = context.session
     now_ns = max(session.last_client_ns, session.last_server_ns)
-    for subject, probe in list(scene.memory[REFUSED].items()):
+    for subject, probe in list(context.memory[REFUSED].items()):
         if probe.is_recent(now_ns):
-            _take_back(scene, subject)
+            _take_back(context, subject)
 
 
-@after(REFUSED)
-def judge_refused(scene: Scene) -> None:
+@requires(REFUSED)
+def judge_refused(context: RuleContext) -> None:
     """connection-ends: what was asked for and not made."""
-    for subject in list(scene.memory[REFUSED]):
-        _report_refused(scene, subject)
+    for subject in list(context.memory[REFUSED]):
+        _report_refused(context, subject)
 
 
-def _refuse(scene: Scene, subject: tuple[str, str | None], said: str, variant: int | None) -> None:
+def _refuse(
+    context: RuleContext, subject: tuple[str, str | None], said: str, variant: int | None
+) -> None:
     """Something that a client asks for is not there: wait for it to make it."""
-    refused = scene.memory.setdefault(REFUSED, {})
+    refused = context.memory.setdefault(REFUSED, {})
     if subject in refused:
-        _report_refused(scene, subject)
-    if remember(scene, refused, subject, Probe(scene, said, variant)) is None:
-        scene.report("channel-closed-by-broker", said, variant=variant)
+        _report_refused(context, subject)
+    if remember(context, refused, subject, Probe(context, said, variant)) is None:
+        context.report("channel-closed-by-broker", said, variant=variant)
         return
-    number, ts_ns = scene.number, scene.ts_ns
-    scene.foresee("channel-closed-by-broker", said, number, ts_ns, absent=False, variant=variant)
+    number, ts_ns = context.number, context.ts_ns
+    context.report_provisional(
+        "channel-closed-by-broker", said, number, ts_ns, absent=False, variant=variant
+    )
 
 
-def _report_refused(scene: Scene, subject: tuple[str, str | None]) -> None:
-    probe = drop(scene, scene.memory[REFUSED], subject)
-    before, scene.channel = scene.channel, probe.channel
+def _report_refused(context: RuleContext, subject: tuple[str, str | None]) -> None:
+    probe = drop(context, context.memory[REFUSED], subject)
+    before, context.channel = context.channel, probe.channel
     place = {"number": probe.number, "ts_ns": probe.ts_ns}
-    scene.report("channel-closed-by-broker", probe.detail, variant=probe.variant, **place)
-    scene.channel = before
+    context.report("channel-closed-by-broker", probe.detail, variant=probe.variant, **place)
+    context.channel = before
 
 
-def _take_back(scene: Scene, subject: tuple[str, str | None]) -> None:
-    probe = drop(scene, scene.memory[REFUSED], subject)
-    scene.withdraw("channel-closed-by-broker", probe.channel)
+def _take_back(context: RuleContext, subject: tuple[str, str | None]) -> None:
+    probe = drop(context, context.memory[REFUSED], subject)
+    context.withdraw("channel-closed-by-broker", probe.channel)
     failure = f"{_MISSING} {reason_text(probe.channel.close_text)}"
-    if scene.memory.get("failure") == failure:
-        del scene.memory["failure"]
+    if context.memory.get("failure") == failure:
+        del context.memory["failure"]
 
 
 def _named_elsewhere(channel: Any, code: int, text: str) -> bool:
-    """Whether a rule of another subject says it better, of a channel that nobody had closed."""
+    """True if a rule of another subject says it better, of a channel that nobody had closed."""
     if channel.closed_by != SIDES[SERVER]:
         return False
     return is_exclusive(code, text) or (code == _FAILED and "user_id property set to" in text)
@@ -162,33 +168,33 @@ def _request(channel: Any, method: str | None) -> str:
     return f"; answer to {method}"
 
 
-def _oldest(scene: Scene) -> str:
+def _oldest(context: RuleContext) -> str:
     """The delivery that waits longest, in words."""
-    channel = scene.channel
+    channel = context.channel
     entry = next((one for one in channel.deliveries if one.wants), None)
-    if entry is None or scene.ts_ns is None or not channel.known:
+    if entry is None or context.ts_ns is None or not channel.known:
         return ""
     queue = entry.consumer.queue if entry.consumer else None
     source = f" from queue '{queue}'" if queue else ""
-    age = duration(max(0, scene.ts_ns - entry.ts_ns))
+    age = duration(max(0, context.ts_ns - entry.ts_ns))
     return f"delivery {entry.number}{source}, packet {entry.packet_number}, waited {age}; "
 
 
-def published_afterwards(scene: Scene) -> None:
+def published_afterwards(context: RuleContext) -> None:
     """A publish that the broker will drop."""
-    channel, session = scene.channel, scene.session
-    if not scene.complete:
+    channel, session = context.channel, context.session
+    if not context.complete:
         return
     number, code = channel.closed_packet_number, channel.close_code
     if number is None:
         number, code = session.close_packet_number, session.close_code
-    if scene.again("publishes-discarded"):
+    if context.again("publishes-discarded"):
         return
     why = f" ({code})" if code else ""
-    frames, row = scene.facts["frames"], scene.facts["row"]
+    frames, row = context.facts["frames"], context.facts["row"]
     where = route(name_at(frames, "exchange", row), name_at(frames, "routing_key", row))
     detail = f"to {where}, sent after the broker's close in packet {number}{why}, and dropped"
-    scene.report("publishes-discarded", detail)
+    context.report("publishes-discarded", detail)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
@@ -201,4 +207,3 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection-ends": (judge_refused,),
     "published-on-closed": (published_afterwards,),
 }
-"""Rules by occasion."""

@@ -1,4 +1,4 @@
-"""Messages that come again: put back by their consumers, or dead-lettered in a circle.
+"""Redeliveries: messages put back by their consumers, or dead-lettered in a circle.
 
 A message is known again by its queue, as far as that is known, with its routing key and message-id,
 for an exchange may put it into many queues; without an id by its queue and the `mark` of its entry
@@ -15,10 +15,9 @@ from typing import Any
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.quantities import duration
-from amqpsniff.session.rules.amounts import queues_of
-from amqpsniff.session.rules.scene import Rule, Scene
-from amqpsniff.session.rules.wording import key_text, name_at
-from amqpsniff.session.sightings import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
+from amqpsniff.session.message_log import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
+from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.format import key_text, name_at, queues_of
 
 POISON = "poison-message"
 
@@ -27,7 +26,7 @@ POISON_DELIVERIES = 5
 """
 
 MAX_MESSAGES = 10_000
-"""Messages that came again which are remembered, the latest ones."""
+"""Latest redelivered messages that are remembered."""
 
 MAX_REDELIVERED = 4_096
 """Redeliveries outstanding on a connection that are told from first deliveries."""
@@ -35,7 +34,7 @@ MAX_REDELIVERED = 4_096
 STORM_NS = 10_000_000_000
 STORM_SHARE = 0.2
 STORM_REQUEUED = 20
-"""A storm: so many requeues in that time, and that share of the deliveries; fewer are no load."""
+"""A storm: at least this number of requeues in this time, and this share of the deliveries."""
 
 ROUNDS = 3
 """Times a message went through a queue by dead-lettering from which on it is called a circle."""
@@ -61,7 +60,7 @@ Outstanding = dict[Any, Rounds]
 """Redeliveries of a connection that are outstanding, by place."""
 
 
-class Returns:
+class RequeueHistory:
     """Messages that came again, the latest `MAX_MESSAGES`; `forgotten` counts those before.
 
     Each method gives how often it has come by now when that is too often, else 0.
@@ -107,53 +106,53 @@ class Returns:
         return known
 
 
-def redelivered(scene: Scene) -> None:
+def redelivered(context: RuleContext) -> None:
     """A delivery that the broker calls a redelivery."""
-    rows, row, entry = scene.facts["rows"], scene.facts["row"], scene.facts["entry"]
+    rows, row, entry = context.facts["rows"], context.facts["row"], context.facts["entry"]
     counted = _DELIVERY_COUNT.search(rows.headers.bytes_of(row) if rows.headers.has(row) else b"")
     if counted and int(counted[1]) + 1 >= POISON_DELIVERIES:
-        if not _sight(scene, COUNTED, int(counted[1]) + 1):
-            _poison(scene, COUNTED, int(counted[1]) + 1)
+        if not _sight(context, COUNTED, int(counted[1]) + 1):
+            _poison(context, COUNTED, int(counted[1]) + 1)
     if rows.message_id.has(row):
         octets = rows.message_id.bytes_of(row)
         names = (name_at(rows, name, row) or "" for name in ("queue", "routing_key"))
         key = "\0".join(names), octets
-        if not _sight(scene, AGAIN_NAMED, 0, *key):
-            _poison(scene, AGAIN_NAMED, _returns(scene).come_again(key), octets)
-    elif entry is not None and not _sight(scene, AGAIN, entry.mark, _queue(entry)):
-        outstanding = scene.memory.setdefault("redelivered", {})
-        _returns(scene).come_again_alike(_alike(entry), outstanding, _place(entry))
+        if not _sight(context, AGAIN_NAMED, 0, *key):
+            _poison(context, AGAIN_NAMED, _returns(context).come_again(key), octets)
+    elif entry is not None and not _sight(context, AGAIN, entry.mark, _queue(entry)):
+        outstanding = context.memory.setdefault("redelivered", {})
+        _returns(context).come_again_alike(_alike(entry), outstanding, _place(entry))
 
 
-def requeued(scene: Scene) -> None:
+def requeued(context: RuleContext) -> None:
     """A consumer put a delivery back."""
-    entry = scene.facts["entry"]
-    if not _sight(scene, PUT_BACK, entry.mark, _queue(entry)):
-        outstanding = scene.memory.get("redelivered", {})
-        times = _returns(scene).put_back(_alike(entry), outstanding, _place(entry))
-        _poison(scene, PUT_BACK, times)
-    _storm(scene)
+    entry = context.facts["entry"]
+    if not _sight(context, PUT_BACK, entry.mark, _queue(entry)):
+        outstanding = context.memory.get("redelivered", {})
+        times = _returns(context).put_back(_alike(entry), outstanding, _place(entry))
+        _poison(context, PUT_BACK, times)
+    _storm(context)
 
 
-def discarded(scene: Scene) -> None:
+def discarded(context: RuleContext) -> None:
     """A consumer rejected a delivery: it does not come again."""
-    outstanding = scene.memory.get("redelivered")
+    outstanding = context.memory.get("redelivered")
     if outstanding:
-        outstanding.pop(_place(scene.facts["entry"]), None)
-    elif scene.tracker.sightings is not None:
-        _sight(scene, DISCARDED, 0)
+        outstanding.pop(_place(context.facts["entry"]), None)
+    elif context.tracker.message_log is not None:
+        _sight(context, DISCARDED, 0)
 
 
-def _returns(scene: Scene) -> Returns:
-    returns: Returns = scene.everything.setdefault("came-again", Returns())
+def _returns(context: RuleContext) -> RequeueHistory:
+    returns: RequeueHistory = context.shared.setdefault("came-again", RequeueHistory())
     return returns
 
 
-def _poison(scene: Scene, kind: int, times: int, message_id: bytes | None = None) -> None:
+def _poison(context: RuleContext, kind: int, times: int, message_id: bytes | None = None) -> None:
     if times:
-        entry = scene.facts["entry"]
+        entry = context.facts["entry"]
         detail = poison_words(kind, times, _tag(entry), _queue(entry), message_id)
-        scene.report(POISON, detail)
+        context.report(POISON, detail)
 
 
 def poison_words(
@@ -173,23 +172,27 @@ def _nth(number: int) -> str:
 
 
 def _sight(
-    scene: Scene, kind: int, mark: int, text: str | None = None, message_id: bytes | None = None
+    context: RuleContext,
+    kind: int,
+    mark: int,
+    text: str | None = None,
+    message_id: bytes | None = None,
 ) -> bool:
     """Write down what takes all connections to judge; False where that is done at once."""
-    sightings = scene.tracker.witness(scene.session)
-    if sightings is None:
+    message_log = context.tracker.dated_log(context.session)
+    if message_log is None:
         return False
-    entry = scene.facts["entry"]
-    session, tag = scene.session, _tag(entry)
+    entry = context.facts["entry"]
+    session, tag = context.session, _tag(entry)
     if kind == AGAIN:
-        sightings.returning.add(session.number)
-    elif kind == DISCARDED and session.number not in sightings.returning:
+        message_log.returning.add(session.number)
+    elif kind == DISCARDED and session.number not in message_log.returning:
         return True
     if kind != COUNTED:
-        mark = sightings.key(text, message_id, mark)
-    sightings.note(
-        kind, scene.channel, mark, NULL if tag is None else tag,
-        scene.number, scene.ts_ns, _queue(entry), message_id,
+        mark = message_log.key(text, message_id, mark)
+    message_log.note(
+        kind, context.channel, mark, NULL if tag is None else tag,
+        context.number, context.ts_ns, _queue(entry), message_id,
     )  # fmt: skip
     return True
 
@@ -214,17 +217,17 @@ def _place(entry: Any) -> tuple[Any, ...]:
 # storms
 
 
-def _storm(scene: Scene) -> None:
+def _storm(context: RuleContext) -> None:
     """Count a requeue; when the time is over, judge it."""
-    channel, now = scene.channel, scene.ts_ns
+    channel, now = context.channel, context.ts_ns
     if now is None:
         return
-    windows = scene.memory.setdefault("storms", {})
+    windows = context.memory.setdefault("storms", {})
     window = windows.get(channel.number)
     if window is None or window[0] != channel.incarnation:
         windows[channel.number] = _window(channel, now)
     elif now - window[1] >= STORM_NS:
-        _judge(scene, window, now)
+        _judge(context, window, now)
         windows[channel.number] = _window(channel, now)
 
 
@@ -239,9 +242,9 @@ def _window(channel: Any, now: int) -> tuple[int, int, int, int, int]:
     )
 
 
-def _judge(scene: Scene, window: tuple[int, int, int, int, int], now: int) -> None:
+def _judge(context: RuleContext, window: tuple[int, int, int, int, int], now: int) -> None:
     _, began, delivered_before, requeued_before, redelivered_before = window
-    channel = scene.channel
+    channel = context.channel
     back = channel.requeued - requeued_before
     delivered = channel.delivered - delivered_before
     again = channel.redelivered - redelivered_before
@@ -251,32 +254,32 @@ def _judge(scene: Scene, window: tuple[int, int, int, int, int], now: int) -> No
         names = queues_of(channel)
         where = f" (from {names})" if names else ""
         detail = f"{back} of {delivered} deliveries put back in {spent}{where}"
-        scene.report("requeue-storm", detail)
+        context.report("requeue-storm", detail)
 
 
 # circles
 
 
-def dead_lettered(scene: Scene) -> None:
+def dead_lettered(context: RuleContext) -> None:
     """A message that was dead-lettered before."""
-    rows, row = scene.facts["rows"], scene.facts["row"]
+    rows, row = context.facts["rows"], context.facts["row"]
     most, queue = 0, ""
     for death in _deaths(rows.headers.bytes_of(row)):
         count, name = death.get("count"), death.get("queue")
         if isinstance(count, int) and count > most:
             most, queue = count, str(name)
     if most >= ROUNDS:
-        where = route_of(scene)
-        scene.report("dead-letter-cycle", f"{most} times through queue '{queue}', now {where}")
+        where = route_of(context)
+        context.report("dead-letter-cycle", f"{most} times through queue '{queue}', now {where}")
 
 
-def route_of(scene: Scene) -> str:
+def route_of(context: RuleContext) -> str:
     """Where a dead-lettered message is now, in words."""
-    entry = scene.facts["entry"]
+    entry = context.facts["entry"]
     consumer = entry.consumer if entry is not None else None
     if consumer is not None and consumer.queue:
         return f"delivered from queue '{consumer.queue}'"
-    rows, row = scene.facts["rows"], scene.facts["row"]
+    rows, row = context.facts["rows"], context.facts["row"]
     return f"with {key_text(name_at(rows, 'routing_key', row))}"
 
 
@@ -293,4 +296,3 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "discarded": (discarded,),
     "dead-lettered": (dead_lettered,),
 }
-"""Rules by occasion."""

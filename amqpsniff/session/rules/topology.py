@@ -7,9 +7,9 @@ from typing import Any
 from amqpsniff.decode.plan import FLAGS_CUT
 from amqpsniff.quantities import duration, rate
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.amounts import drop, open_channels, remember
-from amqpsniff.session.rules.scene import Rule, Scene, after
-from amqpsniff.session.rules.wording import exchange_text, name_at, queue_text
+from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.format import exchange_text, name_at, queue_text
+from amqpsniff.session.rules.shared_state import drop, open_channels, remember
 
 REPEATED = 10
 """Repeated declarations from which on they are a habit, not the start of parts of a program."""
@@ -37,15 +37,15 @@ UNMAKES = {"queue.delete": 0, "queue.unbind": 1}
 class Series:
     """Alike events of a connection: how many, where the first and the last are."""
 
-    def __init__(self, scene: Scene) -> None:
-        """None of them yet; the scene is that of the first."""
+    def __init__(self, context: RuleContext) -> None:
+        """None of them yet; the context is that of the first."""
         self.count = self.others = 0
-        self.number, self.ts_ns = scene.number, scene.ts_ns
+        self.number, self.ts_ns = context.number, context.ts_ns
 
-    def add(self, scene: Scene) -> None:
+    def add(self, context: RuleContext) -> None:
         """One more."""
         self.count += 1
-        self.last, self.last_ns = scene.number, scene.ts_ns
+        self.last, self.last_ns = context.number, context.ts_ns
 
     @property
     def lasted_ns(self) -> int:
@@ -59,115 +59,115 @@ class Series:
         """How many a second; 0 when that is not known."""
         return (self.count - 1) * SECOND_NS / self.lasted_ns if self.lasted_ns else 0.0
 
-    def report(self, scene: Scene, code: str, detail: str) -> None:
+    def report(self, context: RuleContext, code: str, detail: str) -> None:
         """Raise a finding that stands for all of them."""
         raised: dict[str, Any] = {"number": self.number, "ts_ns": self.ts_ns}
-        scene.report(code, detail, **raised, count=self.count, last=self.last)
+        context.report(code, detail, **raised, count=self.count, last=self.last)
 
 
 # declarations
 
 
-def note_declaration(scene: Scene) -> None:
-    """A declaration or binding: was there the same before?"""
-    event = scene.event
-    octets = event.octets
-    if not octets or not event.whole or b'"passive":true' in octets:
+def note_declaration(context: RuleContext) -> None:
+    """A declaration or binding; count one that was made before."""
+    frame = context.frame
+    octets = frame.arguments_json
+    if not octets or not frame.whole or b'"passive":true' in octets:
         return
-    if event.name == "queue.declare" and not event.queue:
+    if frame.name == "queue.declare" and not frame.queue:
         return  # each makes a queue with a name of its own
-    declared = scene.memory.setdefault("declared", {})
-    subject = subject_of(event)
+    declared = context.memory.setdefault("declared", {})
+    subject = subject_of(frame)
     known = declared.get(subject)
     if known is None:
-        known = remember(scene, declared, subject, set())
+        known = remember(context, declared, subject, set())
     if known is None:
         return
-    key = hash((event.name, octets))
+    key = hash((frame.name, octets))
     if key not in known:
         if len(known) < REPEATED:
             known.add(key)
         return
-    if "repeated" not in scene.memory:
-        scene.memory["repeated"] = (Series(scene), event.name, subject)
-    scene.memory["repeated"][0].add(scene)
+    if "repeated" not in context.memory:
+        context.memory["repeated"] = (Series(context), frame.name, subject)
+    context.memory["repeated"][0].add(context)
 
 
-def subject_of(event: Any) -> tuple[str, Any]:
+def subject_of(frame: Any) -> tuple[str, Any]:
     """What a declaration or binding is about: its queue, or its exchange."""
-    if event.name.startswith("queue."):
-        return "queue", event.queue
-    return "exchange", name_at(event.rows, "exchange", event.row)
+    if frame.name.startswith("queue."):
+        return "queue", frame.queue
+    return "exchange", name_at(frame.rows, "exchange", frame.row)
 
 
-def forget_declaration(scene: Scene) -> None:
+def forget_declaration(context: RuleContext) -> None:
     """A deletion or unbinding: what is declared after it is new."""
-    declared, subject = scene.memory.get("declared", {}), subject_of(scene.event)
-    for one in [subject] if scene.event.whole or subject[1] else list(declared):
-        drop(scene, declared, one)
+    declared, subject = context.memory.get("declared", {}), subject_of(context.frame)
+    for one in [subject] if context.frame.whole or subject[1] else list(declared):
+        drop(context, declared, one)
 
 
-@after("repeated")
-def judge_declarations(scene: Scene) -> None:
+@requires("repeated")
+def judge_declarations(context: RuleContext) -> None:
     """connection-ends: more repeated declarations than one for two publishes."""
-    series, method, (kind, name) = scene.memory["repeated"]
-    published = scene.session.published
-    published += sum(channel.published for channel in open_channels(scene.session))
-    if scene.session.lossy or series.count < REPEATED or 2 * series.count <= published:
+    series, method, (kind, name) = context.memory["repeated"]
+    published = context.session.published
+    published += sum(channel.published for channel in open_channels(context.session))
+    if context.session.has_loss or series.count < REPEATED or 2 * series.count <= published:
         return
     named = queue_text(name) if kind == "queue" else exchange_text(name)
     detail = f"{series.count} repeated for {published} publishes, the first a {method} of {named}"
-    answers = scene.memory.get("answers", {})
+    answers = context.memory.get("answers", {})
     waited = sum(answers[one].took_ns for one in DECLARES if one in answers)
     if waited:
         detail += f"; {duration(waited)} of waiting for all declarations"
-    series.report(scene, "declaration-repeated", detail)
+    series.report(context, "declaration-repeated", detail)
 
 
 # polls
 
 
-def note_poll(scene: Scene) -> None:
-    """queue.declare: is it passive, to ask for the length of a queue?"""
-    octets = scene.event.octets
+def note_poll(context: RuleContext) -> None:
+    """queue.declare: count a passive one, which asks for the length of a queue."""
+    octets = context.frame.arguments_json
     if octets and b'"passive":true' in octets:
-        _count(scene, "polled", scene.event.queue)
+        _count(context, "polled", context.frame.queue)
 
 
-def note_get(scene: Scene) -> None:
+def note_get(context: RuleContext) -> None:
     """basic.get: one more from its queue."""
-    if not scene.channel.deaf and scene.event.queue is not None:
-        _count(scene, "got", scene.queue)
+    if not context.channel.broker_discards and context.frame.queue is not None:
+        _count(context, "got", context.queue)
 
 
-def note_empty(scene: Scene) -> None:
+def note_empty(context: RuleContext) -> None:
     """basic.get-empty: the get was for nothing."""
-    if scene.request is not None and scene.request.subject is not None:
-        series = scene.memory.get("got", {}).get(scene.request.subject.queue)
+    if context.request is not None and context.request.subject is not None:
+        series = context.memory.get("got", {}).get(context.request.subject.queue)
         if series is not None:
             series.others += 1
 
 
-def _count(scene: Scene, name: str, queue: str | None) -> None:
-    counted = scene.memory.setdefault(name, {})
-    series = counted.get(queue) or remember(scene, counted, queue, Series(scene))
+def _count(context: RuleContext, name: str, queue: str | None) -> None:
+    counted = context.memory.setdefault(name, {})
+    series = counted.get(queue) or remember(context, counted, queue, Series(context))
     if series is not None:
-        series.add(scene)
+        series.add(context)
 
 
-@after("polled")
-def judge_polls(scene: Scene) -> None:
+@requires("polled")
+def judge_polls(context: RuleContext) -> None:
     """connection-ends: queues whose length is polled."""
-    for queue, series in scene.memory["polled"].items():
+    for queue, series in context.memory["polled"].items():
         if series.count >= POLLS and series.rate > POLLS_PER_SECOND:
             detail = f"{queue_text(queue)}: {series.count} times, {rate(series.rate)} a second"
-            series.report(scene, "queue-length-polling", detail)
+            series.report(context, "queue-length-polling", detail)
 
 
-@after("got")
-def judge_gets(scene: Scene) -> None:
+@requires("got")
+def judge_gets(context: RuleContext) -> None:
     """connection-ends: queues whose messages are polled."""
-    for queue, series in scene.memory["got"].items():
+    for queue, series in context.memory["got"].items():
         if series.count < GETS or series.rate < GETS_PER_SECOND:
             continue
         if 2 * series.others > series.count:
@@ -175,33 +175,33 @@ def judge_gets(scene: Scene) -> None:
                 f"{queue_text(queue)}: {series.count} gets, {rate(series.rate)} a second, "
                 f"{series.others} of them in vain"
             )
-            series.report(scene, "get-polling", detail)
+            series.report(context, "get-polling", detail)
 
 
 # changes
 
 
-def note_change(scene: Scene) -> None:
+def note_change(context: RuleContext) -> None:
     """A queue or binding is made or deleted."""
-    event = scene.event
-    octets = event.octets
-    passive = event.flags & FLAGS_CUT or (octets and b'"passive":true' in octets)
-    if event.name == "queue.declare" and passive:
+    frame = context.frame
+    octets = frame.arguments_json
+    passive = frame.flags & FLAGS_CUT or (octets and b'"passive":true' in octets)
+    if frame.name == "queue.declare" and passive:
         return
-    if "changes" not in scene.memory:
-        scene.memory["changes"] = (Series(scene), [0, 0], [0, 0], event.queue)
-    series, made, unmade, _ = scene.memory["changes"]
-    series.add(scene)
-    if event.name in MAKES:
-        made[MAKES[event.name]] += 1
+    if "changes" not in context.memory:
+        context.memory["changes"] = (Series(context), [0, 0], [0, 0], frame.queue)
+    series, made, unmade, _ = context.memory["changes"]
+    series.add(context)
+    if frame.name in MAKES:
+        made[MAKES[frame.name]] += 1
     else:
-        unmade[UNMAKES[event.name]] += 1
+        unmade[UNMAKES[frame.name]] += 1
 
 
-@after("changes")
-def judge_changes(scene: Scene) -> None:
+@requires("changes")
+def judge_changes(context: RuleContext) -> None:
     """connection-ends: what is made is deleted again, at a high rate."""
-    series, made, unmade, first = scene.memory["changes"]
+    series, made, unmade, first = context.memory["changes"]
     pairs = [min(each) for each in zip(made, unmade, strict=True)]
     if 2 * sum(pairs) < CHANGES or not series.lasted_ns:
         return
@@ -211,7 +211,7 @@ def judge_changes(scene: Scene) -> None:
         parts = [f"{count} {kind}" for count, kind in zip(pairs, kinds, strict=True) if count]
         named = f", the first of {queue_text(first)}" if first else ""
         detail = f"{', '.join(parts)}: {rate(pace)} changes a second{named}"
-        series.report(scene, "topology-churn", detail)
+        series.report(context, "topology-churn", detail)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

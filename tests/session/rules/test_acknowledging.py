@@ -3,9 +3,9 @@
 
 import pytest
 
-from amqpsniff.session.rules import leftovers
-from amqpsniff.session.rules.leftovers import LEFT_CHANNELS
-from amqpsniff.session.rules.suspecting import MAX_SUSPICIONS
+from amqpsniff.session.rules import acknowledging
+from amqpsniff.session.rules.acknowledging import MAX_UNSETTLED_CHANNELS
+from amqpsniff.session.rules.deferred import MAX_DEFERRED
 from tests.session.rules.saying import found, said
 from tests.session.script import Script, feed
 
@@ -178,7 +178,7 @@ def test_what_was_settled_before_the_end_is_not_stale() -> None:
 
 def test_channels_remembered_are_limited() -> None:
     script = Script()
-    for number in range(1, LEFT_CHANNELS + 9):
+    for number in range(1, MAX_UNSETTLED_CHANNELS + 9):
         script.add(f"""
             C{number}: channel.open
             S{number}: channel.open-ok
@@ -186,7 +186,7 @@ def test_channels_remembered_are_limited() -> None:
         """)
     fed = feed(script.add("RST S"))
     memory = fed.engine._pipeline.tracker.memory
-    assert len(memory["left-outstanding"]) == len(memory["left-on-hosts"]) == LEFT_CHANNELS
+    assert len(memory["left-outstanding"]) == len(memory["left-on-hosts"]) == MAX_UNSETTLED_CHANNELS
 
 
 def test_open_channels_of_a_host_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +194,7 @@ def test_open_channels_of_a_host_are_limited(monkeypatch: pytest.MonkeyPatch) ->
     ended = CONSUMER + "FIN S\nFIN C\n"
     late = "b.handshake\nb.C1: channel.open\nb.S1: channel.open-ok\nb.C1: basic.ack delivery_tag=2"
     assert found(ended + late, *INVALID) == ["acknowledgement-stale #25"]
-    monkeypatch.setattr(leftovers, "MAX_OPEN", 1)
+    monkeypatch.setattr(acknowledging, "MAX_OPEN", 1)
     assert found(ended + late, *INVALID) == ["acknowledgement-invalid #25"]
 
 
@@ -270,7 +270,7 @@ def test_a_loss_that_shows_after_the_acknowledgement() -> None:
 
 def test_suspicions_are_limited() -> None:
     script = Script("handshake")
-    for number in range(1, MAX_SUSPICIONS + 9):
+    for number in range(1, MAX_DEFERRED + 9):
         script.add(f"""
             C{number}: channel.open
             S{number}: channel.open-ok
@@ -278,7 +278,7 @@ def test_suspicions_are_limited() -> None:
         """)
     findings = list(feed(script).engine.findings())
     codes = [finding.code for finding in findings]
-    assert codes.count("acknowledgement-invalid") == MAX_SUSPICIONS
+    assert codes.count("acknowledgement-invalid") == MAX_DEFERRED
     assert "suspicions" in next(one.detail for one in findings if one.code == "rules-limit")
 
 

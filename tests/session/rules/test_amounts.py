@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.session.rules import amounts
+from amqpsniff.session.rules import format
 from tests.session.rules.found import details
 from tests.session.rules.test_topology import DECLARE, OPEN
 
@@ -26,7 +26,7 @@ from tests.session.rules.test_topology import DECLARE, OPEN
 def test_queues_that_are_named(queues: list[str | None], words: str) -> None:
     consumers = {number: SimpleNamespace(queue=queue) for number, queue in enumerate(queues)}
     channel: Any = SimpleNamespace(by_tag=consumers)
-    assert amounts.queues_of(channel) == words
+    assert format.queues_of(channel) == words
 
 
 @pytest.mark.parametrize(("names", "forgotten"), [(1000, []), (1001, ["forgotten: names (1)"])])

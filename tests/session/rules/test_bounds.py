@@ -11,9 +11,9 @@ from amqpsniff.limits import Limits
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
-from amqpsniff.session import repeats, tracker
+from amqpsniff.session import recent_publishes, tracker
 from amqpsniff.session.limits import Limits as SessionLimits
-from amqpsniff.session.rules import amounts, churn
+from amqpsniff.session.rules import churn, shared_state
 from tests.session.rules.found import details, found
 from tests.session.rules.test_churn import connections
 from tests.session.rules.test_topology import DECLARE, OPEN
@@ -22,7 +22,7 @@ from tests.tcp import wire
 
 
 def test_names_beyond_the_limit_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(amounts, "MAX_NAMES", 2)
+    monkeypatch.setattr(shared_state, "MAX_NAMES", 2)
     others = "".join(DECLARE.replace("jobs", f"q{n}") for n in range(3))
     assert not found(OPEN + others + DECLARE * 30, "declaration-repeated")
     assert details(OPEN + others + DECLARE * 30, "rules-limit") == ["forgotten: names (31)"]
@@ -32,7 +32,7 @@ def test_names_beyond_the_limit_are_not_remembered(monkeypatch: pytest.MonkeyPat
 
 def test_names_beyond_the_limit_of_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of queues that are deleted, and of connections that are over, count no more."""
-    monkeypatch.setattr(amounts, "MAX_OF_ALL_NAMES", 2)
+    monkeypatch.setattr(shared_state, "MAX_OF_ALL_NAMES", 2)
     others = [DECLARE.replace("jobs", f"q{n}") for n in range(3)]
     assert details(OPEN + "".join(others) + DECLARE * 30, "rules-limit") == [
         "forgotten: names (31)"
@@ -92,14 +92,14 @@ def test_publishes_beyond_the_limit_are_forgotten() -> None:
         wanted = ("rules-limit", "publish-repeated")
         return [(row["code"], row["detail"]) for row in rows if row["code"] in wanted]
 
-    most = repeats.MAX_PUBLISHES
+    most = recent_publishes.MAX_PUBLISHES
     (repeated,) = told(range(most))
     assert repeated[0] == "publish-repeated"
     assert told(range(most + 2)) == [("rules-limit", "forgotten: publishes with an id (3)")]
 
 
 def test_names_of_channels_that_are_over_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("amqpsniff.session.rules.amounts.MAX_OF_ALL_NAMES", 3)
+    monkeypatch.setattr("amqpsniff.session.rules.shared_state.MAX_OF_ALL_NAMES", 3)
     channel = (
         "C1: channel.open\nS1: channel.open-ok\n"
         "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
@@ -108,7 +108,7 @@ def test_names_of_channels_that_are_over_take_no_room(monkeypatch: pytest.Monkey
     )
     closed = "C: connection.close reply_code=200\nS: connection.close-ok\n"
     assert details("handshake\n" + channel * 5 + closed, "rules-limit") == []
-    monkeypatch.setattr("amqpsniff.session.rules.amounts.MAX_OF_ALL_NAMES", 2)
+    monkeypatch.setattr("amqpsniff.session.rules.shared_state.MAX_OF_ALL_NAMES", 2)
     assert details("handshake\n" + channel * 5 + closed, "rules-limit") == ["forgotten: names (10)"]
 
 

@@ -9,13 +9,12 @@ import amqpsniff
 from amqpsniff.session.rules import (
     acknowledging,
     consuming,
-    leftovers,
+    deferred,
     misuse,
     publishing,
     refusals,
     requeueing,
-    suspecting,
-    windows,
+    stuck_consumers,
 )
 from tests.conftest import OWN
 from tests.house import packaging
@@ -23,13 +22,12 @@ from tests.house import packaging
 MODULES = (
     acknowledging,
     consuming,
-    leftovers,
+    deferred,
     misuse,
     publishing,
     refusals,
     requeueing,
-    suspecting,
-    windows,
+    stuck_consumers,
 )
 
 FAULTS = {
@@ -110,8 +108,8 @@ def test_captures_of_others(public_captures: Path) -> None:
 
 
 @pytest.mark.parametrize("module", [one for one in MODULES if hasattr(one, "RULES")])
-def test_rules_are_asked_on_occasions_that_exist(module: object) -> None:
-    from amqpsniff.session.kinds import NAMES
-    from amqpsniff.session.rules.scene import OCCASIONS
+def test_rules_are_asked_on_events_that_exist(module: object) -> None:
+    from amqpsniff.session.method_flags import NAMES
+    from amqpsniff.session.rules.context import EVENTS
 
-    assert set(module.RULES) <= {*NAMES, *OCCASIONS}  # type: ignore[attr-defined]
+    assert set(module.RULES) <= {*NAMES, *EVENTS}  # type: ignore[attr-defined]

@@ -10,13 +10,13 @@ import pytest
 from amqpsniff.session.rules import peers
 
 
-def scene(
+def context(
     client: str | None = "10.0.0.1:40000",
     server: str | None = "10.0.0.2:5672",
     start_ok: bytes | None = None,
     **given: Any,
 ) -> Any:
-    """A scene of a connection; `given` is of its conversation, and its peer's."""
+    """A context of a connection; `given` is of its conversation, and its peer's."""
     conversation = SimpleNamespace(
         tls=given.get("tls"),
         ended=given.get("ended"),
@@ -36,7 +36,7 @@ def scene(
         conversation=conversation,
     )
     said = {} if start_ok is None else {"connection.start-ok": start_ok}
-    session = SimpleNamespace(peer=peer, said=said.get, memory={})
+    session = SimpleNamespace(peer=peer, handshake_json=said.get, memory={})
     return SimpleNamespace(session=session, memory=session.memory)
 
 
@@ -45,13 +45,13 @@ def scene(
     [("10.0.0.1:5", "10.0.0.1"), ("[::1]:5", "::1"), ("", ""), (None, "")],
 )
 def test_the_address_of_a_client(client: str | None, host: str) -> None:
-    asked = scene(client)
+    asked = context(client)
     assert [peers.client_host(asked) for _ in range(2)] == [host, host]
 
 
 def test_the_address_of_a_broker() -> None:
-    assert peers.server_end(scene()) == "10.0.0.2:5672"
-    assert peers.server_end(scene(server=None)) == ""
+    assert peers.server_end(context()) == "10.0.0.2:5672"
+    assert peers.server_end(context(server=None)) == ""
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_the_address_of_a_broker() -> None:
     ],
 )
 def test_what_a_client_says_of_itself(start_ok: bytes | None, product: str | None) -> None:
-    asked = scene(start_ok=start_ok)
-    assert peers.client_says(asked, "product") == product
+    asked = context(start_ok=start_ok)
+    assert peers.client_property(asked, "product") == product
     assert peers.application(asked) == (product or "")
 
 
@@ -85,11 +85,11 @@ def test_what_a_client_says_of_itself(start_ok: bytes | None, product: str | Non
     ],
 )
 def test_a_client_for_a_person(given: dict[str, Any], text: str) -> None:
-    assert peers.shown(scene(**given)) == text
+    assert peers.client_text(context(**given)) == text
 
 
 def test_a_user_is_known_from_then_on() -> None:
-    asked = scene(user="joe")
+    asked = context(user="joe")
     assert peers.user_of(asked) == "joe"
     asked.session.peer.user = None
     assert peers.user_of(asked) == "joe"
@@ -114,7 +114,7 @@ def test_a_user_is_known_from_then_on() -> None:
 def test_who_can_be_heard_on_the_way(
     client: str | None, server: str | None, tls: str | None, on_network: bool
 ) -> None:
-    assert peers.on_network(scene(client, server, tls=tls)) is on_network
+    assert peers.on_network(context(client, server, tls=tls)) is on_network
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,11 @@ def test_who_can_be_heard_on_the_way(
     ],
 )
 def test_who_ended_tcp(given: dict[str, Any], by_server: bool) -> None:
-    assert peers.ended_by_server(scene(**given)) is by_server
+    assert peers.ended_by_server(context(**given)) is by_server
 
 
 @pytest.mark.parametrize(("ns", "known"), [(-1, None), (0, None), (1, 1)])
 def test_times_of_a_connection(ns: int, known: int | None) -> None:
-    assert peers.end_ns(scene(end_ns=ns)) == known
-    assert peers.began_ns(scene(start_ns=ns)) == known
-    assert peers.began_ns(scene(start_ns=ns, began=False)) is None
+    assert peers.end_ns(context(end_ns=ns)) == known
+    assert peers.began_ns(context(start_ns=ns)) == known
+    assert peers.began_ns(context(start_ns=ns, began=False)) is None

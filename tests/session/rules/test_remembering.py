@@ -9,15 +9,15 @@ import pytest
 
 from amqpsniff.decode import non_amqp
 from amqpsniff.findings import FindingLog, log
-from amqpsniff.session.rules.remembering import MAX_KEPT, kept, report_once
-from amqpsniff.session.rules.scene import Place
+from amqpsniff.session.rules.context import Place
+from amqpsniff.session.rules.shared_state import MAX_KEPT, remembered, report_once
 
 
-def _scene(capture: str = "a.pcap", number: int = 1) -> Any:
+def _context(capture: str = "a.pcap", number: int = 1) -> Any:
     peer = SimpleNamespace(name=lambda: (f"{capture}{number}", "10.0.0.1:1", "10.0.0.2:2"))
     session = SimpleNamespace(peer=peer, capture=capture)
     return SimpleNamespace(
-        everything={},
+        shared={},
         session=session,
         number=number,
         ts_ns=number,
@@ -28,20 +28,20 @@ def _scene(capture: str = "a.pcap", number: int = 1) -> Any:
 
 
 def test_the_oldest_is_forgotten() -> None:
-    scene = _scene()
+    context = _context()
     for key in range(MAX_KEPT + 10):
-        kept(scene, "name", key, list).append(key)
-    assert len(scene.everything["name"]) == MAX_KEPT
-    assert kept(scene, "name", 10, list) == [10]
-    assert kept(scene, "name", 0, list) == []
+        remembered(context, "name", key, list).append(key)
+    assert len(context.shared["name"]) == MAX_KEPT
+    assert remembered(context, "name", 10, list) == [10]
+    assert remembered(context, "name", 0, list) == []
 
 
 def test_one_finding_for_each_capture() -> None:
-    first = _scene()
+    first = _context()
     for capture, number in (("a.pcap", 1), ("a.pcap", 2), ("b.pcap", 3)):
-        scene = _scene(capture, number)
-        scene.everything, scene.tracker = first.everything, first.tracker
-        report_once(scene, "connection-unnamed", "key", lambda: "detail")
+        context = _context(capture, number)
+        context.shared, context.tracker = first.shared, first.tracker
+        report_once(context, "connection-unnamed", "key", lambda: "detail")
     found = first.tracker.log.take()
     assert [(row.capture, row.count, row.last_packet_number) for row in found] == [
         ("a.pcap", 2, 2),
@@ -51,11 +51,11 @@ def test_one_finding_for_each_capture() -> None:
 
 def test_without_a_place_nothing_is_put_into_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "MAX_PLACES", 2)
-    first, worded = _scene(), []
+    first, worded = _context(), []
     for number in range(1, 6):
-        scene = _scene(number=number)
-        scene.everything, scene.tracker = first.everything, first.tracker
-        report_once(scene, "connection-unnamed", number, lambda: worded.append(1) or "detail")
+        context = _context(number=number)
+        context.shared, context.tracker = first.shared, first.tracker
+        report_once(context, "connection-unnamed", number, lambda: worded.append(1) or "detail")
     *placed, rest, _ = first.tracker.log.take()
     assert len(worded) == len(placed) == 2
     assert (rest.count, rest.packet_number, rest.last_packet_number) == (3, 3, 5)

@@ -1,0 +1,104 @@
+from amqpsniff.decode.rows cimport MessageRows
+from amqpsniff.session.method_frame cimport HandshakeArguments
+
+cdef class LastSent:
+    cdef long long last, publish, ack
+    cdef dict others
+    cdef int note(self, int kind, int method, long long number) except? -1
+    cpdef packet(self, str method)
+
+cdef class PendingMessage:
+    cdef public MessageRows rows
+    cdef public long long number, packet_number, ts_ns, outcome_number, outcome_ns, mark, body_mark
+    cdef public int row
+    cdef public signed char outcome, kind, wants, held, open_row, ended, may_return
+    cdef public Consumer consumer
+    cdef public Channel channel
+    cdef public tuple route
+
+cdef PendingMessage pending_message(Channel channel, int kind, long long number, long long ts_ns)
+
+cdef class Ledger:
+    cdef public dict entries
+    cdef public list order, lowest
+    cdef public long long head, end, waiting, last, disorder, max_answered
+    cdef PendingMessage add(self, PendingMessage entry)
+    cpdef PendingMessage find(self, long long number)
+    cdef PendingMessage pop(self, long long number)
+    cdef list pop_until(self, long long number)
+    cdef int _release(self, PendingMessage entry) except? -1
+    cdef int _clear(self) except? -1
+    cdef int _put(self, list order) except? -1
+
+cdef class Consumer:
+    cdef public str tag, queue
+    cdef public object no_ack, prefetch
+    cdef public long long delivered, unsettled, unsettled_max
+    cdef public long long batch
+    cdef public int code
+
+cdef class Closeable:
+    cdef public object closed_by, close_bytes
+
+cdef class Channel(Closeable):
+    cdef public Session session
+    cdef public ChannelSlot slot
+    cdef public object capture
+    cdef public int number, incarnation
+    cdef public bint known, numbering, numbered, in_transaction, broker_discards
+    cdef public object opened_packet_number, start_ns, closed_packet_number, end_ns
+    cdef public object mode, prefetch_count
+    cdef public object blamed_packet_number
+    cdef public object prefetch_each, prefetch_shared
+    cdef public long long published, confirmed, returned, delivered, acknowledged
+    cdef public long long unsettled, unsettled_max, unconfirmed, unconfirmed_max
+    cdef public long long consumers, next_number, maybe_confirmed_to, maybe_settled_to
+    cdef public long long maybe_returned_to, publish_before_loss
+    cdef public long long publish_bytes, deliver_bytes, acks, multiple_acks
+    cdef public long long requeued, discarded, rejected, redelivered, gets, commits
+    cdef public long long waited_publishes, first_publish_ns, last_publish_ns
+    cdef public long long first_publish_number, last_publish_number
+    cdef public long long first_delivery_ns, last_delivery_ns, last_ack_ns
+    cdef public long long first_tag, last_tag, tag_before_loss
+    cdef public long long waits, wait_ns, wait_ns_min
+    cdef public long long most_number, slow_confirm_number, slow_ack_number
+    cdef public long long most_ns, slow_confirm_ns, slow_ack_ns
+    cdef public long long confirm_ns, confirm_ns_max, ack_ns, ack_ns_max
+    cdef public long long queued, queued_ns, queued_ns_max, repeats, last_repeat, first_logged
+    cdef public tuple longest
+    cdef public Ledger publishes, deliveries
+    cdef public dict awaiting_return, by_fingerprint, by_tag
+    cdef public Consumer recent_consumer
+    cdef public int recent_consumer_code
+    cdef public long long recent_consumer_batch
+    cdef public list noted, committing
+    cdef public object tentative
+    cdef public bint publishes_uncertain, deliveries_uncertain
+    cdef public object last_queue, declaring, midstream_confirms, uncommitted
+    cdef public long long uncommitted_start
+
+cdef class ChannelSlot:
+    cdef public int number, incarnations, state_code, no_reply_expected, used_since_loss
+    cdef public Channel channel
+    cdef public list requests, early_replies
+    cdef public LastSent last_sent
+
+cdef class Session(Closeable):
+    cdef public object peer, capture
+    cdef public long long number
+    cdef public dict slots, handshake, memory
+    cdef public bint has_loss, server_seen
+    cdef public long long pending_rpcs, frames
+    cdef public object confirms, acks
+    cdef public LastSent last_sent
+    cdef public long long last_client_ns, last_server_ns, silence_client_ns, silence_server_ns
+    cdef public ChannelSlot last
+    cdef public bint over
+    cdef public str blocking
+    cdef public int state_code, no_reply_expected, missing
+    cdef public long long channels_opened, published, delivered, acknowledged
+    cdef public object close_packet_number, close_ns, blocked_since, blocked_ns
+    cdef public tuple used_since_loss
+    cdef list drain_used(self, int side)
+    cdef int note_used(self, ChannelSlot slot) except? -1
+    cpdef Channel holder(self, long long tag, Channel but)

@@ -1,0 +1,557 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""The tracker's state: a `Session` per connection, a `ChannelSlot` per channel number of it, a
+`Channel` per incarnation, an `PendingMessage` per publish or delivery that may still change.
+
+An unknown value is None in objects and -1 in typed numbers.
+"""
+
+from heapq import heappop, heappush
+
+import cython
+
+from amqpsniff.columns import NULL
+from amqpsniff.decode.json_objects import read_object
+from amqpsniff.session import method_flags, state_machine
+from amqpsniff.session.method_frame import read_reason
+
+_OTHER = cython.declare(cython.int, method_flags.OTHER)
+_PUBLISH = cython.declare(cython.int, method_flags.PUBLISH)
+_ACK = cython.declare(cython.int, method_flags.ACK)
+_NAMES = cython.declare(list, method_flags.NAMES)
+
+
+class LastSent:
+    """Packets of a client's last frames, -1 for none: of any, and of each method.
+
+    The two methods that come with every message have their own numbers, which costs no time.
+    """
+
+    def __init__(self):
+        self.last = self.publish = self.ack = -1
+        self.others = {}
+
+    def note(self, kind, method, number):
+        """A frame in packet `number`; `kind` is its method's, -1 of a frame that has none."""
+        self.last = number
+        if kind == _PUBLISH:
+            self.publish = number
+        elif kind == _ACK:
+            self.ack = number
+        elif kind >= _OTHER:
+            self.others[_NAMES[method]] = number
+        return 0
+
+    def packet(self, method):
+        """The packet of the last frame with a method, by its name; of any with None."""
+        number: cython.longlong = self.last
+        if method == "basic.publish":
+            number = self.publish
+        elif method == "basic.ack":
+            number = self.ack
+        elif method is not None:
+            return self.others.get(method)
+        return number if number >= 0 else None
+
+
+_NULL = cython.declare(cython.longlong, NULL)
+_FEW = cython.declare(cython.longlong, 16)
+
+_STATES = cython.declare(list, state_machine.CONNECTION.states)
+_CHANNEL_STATES = cython.declare(list, state_machine.CHANNEL.states)
+_CLOSING = cython.declare(bytes, state_machine.CONNECTION.closing)
+_CHANNEL_CLOSING = cython.declare(bytes, state_machine.CHANNEL.closing)
+_BEGUN = cython.declare(cython.int, state_machine.CONNECTION.code(state_machine.CONNECTION.start))
+_UNKNOWN = cython.declare(cython.int, state_machine.CONNECTION.code(state_machine.UNKNOWN))
+_FREE = cython.declare(str, state_machine.BLOCKING.start)
+
+CLIENT, SERVER = 0, 1
+
+_MAX_TAG = cython.declare(cython.longlong, 2**63 - 1)
+
+OUTCOMES = (
+    "confirmed rejected returned unconfirmed acked requeued discarded automatic unsettled"
+).split()
+"""Outcomes of messages, by code."""
+
+CONFIRMED, REJECTED, RETURNED, UNCONFIRMED, ACKED, REQUEUED, DISCARDED, AUTOMATIC, UNSETTLED = (
+    range(9)
+)
+
+MAX_WAIT_NS = 200_000_000
+"""Longest time from an acknowledgement to the next delivery that can be the network's: beyond, no
+message was there."""
+
+
+@cython.freelist(512)
+@cython.cclass
+class PendingMessage:
+    """A publish, delivery or return, from its method on; `number` is its sequence number or tag.
+
+    `rows` and `row` say where its message's row is, once that was written, and `open_row` whether
+    that row may still change. `wants`: it is known that the peer should answer it; `held`: a ledger
+    has it; `ended`: it will get no outcome. `outcome`: a code of `OUTCOMES`, -1 for none.
+    `may_return`: it may come back; `route`, where it may or did: exchange and routing key, else
+    None; `mark` and `body_mark` are its row's, 0 and `NULL` while that is not known. There may be
+    very many: small types, in an order that leaves no gaps, make 136 bytes.
+    """
+
+    if not cython.compiled:
+        rows = consumer = route = None
+        row = mark = number = outcome_number = 0
+        body_mark = NULL
+        wants = held = open_row = ended = may_return = False
+
+
+def pending_message(channel, kind, number, ts_ns):
+    """The entry of a method of a kind, in packet `number`."""
+    entry: PendingMessage = PendingMessage.__new__(PendingMessage)
+    entry.channel = channel
+    entry.kind = kind
+    entry.packet_number = number
+    entry.ts_ns = ts_ns
+    entry.outcome = -1
+    entry.outcome_ns = entry.body_mark = _NULL
+    return entry
+
+
+MAX_HOLDERS = 2_047
+"""Channels of a connection that are asked for a delivery tag: those that RabbitMQ allows, unless it
+is told otherwise. A client could open 65,535 and send tags that none of them knows."""
+_MAX_HOLDERS = cython.declare(cython.int, MAX_HOLDERS)
+
+MAX_ANSWERED = 1_024
+"""Answered entries that stay in a ledger's order, beyond as many as are not: one that is never
+answered would keep all after it."""
+
+
+class Ledger:
+    """Entries of one channel that wait for an answer, by number; `waiting` counts them.
+
+    `order` holds the entries as they came, from `head` to `end`, those that were answered meanwhile
+    among them; answering many at once costs what there is to answer. Numbers mostly rise, and an
+    entry is found in that order by its number; from the first number that does not until nothing
+    waits, `entries` has those that wait by number and `lowest` is a heap of their numbers, with
+    some that no longer wait; else both are None.
+    """
+
+    def __init__(self):
+        self.order = []
+        self.head = self.end = self.waiting = 0
+        self.entries = self.lowest = None
+        self.max_answered = MAX_ANSWERED
+        self.last = -1
+        self.disorder = 0
+
+    def add(self, entry):
+        """Enter an entry; gives the one that had its number, or None."""
+        before: PendingMessage = None
+        if self.waiting > 0 and entry.number <= self.last:
+            self.disorder += 1
+            if self.entries is None:
+                self.entries = {one.number: one for one in self}
+                self.lowest = list(self.entries)
+        self.last = entry.number
+        if self.entries is not None:
+            before = self.entries.get(entry.number)
+            self.entries[entry.number] = entry
+            heappush(self.lowest, entry.number)
+            if len(self.lowest) > self.max_answered + 2 * self.waiting:
+                self.lowest = sorted(self.entries)
+        if before is not None:
+            before.held = False
+            self.waiting -= 1
+        entry.held = True
+        self.waiting += 1
+        if self.end < len(self.order):
+            self.order[self.end] = entry
+        else:
+            self.order.append(entry)
+        self.end += 1
+        if self.end > self.max_answered + 2 * self.waiting:
+            self._put([one for one in self.order[self.head : self.end] if one.held])
+        return before
+
+    def find(self, number):
+        """The entry with this number, or None."""
+        entry: PendingMessage
+        if self.entries is not None:
+            return self.entries.get(number)
+        if self.waiting == 0:
+            return None
+        low: cython.longlong = self.head
+        high: cython.longlong = self.end - 1
+        entry = self.order[low]
+        if number < entry.number:
+            return None
+        if number - entry.number < high - low:
+            high = low + (number - entry.number)
+        place: cython.longlong = high  # is right where no number was left out
+        while low <= high:
+            entry = self.order[place]
+            if entry.number == number:
+                return entry if entry.held else None
+            if entry.number < number:
+                low = place + 1
+            else:
+                high = place - 1
+            place = (low + high) >> 1
+        return None
+
+    def pop(self, number):
+        """Take out the entry with this number, or None."""
+        found: PendingMessage = self.find(number)
+        if found is None:
+            return None
+        self._release(found)
+        if self.waiting == 0:
+            self._clear()
+            return found
+        while not cython.cast(PendingMessage, self.order[self.head]).held:
+            self.head += 1
+        return found
+
+    def pop_until(self, number):
+        """Take out every entry up to a number, all of them for a negative one, as a list."""
+        entry: PendingMessage
+        taken: list = []
+        while self.lowest and (number < 0 or self.lowest[0] <= number):
+            entry = self.entries.get(heappop(self.lowest))
+            if entry is not None:
+                self._release(entry)
+                taken.append(entry)
+        while self.entries is None and self.head < self.end:
+            entry = self.order[self.head]
+            if number >= 0 and entry.number > number:
+                break
+            self.head += 1
+            if entry.held:
+                self._release(entry)
+                taken.append(entry)
+        if self.waiting == 0:
+            self._clear()
+        return taken
+
+    def __len__(self):
+        return self.waiting
+
+    def above(self, number, unsure=False):
+        """Number of waiting entries above a number; `unsure` counts those too that perhaps want no
+        answer.
+        """
+        entry: PendingMessage
+        count: cython.longlong = 0
+        for entry in self:
+            if entry.number > number and (unsure or entry.wants):
+                count += 1
+        return count
+
+    def __iter__(self):
+        """The entries that wait, in the order in which they came."""
+        if self.entries is not None:
+            yield from self.entries.values()
+            return
+        place: cython.Py_ssize_t
+        for place in range(self.head, self.end):
+            entry: PendingMessage = self.order[place]
+            if entry.held:
+                yield entry
+
+    def _release(self, entry):
+        """An entry no longer waits."""
+        entry.held = False
+        self.waiting -= 1
+        if self.entries is not None:
+            del self.entries[entry.number]
+        return 0
+
+    def _clear(self):
+        """Nothing waits. A few places are used again: that costs less than making them."""
+        place: cython.Py_ssize_t
+        if self.end > _FEW:
+            self.order = []
+        else:
+            for place in range(self.end):
+                self.order[place] = None
+        self.head = self.end = 0
+        self.entries = self.lowest = None
+        return 0
+
+    def _put(self, order):
+        """Other entries in their order."""
+        self.order = order
+        self.head = 0
+        self.end = len(order)
+        return 0
+
+
+class Consumer:
+    """A consumer of a channel: its queue and whether it acknowledges; None if unknown."""
+
+    def __init__(self, tag, no_ack, prefetch=None):
+        self.tag = tag
+        self.queue = None
+        self.no_ack = no_ack
+        self.prefetch = prefetch
+        self.delivered = 0
+        self.unsettled = 0
+        self.unsettled_max = 0
+        self.batch = self.code = -1
+
+
+class Closeable:
+    """The end of a connection or channel. `closed_by` is a name of
+    `SIDES` (of a connection also `fin` or `rst`), `close_bytes` the close's arguments as JSON.
+    """
+
+    @property
+    def close_code(self):
+        """The reply code of the first close; None without one."""
+        return read_reason(self.close_bytes)[0]
+
+    @property
+    def close_text(self):
+        """Its reply text."""
+        return read_reason(self.close_bytes)[1]
+
+    @property
+    def blames(self):
+        """True if the method that the first close blames is known, or there is no close."""
+        return self.close_bytes is None or "method_id" in read_object(self.close_bytes)
+
+    @property
+    def close_method(self):
+        """The method that it blames, or None."""
+        return read_reason(self.close_bytes)[2]
+
+
+class Channel(Closeable):
+    """One incarnation of a channel; `known` is whether its beginning was seen.
+
+    `confirm_ns`, `ack_ns`: sums over the messages that `confirmed` and `acknowledged` count, `_max`
+    the longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or delivery of the
+    longest. `most_…`: the delivery with which `unsettled` was at its most. `waited_publishes`:
+    those made while none was unconfirmed. `waits`: deliveries that came while none was unsettled,
+    within `MAX_WAIT_NS` of the last acknowledgement. `queued`: deliveries whose publish is known;
+    `longest`: that with the most time since then, as (packet, time, queue, packet of the publish).
+    `repeats`: publishes that came before. `first_logged`: ordinal of its first sighting, negative
+    for none. `blamed_packet_number`: the oldest request that waited when the server closed the
+    channel and blamed its method. Times are ns since the epoch. `numbering`: publishes are numbered
+    now; `numbered`: they were once. `uncommitted`: publishes of transactions that may come back,
+    `uncommitted_start` how many were before them. `recent_consumer`: the consumer of deliveries
+    with `recent_consumer_code` for a tag, in batch `recent_consumer_batch`. `midstream_confirms`:
+    what is known of one that was open before, where recent times are measured. `first_tag`,
+    `last_tag`: tags of the first and last delivery, else -1. `tag_before_loss`: the tag of the last
+    delivery before frames of the client may be missing, else -1; `publish_before_loss`: the number
+    of the last publish before those of the broker may be. `maybe_confirmed_to`, `maybe_settled_to`:
+    the numbers up to which what waits may have been answered by a method that was cut;
+    `maybe_returned_to`: or have come back. `publishes_uncertain`, `deliveries_uncertain`: frames
+    may be missing, or more waited than is remembered, so that the number of those that wait is not
+    known. `tentative`: acknowledgements that take effect unless the broker refuses them, as tuples
+    (entry, 0, outcome, packet number, ts_ns), each behind the one that it may refuse: (None, tag,
+    0, -1, ts_ns). None without any. `broker_discards`: a side has closed it, so the broker discards
+    what the client sends.
+    """
+
+    def __init__(self, session, slot, capture, known):
+        self.session, self.slot, self.capture = session, slot, capture
+        self.number, self.incarnation = slot.number, slot.incarnations
+        self.known = known
+        self.opened_packet_number = self.start_ns = None
+        self.closed_packet_number = self.end_ns = None
+        self.closed_by = self.close_bytes = self.blamed_packet_number = None
+        self.mode = self.longest = self.uncommitted = self.midstream_confirms = None
+        self.prefetch_count = self.prefetch_each = self.prefetch_shared = None
+        self.published = self.confirmed = self.returned = 0
+        self.delivered = self.acknowledged = self.consumers = 0
+        self.unsettled = self.unsettled_max = self.unconfirmed = self.unconfirmed_max = 0
+        self.publish_bytes = self.deliver_bytes = self.acks = self.multiple_acks = 0
+        self.requeued = self.discarded = self.rejected = self.redelivered = 0
+        self.gets = self.commits = self.waited_publishes = 0
+        self.first_publish_ns = self.last_publish_ns = _NULL
+        self.first_publish_number = self.last_publish_number = 0
+        self.first_delivery_ns = self.last_delivery_ns = self.last_ack_ns = _NULL
+        self.first_tag = self.last_tag = self.tag_before_loss = self.publish_before_loss = -1
+        self.waits, self.wait_ns, self.wait_ns_min = 0, 0, _NULL
+        self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
+        self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = _NULL
+        self.confirm_ns = self.confirm_ns_max = self.ack_ns = self.ack_ns_max = 0
+        self.queued = self.queued_ns = self.queued_ns_max = 0
+        self.repeats = self.last_repeat = self.uncommitted_start = 0
+        self.first_logged = -1
+        self.numbering = self.numbered = self.in_transaction = False
+        self.next_number = 1
+        self.maybe_confirmed_to = self.maybe_settled_to = self.maybe_returned_to = 0
+        self.publishes, self.deliveries = Ledger(), Ledger()
+        self.awaiting_return, self.by_fingerprint, self.by_tag = {}, {}, {}
+        self.recent_consumer, self.recent_consumer_code, self.recent_consumer_batch = None, -1, -1
+        self.noted, self.committing = [], []
+        self.tentative = None
+        self.publishes_uncertain = self.deliveries_uncertain = False
+        self.last_queue = self.declaring = None
+        self.broker_discards = False
+
+    @property
+    def closing(self):
+        """(client, server): True for a side that has closed it, while it is there."""
+        return _pair(_CHANNEL_CLOSING[self.slot.state_code])
+
+    def doubtful_publish(self):
+        """The highest number of a publish that may have been answered by what was not captured."""
+        session: Session = self.session
+        if not session.server_seen or session.missing & 1 << SERVER:
+            return self.next_number
+        return max(self.maybe_confirmed_to, self.publish_before_loss)
+
+    def doubtful_delivery(self):
+        """The highest tag of a delivery that may have been settled by what was not captured."""
+        if self.session.missing & 1 << CLIENT:
+            return _MAX_TAG
+        return max(self.maybe_settled_to, self.tag_before_loss)
+
+    def counts_publishes(self):
+        """True if the number of publishes that wait for a confirm is known."""
+        session: Session = self.session
+        return (
+            session.server_seen
+            and not session.missing
+            and (self.known or self.numbered)
+            and not self.publishes_uncertain
+            and not self.maybe_confirmed_to
+        )
+
+    def counts_deliveries(self):
+        """True if the number of deliveries that wait for an acknowledgement is known."""
+        session: Session = self.session
+        return (
+            session.server_seen
+            and not session.missing
+            and self.known
+            and not self.deliveries_uncertain
+            and not self.maybe_settled_to
+        )
+
+
+class ChannelSlot:
+    """A channel number of a connection: its state, and requests that wait for replies.
+
+    `state_code`: the state. `channel`: the incarnation that is open, None where only replies are
+    wanted. `no_reply_expected`: sides that no longer wait for replies, one bit each. `last_sent`:
+    None where nobody judges. `early_replies`: replies whose requests may come late; None where none
+    can, see `ReplyMatcher`. `used_since_loss`: the lists of `Session.used_since_loss` that it is
+    in, as one bit a side.
+    """
+
+    def __init__(self, number):
+        self.number = number
+        self.channel = self.last_sent = self.early_replies = None
+        self.incarnations = 0
+        self.requests = []
+        self.state_code = self.no_reply_expected = self.used_since_loss = 0
+
+    @property
+    def state(self):
+        """The state by its name."""
+        return _CHANNEL_STATES[self.state_code]
+
+
+def _pair(bits):
+    """One bit a side as a pair."""
+    return bits & 1 != 0, bits & 2 != 0
+
+
+class Session(Closeable):
+    """A connection as its peers mean it; `number` counts them.
+
+    `handshake` has the `HandshakeArguments` by method. `has_loss`: frames may be missing, or
+    arguments that say what became of others. `missing`: whose frames may be missing since its last
+    method, as one bit a side. `server_seen`: the server said something. `state_code`: its state.
+    `confirms`, `acks`: `counts.LatencyHistogram` or None. `calls`: requests by message that wait
+    for their answers. `last_sent`: of all channels, None before the client's first frame. `frames`:
+    how many there were, where rules are asked. `used_since_loss`: channel slots that were used
+    since frames of a side were lost, a list a side; None while none were. `last_…_ns`: time of the
+    last frame of a side, `silence_…_ns`: its longest pause.
+    """
+
+    def __init__(self, peer, capture, number):
+        self.peer = peer
+        self.capture = capture
+        self.number = number
+        self.slots, self.handshake, self.memory = {}, {}, {}
+        self.last = None
+        self.over = self.has_loss = self.server_seen = False
+        self.state_code = _BEGUN if peer.began else _UNKNOWN
+        self.blocking = _FREE
+        self.no_reply_expected = self.pending_rpcs = self.missing = 0
+        self.channels_opened = self.published = self.delivered = self.acknowledged = 0
+        self.closed_by = self.close_bytes = self.close_packet_number = self.close_ns = None
+        self.confirms = self.acks = self.last_sent = None
+        self.frames = 0
+        self.last_client_ns = self.last_server_ns = _NULL
+        self.silence_client_ns = self.silence_server_ns = 0
+        self.blocked_since, self.blocked_ns = None, 0
+        self.used_since_loss = None
+
+    @property
+    def state(self):
+        """The state by its name."""
+        return _STATES[self.state_code]
+
+    def handshake_json(self, method):
+        """The arguments of a method of its handshake as JSON; None where it was not seen."""
+        known = self.handshake.get(method)
+        return None if known is None else known.json
+
+    def handshake_whole(self, method):
+        """True if all of them were captured."""
+        known = self.handshake.get(method)
+        return known is not None and known.whole
+
+    @property
+    def closing(self):
+        """(client, server): True for a side that has closed it."""
+        return _pair(_CLOSING[self.state_code])
+
+    def drain_used(self, side):
+        """The channel numbers that were used since frames of a side were lost last, as channel
+        slots."""
+        slot: ChannelSlot
+        if self.used_since_loss is None:
+            slots = list(self.slots.values())
+            self.used_since_loss = (slots, list(slots))
+            for slot in slots:
+                slot.used_since_loss = 3
+        changed: list = self.used_since_loss[side]
+        taken: list = list(changed)
+        for slot in changed:
+            slot.used_since_loss &= ~(1 << side)
+        changed.clear()
+        if self.last is not None:
+            self.note_used(self.last)
+        return taken
+
+    def note_used(self, slot):
+        """A channel number is used: what is lost from now on may be of it."""
+        side: cython.int
+        for side in range(2):
+            if not slot.used_since_loss & 1 << side:
+                slot.used_since_loss |= 1 << side
+                self.used_since_loss[side].append(slot)
+        return 0
+
+    def holder(self, tag, but):
+        """The first channel, `but` that one, where a delivery with a tag is outstanding.
+
+        Of the first `MAX_HOLDERS` channel numbers; None if there is none.
+        """
+        slot: ChannelSlot
+        channel: Channel
+        number: cython.int
+        for number, slot in enumerate(self.slots.values()):
+            channel = slot.channel
+            if number >= _MAX_HOLDERS:
+                return None
+            if channel is None or channel is but:
+                continue
+            if channel.deliveries.find(tag) is not None:
+                return channel
+        return None

@@ -1,0 +1,100 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Event log of a reader of some connections, in time order, to be merged with other readers' logs.
+
+Each row says when it was: the packet that brought it about, by time, capture and number, or the end
+of the capture. Rows of all readers in that order are those of one reader of everything. They go
+away `ROWS` at a time; nothing is kept.
+"""
+
+import cython
+from cython.cimports.amqpsniff.columns import Integers
+
+from amqpsniff.columns import NULL
+
+ROWS = 32_768
+"""Rows that are held before they are given away, in 10 MB."""
+
+ORDER = ["ts_ns", "capture", "number"]
+"""Columns that say when it was; `capture` is an index, negative if unknown."""
+
+_NULL = cython.declare(cython.longlong, NULL)
+_LAST = cython.declare(cython.longlong, 2**63 - 1)
+
+
+class EventLog:
+    """Writes rows.
+
+    Args:
+        seed: Of the hashes; the same for all readers whose rows are brought together.
+        give: Called with this object when `most` rows are in its columns, which are then used
+            again.
+        numbers: Names of further columns of integers.
+
+    `captures` are names by index. `over`: there are no more packets. `most` are held at a time,
+    `ROWS` or fewer.
+    """
+
+    def __init__(self, seed, give, numbers):
+        self.seed = seed
+        self.give = give
+        self.captures = []
+        self.codes = {}
+        self.count = self.rows = 0
+        self.last_ns = _NULL
+        self.last_capture = self.last_number = 0
+        self.over = False
+        self.most = ROWS
+        for name in [*ORDER, *numbers]:
+            column: Integers = Integers()
+            column.reserve(ROWS)
+            setattr(self, name, column)
+
+    def at(self, capture, number, ts_ns):
+        """Set the packet that brings about the next rows, or the time alone (`capture` None).
+
+        Time does not run backwards here.
+        """
+        code: cython.longlong = -1
+        if ts_ns == _NULL or ts_ns < self.last_ns:
+            return 0
+        if capture is not None:
+            known: object = self.codes.get(capture)
+            if known is None:
+                known = self.codes[capture] = len(self.captures)
+                self.captures.append(capture)
+            code = known
+        if ts_ns == self.last_ns and code == self.last_capture and number < self.last_number:
+            return 0
+        self.last_ns, self.last_capture, self.last_number = ts_ns, code, number
+        return 0
+
+    def at_end(self, conversation):
+        """Set the end of the capture, on a conversation, as what brings about the next rows."""
+        begun: cython.longlong = conversation.start_ns
+        if self.last_ns == _LAST and begun < self.last_number:
+            return 0
+        self.last_ns, self.last_capture = _LAST, -1
+        self.last_number = begun
+        return 0
+
+    def finish(self):
+        """Give away what is there."""
+        if self.rows:
+            self.give(self)
+            self.rows = 0
+
+    def put_order(self):
+        """Begin a row: write when it was; gives its place."""
+        row: cython.longlong = self.rows
+        self.ts_ns.values[row] = self.last_ns
+        self.capture.values[row] = self.last_capture
+        self.number.values[row] = self.last_number
+        return row
+
+    def end_row(self):
+        """A row is written."""
+        self.rows += 1
+        self.count += 1
+        if self.rows >= self.most:
+            self.finish()
+        return 0

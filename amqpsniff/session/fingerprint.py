@@ -1,0 +1,234 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Fingerprint of a message: its size and properties as one hash.
+
+A broker hands properties on as they came, with these exceptions, which are undone here: headers
+that it adds (`ADDED`) or removes (`BCC`) do not count; the address for direct replies is made
+unique in `reply_to`; a message that was dead-lettered loses its `expiration`, and comes under
+another exchange and routing key. The header `x-death` says what they were at first: its last entry.
+"""
+
+import cython
+from cython.cimports.amqpsniff.decode.octets import ByteReader
+from cython.cimports.amqpsniff.decode.rows import (
+    Vocabularies,
+)
+
+from amqpsniff.columns import NULL
+from amqpsniff.decode.json_objects import read_object
+from amqpsniff.decode.octets import own_seed
+
+DIRECT = "amq.rabbitmq.reply-to"
+"""The `reply_to` of direct replies (RabbitMQ, Direct Reply-to)."""
+
+ADDED = frozenset(
+    b"x-death x-delivery-count x-acquired-count x-stream-offset x-received-from x-routed-by "
+    b"x-first-death-exchange x-first-death-queue x-first-death-reason x-last-death-exchange "
+    b"x-last-death-queue x-last-death-reason timestamp_in_ms BCC".split()
+)
+"""Headers that are there on one side of a broker only: added by dead-lettering, quorum queues,
+streams, federation and interceptors; `BCC` is taken off."""
+
+_MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+_MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+_NULL = cython.declare(cython.longlong, NULL)
+_DIRECT = DIRECT.encode()
+_NOTHING = cython.declare(cython.ulonglong, 0x5851F42D4C957F2D)
+
+
+def mixed(hash_, more):
+    """A hash of a hash and one more number."""
+    h: cython.ulonglong = ((hash_ ^ more) * _MULTIPLIER) & _MASK64
+    return h ^ (h >> 29)
+
+
+def without_added(octets):
+    """A JSON object, as this program writes it, without the members named in `ADDED`.
+
+    Members are cut out as they are; what is left may begin or end with a comma.
+    """
+    kept: list = []
+    start: cython.Py_ssize_t = 1
+    at: cython.Py_ssize_t = 1
+    end: cython.Py_ssize_t = len(octets) - 1
+    depth: cython.int = 0
+    octet: cython.int
+    while at <= end:
+        octet = octets[at]
+        if octet == 0x22:
+            at = _end_of_string(octets, at)
+        elif octet in (0x7B, 0x5B):
+            depth += 1
+        elif depth == 0 and (octet == 0x2C or at == end):
+            name = octets[start + 1 : _end_of_string(octets, start)] if at > start else b""
+            if at > start and name not in ADDED:
+                kept.append(octets[start:at])
+            start = at + 1
+        elif octet in (0x7D, 0x5D):
+            depth -= 1
+        at += 1
+    return b",".join(kept)
+
+
+@cython.cfunc
+def _end_of_string(octets: bytes, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The place of the closing quote of the string that begins at `at`."""
+    count: cython.Py_ssize_t = len(octets)
+    at += 1
+    while at < count and octets[at] != 0x22:
+        at += 2 if octets[at] == 0x5C else 1
+    return at
+
+
+def _may_be_added(column, start, end):
+    """True if a JSON object may have a member named in `ADDED`: one that begins as they do."""
+    at: cython.longlong
+    for at in range(start, end - 3):
+        if column.octets[at] == 0x22:  # a quote
+            second: cython.int = column.octets[at + 2]
+            first: cython.int = column.octets[at + 1]
+            if (
+                (first == 0x78 and second == 0x2D)
+                or (first == 0x42 and second == 0x43)
+                or (first == 0x74 and second == 0x69)
+            ):
+                return True
+    return False
+
+
+class Fingerprinter:
+    """Computes the hashes of message rows.
+
+    `seed` is that of the hashes: of this process, or one that several agree on.
+
+    After `of`: `correlation` is the hash of the correlation-id; `died` tells a dead-lettered
+    message, and `exchange` and `routing_key` are the hashes of what it was published with;
+    `streamed` tells one that came from a stream.
+    """
+
+    def __init__(self, seed):
+        self.reader = ByteReader()
+        self.seed = seed
+        self.own = seed == own_seed()
+        self.correlation = 0
+        self.died = False
+        self.streamed = False
+        self.exchange = 0
+        self.routing_key = 0
+        self.expiration = 0
+        self.timestamped = False
+
+    def of(self, messages, row):
+        """The hash of a message's size and properties."""
+        words: Vocabularies = messages.vocabularies
+        headers: cython.ulonglong = self._headers(messages.headers, row)
+        stamp: cython.longlong = (
+            _NULL if self.timestamped else messages.message_timestamp.values[row]
+        )
+        h: cython.ulonglong = mixed(headers, messages.body_size.values[row] & _MASK64)
+        h = mixed(h, self.word(words.content_type, messages.content_type.values[row]))
+        h = mixed(h, self.word(words.content_encoding, messages.content_encoding.values[row]))
+        h = mixed(h, self._reply_to(words.reply_to, messages.reply_to.values[row]))
+        if self.expiration:
+            h = mixed(h, self.expiration)
+        else:
+            h = mixed(h, self.word(words.expiration, messages.expiration.values[row]))
+        h = mixed(h, self.word(words.type, messages.type.values[row]))
+        h = mixed(h, self.word(words.user_id, messages.user_id.values[row]))
+        h = mixed(h, self.word(words.app_id, messages.app_id.values[row]))
+        h = mixed(h, self.word(words.cluster_id, messages.cluster_id.values[row]))
+        h = mixed(
+            h, (messages.delivery_mode.values[row] + 1) * 65536 + messages.priority.values[row]
+        )
+        h = mixed(h, stamp & _MASK64)
+        self.correlation = self.text(messages.correlation_id, row)
+        h = mixed(h, self.correlation)
+        h = mixed(h, self.text(messages.message_id, row))
+        return mixed(h, self.text(messages.body_sha256, row))
+
+    def word(self, vocabulary, code):
+        """The hash of the text of a code."""
+        if self.own or code < 0:
+            return coded(vocabulary, code)
+        start: cython.longlong = vocabulary.ends[code]
+        self.reader.read_from(vocabulary.octets)
+        return self.reader.hash_with(self.seed, start, vocabulary.ends[code + 1] - start)
+
+    def text(self, column, row):
+        """The hash of a text of a row, the same as `word` gives for it."""
+        if row >= column.rows or not column.valid[row]:
+            return _NOTHING
+        self.reader.read_from(column.octets)
+        start: cython.longlong = column.offsets[row]
+        return self.reader.hash_with(self.seed, start, column.offsets[row + 1] - start)
+
+    def octets(self, octets):
+        """The hash of a text, the same as `word` gives for it."""
+        self.reader.read_from(octets)
+        return self.reader.hash_with(self.seed, 0, len(octets))
+
+    def _reply_to(self, vocabulary, code):
+        """The hash of `reply_to`, the same for every address of direct replies."""
+        if code >= 0 and is_direct(vocabulary, code):
+            return self.octets(_DIRECT)
+        return self.word(vocabulary, code)
+
+    def _headers(self, column, row):
+        """The hash of the headers that client and broker hand on."""
+        self.died = False
+        self.streamed = False
+        self.timestamped = False
+        self.expiration = 0
+        if row >= column.rows or not column.valid[row]:
+            return _NOTHING
+        start: cython.longlong = column.offsets[row]
+        end: cython.longlong = column.offsets[row + 1]
+        if end - start <= 2:
+            return _NOTHING
+        if not _may_be_added(column, start, end):
+            self.reader.read_from(column.octets)
+            return self.reader.hash_with(self.seed, start + 1, end - start - 2)
+        octets: bytes = column.bytes_of(row)
+        self._learn(octets)
+        rest: bytes = without_added(octets)
+        return self.octets(rest) if rest else _NOTHING
+
+    def _learn(self, octets):
+        """Learn from the headers that a broker added."""
+        headers = read_object(octets)
+        self.streamed = "x-stream-offset" in headers
+        self.timestamped = "timestamp_in_ms" in headers
+        deaths = headers.get("x-death")
+        if not isinstance(deaths, list) or not deaths:
+            return 0
+        first = deaths[len(deaths) - 1]
+        if not isinstance(first, dict):
+            return 0
+        keys = first.get("routing-keys")
+        exchange = first.get("exchange")
+        expiration = first.get("original-expiration")
+        if isinstance(expiration, str):
+            self.expiration = self.octets(expiration.encode())
+        if isinstance(exchange, str) and isinstance(keys, list) and keys:
+            if isinstance(keys[0], str):
+                self.died = True
+                self.exchange = self.octets(exchange.encode())
+                self.routing_key = self.octets(keys[0].encode())
+        return 0
+
+
+def coded(vocabulary, code):
+    """The hash of the text of a code, with the seed of this process."""
+    if code < 0:
+        return _NOTHING
+    return vocabulary.hashes[code]
+
+
+def is_direct(vocabulary, code):
+    """True if a text, of a code that is not null, is an address of direct replies."""
+    start: cython.longlong = vocabulary.ends[code]
+    if vocabulary.ends[code + 1] - start < 21:
+        return False
+    if vocabulary.octets[start] != 0x61 or vocabulary.octets[start + 4] != 0x72:
+        return False
+    text: str = vocabulary.text(code)
+    return text.startswith(DIRECT)

@@ -1,0 +1,97 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Columns of messages that name other messages: where a delivery was published, what a reply is to.
+
+They are made only if links are requested, and hang on the rows they belong to
+(`MessageRows.links`).
+"""
+
+import cython
+from cython.cimports.amqpsniff.columns import (
+    Codes,
+    Integers,
+    Vocabulary,
+)
+from cython.cimports.amqpsniff.decode.octets import ByteReader
+
+from amqpsniff.columns import NULL
+
+_NULL = cython.declare(cython.longlong, NULL)
+
+MATCHES = ("exact", "likely", "ambiguous")
+"""Confidence that a delivery is of a publish, by code."""
+
+EXACT, LIKELY, AMBIGUOUS = range(3)
+
+
+def id_number(connection_id):
+    """A connection's id, 16 hex digits, as a signed number."""
+    number = int(connection_id, 16)
+    return number - (1 << 64) if number >> 63 else number
+
+
+def id_text(number):
+    """The opposite of `id_number`."""
+    return f"{number & 0xFFFFFFFFFFFFFFFF:016x}"
+
+
+class LinkColumns:
+    """Links of the rows of one batch of messages; null where there are none."""
+
+    INTEGERS = "published_packet_number published_ns delivery_number request_packet_number".split()
+    INTEGERS += ["request_ns"]
+    CODES = "link_confidence published_connection_id request_connection_id reply_late".split()
+
+    def __init__(self):
+        self.capacity = 0
+        self.connections = Vocabulary()
+        self.codes = {}
+        self.reader = ByteReader()
+        for name in self.CODES:
+            setattr(self, name, Codes())
+        for name in self.INTEGERS:
+            setattr(self, name, Integers())
+
+    def columns(self):
+        """Every column by name."""
+        return {name: getattr(self, name) for name in self.CODES + self.INTEGERS}
+
+    def by_name(self):
+        """Vocabularies by the name of their columns."""
+        names = ("published_connection_id", "request_connection_id")
+        return dict.fromkeys(names, self.connections)
+
+    def reserve(self, rows):
+        """Make room for as many rows as their messages have."""
+        if rows > self.capacity:
+            for column in self.columns().values():
+                column.reserve(rows)
+            self.capacity = rows
+        return 0
+
+    def published(self, row, number, connection_id, ns, link_confidence, delivery_number):
+        """Say where a delivery was published; negative `delivery_number` for one more time."""
+        self.published_packet_number.values[row] = number
+        self.published_connection_id.values[row] = self._code(connection_id)
+        self.published_ns.values[row] = ns
+        self.link_confidence.values[row] = link_confidence
+        if delivery_number > 0:
+            self.delivery_number.values[row] = delivery_number
+        return 0
+
+    def replies(self, row, number, connection_id, ns, reply_late):
+        """Say what a message is the reply to."""
+        self.request_packet_number.values[row] = number
+        self.request_connection_id.values[row] = self._code(connection_id)
+        self.request_ns.values[row] = ns
+        self.reply_late.values[row] = reply_late
+        return 0
+
+    def _code(self, connection_id):
+        """The code of a connection's id, which is given as a number."""
+        code = self.codes.get(connection_id)
+        if code is None:
+            octets: bytes = id_text(connection_id).encode()
+            self.reader.read_from(octets)
+            code = self.reader.code_in(self.connections, 0, len(octets))
+            self.codes[connection_id] = code
+        return code

@@ -1,0 +1,36 @@
+from amqpsniff.decode.rows cimport MessageRows
+from amqpsniff.decode.state cimport Connection
+from amqpsniff.session.fingerprint cimport Fingerprinter
+from amqpsniff.session.link_records cimport LinkRecord
+from amqpsniff.session.linker cimport Linker
+from amqpsniff.session.link_columns cimport LinkColumns
+from amqpsniff.session.entities cimport Session
+
+cdef class Origin:
+    cdef public Session session
+    cdef public long long connection_id, number
+    cdef public unsigned long long vhost
+
+cdef class LinkRecorder:
+    cdef public Linker linker
+    cdef public object written
+    cdef public Fingerprinter fingerprinter
+    cdef public LinkRecord one
+    cdef public dict origins
+    cdef public MessageRows rows
+    cdef public set asking
+    cdef const unsigned char[::1] kinds
+    cpdef int observe(self, MessageRows messages, long long row, list peers) except? -1
+    cpdef object close(self, Session session)
+    cpdef object end(self, Session session)
+    cdef int _begin(self, MessageRows messages) except? -1
+    cdef int _link(self, LinkColumns found, long long row) except? -1
+    cdef bint _publish(self, MessageRows messages, long long row, list peers) except? -1
+    cdef bint _deliver(self, MessageRows messages, long long row, list peers) except? -1
+    cdef bint _make(self, MessageRows messages, long long row, list peers) except? -1
+    cdef unsigned long long _make_any(self, MessageRows messages, long long row, list peers) except? 1
+    cdef int _address(self, MessageRows messages, long long row) except? -1
+    cdef int _ask(self, MessageRows messages, long long row) except? -1
+    cdef int _queue(self, MessageRows messages, long long row) except? -1
+    cdef Origin _origin(self, MessageRows messages, long long row, list peers)
+    cdef unsigned long long _vhost(self, Session session) except? 1

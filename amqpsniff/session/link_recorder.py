@@ -1,0 +1,294 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Rows of messages made `LinkRecord`: for a linker, or written down for one that is fed by many.
+
+A reader of all connections links a message when its row is there, and hangs the links on the row. A
+reader of some writes its messages down (`link_records`), and when connections that asked for
+replies were closed.
+"""
+
+import cython
+from cython.cimports.amqpsniff.decode.rows import (
+    Vocabularies,
+)
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.entities import Session
+from cython.cimports.amqpsniff.session.fingerprint import (
+    Fingerprinter,
+    is_direct,
+    mixed,
+)
+from cython.cimports.amqpsniff.session.link_columns import LinkColumns
+from cython.cimports.amqpsniff.session.link_records import (
+    LinkRecord,
+)
+from cython.cimports.amqpsniff.session.linker import Linker
+
+from amqpsniff.columns import NULL
+from amqpsniff.decode import rows as decoded
+from amqpsniff.decode.json_objects import read_object
+from amqpsniff.decode.octets import own_seed
+from amqpsniff.session import link_records, method_flags
+from amqpsniff.session.link_columns import id_number
+from amqpsniff.session.linker import UNKNOWN_VHOST
+from amqpsniff.session.rpc import closed_at
+
+MAX_EXPIRATION_DIGITS = 12
+"""Digits of an `expiration` that is taken for one: RabbitMQ allows 2^32 ms, ten digits."""
+
+LAST_NS = 2**63 - 1
+"""The last time that a column holds: a capture may say that it is nearly then."""
+
+_NULL = cython.declare(cython.longlong, NULL)
+_MS = cython.declare(cython.longlong, 1_000_000)
+_PUBLISH = cython.declare(cython.int, method_flags.PUBLISH)
+_DELIVER = cython.declare(cython.int, method_flags.DELIVER)
+_GET_OK = cython.declare(cython.int, method_flags.GET_OK)
+_INCOMPLETE = cython.declare(cython.int, decoded.INCOMPLETE)
+_UNKNOWN_VHOST = cython.declare(cython.ulonglong, UNKNOWN_VHOST)
+_IS_PUBLISH = cython.declare(cython.longlong, link_records.PUBLISH)
+_IDENTIFIED = cython.declare(cython.longlong, link_records.IDENTIFIED)
+_AGAIN = cython.declare(cython.longlong, link_records.AGAIN)
+_DIED = cython.declare(cython.longlong, link_records.DIED)
+_OWN_QUEUE = cython.declare(cython.longlong, link_records.OWN_QUEUE)
+_ASKS = cython.declare(cython.longlong, link_records.ASKS)
+_DIRECT_REPLY = cython.declare(cython.longlong, link_records.DIRECT_REPLY)
+_ROUTED = cython.declare(cython.longlong, link_records.ROUTED)
+_DIRECT_KEY = cython.declare(cython.longlong, link_records.DIRECT_KEY)
+_ADDRESSED = cython.declare(cython.longlong, link_records.ADDRESSED)
+_SLASH = b"/"
+
+
+class Origin:
+    """A connection of a batch: what its rows have in common."""
+
+    def __init__(self, session: Session, connection_id, vhost):
+        self.session = session
+        self.connection_id = connection_id
+        self.vhost = vhost
+        self.number = -1 if session is None else session.number
+
+
+class LinkRecorder:
+    """Links the rows of messages, or writes down what links need to know of them.
+
+    Args:
+        memory: Other bounds than the usual ones.
+        written: Where they are written down; None links them here.
+    """
+
+    def __init__(self, memory=None, written=None):
+        self.linker = Linker(memory)
+        self.written = written
+        self.fingerprinter = Fingerprinter(own_seed() if written is None else written.seed)
+        self.one = LinkRecord()
+        self.origins = {}
+        self.rows = None
+        self.asking = set()
+        self.kinds = method_flags.KINDS
+
+    @property
+    def hits(self):
+        """Number of times that each limit was reached."""
+        return self.linker.hits
+
+    def observe(self, messages, row, peers):
+        """A message's row is there; `peers` are the decoder's connections by code."""
+        if self.rows is not messages:
+            self._begin(messages)
+        found: LinkColumns = messages.links
+        if found is not None:
+            found.reserve(messages.capacity)
+        if self._make(messages, row, peers):
+            self._link(found, row)
+        if self.written is not None:
+            self.written.messages += 1
+        return 0
+
+    def _begin(self, messages):
+        """Rows of another batch."""
+        self.rows = messages
+        self.origins.clear()
+        if messages.links is None and self.written is None:
+            messages.links = LinkColumns()
+        return 0
+
+    def _link(self, found, row):
+        """Link the message that was made, or write it down."""
+        one: LinkRecord = self.one
+        if self.written is not None:
+            self.written.write(one)
+            if one.flags & _ASKS and one.session is not None:
+                self.asking.add(one.connection)
+                if one.session.close_ns is not None:
+                    self.close(one.session)
+            return 0
+        self.linker.link(one)
+        if one.published:
+            found.published(
+                row,
+                one.published_number,
+                one.published_id,
+                one.published_ns,
+                one.link_confidence,
+                one.delivery_number,
+            )
+        if one.replies:
+            found.replies(row, one.request_number, one.request_id, one.request_ns, one.reply_late)
+        return 0
+
+    def close(self, session):
+        """A connection was closed."""
+        if self.written is not None and session.number in self.asking:
+            self.written.close(session.number, closed_at(session), False)
+
+    def end(self, session):
+        """A connection is over."""
+        if self.written is None:
+            self.linker.requests.end(session.number, closed_at(session))
+        elif session.number in self.asking:
+            self.asking.discard(session.number)
+            self.written.close(session.number, closed_at(session), True)
+
+    # the record of a message
+
+    def _make(self, messages, row, peers):
+        """Make the message of a row; whether it is one that can be linked."""
+        method: cython.int = messages.method.values[row]
+        if method < 0 or method >= len(self.kinds) or messages.body_size.values[row] == _NULL:
+            return False
+        kind: cython.int = self.kinds[method]
+        if kind == _PUBLISH and messages.sender.values[row] == 0:
+            return self._publish(messages, row, peers)
+        if (kind == _DELIVER or kind == _GET_OK) and messages.sender.values[row] == 1:
+            return self._deliver(messages, row, peers)
+        return False
+
+    def _publish(self, messages, row, peers):
+        """Make a publish; whether it is one that can be linked."""
+        if messages.status.values[row] == _INCOMPLETE:
+            return False
+        one: LinkRecord = self.one
+        words: Vocabularies = messages.vocabularies
+        self._make_any(messages, row, peers)
+        one.flags |= _IS_PUBLISH
+        if messages.message_id.has(row):
+            one.flags |= _IDENTIFIED
+        if self.written is not None or self.linker.requests.waiting:
+            self._address(messages, row)
+        code: cython.int = messages.reply_to.values[row]
+        if code >= 0 and words.reply_to.ends[code + 1] > words.reply_to.ends[code]:
+            self._ask(messages, row)
+        return True
+
+    def _deliver(self, messages, row, peers):
+        """Make a delivery; it can be linked."""
+        one: LinkRecord = self.one
+        like: Fingerprinter = self.fingerprinter
+        words: Vocabularies = messages.vocabularies
+        h: cython.ulonglong = self._make_any(messages, row, peers)
+        if like.died:
+            one.flags |= _DIED
+            one.other = mixed(mixed(h, like.exchange), like.routing_key)
+        if messages.redelivered.values[row] == 1:
+            one.flags |= _AGAIN
+        self._queue(messages, row)
+        code: cython.int = messages.reply_to.values[row]
+        if code >= 0 and is_direct(words.reply_to, code):
+            one.flags |= _DIRECT_REPLY
+            one.reply_to = like.word(words.reply_to, code)
+        code = messages.routing_key.values[row]
+        if code >= 0 and is_direct(words.routing_key, code):
+            one.flags |= _DIRECT_KEY
+        return True
+
+    def _make_any(self, messages, row, peers):
+        """Fill in what publishes and deliveries have in common; gives the hash of size and
+        properties."""
+        one: LinkRecord = self.one
+        like: Fingerprinter = self.fingerprinter
+        words: Vocabularies = messages.vocabularies
+        origin: Origin = self._origin(messages, row, peers)
+        code: cython.int = messages.routing_key.values[row]
+        one.session = origin.session
+        one.connection = origin.number
+        one.connection_id = origin.connection_id
+        one.vhost = origin.vhost
+        one.channel = messages.channel.values[row]
+        one.packet_number = messages.packet_number.values[row]
+        one.sent_ns = messages.ts_ns.values[row]
+        one.flags = _ROUTED if code >= 0 else 0
+        one.routing_key = like.word(words.routing_key, code)
+        one.other = one.reply_to = one.queue = 0
+        one.deadline = _NULL
+        h: cython.ulonglong = like.of(messages, row)
+        one.correlation = like.correlation
+        exchange: cython.ulonglong = like.word(words.exchange, messages.exchange.values[row])
+        one.line = mixed(mixed(h, exchange), one.routing_key)
+        return h
+
+    def _address(self, messages, row):
+        """Exchange and routing key of a publish as one address."""
+        words: Vocabularies = messages.vocabularies
+        code: cython.int = messages.routing_key.values[row]
+        exchange = words.exchange.text(messages.exchange.values[row])
+        if code >= 0 and exchange:
+            address: bytes = exchange.encode() + _SLASH + words.routing_key.text(code).encode()
+            self.one.other = self.fingerprinter.octets(address)
+            self.one.flags |= _ADDRESSED
+        return 0
+
+    def _ask(self, messages, row):
+        """A publish is a request."""
+        one: LinkRecord = self.one
+        words: Vocabularies = messages.vocabularies
+        code: cython.int = messages.reply_to.values[row]
+        one.flags |= _ASKS
+        if is_direct(words.reply_to, code):
+            one.flags |= _DIRECT_REPLY
+        else:
+            one.reply_to = self.fingerprinter.word(words.reply_to, code)
+        expiration = words.expiration.text(messages.expiration.values[row])
+        if expiration is not None and one.sent_ns != _NULL:
+            if expiration.isdecimal() and len(expiration) <= MAX_EXPIRATION_DIGITS:
+                one.deadline = min(one.sent_ns + int(expiration) * _MS, LAST_NS)
+        return 0
+
+    def _queue(self, messages, row):
+        """Fill in what tells the queue of a delivery from others."""
+        one: LinkRecord = self.one
+        words: Vocabularies = messages.vocabularies
+        code: cython.int = messages.queue.values[row]
+        if code >= 0 and not self.fingerprinter.streamed:
+            one.queue = self.fingerprinter.word(words.queue, code)
+        elif code < 0 and words.exchange.text(messages.exchange.values[row]) == "":
+            one.queue = one.routing_key
+        else:
+            one.flags |= _OWN_QUEUE
+            one.queue = self.fingerprinter.word(
+                words.consumer_tag, messages.consumer_tag.values[row]
+            )
+        return 0
+
+    # where messages are
+
+    def _origin(self, messages, row, peers):
+        """The connection of a row."""
+        code: cython.int = messages.connection.values[row]
+        origin: Origin = self.origins.get(code)
+        if origin is None:
+            peer: Connection = peers[code]
+            session: Session = peer.session
+            origin = Origin(session, id_number(peer.name()[0]), self._vhost(session))
+            self.origins[code] = origin
+        elif origin.vhost == _UNKNOWN_VHOST:
+            origin.vhost = self._vhost(origin.session)
+        return origin
+
+    def _vhost(self, session):
+        """The hash of the virtual host of a connection; `_UNKNOWN_VHOST` when it is not
+        known."""
+        octets = None if session is None else session.handshake_json("connection.open")
+        vhost = read_object(octets).get("virtual_host")
+        return (
+            self.fingerprinter.octets(vhost.encode()) if isinstance(vhost, str) else _UNKNOWN_VHOST
+        )

@@ -1,0 +1,111 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Records of messages for links, in numbers: `LinkRecord` is one message, `LinkLog` a log of them.
+
+Whoever reads a message fills in its record (`link_recorder`), for the linker of the same process or
+for the log. A linker that is fed the logs of all readers in order does what it would have done with
+one reader of everything. Texts are hashes, the same in all processes.
+"""
+
+import cython
+from cython.cimports.amqpsniff.session.event_log import EventLog
+
+from amqpsniff.columns import NULL
+
+_NULL = cython.declare(cython.longlong, NULL)
+
+PUBLISH, IDENTIFIED, AGAIN, DIED, OWN_QUEUE = 1, 2, 4, 8, 16
+ASKS, DIRECT_REPLY, ROUTED, DIRECT_KEY, ADDRESSED = 32, 64, 128, 256, 512
+"""Flags. It is a publish, else a delivery; a publish with a message-id. A delivery that is not the
+first; one that says how it was published at first; one of a queue that only its consumer tells. A
+request; a `reply_to` for direct replies; a known routing key, and one that is an address of direct
+replies; a publish with an exchange, so that it may be for an address of both."""
+
+NUMBERS = (
+    "flags connection channel packet_number sent_ns connection_id vhost line other routing_key "
+    "queue correlation reply_to deadline"
+).split()
+"""Integers of a message. `connection` counts connections, negative for an unknown one;
+`connection_id` is its id as a number. `line`: size, properties, exchange and routing key. `other`:
+of a delivery that died, the same with what it was published with; of a publish, exchange and
+routing key as one address. `queue`: its name, or the consumer's tag. `correlation`: the
+correlation-id. `reply_to`: an address. `deadline`: when a request expires, null for never."""
+
+
+class LinkRecord:
+    """A message; used again for the next one.
+
+    `session` is the connection that sent or got it, None where that is elsewhere. Once a linker had
+    it: `published` says that its publish is known, `replies` that it is the reply to a request that
+    is known, `found_…` is what is known of them; `delivery_number` is negative for none, times are
+    null where they are not known.
+    """
+
+    def __init__(self):
+        self.session = None
+        for name in NUMBERS:
+            setattr(self, name, 0)
+        self.clear()
+
+    def clear(self):
+        """Forget what it belongs to."""
+        self.published = self.replies = self.reply_late = False
+        self.published_number = self.request_number = 0
+        self.published_id = self.request_id = 0
+        self.published_ns = self.request_ns = _NULL
+        self.link_confidence = -1
+        self.delivery_number = -1
+        return 0
+
+
+LOG_NUMBERS = ["message", *NUMBERS]
+"""Columns of integers: `message` is the ordinal of a message among those of its reader."""
+
+CLOSED, OVER = 1 << 10, 1 << 11
+"""Flags of a row that is no message: a connection was closed (`sent_ns`, null for never), and it is
+over."""
+
+_CLOSED = cython.declare(cython.longlong, CLOSED)
+_OVER = cython.declare(cython.longlong, OVER)
+
+
+class LinkLog(EventLog):
+    """Writes them down; `messages` counts the messages so far, linkable or not."""
+
+    def __init__(self, seed, give):
+        EventLog.__init__(self, seed, give, LOG_NUMBERS)
+        self.messages = 0
+
+    def write(self, one):
+        """A message that can be linked."""
+        row: cython.longlong = self.put_order()
+        self.message.values[row] = self.messages
+        self.flags.values[row] = one.flags
+        self.connection.values[row] = one.connection
+        self.channel.values[row] = one.channel
+        self.packet_number.values[row] = one.packet_number
+        self.sent_ns.values[row] = one.sent_ns
+        self.connection_id.values[row] = one.connection_id
+        self.vhost.values[row] = _signed(one.vhost)
+        self.line.values[row] = _signed(one.line)
+        self.other.values[row] = _signed(one.other)
+        self.routing_key.values[row] = _signed(one.routing_key)
+        self.queue.values[row] = _signed(one.queue)
+        self.correlation.values[row] = _signed(one.correlation)
+        self.reply_to.values[row] = _signed(one.reply_to)
+        self.deadline.values[row] = one.deadline
+        return self.end_row()
+
+    def close(self, connection, close_ns, over):
+        """A connection that asked for a reply was closed (None: it was not), or is over."""
+        one: LinkRecord = LinkRecord()
+        one.flags = _OVER if over else _CLOSED
+        one.connection = connection
+        one.sent_ns = _NULL if close_ns is None else close_ns
+        self.write(one)
+
+
+def _signed(number):
+    """A hash as a signed number."""
+    if cython.compiled:
+        return cython.cast(cython.longlong, number)
+    return number - (1 << 64) if number >> 63 else number

@@ -1,0 +1,167 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""The publishes that a return may mean: lists of entries by route, each in its order.
+
+Where a route has several, `Channel.alike` has further lists of them: by route and mark (the same
+for the same properties and size), and by route, mark and body mark (the same for the same bytes of
+the body). A mark of 0 or a body mark of `NULL` is unknown: then the publish may be any.
+
+A list is an entry alone, for most keys have one, or a deque. What is answered is at the head of one
+only until it is trimmed, and no key is there without an entry.
+"""
+
+from collections import deque
+
+import cython
+from cython.cimports.amqpsniff.session.entities import (
+    Channel,
+    PendingMessage,
+)
+
+from amqpsniff.columns import NULL
+
+_NULL = cython.declare(cython.longlong, NULL)
+
+
+def add_returnable(entry, unanswered):
+    """A publish may come back: enter it into its channel's lists, and into those of all channels;
+    gives the number of answered ones that went.
+    """
+    channel: Channel = entry.channel
+    entry.may_return = True
+    if channel.uncommitted is not None:
+        channel.uncommitted_start += _drop_answered(channel.uncommitted)
+        channel.uncommitted.append(entry)
+    _drop_answered(unanswered)
+    unanswered.append(entry)
+    before = channel.awaiting_return.get(entry.route)
+    if before is None:
+        channel.awaiting_return[entry.route] = entry
+        return 0
+    dropped: cython.longlong = _append(channel.awaiting_return, entry.route, entry)
+    if type(before) is PendingMessage:
+        _index_by_mark(before)
+    return dropped
+
+
+def index_by_mark(entry):
+    """A publish that may come back has its row, and so its mark; it is needed where there are
+    several of its route.
+    """
+    channel: Channel = entry.channel
+    if type(channel.awaiting_return.get(entry.route)) is not PendingMessage:
+        _index_by_mark(entry)
+    return 0
+
+
+def _index_by_mark(entry):
+    """Enter a publish by its mark, if it has one and still may come back."""
+    channel: Channel = entry.channel
+    if entry.may_return and entry.rows is not None:
+        _append(channel.by_fingerprint, (entry.route, entry.mark), entry)
+        _append(channel.by_fingerprint, (entry.route, entry.mark, entry.body_mark), entry)
+    return 0
+
+
+def discard_returnable(entry):
+    """A publish no longer comes back; gives the number of answered ones that went."""
+    channel: Channel = entry.channel
+    entry.may_return = False
+    if channel.by_fingerprint:
+        _trim(channel.by_fingerprint, (entry.route, entry.mark))
+        _trim(channel.by_fingerprint, (entry.route, entry.mark, entry.body_mark))
+    return _trim(channel.awaiting_return, entry.route)
+
+
+def find_returned(returned):
+    """The publishes that a return may mean, as a list: the only one, or the oldest of several
+    that are the same in all. Others that may differ are as many candidates.
+    """
+    found: list
+    entry: PendingMessage
+    channel: Channel = returned.channel
+    route: tuple = returned.route
+    listed = channel.awaiting_return.get(route)
+    if listed is None:
+        return []
+    if type(listed) is PendingMessage:
+        entry = listed
+        return [entry] if _may_be(entry, returned) else []
+    if returned.mark == 0:
+        return _open(listed)
+    found = _open(channel.by_fingerprint.get((route, 0)))
+    if returned.body_mark == _NULL:
+        return found + _open(channel.by_fingerprint.get((route, returned.mark)))
+    found += _open(channel.by_fingerprint.get((route, returned.mark, _NULL)))
+    same = channel.by_fingerprint.get((route, returned.mark, returned.body_mark))
+    if found:
+        return found + _open(same)
+    if same is None:
+        return []
+    return [same] if type(same) is PendingMessage else [same[0]]
+
+
+def _may_be(entry, returned):
+    """True if no known value of a publish and of a return differs."""
+    if entry.mark != returned.mark and entry.mark != 0 and returned.mark != 0:
+        return False
+    if entry.body_mark == _NULL or returned.body_mark == _NULL:
+        return True
+    return entry.body_mark == returned.body_mark
+
+
+def _open(listed):
+    """The entries of a list that may come back, as a new list."""
+    if listed is None:
+        return []
+    if type(listed) is PendingMessage:
+        return [listed] if cython.cast(PendingMessage, listed).may_return else []
+    return [one for one in listed if cython.cast(PendingMessage, one).may_return]
+
+
+def all_returnable(lists):
+    """The entries of all lists, as one list."""
+    found: list = []
+    for listed in lists.values():
+        if type(listed) is PendingMessage:
+            found.append(listed)
+        else:
+            found.extend(listed)
+    return found
+
+
+def _append(lists, key, entry):
+    """Append an entry to the list of a key; gives the number of answered ones that went."""
+    dropped: cython.longlong = _trim(lists, key)
+    listed = lists.get(key)
+    if listed is None:
+        lists[key] = entry
+    elif type(listed) is PendingMessage:
+        lists[key] = deque((listed, entry))
+    else:
+        listed.append(entry)
+    return dropped
+
+
+def _trim(lists, key):
+    """Take answered entries from the head of a list; gives their number."""
+    listed = lists.get(key)
+    if listed is None:
+        return 0
+    if type(listed) is PendingMessage:
+        if cython.cast(PendingMessage, listed).may_return:
+            return 0
+        del lists[key]
+        return 1
+    dropped: cython.longlong = _drop_answered(listed)
+    if not listed:
+        del lists[key]
+    return dropped
+
+
+def _drop_answered(entries):
+    """Take what is answered from the head of a deque of entries; gives their number."""
+    dropped: cython.longlong = 0
+    while entries and not cython.cast(PendingMessage, entries[0]).may_return:
+        entries.popleft()
+        dropped += 1
+    return dropped

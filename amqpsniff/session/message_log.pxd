@@ -1,0 +1,24 @@
+from amqpsniff.columns cimport Integers, Vocabulary
+from amqpsniff.decode.octets cimport ByteReader
+from amqpsniff.decode.rows cimport MessageRows
+from amqpsniff.session.entities cimport Channel, Session
+from amqpsniff.session.event_log cimport EventLog
+
+cdef class MessageLog(EventLog):
+    cdef public ByteReader reader
+    cdef public list places, exchange, routing_key, queue, message_id
+    cdef public set returning
+    cdef public Integers kind, connection, channel, mark, route, seen_ns, seen_number
+    cpdef finish(self)
+    cdef int publish(self, Channel channel, MessageRows messages, long long row) except? -1
+    cdef int deliver(self, Channel channel, MessageRows messages, long long row) except? -1
+    cpdef int note(self, long long kind, Channel channel, long long mark, long long tag, long long number, object ts_ns, object queue, object message_id) except? -1
+    cpdef close(self, Channel channel)
+    cpdef end(self, Session session)
+    cpdef long long key(self, str text, bytes octets, unsigned long long mark) except? -1
+    cdef unsigned long long _hash(self, bytes octets) except? 1
+    cdef unsigned long long _word(self, Vocabulary vocabulary, int code) except? 1
+    cdef int _put(self, long long kind, Channel channel, MessageRows messages, long long row) except? -1
+    cdef int _text(self, object exchange, object routing_key, object queue, object message_id) except? -1
+    cdef int _add(self, long long kind, Channel channel, long long mark, long long route, long long seen_ns, long long seen_number) except? -1
+    cdef int _write(self, long long kind, long long connection, long long channel, long long mark, long long route, long long seen_ns, long long seen_number) except? -1

@@ -1,0 +1,172 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Log of messages that readers of other connections may see too.
+
+Whether a message was published before, how long it was in its queue, how often it came again: that
+takes the messages of every connection. A reader of a share of them writes down what `repeats` and
+`rules.requeueing` would have used, in the order in which it happened, and
+`amqpsniff.session.message_replay` goes over what all readers wrote as if it were one.
+
+Only messages with a message-id or a correlation-id are written down, those that come again, and
+those that are put back.
+"""
+
+import cython
+from cython.cimports.amqpsniff.decode.octets import (
+    ByteReader,
+)
+from cython.cimports.amqpsniff.session.event_log import EventLog
+from cython.cimports.amqpsniff.session.fingerprint import mixed
+
+from amqpsniff.columns import NULL
+
+NUMBERS = "kind connection channel mark route seen_ns seen_number".split()
+"""Columns of integers. `channel` is the ordinal of the first sighting on that incarnation of a
+channel. `mark` is what makes messages the same, `route` where a publish went, or the delivery tag
+of what came again; `seen_ns` and `seen_number` are what a finding says."""
+
+TEXTS = "exchange routing_key queue message_id".split()
+"""Columns of texts, for the words of findings; null where none needs them."""
+
+PLACES = "place connection_id client server channel_number".split()
+"""Columns that say which channel it is, with the first sighting there; `place` is its capture."""
+
+PUBLISH, NAMED, DELIVER, FORGET, COUNTED, AGAIN_NAMED, AGAIN, PUT_BACK, DISCARDED = range(9)
+CLOSED, OVER = 9, 10
+"""Kinds of sightings. A publish with a correlation-id, one with a message-id; the first delivery of
+a message with either; a publish that the broker did not take. A delivery of which the broker says
+how often it has come (in `mark`); one that comes again with a message-id, and one without; one that
+is given back, and one that is rejected. The end of a channel of which there are sightings, and of a
+connection on which messages came again."""
+
+_NULL = cython.declare(cython.longlong, NULL)
+_NOTHING = cython.declare(cython.ulonglong, 0x5851F42D4C957F2D)
+_PUBLISH = cython.declare(cython.longlong, PUBLISH)
+_NAMED = cython.declare(cython.longlong, NAMED)
+_DELIVER = cython.declare(cython.longlong, DELIVER)
+
+
+class MessageLog(EventLog):
+    """Writes them down; `places` are tuples of a row and what `PLACES` are there."""
+
+    def __init__(self, seed, give):
+        EventLog.__init__(self, seed, give, NUMBERS)
+        self.reader = ByteReader()
+        self.returning = set()
+        self._begin()
+
+    def _begin(self):
+        self.places = []
+        for name in TEXTS:
+            setattr(self, name, [])
+
+    def finish(self):
+        """Give away what is there."""
+        EventLog.finish(self)
+        self._begin()
+
+    def publish(self, channel, messages, row):
+        """A publish; nothing when it has no id."""
+        words = messages.vocabularies
+        keyed: cython.bint = messages.routing_key.values[row] >= 0  # it was not cut
+        named: cython.bint = keyed and messages.message_id.has(row)
+        if not named and not messages.correlation_id.has(row):
+            return 0
+        if named:
+            self._text(
+                words.exchange.text(messages.exchange.values[row]),
+                words.routing_key.text(messages.routing_key.values[row]),
+                None,
+                messages.message_id.bytes_of(row),
+            )
+        else:
+            self._text(None, None, None, None)
+        self._put(_NAMED if named else _PUBLISH, channel, messages, row)
+        return 0
+
+    def deliver(self, channel, messages, row):
+        """The first delivery of a message; nothing when it has no id."""
+        if not messages.message_id.has(row) and not messages.correlation_id.has(row):
+            return 0
+        queue = messages.vocabularies.queue.text(messages.queue.values[row])
+        self._text(None, None, queue, None)
+        self._put(_DELIVER, channel, messages, row)
+        return 0
+
+    def note(self, kind, channel, mark, tag, number, ts_ns, queue, message_id):
+        """Anything else; `ts_ns` may be None, as texts may."""
+        self._text(None, None, queue, message_id)
+        self._add(kind, channel, mark, tag, _NULL if ts_ns is None else ts_ns, number)
+        return 0
+
+    def close(self, channel):
+        """A channel is over."""
+        if channel.first_logged >= 0:
+            self.note(CLOSED, channel, 0, 0, 0, None, None, None)
+
+    def end(self, session):
+        """A connection is over."""
+        if session.number in self.returning:
+            self.returning.discard(session.number)
+            self._text(None, None, None, None)
+            self._write(OVER, session.number, -1, 0, 0, _NULL, 0)
+
+    def key(self, text, octets, mark):
+        """A hash of a text, bytes (either may be None) and a number."""
+        h: cython.ulonglong = _NOTHING if text is None else self._hash(text.encode())
+        h = mixed(h, _NOTHING if octets is None else self._hash(octets))
+        return cython.cast(cython.longlong, mixed(h, mark) >> 1)
+
+    def _hash(self, octets):
+        self.reader.read_from(octets)
+        return self.reader.hash_with(self.seed, 0, len(octets))
+
+    def _word(self, vocabulary, code):
+        """The hash of a text of a vocabulary."""
+        if code < 0:
+            return _NOTHING
+        start: cython.longlong = vocabulary.ends[code]
+        self.reader.read_from(vocabulary.octets)
+        return self.reader.hash_with(self.seed, start, vocabulary.ends[code + 1] - start)
+
+    def _put(self, kind, channel, messages, row):
+        words = messages.vocabularies
+        h: cython.ulonglong = self._word(words.exchange, messages.exchange.values[row])
+        h = mixed(h, self._word(words.routing_key, messages.routing_key.values[row]))
+        self._add(
+            kind,
+            channel,
+            messages.mark.values[row],
+            cython.cast(cython.longlong, h >> 1),
+            messages.ts_ns.values[row],
+            messages.packet_number.values[row],
+        )
+        return 0
+
+    def _text(self, exchange, routing_key, queue, message_id):
+        self.exchange.append(exchange)
+        self.routing_key.append(routing_key)
+        self.queue.append(queue)
+        self.message_id.append(message_id)
+        return 0
+
+    def _add(self, kind, channel, mark, route, seen_ns, seen_number):
+        if channel.first_logged < 0:
+            channel.first_logged = self.count
+            self.places.append(
+                (self.rows, channel.capture, *channel.session.peer.name(), channel.number)
+            )
+        self._write(
+            kind, channel.session.number, channel.first_logged, mark, route, seen_ns, seen_number
+        )
+        return 0
+
+    def _write(self, kind, connection, channel, mark, route, seen_ns, seen_number):
+        row: cython.longlong = self.put_order()
+        self.kind.values[row] = kind
+        self.connection.values[row] = connection
+        self.channel.values[row] = channel
+        self.mark.values[row] = mark
+        self.route.values[row] = route
+        self.seen_ns.values[row] = seen_ns
+        self.seen_number.values[row] = seen_number
+        return self.end_row()

@@ -1,0 +1,187 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Replay of the message logs of several readers, judged as if one had read everything.
+
+`MessageReplay` is fed the sightings of all readers in the order of time, and does with them what
+the tracker does when it reads everything: the same `RecentPublishes`, the same `RequeueHistory`,
+with the same bounds. Beside those it remembers what it counts of open channels, and closed ones
+about which there is something to say.
+"""
+
+from typing import NamedTuple
+
+import cython
+from cython.cimports.amqpsniff.session.recent_publishes import (
+    RecentPublishes,
+)
+
+from amqpsniff.columns import NULL
+from amqpsniff.session import message_log
+from amqpsniff.session.rules.queues import is_long
+from amqpsniff.session.rules.requeueing import RequeueHistory
+
+COLUMNS = ["task", "row", *message_log.NUMBERS]
+"""Columns that are replayed: `task` is whose sighting it is, `row` its ordinal there."""
+
+_NULL = cython.declare(cython.longlong, NULL)
+_NAMED = cython.declare(cython.longlong, message_log.NAMED)
+_DELIVER = cython.declare(cython.longlong, message_log.DELIVER)
+_FORGET = cython.declare(cython.longlong, message_log.FORGET)
+_COUNTED = cython.declare(cython.longlong, message_log.COUNTED)
+_AGAIN_NAMED = cython.declare(cython.longlong, message_log.AGAIN_NAMED)
+_AGAIN = cython.declare(cython.longlong, message_log.AGAIN)
+_PUT_BACK = cython.declare(cython.longlong, message_log.PUT_BACK)
+_DISCARDED = cython.declare(cython.longlong, message_log.DISCARDED)
+_CLOSED = cython.declare(cython.longlong, message_log.CLOSED)
+# Channels of a task, more than packets can open.
+_CHANNEL_BITS = cython.declare(cython.int, 40)
+
+
+class First(NamedTuple):
+    """The first of what one finding says about a channel, and how many there were.
+
+    `order` is when it was found; `row` the sighting that it is about; `known` the packet of the
+    first publish, or how many times a message came; `kind` that of the sighting.
+    """
+
+    order: int
+    row: int
+    number: int
+    ts_ns: int
+    kind: int
+    known: int
+
+
+class ReplayedChannel:
+    """A channel: `repeated` and `poisoned` are `First`, or None; the rest is as of a channel."""
+
+    def __init__(self, task, channel):
+        self.task = task
+        self.channel = channel
+        self.repeated = self.poisoned = self.longest = None
+        self.repeats = self.last_repeat = 0
+        self.poisons = self.last_poison = 0
+        self.queued = self.queued_ns = self.queued_ns_max = 0
+
+    @property
+    def telling(self):
+        """True if there is something to report about the channel."""
+        return self.repeats > 0 or self.poisons > 0 or is_long(self)
+
+
+class MessageReplay:
+    """Judges sightings; `seen` are the channels that there may be something to say about."""
+
+    def __init__(self):
+        self.recent_publishes = RecentPublishes()
+        self.returns = RequeueHistory()
+        self.seen = {}
+        self.outstanding = {}
+        self.order = 0
+
+    def feed(self, columns, count):
+        """Go over the next `count` sightings: `columns` are buffers of `COLUMNS`."""
+        tasks: cython.longlong[::1] = columns["task"]
+        rows: cython.longlong[::1] = columns["row"]
+        kinds: cython.longlong[::1] = columns["kind"]
+        connections: cython.longlong[::1] = columns["connection"]
+        channels: cython.longlong[::1] = columns["channel"]
+        marks: cython.longlong[::1] = columns["mark"]
+        routes: cython.longlong[::1] = columns["route"]
+        times: cython.longlong[::1] = columns["seen_ns"]
+        numbers: cython.longlong[::1] = columns["seen_number"]
+        at: cython.longlong
+        kind: cython.longlong
+        first: cython.longlong
+        slot: cython.longlong
+        waited: cython.longlong
+        for at in range(count):
+            kind = kinds[at]
+            if kind <= _NAMED:
+                named: cython.bint = kind == _NAMED
+                first = self.recent_publishes.publish(
+                    marks[at], routes[at], named, numbers[at], times[at]
+                )
+                if first >= 0:
+                    self._repeat(tasks[at], channels[at], rows[at], numbers[at], times[at], first)
+            elif kind == _DELIVER:
+                slot = self.recent_publishes.place_of(marks[at], routes[at])
+                if slot >= 0 and times[at] != _NULL:
+                    waited = times[at] - self.recent_publishes.since.values[slot]
+                    if waited >= 0:
+                        first = self.recent_publishes.numbers.values[slot]
+                        self._queued(
+                            tasks[at], channels[at], rows[at], numbers[at], times[at], waited, first
+                        )
+            elif kind == _FORGET:
+                self.recent_publishes.forget(marks[at])
+            elif kind == _CLOSED:
+                self._close(tasks[at], channels[at])
+            else:
+                self._again(
+                    kind, tasks[at], rows[at], connections[at], channels[at], marks[at],
+                    routes[at], times[at], numbers[at],
+                )  # fmt: skip
+        self.order += count
+        return 0
+
+    def _channel(self, task, channel):
+        key: cython.longlong = (task << _CHANNEL_BITS) | channel
+        seen: ReplayedChannel = self.seen.get(key)
+        if seen is None:
+            seen = self.seen[key] = ReplayedChannel(task, channel)
+        return seen
+
+    def _repeat(self, task, channel, row, number, ts_ns, first):
+        seen: ReplayedChannel = self._channel(task, channel)
+        seen.repeats += 1
+        seen.last_repeat = number
+        if seen.repeated is None:
+            seen.repeated = First(self._now(), row, number, ts_ns, _NAMED, first)
+        return 0
+
+    def _queued(self, task, channel, row, number, ts_ns, waited, published):
+        seen: ReplayedChannel = self._channel(task, channel)
+        seen.queued += 1
+        seen.queued_ns += waited
+        if waited > seen.queued_ns_max:
+            seen.queued_ns_max = waited
+            seen.longest = (number, ts_ns, row, published)
+        return 0
+
+    def _close(self, task, channel):
+        """A channel is over: forget it, when there is nothing to say about it."""
+        key: cython.longlong = (task << _CHANNEL_BITS) | channel
+        seen: ReplayedChannel = self.seen.get(key)
+        if seen is not None and not seen.telling:
+            del self.seen[key]
+        return 0
+
+    def _again(self, kind, task, row, connection, channel, mark, tag, ts_ns, number):
+        """A message that came again, or went back."""
+        times: cython.longlong = 0
+        key = (task, connection)
+        if kind == _COUNTED:
+            times = mark
+        elif kind == _AGAIN_NAMED:
+            times = self.returns.come_again(mark)
+        elif kind == _AGAIN:
+            outstanding = self.outstanding.setdefault(key, {})
+            self.returns.come_again_alike(mark, outstanding, (channel, tag))
+        elif kind == _PUT_BACK:
+            times = self.returns.put_back(mark, self.outstanding.get(key, {}), (channel, tag))
+        elif kind == _DISCARDED:
+            self.outstanding.get(key, {}).pop((channel, tag), None)
+        else:
+            self.outstanding.pop(key, None)
+        if times:
+            seen: ReplayedChannel = self._channel(task, channel)
+            seen.poisons += 1
+            seen.last_poison = max(seen.last_poison, number)
+            if seen.poisoned is None:
+                seen.poisoned = First(self._now(), row, number, ts_ns, kind, times)
+        return 0
+
+    def _now(self):
+        """A number that grows with what is found."""
+        self.order += 1
+        return self.order

@@ -1,0 +1,112 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""One method frame: an `MethodFrame` for whoever handles it, a `Request` while its reply is
+awaited, and what its arguments say.
+"""
+
+import cython
+from cython.cimports.amqpsniff.decode.rows import FrameRows
+
+from amqpsniff.decode import plan
+from amqpsniff.decode.json_objects import read_object
+from amqpsniff.spec import METHODS
+
+Reason = tuple[int | None, str | None, str | None]
+"""Reply code and text of a close, and the method that it blames."""
+
+_CUT = cython.declare(cython.int, plan.CUT)
+_FLAGS_CUT = cython.declare(cython.int, plan.FLAGS_CUT)
+
+_FIRST = tuple(method for method in METHODS if "0-9-1" in method.dialects)
+_NAMES = {(one.class_id, one.method_id): one.name for one in reversed((*_FIRST, *METHODS))}
+"""Methods by their numbers; where dialects differ, that of 0-9-1."""
+
+
+def read_reason(octets):
+    """The `Reason` of a close, from its arguments' JSON."""
+    arguments = read_object(octets)
+    code, text = arguments.get("reply_code"), arguments.get("reply_text")
+    blamed = (arguments.get("class_id"), arguments.get("method_id"))
+    return code, text if isinstance(text, str) else None, _NAMES.get(blamed)
+
+
+class HandshakeArguments:
+    """The arguments of a method of the handshake as JSON, which `uses` connections have; `whole` is
+    whether all were captured.
+    """
+
+    def __init__(self, json, whole):
+        self.json = json
+        self.whole = whole
+        self.uses = 0
+
+
+@cython.freelist(64)
+@cython.cclass
+class Request:
+    """A request that waits for its reply; `rows` and `row` are its frame's.
+
+    `subject` is what the request's handler keeps for that of the reply. `sure`: it wants
+    one, for its bits were captured.
+    """
+
+    if not cython.compiled:
+        subject = None
+
+
+def request_of(rows: FrameRows, row: cython.longlong):
+    """The request that a frame is."""
+    request: Request = Request.__new__(Request)
+    request.method = rows.method.values[row]
+    request.side = rows.sender.values[row]
+    request.rows = rows
+    request.row = row
+    request.number = rows.packet_number.values[row]
+    request.ts_ns = rows.ts_ns.values[row]
+    request.sure = rows.flags.values[row] & _FLAGS_CUT == 0
+    return request
+
+
+@cython.freelist(8)
+@cython.cclass
+class MethodFrame:
+    """A method, for a handler; `side` is who sent it, 0 for the client."""
+
+    @property
+    def arguments_json(self):
+        """The arguments as JSON; None when there are none to read."""
+        return self.rows.arguments.bytes_of(self.row)
+
+    @property
+    def arguments(self):
+        """The arguments as a dict; empty when they were not captured."""
+        return read_object(self.arguments_json)
+
+    @property
+    def whole(self):
+        """True if all arguments were captured: what is not there was not sent."""
+        return self.flags & _CUT == 0
+
+    @property
+    def queue(self):
+        """The argument of that name; None where the method has none or it was not captured."""
+        return self.rows.vocabularies.queue.text(self.rows.queue.values[self.row])
+
+    @property
+    def consumer_tag(self):
+        """The argument of that name; None where the method has none or it was not captured."""
+        return self.rows.vocabularies.consumer_tag.text(self.rows.consumer_tag.values[self.row])
+
+
+def frame_of(name, rows: FrameRows, row: cython.longlong):
+    """The frame of a method of this name, in a row."""
+    frame: MethodFrame = MethodFrame.__new__(MethodFrame)
+    frame.name = name
+    frame.method = rows.method.values[row]
+    frame.side = rows.sender.values[row]
+    frame.rows = rows
+    frame.row = row
+    frame.number = rows.packet_number.values[row]
+    frame.ts_ns = rows.ts_ns.values[row]
+    frame.flags = rows.flags.values[row]
+    frame.reply_code = rows.reply_code.values[row]
+    return frame

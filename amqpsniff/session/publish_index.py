@@ -1,0 +1,280 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Publishes that are remembered, alike ones in one line, and how far queues are with them.
+
+A line is in the order of its publishes; a queue hands them on in that order. Publishes are
+forgotten from the oldest on, of all lines.
+
+Publishes are numbered as they come. Those that are remembered follow one another, so a ring holds
+them: columns of numbers, in which the place of a publish is its number modulo the ring's size.
+Lines are rows of columns too, found in a table of slots by the hash that their publishes have. So a
+publish that is alone in its line takes some 130 bytes, where objects would take 310.
+"""
+
+import cython
+from cython.cimports.amqpsniff.session.fingerprint import mixed
+
+from amqpsniff.columns import NULL
+
+_NULL = cython.declare(cython.longlong, NULL)
+_AGAIN = cython.declare(cython.ulonglong, 0x9E6C63D0876A9A35)
+_NONE = cython.declare(cython.longlong, -1)
+_FIRST_SIZE = 256
+
+_PUBLISHES = {
+    "keys": "Q", "packet_numbers": "q", "times": "q", "connection_ids": "q", "places": "q",
+    "delivered": "q", "later": "q", "identified": "B", "doubted": "B",
+}  # fmt: skip
+"""Columns of publishes: the hash of what they are, `places` in their lines, how often they were
+`delivered`, the number of the next alike (`later`), whether they have a message id, and whether a
+queue may have handed on the one before or after instead (`doubted`)."""
+
+_LINES = {"first": "q", "last": "q", "reached": "q", "queues": "Q"}
+"""Columns of lines: numbers of publishes, `reached` by the first of its `queues`."""
+
+
+def _column(code, size):
+    """A column of zeros."""
+    return memoryview(bytearray(size * (1 if code == "B" else 8))).cast(code)
+
+
+class PublishIndex:
+    """Lines of equal publishes, first in first out, by their hash; -1 for no publish and no line.
+
+    After `meant`: `candidates` says among how many the publish was chosen, `advanced` whether its
+    queue hands it on for the first time. `hits` counts by name what a limit kept from being
+    remembered.
+    """
+
+    def __init__(self, memory):
+        self.memory = memory
+        self.most = memory.publishes
+        self.age_ns = memory.age_ns
+        self.size = _FIRST_SIZE
+        for name, code in _PUBLISHES.items():
+            setattr(self, name, _column(code, self.size))
+        for name, code in _LINES.items():
+            setattr(self, name, _column(code, self.size))
+        self.asks = [None] * self.size
+        self.answers = [None] * self.size
+        self.slots = memoryview(bytearray(b"\xff") * (8 * self.size)).cast("i")
+        self.free = []
+        self.used = 0
+        self.more = {}
+        self.oldest = 0
+        self.next_id = 0
+        self.positions = 0
+        self.candidates = 0
+        self.is_first_hop = False
+        self.hits = {}
+
+    def __len__(self):
+        """Number of publishes that are remembered."""
+        return self.next_id - self.oldest
+
+    # publishes
+
+    def at(self, publish):
+        """The place of a publish in the columns."""
+        return publish % self.size
+
+    def remember(self, key, packet_number, ts_ns, connection_id, identified):
+        """Put a publish at the end of its line, and forget what is too old or too much; gives it.
+
+        `asks`, the request it makes, and `answers`, the one it is a reply to, stand at its place.
+        """
+        while self.oldest < self.next_id and self._is_old(ts_ns):
+            self._forget()
+        if self.next_id - self.oldest >= self.most:
+            self._forget()
+            self._limit_reached("publishes")
+        if self.next_id - self.oldest == self.size:
+            self._grow()
+        publish: cython.longlong = self.next_id
+        at: cython.longlong = self.at(publish)
+        slot: cython.longlong = self._slot(key)
+        line: cython.longlong = self.slots[slot]
+        self.next_id += 1
+        self.keys[at] = key
+        self.packet_numbers[at] = packet_number
+        self.times[at] = ts_ns
+        self.connection_ids[at] = connection_id
+        self.identified[at] = identified
+        self.delivered[at] = 0
+        self.doubted[at] = False
+        self.later[at] = _NONE
+        if line < 0:
+            self.places[at] = 0
+            self.slots[slot] = self._new_line(publish)
+        else:
+            last: cython.longlong = self.at(self.last[line])
+            self.places[at] = self.places[last] + 1
+            self.later[last] = publish
+            self.last[line] = publish
+        return publish
+
+    def _is_old(self, ts_ns):
+        """True if the oldest publish is too old."""
+        then: cython.longlong = self.times[self.at(self.oldest)]
+        return then != _NULL and ts_ns != _NULL and ts_ns - then > self.age_ns
+
+    def _forget(self):
+        """Forget the oldest publish, and its line if it was the only one."""
+        at: cython.longlong = self.at(self.oldest)
+        slot: cython.longlong = self._slot(self.keys[at])
+        line: cython.longlong = self.slots[slot]
+        if self.later[at] == _NONE:
+            if self.more:
+                self.positions -= len(self.more.pop(line, ()))
+            self._empty(slot)
+            self.free.append(line)
+        else:
+            self.first[line] = self.later[at]
+        self.asks[at] = None
+        self.answers[at] = None
+        self.oldest += 1
+        return 0
+
+    def _grow(self):
+        """Have room for twice as many, but not for more than will be remembered."""
+        size: cython.longlong = min(2 * self.size, self.most)
+        for name, code in _PUBLISHES.items():
+            column = _column(code, size)
+            self._copy(getattr(self, name), column, size)
+            setattr(self, name, column)
+        for name in ("asks", "answers"):
+            calls: list = [None] * size
+            self._copy(getattr(self, name), calls, size)
+            setattr(self, name, calls)
+        for name, code in _LINES.items():
+            column = _column(code, size)
+            column[: self.used] = getattr(self, name)[: self.used]
+            setattr(self, name, column)
+        lines = [line for line in self.slots if line >= 0]
+        self.slots = memoryview(bytearray(b"\xff") * (8 * len(self.slots))).cast("i")
+        self.size = size
+        for line in lines:
+            self.slots[self._slot(self.keys[self.at(self.first[line])])] = line
+        return 0
+
+    def _copy(self, source, target, size):
+        """Put what a column has of publishes where it stands in a ring of another size."""
+        for publish in range(self.oldest, self.next_id):
+            target[publish % size] = source[publish % self.size]
+        return 0
+
+    # lines
+
+    def get(self, key):
+        """The line of a hash."""
+        return self.slots[self._slot(key)]
+
+    def _slot(self, key):
+        """The slot of a hash's line, or where it would stand; slots are a power of two, twice the
+        lines."""
+        mask: cython.longlong = len(self.slots) - 1
+        slot: cython.longlong = cython.cast(cython.longlong, key & 0x7FFFFFFF) & mask
+        line: cython.longlong = self.slots[slot]
+        while line >= 0 and self.keys[self.at(self.first[line])] != key:
+            slot = (slot + 1) & mask
+            line = self.slots[slot]
+        return slot
+
+    def _empty(self, slot):
+        """Empty a slot: lines after it move up where they would be lost."""
+        mask: cython.longlong = len(self.slots) - 1
+        at: cython.longlong = slot
+        line: cython.longlong
+        home: cython.longlong
+        while True:
+            at = (at + 1) & mask
+            line = self.slots[at]
+            if line < 0:
+                break
+            key: cython.ulonglong = self.keys[self.at(self.first[line])]
+            home = cython.cast(cython.longlong, key & 0x7FFFFFFF) & mask
+            if ((at - home) & mask) >= ((at - slot) & mask):
+                self.slots[slot] = cython.cast(cython.int, line)
+                slot = at
+        self.slots[slot] = -1
+        return 0
+
+    def _new_line(self, publish):
+        """A line of one publish."""
+        line: cython.int = self.used
+        if self.free:
+            line = self.free.pop()
+        else:
+            self.used += 1
+        self.first[line] = publish
+        self.last[line] = publish
+        self.reached[line] = _NONE
+        self.queues[line] = 0
+        return line
+
+    # queues
+
+    def match(self, line, queue, again):
+        """The publish that a queue hands on; -1 when it handed on all there were."""
+        first: cython.longlong = self.first[line]
+        last: cython.longlong = self.last[line]
+        reached: cython.longlong = self._position(line, queue)
+        begin: cython.longlong = self.places[self.at(first)]
+        before: cython.longlong = 0
+        if reached >= first:
+            before = self.places[self.at(reached)] - begin + 1
+        requires: cython.longlong = self.places[self.at(last)] - begin + 1 - before
+        self.is_first_hop = False
+        if again and before:
+            self.candidates = before
+            return first if before == 1 else self._again(line, queue, reached)
+        if requires == 0:
+            self.candidates = 1
+            return last if last == first and self.identified[self.at(last)] else _NONE
+        chosen: cython.longlong = self.later[self.at(reached)] if before else first
+        self.candidates = requires
+        self.is_first_hop = True
+        if requires > 1:
+            self.doubted[self.at(chosen)] = True
+            self.doubted[self.at(self.later[self.at(chosen)])] = True
+        self._put(line, queue, chosen)
+        return chosen
+
+    def _again(self, line, queue, reached):
+        """The next of the publishes that a queue hands on once more: from the oldest, in order."""
+        key: cython.ulonglong = mixed(queue, _AGAIN)
+        last: cython.longlong = self._position(line, key)
+        chosen: cython.longlong = self.first[line]
+        if chosen <= last < reached:
+            chosen = self.later[self.at(last)]
+        self._put(line, key, chosen)
+        return chosen
+
+    def _position(self, line, queue):
+        """The last publish that a queue handed on, which may be forgotten."""
+        if self.queues[line] == queue:
+            return self.reached[line]
+        if not self.more:
+            return _NONE
+        positions = self.more.get(line)
+        return _NONE if positions is None else positions.get(queue, _NONE)
+
+    def _put(self, line, queue, publish):
+        """Note how far a queue is."""
+        if self.queues[line] == queue or self.reached[line] == _NONE:
+            self.queues[line] = queue
+            self.reached[line] = publish
+            return 0
+        positions: dict = self.more.get(line)
+        if positions is None:
+            positions = self.more[line] = {}
+        if queue not in positions:
+            if self.positions >= self.memory.positions:
+                return self._limit_reached("positions")
+            self.positions += 1
+        positions[queue] = publish
+        return 0
+
+    def _limit_reached(self, name):
+        """A limit was reached."""
+        self.hits[name] = self.hits.get(name, 0) + 1
+        return 0

@@ -1,0 +1,17 @@
+from amqpsniff.decode.rows cimport FrameRows
+from amqpsniff.session.method_frame cimport Request
+from amqpsniff.session.settling cimport Settler
+from amqpsniff.session.entities cimport ChannelSlot, Session
+
+cdef class ReplyMatcher:
+    cdef public long long most
+    cdef public Settler settler
+    cdef const unsigned char[::1] closes, replies
+    cdef int count
+    cdef list names
+    cdef public dict histograms
+    cdef public long long late_row, moment
+    cdef int ask(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side, object subject) except? -1
+    cdef bint _came(self, ChannelSlot slot, FrameRows frames, long long row, int method, int side) except? -1
+    cdef int _answer(self, Request request, long long number, long long ts_ns) except? -1
+    cdef Request reply(self, ChannelSlot slot, FrameRows frames, long long row, int method, int side)

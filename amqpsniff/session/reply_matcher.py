@@ -1,0 +1,118 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Requests and their replies: the synchronous methods of each side, channel by channel."""
+
+import cython
+from cython.cimports.amqpsniff.decode.rows import FrameRows
+from cython.cimports.amqpsniff.session.counts import Histogram
+from cython.cimports.amqpsniff.session.method_frame import (
+    Request,
+    request_of,
+)
+
+from amqpsniff.columns import NULL
+from amqpsniff.session import method_flags
+
+_NULL = cython.declare(cython.longlong, NULL)
+
+
+_MAX_EARLY = cython.declare(cython.int, 16)
+
+
+class ReplyMatcher:
+    """Finds the request that a method answers.
+
+    Where framing had to be found, frames come late, behind later ones of the other side: requests
+    behind their replies. Of a channel slot that this may happen to, the last replies without a
+    request are kept as (method, side, moment, packet number, ts_ns) in `early`. `late_row` is the
+    row of a frame that is late, or -1, and `moment` when it came; see `FrameRows.moment`.
+
+    Args:
+        settler: Counts what was not remembered because of a limit.
+    """
+
+    def __init__(self, limits, settler):
+        self.most = limits.requests
+        self.settler = settler
+        self.closes = method_flags.CLOSES
+        self.replies = method_flags.REPLIES
+        self.names = method_flags.NAMES  # dialects may have methods of one name
+        self.count = len(self.names)
+        self.histograms = None
+        self.late_row = self.moment = -1
+
+    def measure(self):
+        """Keep the times of replies from now on: a `counts.Histogram` for each name of a
+        request."""
+        self.histograms = {}
+
+    def ask(self, session, slot, frames, row, method, side, subject):
+        """A request that waits for its reply from now on, unless it is late and that is there."""
+        if slot.early_replies and self._came(slot, frames, row, method, side):
+            return 0
+        if (slot.no_reply_expected | session.no_reply_expected) & (1 << side) and not self.closes[
+            method
+        ]:
+            return 0
+        if len(slot.requests) >= self.most:
+            return self.settler.limit_reached("requests")
+        request: Request = request_of(frames, row)
+        request.subject = subject
+        slot.requests.append(request)
+        frames.wait(row)
+        return 0
+
+    def reply(self, slot, frames, row, method, side):
+        """The request that a method, one of `ANSWERS`, answers, whose frame then says so; None
+        where none waits for it.
+        """
+        place: cython.Py_ssize_t = 0
+        request: Request = None
+        while place < len(slot.requests):
+            request = slot.requests[place]
+            if request.side != side and self.replies[request.method * self.count + method]:
+                break
+            place += 1
+        number: cython.longlong = frames.packet_number.values[row]
+        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        if place == len(slot.requests):
+            if slot.early_replies is not None:
+                late: cython.bint = self.late_row == row
+                moment = self.moment if late else frames.moment_after(row)
+                slot.early_replies.append((method, side, moment, number, ts_ns))
+                if len(slot.early_replies) > _MAX_EARLY:
+                    del slot.early_replies[0]
+            return None
+        del slot.requests[place]
+        request.rows.settle(request.row)
+        self._answer(request, number, ts_ns)
+        return request
+
+    def _came(self, slot, frames, row, method, side):
+        """True if the reply of a request came before it, as its frame then says."""
+        if self.late_row != row:
+            slot.early_replies = [one for one in slot.early_replies if one[1] == side]
+            return False
+        request: Request = request_of(frames, row)
+        for place, (reply, by, moment, number, ts_ns) in enumerate(slot.early_replies):
+            answers = by != side and self.replies[method * self.count + reply]
+            if answers and moment > self.moment:
+                del slot.early_replies[place]
+                self._answer(request, number, ts_ns)
+                return True
+        return False
+
+    def _answer(self, request, number, ts_ns):
+        """A request was answered in a packet, at a time."""
+        rows: FrameRows = request.rows
+        timed: cython.bint = request.ts_ns != _NULL and ts_ns != _NULL
+        if self.histograms is not None and timed:
+            name = self.names[request.method]
+            histogram: Histogram = self.histograms.get(name)
+            if histogram is None:
+                histogram = self.histograms[name] = Histogram()
+            histogram.add(ts_ns - request.ts_ns)
+        if rows.wanted and not rows.given:
+            rows.response_packet_number.values[request.row] = number
+            if timed:
+                rows.response_ns.values[request.row] = ts_ns - request.ts_ns
+        return 0

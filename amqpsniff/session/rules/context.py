@@ -1,0 +1,345 @@
+"""The context of a rule: what it sees of one event, and how it reports what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from amqpsniff.columns import NULL
+from amqpsniff.findings import Finding
+from amqpsniff.session.counts import SECOND_NS
+
+EVENTS = {
+    "channel-begins": "a channel incarnation begins; facts: none",
+    "channel-not-open": "a method came on a channel number that is not open; facts: method, "
+    "channel (its number), side",
+    "channel-opened-twice": "channel.open on a channel that is open; `channel` is the old one",
+    "channel-ends": "a channel incarnation is over, before its entries are given up; facts: none",
+    "connection-ends": "a connection is over, before its channels are ended; facts: none",
+    "capture-ends": "there is no more; no session and no channel",
+    "wrong-direction": "a method that its sender may not send; facts: method, channel, side",
+    "wrong-channel": "a method of class connection on a channel, or another on 0; facts: method, "
+    "channel, side",
+    "out-of-order": "a method of the connection that its state does not allow; facts: method, "
+    "side, state (before it)",
+    "after-close": "a method of a side that has closed the connection; facts: method, channel, "
+    "side",
+    "tag-unknown": "a client's ack, nack or reject that means nothing outstanding; facts: tag, "
+    "multiple, outcome (a code of entities.OUTCOMES)",
+    "published-on-closed": "a publish after the server closed the channel; facts: frames, row",
+    "published-again": "the first publish of a channel with message-id, properties, size and route "
+    "of an earlier one, further ones are counted; facts: first (packet of that), rows, row",
+    "published-while-blocked": "a publish after connection.blocked; facts: none",
+    "frames-lost": "frames of a side may be missing from here on; facts: side",
+    "consumer-cancelled": "a consumer that the broker cancelled; facts: consumer (None: not known)",
+    "delivery-tag-gap": "a delivery whose tag is not the last one plus 1; facts: tag, last",
+    "rejected": "a nack of the broker for a publish; facts: entry",
+    "returned": "a return whose content is whole; facts: entry (of the publish, None), rows, row",
+    "requeued": "a delivery that its consumer gives back; facts: entry",
+    "discarded": "a delivery that its consumer rejects; facts: entry",
+    "redelivered": "a delivery with redelivered set; facts: entry (None: not known), rows, row",
+    "dead-lettered": "a message with an x-death header; facts: entry, rows, row",
+    "to-be-done-later": "a message whose eta header has a time; facts: entry, rows, row",
+    "large-headers": "a message with headers of more than `LARGE_HEADERS_BYTES`, or of more than "
+    "`MANY_TABLES`; facts: entry, rows, row",
+    "called": "a publish with reply-to and correlation-id; facts: entry, rows, row",
+    "answered": "a delivery with a correlation-id, or one that is cut, while calls wait; facts: "
+    "entry, rows, row",
+    "half-sent": "a publish that took longer than `STALLED_NS`, or was not whole at its end; "
+    "facts: rows, row, took_ns (None: not whole)",
+    "paused": "a publish whose end came `PAUSED_NS` (from, to) after its method; facts: "
+    "rows, row, took_ns",
+    "large": "a message above `LARGE_BYTES`; facts: entry, rows, row",
+    "channel-waits": "now and then while a channel has publishes that are not confirmed or "
+    "deliveries that are not settled, and no bytes are waited for, see `foreseeing`; facts: none",
+    "connection-waits": "the same of a connection that has requests or calls without a reply",
+    "replied": "a reply of a method that has a handler or is synchronous; `request` is answered",
+}
+"""Occasions that are not methods, and what is known then."""
+
+LARGE_BYTES = 1 << 20
+"""Size of a body from which on the event `large` comes."""
+
+LARGE_HEADERS_BYTES = 4_096
+"""Size of headers, as JSON, from which on `large-headers` comes: more than most bodies have."""
+
+MANY_TABLES = 16
+"""Tables and arrays in headers from which on `large-headers` comes too."""
+
+PROVISIONAL = "foreseen"
+"""Name in `RuleContext.memory` of what was foreseen: a `ProvisionalFinding` by (code, channel)."""
+
+MAX_PROVISIONAL = 64
+"""Findings of one code foreseen of one connection: more channels that hang tell a person nothing
+more.
+"""
+
+STALLED_NS = SECOND_NS
+"""Time from a method to the end of its content from which on `half-sent` comes."""
+
+PAUSED_NS = (35_000_000, 55_000_000)
+"""Times from a method to the end of its content with which `paused` comes: so long waits who waits
+for a delayed acknowledgement."""
+
+
+class ProvisionalFinding(NamedTuple):
+    """A finding that was foreseen.
+
+    Attributes:
+        key, times, number: The finding's; `times` is its count, `number` its packet.
+        absent: True if it rests on something that did not come.
+        quiet: True if it is no news yet.
+    """
+
+    key: tuple[object, ...]
+    times: int
+    number: int | None
+    absent: bool
+    quiet: bool
+
+
+class Place(NamedTuple):
+    """Where something was: what a finding says of its place, without a channel."""
+
+    capture: str | None
+    packet_number: int | None
+    ts_ns: int | None
+    connection_id: str
+    client: str | None
+    server: str | None
+
+
+class RuleContext:
+    """One event.
+
+    Attributes:
+        tracker, session, channel: Where; channel is None where the event has none.
+        event: The `frame.MethodFrame` of a method's event, else None.
+        request: The `frame.Request` that the method answers, or None.
+        number, ts_ns: Packet and time of it; ts_ns is None where the packet has none.
+        facts: What `EVENTS` says.
+    """
+
+    __slots__ = (
+        "_complete", "_place", "channel", "facts", "frame", "number", "request", "session",
+        "tracker", "ts_ns",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        tracker: Any,
+        session: Any,
+        channel: Any,
+        number: int | None,
+        ts_ns: int | None,
+        frame: Any = None,
+        request: Any = None,
+        facts: dict[str, Any] | None = None,
+    ) -> None:
+        self.tracker = tracker
+        self.session = session
+        self.channel = channel
+        self.number = number
+        self.ts_ns = None if ts_ns is None or ts_ns == NULL else ts_ns
+        self.frame = frame
+        self.request = request
+        self.facts = facts or {}
+        self._complete: bool | None = None
+        self._place: Place | None = None
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What rules remember about the connection."""
+        memory: dict[str, Any] = self.session.memory
+        return memory
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """What rules remember across connections; keep it bounded."""
+        memory: dict[str, Any] = self.tracker.memory
+        return memory
+
+    @property
+    def both_sides(self) -> bool:
+        """True if packets of both directions of the connection were captured."""
+        packets = self.session.peer.conversation.packets
+        return bool(packets[0] and packets[1])
+
+    @property
+    def complete(self) -> bool:
+        """True if no frame of the connection is missing since its first one captured.
+
+        Every rule about something that did not come (a reply, a confirm, an acknowledgement, a
+        close, a heartbeat) asks this or `certain`. Bytes that are still waited for count as
+        captured: at an end there are none, and before it see `foresee`.
+        """
+        complete = self._complete
+        if complete is None or self.session.has_loss:  # a rule of the same event may say so
+            complete = self._complete = not self.session.has_loss and self.both_sides
+        return complete
+
+    @property
+    def certain(self) -> bool:
+        """True if no frame of the connection so far is missing, from its first one on."""
+        return self.complete and bool(self.session.peer.began)
+
+    @property
+    def place(self) -> Place:
+        """The connection, packet and time."""
+        place = self._place
+        if place is None:
+            session = self.session
+            connection_id, client, server = session.peer.name()
+            place = self._place = Place(
+                session.capture, self.number, self.ts_ns, connection_id, client, server
+            )
+        return place
+
+    @property
+    def queue(self) -> str | None:
+        """The queue that the event is about; one that it leaves empty is the last declared one."""
+        named: str | None = self.frame.queue
+        last: str | None = self.channel.last_queue
+        return last if named == "" else named
+
+    def forget(self, what: str) -> None:
+        """Count that a limit kept something of what rules remember; `rules-limit` says so."""
+        forgotten = self.shared.setdefault("forgotten", {})
+        forgotten[what] = forgotten.get(what, 0) + 1
+
+    def report(
+        self,
+        code: str,
+        detail: str = "",
+        *,
+        number: int | None = None,
+        ts_ns: int | None = None,
+        count: int = 1,
+        last: int | None = None,
+        variant: int | None = None,
+    ) -> None:
+        """Raise a finding, at the event's packet, or at packet `number` of the time `ts_ns`.
+
+        `count` and `last` (packet number) are for one that stands for many, `variant` for what is
+        not to be counted with others of its code on the channel.
+        """
+        tracker, session, channel = self.tracker, self.session, self.channel
+        if tracker.log is None:
+            return
+        at = self.number if number is None else number
+        last = at if last is None else last
+        time = self.ts_ns if number is None else ts_ns
+        connection_id = client = server = capture = None
+        if session is not None:
+            connection_id, client, server = session.peer.name()
+            capture = session.capture if channel is None else channel.capture
+        place = None if channel is None else channel.number
+        self.withdraw(code, channel)
+        if tracker.log.again(code, connection_id, capture, place, count, last, variant):
+            return
+        tracker.log.add(
+            Finding(
+                code,
+                detail,
+                capture=capture,
+                packet_number=at,
+                ts_ns=None if time is None or time <= 0 else time,
+                connection_id=connection_id,
+                client=client,
+                server=server,
+                channel=place,
+                count=count,
+                last_packet_number=last,
+                variant=variant,
+            )
+        )
+
+    def is_provisional(self, code: str) -> bool:
+        """True if a finding of this code is foreseen here."""
+        return (code, self.channel) in self.memory.get(PROVISIONAL, {})
+
+    def report_provisional(
+        self,
+        code: str,
+        detail: str,
+        number: int | None,
+        ts_ns: int | None,
+        count: int = 1,
+        last: int | None = None,
+        absent: bool = True,
+        variant: int | None = None,
+    ) -> None:
+        """Raise a finding of what goes on, at packet `number` of the time `ts_ns`.
+
+        What is reported of the same connection and channel takes its place, and what is foreseen
+        there with another count. Where nothing is, it stays: so what neither the end says too, nor
+        will still be true then, has to be withdrawn. If it rests on something `absent`, it is
+        withdrawn as soon as frames of the connection may be missing (`provisional.withdraw_unsure`),
+        is no news while bytes are waited for, which depends on how packets come, and is not raised
+        before a frame of each side was read: where a capture begins, those of one may come late.
+        """
+        log, channel, session = self.tracker.log, self.channel, self.session
+        if absent and NULL in (session.last_client_ns, session.last_server_ns):
+            return
+        noted = self.memory.setdefault(PROVISIONAL, {})
+        known = noted.get((code, channel))
+        quiet = absent and self._is_behind()
+        if known is not None and known.times == count:
+            if known.quiet and not quiet:
+                log.announce(known.key)
+                noted[code, channel] = known._replace(quiet=False)
+            return
+        self.withdraw(code, channel)
+        if sum(one == code for one, _ in noted) >= MAX_PROVISIONAL:
+            return
+        capture = self.session.capture if channel is None else channel.capture
+        place = None if channel is None else channel.number
+        one, client, server = self.session.peer.name()
+        finding = Finding(
+            code, detail, capture, number, ts_ns, one, client, server, place, count, last,
+            variant=variant,
+        )  # fmt: skip
+        if log.foresee(finding, quiet):
+            noted[code, channel] = ProvisionalFinding(finding.key, count, number, absent, quiet)
+
+    def withdraw(self, code: str, channel: Any = None, number: int | None = None) -> None:
+        """Take back what was foreseen, for more is known of it now; with a `number`, only what is
+        about that packet.
+        """
+        if self.session is None or PROVISIONAL not in self.session.memory:
+            return
+        noted = self.memory[PROVISIONAL]
+        known = noted.get((code, channel))
+        if known is not None and number in (None, known.number):
+            del noted[code, channel]
+            self.tracker.log.withdraw(known.key)
+
+    def _is_behind(self) -> bool:
+        """True if bytes are known to have been sent that were not read yet."""
+        return any(self.session.peer.conversation.owed)
+
+    def again(self, code: str) -> bool:
+        """Count one more of a finding that was raised here before; False when none was.
+
+        For events that come often: the words of the finding are those of the first.
+        """
+        tracker, session, channel = self.tracker, self.session, self.channel
+        if tracker.log is None or session is None:
+            return False
+        place = None if channel is None else channel.number
+        connection_id = session.peer.name()[0]
+        again: bool = tracker.log.again(code, connection_id, None, place, 1, self.number)
+        return again
+
+
+Rule = Callable[[RuleContext], None]
+
+
+def requires(name: str) -> Callable[[Rule], Rule]:
+    """Mark a rule that has nothing to judge where `RuleContext.memory` has nothing of this name."""
+
+    def mark(rule: Rule) -> Rule:
+        rule.requires = name  # type: ignore[attr-defined]
+        return rule
+
+    return mark

@@ -1,0 +1,98 @@
+"""Words for numbers, names and values of rows in the details of findings."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from heapq import nsmallest
+from typing import Any
+
+from amqpsniff.quantities import duration
+
+
+def number_of(count: int, one: str, many: str = "") -> str:
+    """A count with its noun."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def took_text(count: int, total_ns: int, longest_ns: int) -> str:
+    """How long some things took, of which one is the longest."""
+    if count == 1:
+        return duration(longest_ns)
+    return f"{duration(total_ns / count)} on average and {duration(longest_ns)} at most"
+
+
+def integer_at(column: Any, row: int) -> int:
+    """The value of a column of integers; `NULL` for null."""
+    return int(memoryview(column.storage).cast("q")[row])
+
+
+def code_at(column: Any, row: int) -> int:
+    """A number of a row in a column of codes; -1 for null."""
+    code: int = struct.unpack_from("=i", column.storage, 4 * row)[0]
+    return code
+
+
+def name_at(rows: Any, column: str, row: int) -> str | None:
+    """An exchange, routing key or queue of a row; None for null."""
+    code = code_at(getattr(rows, column), row)
+    name: str | None = getattr(rows.vocabularies, column).text(code)
+    return name
+
+
+def exchange_text(name: str | None) -> str:
+    """An exchange by name; the one without a name is the default exchange."""
+    if name is None:
+        return "an exchange not captured"
+    return f"exchange '{name}'" if name else "the default exchange"
+
+
+def queue_text(name: str | None) -> str:
+    """A queue by name."""
+    return f"queue '{name}'" if name else "a queue not known"
+
+
+def key_text(routing_key: str | None) -> str:
+    """A routing key."""
+    return "a routing key not captured" if routing_key is None else f"routing key '{routing_key}'"
+
+
+def route(exchange: str | None, routing_key: str | None) -> str:
+    """Where a message was published to."""
+    return f"{exchange_text(exchange)}, {key_text(routing_key)}"
+
+
+def reason_text(reason: str | None) -> str:
+    """What the broker gives as its reason."""
+    return "reason not captured" if reason is None else reason or "no reason given"
+
+
+def packets_text(first: int, last: int) -> str:
+    """One packet, or from one to another."""
+    return f"packets {first} to {last}" if last > first else f"packet {first}"
+
+
+_ENDS = {
+    "client": "the client closed it",
+    "server": "the broker closed it",
+    "fin": "TCP ended",
+    "rst": "TCP was reset",
+}
+
+
+def when_closed(by: str) -> str:
+    """At whose doing a channel or connection ended; `by` is its `closed_by`."""
+    return f"when {_ENDS[by]}"
+
+
+def in_packet(number: int | None) -> str:
+    """Where something was, ` in packet 9`; empty where that is not known."""
+    return "" if not number else f" in packet {number}"
+
+
+def queues_of(channel: Any, before: Iterable[str] = ()) -> str:
+    """The queues that a channel's consumers read, and those `before`, at most three by name."""
+    every = {one.queue for one in channel.by_tag.values() if one.queue}.union(before)
+    names = nsmallest(3, every)
+    more = f" and {len(every) - 3} more" if len(every) > 3 else ""
+    return ", ".join(f"'{name}'" for name in names) + more

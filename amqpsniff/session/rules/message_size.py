@@ -1,0 +1,136 @@
+"""Sizes of messages: very large bodies, large headers, high protocol overhead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpsniff.quantities import octets
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.method_flags import PUBLISH
+from amqpsniff.session.rules.context import LARGE_HEADERS_BYTES, Rule, RuleContext
+from amqpsniff.session.rules.format import exchange_text, integer_at, name_at, number_of, queue_text
+from amqpsniff.session.rules.shared_state import exchanges_of, open_channels
+
+REFUSED_BYTES = 16 << 20
+"""Size above which RabbitMQ refuses messages by default since 4.0."""
+
+OVERHEAD = 4
+"""Bytes around one of the bodies, from which on they are much."""
+
+OVERHEAD_RATE = 100
+"""Messages a second below which it costs nothing that matters."""
+
+OVERHEAD_MESSAGES = 1_000
+"""Fewer are too few for a rate."""
+
+AMPLIFIED = 10
+"""Messages, and bytes, delivered for one that is published: large messages that were there before
+the capture are not made of small ones in it."""
+
+AMPLIFIED_BYTES = 1 << 20
+"""Bytes delivered below which it does not matter by how many an exchange multiplies."""
+
+MAX_NAMED = 5
+"""Exchanges named in one detail."""
+
+
+def judge_large(context: RuleContext) -> None:
+    """large: a body of more than 1 MiB."""
+    rows, row = context.facts["rows"], context.facts["row"]
+    size = integer_at(rows.body_size, row)
+    detail = f"a body of {octets(size)} {_place(context)}"
+    if size > REFUSED_BYTES:
+        detail += "; RabbitMQ 4 refuses more than 16 MiB unless it is told otherwise"
+    context.report("message-oversized", detail)
+
+
+def judge_headers(context: RuleContext) -> None:
+    """large-headers: headers that are larger than most bodies."""
+    rows, row = context.facts["rows"], context.facts["row"]
+    size = len(rows.headers.bytes_of(row))
+    if size > LARGE_HEADERS_BYTES:
+        detail = f"headers of about {octets(size)} {_place(context)}"
+        context.report("overhead-high", detail)
+
+
+def _place(context: RuleContext) -> str:
+    """Where a message comes from or goes to."""
+    rows, row, entry = context.facts["rows"], context.facts["row"], context.facts["entry"]
+    way = "to" if entry is None or entry.kind == PUBLISH else "from"
+    queue = name_at(rows, "queue", row)
+    if queue:
+        return f"from {queue_text(queue)}"
+    key = name_at(rows, "routing_key", row)
+    exchange = exchange_text(name_at(rows, "exchange", row))
+    return f"{way} {exchange} with routing key '{key}'" if key else f"{way} {exchange}"
+
+
+def count_channel(context: RuleContext) -> None:
+    """channel-ends: add what it carried to what the connection did."""
+    carried = context.memory.setdefault("carried", [0, 0, 0, 0])
+    _add(carried, context.channel)
+
+
+def _add(carried: list[int], channel: Any) -> None:
+    carried[0] += channel.published
+    carried[1] += channel.publish_bytes
+    carried[2] += channel.delivered
+    carried[3] += channel.deliver_bytes
+
+
+def judge_overhead(context: RuleContext) -> None:
+    """connection-ends: much more around the bodies than in them, at a high rate."""
+    session = context.session
+    conversation = session.peer.conversation
+    lasted = conversation.end_ns - conversation.start_ns
+    if session.has_loss or conversation.start_ns <= 0:
+        return
+    carried = list(context.memory.get("carried", (0, 0, 0, 0)))
+    for channel in open_channels(session):
+        _add(carried, channel)
+    sides = (("publishes", 0, carried[0], carried[1]), ("deliveries", 1, carried[2], carried[3]))
+    for name, side, messages, bodies in sides:
+        sent = conversation.octets[session.peer.client_direction ^ side]
+        often = messages >= OVERHEAD_MESSAGES and messages * SECOND_NS >= OVERHEAD_RATE * lasted
+        if often and sent - bodies > OVERHEAD * bodies:
+            detail = (
+                f"{messages} {name} took {sent / messages:.0f} bytes each on average, for bodies "
+                f"of {number_of(round(bodies / messages), 'byte')}"
+            )
+            context.report(
+                "overhead-high",
+                detail,
+                number=conversation.first_packet_number,
+                ts_ns=conversation.start_ns,
+            )
+
+
+def judge_exchanges(context: RuleContext) -> None:
+    """capture-ends: exchanges that multiply what is published to them."""
+    judge_amplified(context, exchanges_of(context))
+
+
+def judge_amplified(context: RuleContext, exchanges: dict[str, tuple[int, ...]]) -> None:
+    """Counts of all exchanges: publishes and their bytes, deliveries and theirs."""
+    found = []
+    for name, (published, size, delivered, more) in exchanges.items():
+        often = 0 < AMPLIFIED * published < delivered
+        if often and more >= AMPLIFIED_BYTES and more > AMPLIFIED * size:
+            found.append((more / max(size, 1), name, published, delivered))
+    if found:
+        found.sort(key=lambda one: -one[0])
+        detail = "; ".join(
+            f"{exchange_text(name)}: {number_of(published, 'message')} became {delivered}, "
+            f"{times:.0f} times the bytes"
+            for times, name, published, delivered in found[:MAX_NAMED]
+        )
+        context.report("fanout-amplified", detail, count=len(found))
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "large": (judge_large,),
+    "large-headers": (judge_headers,),
+    "channel-ends": (count_channel,),
+    "connection-ends": (judge_overhead,),
+    "capture-ends": (judge_exchanges,),
+}

@@ -1,0 +1,291 @@
+"""Prefetch counts, backlogs of deliveries in clients, pace of acknowledgements."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from amqpsniff.columns import NULL
+from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK
+from amqpsniff.quantities import duration, octets, rate
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.format import number_of, queue_text, queues_of, took_text
+from amqpsniff.session.rules.shared_state import drop, remember
+
+BACKLOG_BYTES = 100_000_000
+"""Unsettled deliveries that weigh on any client's memory."""
+
+BACKLOG_SECONDS = 10
+"""Work that a client holds: for so long no other consumer can take it over."""
+
+BACKLOG_DELIVERIES = 100
+"""Below this a client that is slow has a small prefetch count already."""
+
+SMALL_PREFETCH = 10
+"""Counts above this keep a consumer busy over any usual network."""
+
+WAITED_DELIVERIES = 50
+"""Deliveries after which waits are a pattern."""
+
+WAITED_SHARE = 0.3
+"""Share of a consumer's time that goes into waiting, from which on it matters."""
+
+NETWORK_NS = 1_000_000
+"""Round trips below 1 ms are those of one host or rack: there is nothing to gain."""
+
+SPREAD_NS = 2_000_000
+"""Waits for the network differ by less; those for messages differ by more."""
+
+ACKS_PER_SECOND = 1_000
+"""Rate from which on the frames of acknowledgements are a cost."""
+
+SLOW_NS = SECOND_NS
+"""Mean time to an acknowledgement that a person would call long."""
+
+VERY_SLOW_NS = 30 * SECOND_NS
+"""A single time that is long; the usual consumer is done within it."""
+
+CANCELLED = "queues of cancelled consumers"
+"""Name in `RuleContext.memory` of the queues that were read on each channel."""
+
+NAMED_QUEUES = 3
+"""Consumers without a limit whose queues are named."""
+
+MIN_SAMPLES = 10
+"""Acknowledgements below which a mean says little."""
+
+
+class Unlimited:
+    """Consumers of one channel that no prefetch count limits.
+
+    Attributes:
+        asked: Those that the broker has not answered, by packet and row of basic.consume: packet,
+            time and queue of each.
+        count, first, last: Those it accepted; packet and time of the first, packet of the last.
+        queues: Names of the first of them.
+    """
+
+    def __init__(self) -> None:
+        self.asked: dict[tuple[int, int], tuple[int, int | None, str | None]] = {}
+        self.count = self.last = 0
+        self.first: tuple[int, int | None] | None = None
+        self.queues: list[str | None] = []
+
+    def add(self, number: int, ts_ns: int | None, queue: str | None) -> None:
+        """The broker accepted one."""
+        self.count += 1
+        if self.first is None or number < self.first[0]:
+            self.first = number, ts_ns
+        self.last = max(self.last, number)
+        if len(self.queues) < NAMED_QUEUES:
+            self.queues.append(queue)
+
+
+def note_unlimited(context: RuleContext) -> None:
+    """basic.consume: remember one without a limit on its channel."""
+    channel, frame = context.channel, context.frame
+    if channel.broker_discards or not channel.known or not context.complete or frame.queue is None:
+        return
+    if frame.flags & (NO_ACK | FLAGS_CUT) or channel.prefetch_each or channel.prefetch_shared:
+        return
+    noted = context.memory.setdefault("unlimited", {})
+    one = remember(context, noted, (channel.number, channel.incarnation), Unlimited())
+    if one is not None:
+        asked = (context.number, context.ts_ns, context.queue)
+        remember(context, one.asked, (frame.number, frame.row), asked)
+
+
+@requires("unlimited")
+def note_accepted(context: RuleContext) -> None:
+    """basic.consume-ok: what is lost from now on does not refuse it."""
+    channel, request = context.channel, context.request
+    one = context.memory["unlimited"].get((channel.number, channel.incarnation))
+    if one is None or request is None:
+        return
+    asked = drop(context, one.asked, (request.number, request.row))
+    if asked is not None:
+        one.add(*asked)
+
+
+@requires("unlimited")
+def judge_unlimited(context: RuleContext) -> None:
+    """channel-ends: consumers that no prefetch count limits.
+
+    Those without an answer count where the whole connection was captured: a refusal would be seen.
+    """
+    channel = context.channel
+    one = drop(context, context.memory["unlimited"], (channel.number, channel.incarnation))
+    if one is None:
+        return
+    asked = [drop(context, one.asked, key) for key in list(one.asked)]
+    refused = channel.close_method == "basic.consume" or not channel.blames
+    if channel.closed_by == "server" and refused:
+        asked = asked[:-1]  # the last one was refused, or may have been
+    for consumer in asked if context.complete else ():
+        one.add(*consumer)
+    if one.first is None or channel.prefetch_shared:
+        return
+    most = channel.unsettled_max
+    held = "1 delivery was" if most == 1 else f"{most} deliveries were"
+    more = f"at most {held} unacknowledged" if most else "it was sent nothing yet"
+    named = ", ".join(dict.fromkeys(map(queue_text, one.queues)))
+    others = f" and {one.count - len(one.queues)} more" if one.count > len(one.queues) else ""
+    detail = f"{named}{others}; {more}"
+    if most and channel.delivered:
+        size = channel.unsettled_max * channel.deliver_bytes / channel.delivered
+        detail += f", about {octets(size)}" if size >= 1 else ""
+    number, ts_ns = one.first
+    context.report(
+        "prefetch-unlimited", detail, number=number, ts_ns=ts_ns, count=one.count, last=one.last
+    )
+
+
+def judge_backlog(context: RuleContext) -> None:
+    """channel-ends: more deliveries in the client than it can soon settle."""
+    channel = context.channel
+    if not context.complete or not channel.known or not channel.delivered:
+        return
+    size = channel.unsettled_max * channel.deliver_bytes / channel.delivered
+    busy = _busy_ns(channel)
+    work = 0.0
+    if channel.unsettled_max >= BACKLOG_DELIVERIES and channel.acknowledged >= MIN_SAMPLES:
+        work = channel.unsettled_max * busy / channel.acknowledged
+    if size <= BACKLOG_BYTES and work < BACKLOG_SECONDS * SECOND_NS:
+        return
+    detail = f"{channel.unsettled_max} deliveries unacknowledged at once, about {octets(size)}"
+    if work:
+        pace = rate(channel.acknowledged * SECOND_NS / busy)
+        detail += f"; at {pace} a second that is work for {duration(work)}"
+    _report(context, "backlog-in-client", detail, channel.most_number, channel.most_ns)
+
+
+def judge_waits(context: RuleContext) -> None:
+    """channel-ends: a prefetch count so small that the consumer waits for the network."""
+    channel = context.channel
+    prefetch = channel.prefetch_each or channel.prefetch_shared
+    if not prefetch or prefetch > SMALL_PREFETCH or not context.complete or not channel.known:
+        return
+    spent = channel.last_delivery_ns - channel.first_delivery_ns
+    if spent <= 0 or channel.delivered < WAITED_DELIVERIES:
+        return
+    if channel.waits * prefetch * 2 < channel.delivered:
+        return
+    wait = channel.wait_ns / channel.waits
+    if wait < NETWORK_NS or wait > channel.wait_ns_min + SPREAD_NS:
+        return
+    if channel.wait_ns < WAITED_SHARE * spent:
+        return
+    detail = (
+        f"prefetch count {prefetch}: {channel.waits} of {channel.delivered} deliveries came "
+        f"{duration(wait)} after an acknowledgement with none left to work on, "
+        f"{100 * channel.wait_ns // spent} % of the time"
+    )
+    work = (spent - channel.wait_ns) / (channel.delivered - 1)
+    if work > 0:
+        enough = prefetch + ceil(wait / work)
+        detail += f"; with {duration(work)} of work each, {enough} would keep it busy"
+    _report(context, "prefetch-too-small", detail, channel.opened_packet_number, channel.start_ns)
+
+
+def judge_single(context: RuleContext) -> None:
+    """channel-ends: report many acknowledgements of one delivery each; nacks and rejects do not
+    count."""
+    channel = context.channel
+    busy, count = _busy_ns(channel), channel.acknowledged
+    if channel.multiple_acks or count < ACKS_PER_SECOND or busy <= 0 or channel.maybe_settled_to:
+        return
+    pace = count * SECOND_NS / busy
+    if pace > ACKS_PER_SECOND:
+        detail = f"{count} acknowledgements, {rate(pace)} a second, each of one delivery"
+        _report(
+            context,
+            "acknowledgements-single",
+            detail,
+            channel.opened_packet_number,
+            channel.start_ns,
+        )
+
+
+def judge_slow(context: RuleContext) -> None:
+    """channel-ends: deliveries that are acknowledged late, one by one."""
+    channel = context.channel
+    if not channel.acknowledged or 2 * channel.multiple_acks > channel.acks:
+        return
+    if channel.maybe_settled_to or not context.complete:
+        return
+    mean = channel.ack_ns / channel.acknowledged
+    often = channel.acknowledged >= MIN_SAMPLES and mean >= SLOW_NS
+    if often or channel.ack_ns_max >= VERY_SLOW_NS:
+        took = took_text(channel.acknowledged, channel.ack_ns, channel.ack_ns_max)
+        detail = f"{number_of(channel.acknowledged, 'acknowledgement')}, after {took}"
+        _report(context, "consumer-slow", detail, channel.slow_ack_number, channel.slow_ack_ns)
+
+
+def watch_slow(context: RuleContext) -> None:
+    """channel-waits: the oldest delivery is not acknowledged for very long."""
+    channel = context.channel
+    if not context.certain or context.ts_ns is None or context.is_provisional("consumer-slow"):
+        return
+    entry = next(iter(channel.deliveries), None)
+    if entry is None or not entry.wants or entry.ts_ns == NULL:
+        return
+    waited = context.ts_ns - entry.ts_ns
+    if waited >= VERY_SLOW_NS and 2 * channel.multiple_acks <= channel.acks:
+        detail = f"delivery {entry.number} was not acknowledged for {duration(waited)}"
+        detail += _from_queues(context)
+        context.report_provisional("consumer-slow", detail, entry.packet_number, entry.ts_ns)
+
+
+def _busy_ns(channel: object) -> int:
+    """From the first delivery of a channel to its last acknowledgement."""
+    busy: int = channel.last_ack_ns - channel.first_delivery_ns  # type: ignore[attr-defined]
+    return max(busy, 0) if channel.acks and channel.delivered else 0  # type: ignore[attr-defined]
+
+
+def note_cancelled(context: RuleContext) -> None:
+    """basic.cancel, consumer-cancelled: keep the name of the queue; many clients cancel before they
+    close.
+    """
+    consumer = context.facts.get("consumer")
+    if context.frame is not None:
+        consumer = context.channel.by_tag.get(context.frame.consumer_tag)
+    if consumer is not None and consumer.queue:
+        names = context.memory.setdefault(CANCELLED, {}).setdefault(context.channel, {})
+        remember(context, names, consumer.queue, True)
+
+
+@requires(CANCELLED)
+def forget_cancelled(context: RuleContext) -> None:
+    """channel-ends: the names of its queues were used by now."""
+    names = context.memory[CANCELLED].pop(context.channel, {})
+    for name in list(names):
+        drop(context, names, name)
+
+
+def _from_queues(context: RuleContext) -> str:
+    """The queues that a channel's consumers read or have read, to be added."""
+    names = queues_of(context.channel, context.memory.get(CANCELLED, {}).get(context.channel, ()))
+    return f" (from {names})" if names else ""
+
+
+def _report(
+    context: RuleContext, code: str, detail: str, number: int | None, ts_ns: int | None
+) -> None:
+    context.report(code, detail + _from_queues(context), number=number, ts_ns=ts_ns)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "basic.consume": (note_unlimited,),
+    "basic.consume-ok": (note_accepted,),
+    "basic.cancel": (note_cancelled,),
+    "consumer-cancelled": (note_cancelled,),
+    "channel-waits": (watch_slow,),
+    "channel-ends": (
+        judge_unlimited,
+        judge_backlog,
+        judge_waits,
+        judge_single,
+        judge_slow,
+        forget_cancelled,
+    ),
+}

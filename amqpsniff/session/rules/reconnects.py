@@ -1,0 +1,221 @@
+"""Clients that reconnect in a loop, for a moment only, or leave connections open.
+
+Its rules are the last to be asked: those before them say in `memory["failure"]` why a connection
+failed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Any
+
+from amqpsniff.quantities import duration
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
+from amqpsniff.session.rules.format import number_of
+from amqpsniff.session.rules.peers import (
+    application,
+    began_ns,
+    client_host,
+    client_property,
+    client_text,
+    client_words,
+    end_ns,
+    server_end,
+    user_of,
+)
+from amqpsniff.session.rules.shared_state import (
+    MAX_KEPT,
+    contribute,
+    first_place,
+    remembered,
+    report_at,
+)
+
+FAILURES = 3
+FAILURES_WITHIN_NS = 60_000_000_000
+"""Connections of a client that end the same way within this time, from which on it is a loop."""
+
+SHORT_NS = SECOND_NS
+SHORT_PUBLISHES = 3
+SHORT_CONNECTIONS = 5
+"""A short connection lives less than the first and publishes no more than the second. In PHP this
+number of them comes from its requests; fewer may be scripts run by hand."""
+
+LEAKING = 20
+LEAKING_WITHIN_NS = 30_000_000_000
+"""Idle connections that a client opened and left open, over at least this time: a pool opens its
+connections at once, and few applications have one so large."""
+
+IDLE_NS = 10_000_000_000
+"""Time without a message after which a connection without consumers is idle."""
+
+_NAMES = re.compile(r"'[^']*'|\d+")
+
+
+class _Series:
+    """Connections of one client that failed the same way."""
+
+    def __init__(self) -> None:
+        self.times: deque[int] = deque(maxlen=FAILURES)
+        self.first: Place | None = None
+        self.count = 0
+        self.reported = False
+
+
+@requires("failure")
+def _failed(context: RuleContext) -> None:
+    failure, now = context.memory.get("failure"), end_ns(context)
+    if failure is None or now is None:
+        return
+    user, name = user_of(context), application(context)
+    if not user and not name:
+        return
+    if not client_property(context, "connection_name") and _is_cut(context):
+        return
+    client = (context.session.capture, client_host(context), server_end(context), user, name)
+    here = context.place
+    contribute(context, judge_failure, client, failure, now, client_text(context), here)
+
+
+def _is_cut(context: RuleContext) -> bool:
+    """True if a client may have said more of itself than was captured."""
+    session, method = context.session, "connection.start-ok"
+    return method in session.handshake and not session.handshake_whole(method)
+
+
+def judge_failure(
+    context: RuleContext,
+    client: tuple[Any, ...],
+    failure: str,
+    now: int,
+    who: str,
+    place: tuple[Any, ...],
+) -> None:
+    """One more connection of a client that failed."""
+    here = Place(*place)
+    series = remembered(context, "failures", (client, _NAMES.sub("…", failure)), _Series)
+    series.times.append(now)
+    series.count += 1
+    if series.first is None:
+        series.first = here
+    times = series.times
+    if not series.reported:
+        spread_ns = max(times) - min(times)
+        if len(times) < FAILURES or spread_ns > FAILURES_WITHIN_NS:
+            return
+        series.reported = True
+        within = duration(spread_ns)
+        detail = f"{who}: {FAILURES} connections in {within} ended with: {failure}"
+        report_at(context, series.first, "reconnect-loop", detail, series.count, here.packet_number)
+    else:
+        report_at(context, series.first, "reconnect-loop", "", last=here.packet_number)
+
+
+class _Short:
+    """Short connections of one client."""
+
+    def __init__(self) -> None:
+        self.first: Place | None = None
+        self.count = 0
+
+
+def _was_short(context: RuleContext) -> None:
+    """A connection of PHP that was for one request."""
+    began, now = began_ns(context), end_ns(context)
+    conversation = context.session.peer.conversation
+    if began is None or now is None or now - began >= SHORT_NS:
+        return
+    lived, published = now - began, _published(context)
+    if conversation.ended is None or published > SHORT_PUBLISHES or not context.complete:
+        return
+    if client_property(context, "product") != "AMQPLib":
+        return
+    client = (context.session.capture, client_host(context), server_end(context))
+    did = f"{duration(lived)} for {number_of(published, 'publish', 'publishes')}"
+    contribute(context, judge_short, client, client_text(context), did, context.place)
+
+
+def judge_short(
+    context: RuleContext, client: tuple[Any, ...], who: str, did: str, place: tuple[Any, ...]
+) -> None:
+    """One more short connection of a client."""
+    here = Place(*place)
+    short = remembered(context, "short", client, _Short)
+    short.count += 1
+    if short.first is None:
+        short.first = here
+    if short.count == SHORT_CONNECTIONS:
+        detail = f"{who}: {short.count} connections that lived less than a second, this one {did}"
+        report_at(
+            context, short.first, "php-short-connections", detail, short.count, here.packet_number
+        )
+    elif short.count > SHORT_CONNECTIONS:
+        report_at(context, short.first, "php-short-connections", "", last=here.packet_number)
+
+
+def _published(context: RuleContext) -> int:
+    """Publishes of a connection that ends now, whose channels may have ended before."""
+    session = context.session
+    channels = (slot.channel for slot in session.slots.values())
+    count: int = session.published
+    for channel in channels:
+        count += 0 if channel is None else channel.published
+    return count
+
+
+def _stays(context: RuleContext) -> None:
+    """A connection that was opened in the capture and is idle at its end."""
+    session, began = context.session, began_ns(context)
+    if session.peer.conversation.ended is not None or session.closed_by is not None:
+        return
+    if began is None or "connection.open-ok" not in session.handshake or not context.certain:
+        return
+    last = began
+    for slot in session.slots.values():
+        channel = slot.channel
+        if channel is not None:
+            if channel.by_tag:
+                return
+            last = max(last, channel.last_publish_ns, channel.last_delivery_ns)
+    names = (user_of(context), application(context))
+    client = (session.capture, client_host(context), server_end(context), *names)
+    contribute(context, judge_left, client, last, first_place(context))
+
+
+def judge_left(
+    context: RuleContext, client: tuple[Any, ...], last: int, where: tuple[Any, ...]
+) -> None:
+    """One more connection that stays."""
+    left: list[Any] = remembered(context, "left", client, list)
+    if len(left) < MAX_KEPT:
+        left.append((last, where))
+
+
+def judge_leaks(context: RuleContext) -> None:
+    """capture-ends: clients that left many connections open."""
+    now = context.ts_ns
+    for client, left in context.shared.pop("left", {}).items():
+        if now is None:
+            return
+        idle = [Place(*where) for last, where in left if now - last >= IDLE_NS]
+        idle.sort(key=lambda place: place.ts_ns or 0)
+        if len(idle) < LEAKING:
+            continue
+        times = [place.ts_ns or 0 for place in idle]
+        if times[-1] - times[0] >= LEAKING_WITHIN_NS:
+            _, host, _, user, name = client
+            detail = (
+                f"{client_words(user, name, host)} opened {len(idle)} connections in "
+                f"{duration(times[-1] - times[0])}, "
+                "which are open and idle at the end of the capture"
+            )
+            last = idle[-1].packet_number
+            report_at(context, idle[0], "connections-leaking", detail, len(idle), last)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "connection-ends": (_failed, _was_short, _stays),
+    "capture-ends": (judge_leaks,),
+}

@@ -1,0 +1,134 @@
+"""All rules by their events, and the findings that take the records of several readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from amqpsniff.findings import Finding, FindingLog, Records
+from amqpsniff.session.rules import (
+    access,
+    acknowledging,
+    celery,
+    churn,
+    closing,
+    consuming,
+    deferred,
+    ending,
+    flow_control,
+    heartbeats,
+    message_size,
+    misuse,
+    network,
+    opening,
+    operations,
+    prefetch,
+    provisional,
+    publishing,
+    queues,
+    reconnects,
+    refusals,
+    requeueing,
+    rpc,
+    shared_connections,
+    shared_state,
+    slow_requests,
+    stalls,
+    stuck_consumers,
+    topology,
+)
+from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.shared_state import report_at
+
+_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
+    deferred.RULES,
+    queues.RULES,
+    acknowledging.RULES,
+    consuming.RULES,
+    misuse.RULES,
+    publishing.RULES,
+    refusals.RULES,
+    requeueing.RULES,
+    stuck_consumers.RULES,
+    opening.RULES,
+    closing.RULES,
+    access.RULES,
+    operations.RULES,
+    heartbeats.RULES,
+    flow_control.RULES,
+    ending.RULES,
+    network.RULES,
+    slow_requests.RULES,
+    rpc.RULES,
+    celery.RULES,
+    churn.RULES,
+    prefetch.RULES,
+    shared_connections.RULES,
+    message_size.RULES,
+    stalls.RULES,
+    topology.RULES,
+    reconnects.RULES,  # what the others found is known by then
+    shared_state.RULES,
+    provisional.RULES,
+)
+
+
+Asked = tuple[str | None, Rule]
+"""A rule, and what must have been noted for it to be asked; see `context.requires`."""
+
+
+def _gather() -> dict[str, tuple[Asked, ...]]:
+    rules: dict[str, tuple[Asked, ...]] = {}
+    for table in _TABLES:
+        for event, more in table.items():
+            asked = [(getattr(rule, "requires", None), rule) for rule in more]
+            rules[event] = (*rules.get(event, ()), *asked)
+    return rules
+
+
+RULES = _gather()
+"""Every rule by its event."""
+
+
+# findings about many connections, made of what readers of some of them have recorded
+
+_JUDGES = (access, churn, closing, consuming, ending, flow_control, queues, reconnects)
+
+
+def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> None:
+    """Add to a log what all records together show; `last_ns` is the last packet's time."""
+    whole = RuleContext(_Records(log), None, None, None, last_ns)
+    for key, (_, detail, place, count, _, last) in sorted(
+        records.once.items(), key=lambda one: one[1][0]
+    ):
+        report_at(whole, Place(*place), key[0], detail, count, last)
+    for _, name, payload in sorted(records.notes, key=lambda note: note[0]):
+        _judge(name)(whole, *payload)
+    for finding in records.attempts.report():
+        log.add(finding)
+    reconnects.judge_leaks(whole)
+    records.forget(whole.shared.get("forgotten", {}))
+    if forgotten := records.forgotten:
+        detail = shared_state.forgotten_words(forgotten)
+        log.add(Finding("rules-limit", detail, ts_ns=last_ns, count=len(forgotten)))
+    if records.exchanges:
+        message_size.judge_amplified(whole, records.exchanges)
+        celery.judge_noise(whole, records.exchanges)
+
+
+class _Records:
+    """What a context needs of a tracker: what rules remember, and where findings go."""
+
+    def __init__(self, log: FindingLog) -> None:
+        self.log = log
+        self.memory: dict[str, Any] = {}
+
+
+@cache
+def _judge(name: str) -> Callable[..., None]:
+    """The function that a note is for."""
+    module, _, function = name.partition(".")
+    where = next(one for one in _JUDGES if one.__name__.rpartition(".")[2] == module)
+    judge: Callable[..., None] = getattr(where, function)
+    return judge

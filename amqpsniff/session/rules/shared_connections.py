@@ -1,0 +1,162 @@
+"""Connections shared by publishers and consumers, and by many channels that leak."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpsniff.quantities import duration
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.shared_state import open_channels
+
+SHARED_MESSAGES = 10
+"""Publishes, and acknowledgements, below which a connection does nothing much."""
+
+MANY_CHANNELS = 100
+"""Open channels beyond which most programs have lost count of them."""
+
+GROWN_CHANNELS = 20
+"""Open channels from which on it is looked whether their number only grew."""
+
+GROWN_NS = 30 * SECOND_NS
+"""Time over which channels are opened, beyond that of a pool that is filled at the start."""
+
+IDLE_NS = 5 * SECOND_NS
+"""A channel that carried nothing for so long is idle."""
+
+IDLE_SHARE = 0.9
+"""Share of the open channels that are idle where they leak; threads use theirs."""
+
+CLOSING_NS = 5 * SECOND_NS
+"""Time in which a client closes its channels, each by itself, before its connection."""
+
+CLOSING = "channels when the first was closed"
+"""Name in `RuleContext.memory` of how many there were, how many of them idle, and when that was."""
+
+
+class Channels:
+    """Channels of one connection: `open` and `closed` counts those that were seen to open.
+
+    `mark` is the number of open ones from which on it is looked at them again, `reported` whether
+    that has reported a leak.
+    """
+
+    def __init__(self, first_ns: int | None) -> None:
+        self.open = 0
+        self.closed = 0
+        self.first_ns = first_ns
+        self.last_ns: int | None = None
+        self.mark = MANY_CHANNELS
+        self.reported = False
+
+
+def judge_shared(context: RuleContext) -> None:
+    """connection-ends: publishes and acknowledged deliveries on one connection."""
+    published, acknowledged = context.session.published, context.session.acknowledged
+    for channel in open_channels(context.session):
+        published += channel.published
+        acknowledged += channel.acknowledged
+    if min(published, acknowledged) >= SHARED_MESSAGES:
+        detail = f"{published} publishes and {acknowledged} acknowledged deliveries"
+        conversation = context.session.peer.conversation
+        context.report(
+            "connection-shared",
+            detail,
+            number=conversation.first_packet_number,
+            ts_ns=conversation.start_ns,
+        )
+
+
+def count_opened(context: RuleContext) -> None:
+    """channel-begins: check the open channels at more than 100, 200, 400 …"""
+    channels = context.memory.get("channels")
+    if channels is None:
+        channels = context.memory["channels"] = Channels(context.ts_ns)
+    channels.open += 1
+    channels.last_ns = context.ts_ns
+    if channels.open <= channels.mark or channels.reported:
+        return
+    channels.mark *= 2
+    idle = _idle(context.session, context.ts_ns, IDLE_NS)
+    channels.reported = _report(context, channels.open, idle)
+
+
+def count_closed(context: RuleContext) -> None:
+    """channel-ends: there is one less, and the number does not only grow."""
+    channel = context.channel
+    if not channel.known:  # so its beginning was not counted
+        return
+    channels = context.memory["channels"]
+    if not channels.closed and channels.open >= GROWN_CHANNELS:
+        every = {channel, *open_channels(context.session)}
+        # consumers are cancelled before channels are closed
+        idle = sum(not one.consumers and _is_idle(one, context.ts_ns, 0) for one in every)
+        context.memory[CLOSING] = (channels.open, idle, context.ts_ns)
+    channels.open -= 1
+    channels.closed += 1
+
+
+def closed_together(context: RuleContext) -> tuple[int, int] | None:
+    """How many channels a client closed, and how many of them were idle, before it closed their
+    connection, which is over now; None where it did not.
+    """
+    if CLOSING not in context.memory:
+        return None
+    count, idle, begin_ns = context.memory[CLOSING]
+    channels = context.memory["channels"]
+    if channels.open or channels.closed != count or context.ts_ns is None or begin_ns is None:
+        return None
+    return (count, idle) if context.ts_ns - begin_ns <= CLOSING_NS else None
+
+
+def judge_grown(context: RuleContext) -> None:
+    """connection-ends: there are many, or they were opened all the time and none was closed."""
+    channels = context.memory.get("channels")
+    if channels is None:
+        return
+    count, closed = channels.open, channels.closed
+    first_ns, last_ns = channels.first_ns, channels.last_ns
+    together = closed_together(context)
+    if together is not None:
+        count, closed = together[0], 0
+    if count < GROWN_CHANNELS or channels.reported or first_ns is None or last_ns is None:
+        return
+    grown = not closed and context.certain and last_ns - first_ns >= GROWN_NS
+    if not grown and count <= MANY_CHANNELS:
+        return
+    more = f", opened over {duration(last_ns - first_ns)}, none was closed" if grown else ""
+    if together is not None:
+        _report(context, count, together[1], f"{more} before the client closed all", "were")
+    else:
+        _report(context, count, _idle(context.session, context.ts_ns, 0), more)
+
+
+def _report(context: RuleContext, count: int, idle: int, more: str = "", verb: str = "are") -> bool:
+    """True if so many channels are idle that they leak; it is said if nothing is missing."""
+    if idle < IDLE_SHARE * count:
+        return False
+    if context.complete:
+        detail = f"{count} channels {verb} open{more}; {idle} of them {verb} idle"
+        context.report("channels-leaking", detail)
+    return True
+
+
+def _idle(session: Any, now: int | None, age_ns: int) -> int:
+    """Open channels of that age at least that carried nothing for a while."""
+    return sum(_is_idle(channel, now, age_ns) for channel in open_channels(session))
+
+
+def _is_idle(channel: Any, now: int | None, age_ns: int) -> bool:
+    if channel.by_tag or channel.gets or now is None:
+        return False
+    if channel.start_ns is not None and now - channel.start_ns < age_ns:
+        return False
+    last = max(channel.last_publish_ns, channel.last_delivery_ns, channel.last_ack_ns)
+    return bool(now - last > IDLE_NS)  # `NULL` is very long ago
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "channel-begins": (count_opened,),
+    "channel-ends": (count_closed,),
+    "connection-ends": (judge_shared, judge_grown),
+}

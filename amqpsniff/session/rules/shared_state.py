@@ -1,0 +1,219 @@
+"""State that rules keep, of a connection and across connections, in bounded memory.
+
+Everything here is bounded: an attacker can open connections, and invent names, without end.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from amqpsniff.findings import Finding
+from amqpsniff.findings.records import Order, order_of, order_of_end
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
+
+MAX_NAMES = 1_000
+"""Names (queues, declarations, calls that wait) that a rule remembers of one connection; a client
+may make up any number of them."""
+
+MAX_OF_ALL_NAMES = 100_000
+"""The same over all connections that are open: some 500 bytes each. Without it 2,000 connections
+that declare 1,000 queues each took 1 GB."""
+
+
+MAX_APART = 20
+"""Queues and the like of a connection that have a finding each: who reads on has seen enough."""
+
+
+def open_channels(session: Any) -> Iterator[Any]:
+    """The channels of a connection that are open."""
+    for slot in session.slots.values():
+        if slot.channel is not None:
+            yield slot.channel
+
+
+def remember(context: RuleContext, memory: dict[Any, Any], key: Any, new: Any) -> Any:
+    """What is remembered under a key, `new` when nothing was; None when there is no more room."""
+    if key not in memory:
+        if len(memory) >= MAX_NAMES or context.shared.get("names", 0) >= MAX_OF_ALL_NAMES:
+            return context.forget("names")
+        memory[key] = new
+        _count(context, 1)
+    return memory[key]
+
+
+def drop(context: RuleContext, memory: dict[Any, Any], key: Any) -> Any:
+    """Remember nothing under a key any more; what was remembered, None for nothing."""
+    known = memory.pop(key, None)
+    if known is not None and "names" in context.memory:  # else they were counted off at once
+        _count(context, -1)
+    return known
+
+
+def apart(context: RuleContext, name: str, key: Any) -> int | None:
+    """The variant of a finding that tells a key from others on its channel: the first
+    `MAX_APART` keys of a connection have findings of their own, the others one together.
+    """
+    known = context.memory.setdefault(name, {})
+    if key not in known and len(known) < MAX_APART:
+        known[key] = len(known)
+    return known.get(key, MAX_APART) or None
+
+
+def _count(context: RuleContext, more: int) -> None:
+    """Names are remembered, or dropped: of the connection and of all."""
+    for names in (context.memory, context.shared):
+        names["names"] = names.get("names", 0) + more
+
+
+@requires("names")
+def _ended(context: RuleContext) -> None:
+    context.shared["names"] -= context.memory.pop("names")
+
+
+MAX_KEPT = 10_000
+"""Entries of one kind that are remembered; beyond, the oldest is forgotten. More clients than a
+broker of any size has, and some 5 MB."""
+
+Kept = TypeVar("Kept")
+
+
+def first_place(context: RuleContext) -> Place:
+    """The first packet of a context's connection."""
+    session = context.session
+    conversation = session.peer.conversation
+    number, ts_ns = conversation.first_packet_number, conversation.start_ns
+    time = ts_ns if ts_ns > 0 else None
+    return Place(session.capture, number or None, time, *session.peer.name())
+
+
+def order(context: RuleContext) -> Order:
+    """When a context is known: that of a connection's end is when it was taken for over."""
+    session = context.session
+    conversation = session.peer.conversation
+    if context.frame is None and not context.facts:
+        return order_of_end(conversation, session.capture)
+    now = context.tracker.now()
+    if now is not None:
+        capture, number, ts_ns = now
+        return order_of(ts_ns, capture, number)
+    return order_of(context.ts_ns, session.capture, context.number)
+
+
+def contribute(context: RuleContext, judge: Callable[..., None], *payload: Any) -> None:
+    """Tell a judge what a connection contributes to what is about many.
+
+    A judge is asked with the context (of which it uses only what is about all connections) and the
+    payload, plain values and places: at once, or, by a reader of some connections, when all are
+    known.
+    """
+    records = context.tracker.log.recorded
+    if records is None:
+        judge(context, *payload)
+    else:
+        plain = (tuple(one) if isinstance(one, Place) else one for one in payload)
+        name = f"{judge.__module__.rpartition('.')[2]}.{judge.__name__}"
+        records.note(order(context), name, *plain)
+
+
+def remembered(context: RuleContext, name: str, key: object, make: Callable[[], Kept]) -> Kept:
+    """What is remembered under a key of `name`, made when it is new."""
+    entries: OrderedDict[Any, Kept] | None = context.shared.get(name)
+    if entries is None:
+        entries = context.shared[name] = OrderedDict()
+    entry = entries.get(key)
+    if entry is None:
+        if len(entries) >= MAX_KEPT:
+            entries.popitem(last=False)
+            context.forget("clients")
+        entry = entries[key] = make()
+    return entry
+
+
+def exchanges_of(context: RuleContext) -> dict[str, tuple[int, ...]]:
+    """What was counted by exchange, at the end; empty when that is recorded to be added up."""
+    context.tracker.count_exchanges()
+    exchanges: dict[str, tuple[int, ...]] = context.tracker.exchanges
+    records = context.tracker.log.recorded
+    if records is None:
+        return exchanges
+    for name, counts in exchanges.items():
+        records.exchanges[name] = counts
+    return {}
+
+
+def report_at(
+    context: RuleContext,
+    place: Place,
+    code: str,
+    detail: str,
+    count: int = 1,
+    last: int | None = None,
+    channel: int | None = None,
+) -> None:
+    """Raise a finding about the connection of a place; see `RuleContext.report`."""
+    finding = Finding(code, detail, *place, channel, count=count, last_packet_number=last)
+    context.tracker.log.add(finding)
+
+
+def report_once(
+    context: RuleContext,
+    code: str,
+    key: object,
+    detail: Callable[[], str],
+    place: Place | None = None,
+    count: int = 1,
+) -> None:
+    """Raise one finding for all connections of a capture with a key: at the first, counting all.
+
+    `detail` gives its words, when they are needed; `place` is where it is seen, when that is not
+    the context. The first stands for `count` connections, by judges of many (`contribute`).
+    """
+    key = (context.session.capture if place is None else place.capture, key)
+    first = context.shared.get(code, {}).get(key)
+    if first is not None:
+        last = context.number if place is None else place.packet_number
+        if context.tracker.log.again(code, first.connection_id, None, None, 1, last):
+            return
+    here = place or context.place
+    records = context.tracker.log.recorded
+    if records is not None:
+        records.seen(order(context), (code, *key), detail, tuple(here))
+        return
+    first = remembered(context, code, key, lambda: here)
+    words = detail() if context.tracker.log.has_room(code) else ""  # not shown without a place
+    report_at(context, first, code, words, count, here.packet_number)
+
+
+def judge_limits(context: RuleContext) -> None:
+    """capture-ends: name the limits that were reached."""
+    forgotten = dict(context.shared.get("forgotten", {}))
+    returns = context.shared.get("came-again")
+    forgotten |= of_messages(context.tracker.recent_publishes, returns)
+    records = context.tracker.log.recorded
+    if records is not None:
+        records.forget(forgotten)
+    elif forgotten:
+        context.report("rules-limit", forgotten_words(forgotten), count=len(forgotten))
+
+
+def of_messages(repeats: Any, returns: Any) -> dict[str, int]:
+    """What was forgotten of messages; `returns` may be None."""
+    counts = {
+        "publishes with an id": repeats.forgotten,
+        "messages that came again": 0 if returns is None else returns.forgotten,
+    }
+    return {what: count for what, count in counts.items() if count}
+
+
+def forgotten_words(forgotten: dict[str, int]) -> str:
+    """How much of what was forgotten."""
+    counts = (f"{what} ({count})" for what, count in sorted(forgotten.items()))
+    return "forgotten: " + ", ".join(counts)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "connection-ends": (_ended,),
+    "capture-ends": (judge_limits,),
+}

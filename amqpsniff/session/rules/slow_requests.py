@@ -1,0 +1,220 @@
+"""Synchronous methods that wait long for the broker's answer, or in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any
+
+from amqpsniff.columns import NULL
+from amqpsniff.quantities import duration
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.flow_control import was_blocked
+from amqpsniff.session.rules.provisional import MAX_CHECKED
+
+MISSING_NS = 5 * SECOND_NS
+"""Longest wait for an answer that is not worth an error: clients give up after 5 s or more."""
+
+SLOW_NS = SECOND_NS
+"""Time to an answer that is long; a broker needs milliseconds."""
+
+BLOCKING_SHARE = 0.2
+"""Share of a connection's time that goes into waiting for answers, from which on it matters."""
+
+BLOCKING_NS = 5 * SECOND_NS
+"""Connections that last less have hardly done more than start."""
+
+BLOCKING_REQUESTS = 20
+"""Fewer are the start of an application."""
+
+
+class Answers:
+    """How long the answers to requests of one method took; the place is the slowest request's."""
+
+    __slots__ = ("count", "longest_ns", "number", "took_ns", "ts_ns")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.took_ns = 0
+        self.longest_ns = -1
+        self.number: int | None = None
+        self.ts_ns = NULL
+
+    def add(self, request: Any, took_ns: int) -> None:
+        """One more."""
+        self.count += 1
+        self.took_ns += took_ns
+        if took_ns > self.longest_ns:
+            self.longest_ns = took_ns
+            self.number, self.ts_ns = request.number, request.ts_ns
+
+
+class Waited:
+    """Time in which a connection waited for answers, overlapping waits counted once."""
+
+    __slots__ = ("count", "number", "ts_ns", "until_ns", "waited_ns")
+
+    def __init__(self, request: Any) -> None:
+        self.number, self.ts_ns = request.number, request.ts_ns
+        self.count = 0
+        self.waited_ns = 0
+        self.until_ns = 0
+
+    def add(self, asked_ns: int, now_ns: int) -> None:
+        """One more answer."""
+        self.count += 1
+        self.waited_ns += max(0, now_ns - max(asked_ns, self.until_ns))
+        self.until_ns = now_ns
+
+
+def note_answer(context: RuleContext) -> None:
+    """replied: how long it took, by method; an error when it was very long."""
+    request, now = context.request, context.ts_ns
+    asked = request.ts_ns
+    if context.channel is None or request.side != 0 or now is None or asked == NULL:
+        return
+    took = now - asked if now > asked else 0
+    name = context.tracker.names[request.method]
+    memory = context.session.memory
+    if not context.session.peer.began:
+        memory.setdefault("answered", {})[context.channel.number] = request.number
+    answers = memory.get("answers")
+    if answers is None:
+        answers = memory["answers"] = {}
+        memory["waited"] = Waited(request)
+    if name not in answers:
+        answers[name] = Answers()
+    answers[name].add(request, took)
+    memory["waited"].add(asked, now)
+    if took >= SLOW_NS:
+        memory["answered late"] = True
+    if took > MISSING_NS:
+        _report_missing(context, name, request, f"was answered after {duration(took)}")
+    else:
+        context.withdraw("reply-missing", context.channel, request.number)
+
+
+def judge_missing(context: RuleContext) -> None:
+    """connection-ends: requests that were never answered, though there was time.
+
+    Those of one channel are one finding, with the words of the first.
+    """
+    now_ns = context.session.close_ns or context.ts_ns
+    for slot, found in groupby(_unanswered(context, now_ns), itemgetter(1)):
+        requests = [request for request, _ in found]
+        request, last = requests[0], requests[-1].number
+        name = context.tracker.names[request.method]
+        detail = f"had no answer in {duration(int(now_ns or 0) - request.ts_ns)}"
+        _report_missing(_on(context, slot), name, request, detail, slot.number, len(requests), last)
+
+
+def watch_missing(context: RuleContext) -> None:
+    """connection-waits: requests that are not answered, though there was time, the first of each
+    of the channels that are looked at.
+    """
+    now_ns = context.ts_ns
+    for _, found in groupby(_unanswered(context, now_ns, MAX_CHECKED), itemgetter(1)):
+        request, slot = next(found)
+        name = context.tracker.names[request.method]
+        waited = duration(int(now_ns or 0) - request.ts_ns)
+        detail = f"{name} on channel {slot.number} had no answer in {waited}"
+        _on(context, slot).report_provisional(
+            "reply-missing", detail, request.number, int(request.ts_ns)
+        )
+
+
+def _on(context: RuleContext, slot: Any) -> RuleContext:
+    """The same context on a channel."""
+    return RuleContext(
+        context.tracker, context.session, slot.channel, context.number, context.ts_ns
+    )
+
+
+def _unanswered(
+    context: RuleContext, now_ns: int | None, most: int | None = None
+) -> Iterator[tuple[Any, Any]]:
+    """Requests without an answer for too long, and the channel slots of their channels; of the
+    first `most` channels, and of as many requests of each.
+
+    A broker answers a channel's requests in their order. Where a capture begins, the answer to one
+    may be known before the request is.
+    """
+    session = context.session
+    if now_ns is None or not context.complete:
+        return
+    answered = context.memory.get("answered", {})
+    for slot in islice(session.slots.values(), most):
+        for request in islice(slot.requests, most) if slot.number else ():
+            waited = now_ns - request.ts_ns
+            if not request.sure or request.number < answered.get(slot.number, 0):
+                continue
+            if request.side == 0 and request.ts_ns != NULL and waited > MISSING_NS:
+                yield request, slot
+
+
+def _report_missing(
+    context: RuleContext,
+    name: str,
+    request: Any,
+    detail: str,
+    number: int | None = None,
+    count: int = 1,
+    last: int | None = None,
+) -> None:
+    channel = f" on channel {number}" if number else ""
+    if was_blocked(context.session):
+        detail += "; publishing was blocked meanwhile or before"
+    context.report(
+        "reply-missing",
+        f"{name}{channel} {detail}",
+        number=request.number,
+        ts_ns=int(request.ts_ns),
+        count=count,
+        last=last,
+    )
+
+
+@requires("answered late")
+def judge_slow(context: RuleContext) -> None:
+    """connection-ends: answers that took long."""
+    answers = context.memory["answers"]
+    slow = {name: one for name, one in answers.items() if SLOW_NS <= one.longest_ns <= MISSING_NS}
+    if not slow:
+        return
+    named = [
+        f"{name}: {one.count} answered after {duration(one.took_ns / one.count)} on average and "
+        f"{duration(one.longest_ns)} at most"
+        if one.count > 1
+        else f"{name}: answered after {duration(one.longest_ns)}"
+        for name, one in sorted(slow.items())
+    ]
+    number, ts_ns = min((one.number, one.ts_ns) for one in slow.values())
+    context.report("broker-slow", "; ".join(named), number=number, ts_ns=ts_ns, count=len(slow))
+
+
+@requires("waited")
+def judge_blocking(context: RuleContext) -> None:
+    """connection-ends: much of its time went into waiting."""
+    waited = context.memory["waited"]
+    begin_ns = context.session.peer.conversation.start_ns
+    if waited.count < BLOCKING_REQUESTS or context.ts_ns is None or begin_ns <= 0:
+        return
+    lasted = context.ts_ns - begin_ns
+    if lasted < BLOCKING_NS or waited.waited_ns <= BLOCKING_SHARE * lasted:
+        return
+    answers = context.memory["answers"]
+    most = max(answers, key=lambda name: int(answers[name].took_ns))
+    detail = (
+        f"{waited.count} requests waited for {duration(waited.waited_ns)} of {duration(lasted)}, "
+        f"most of it {answers[most].count} times {most}"
+    )
+    context.report("synchronous-waiting", detail, number=waited.number, ts_ns=waited.ts_ns)
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "replied": (note_answer,),
+    "connection-waits": (watch_missing,),
+    "connection-ends": (judge_missing, judge_slow, judge_blocking),
+}

@@ -1,0 +1,173 @@
+"""Consumers that hold all they may and stopped acknowledging, or hold more than they may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from amqpsniff.quantities import duration
+from amqpsniff.session.entities import CLIENT
+from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.format import number_of
+
+STUCK_NS = 30_000_000_000
+"""A window that stays full so long is suspicious, whatever is usual."""
+
+STUCK_TIMES = 10
+"""Minimum stall, as a multiple of the mean time to an acknowledgement."""
+
+HELD_WITHOUT_LIMIT = 1_000
+"""Deliveries that count as a full window where there is no prefetch count."""
+
+CANCELLED = "cancelled while stuck"
+"""Name in `RuleContext.memory` of consumers that were stuck when their client cancelled them:
+detail and oldest delivery, of the first one on each channel."""
+
+OLDEST = "oldest deliveries"
+"""Name in `RuleContext.memory` of the oldest deliveries of a channel's consumers; see `_oldest`."""
+
+FEW_HELD = 1_000
+"""Deliveries that are gone through whenever something is asked of a channel."""
+
+HELD_A_CHANGE = 8
+"""Of more, this many for each delivery and acknowledgement since they were gone through last."""
+
+EXCESS_TIMES = 2
+"""A few deliveries too many for a moment can be acknowledgements that were captured late; so many
+times what is allowed cannot, nor can what is too much when the consumer is over."""
+
+
+def stuck(context: RuleContext) -> None:
+    """A channel is over: whether a consumer held all it may and had stopped acknowledging."""
+    if context.channel.last_delivery_ns <= 0:
+        return
+    context.withdraw("consumer-stuck", context.channel)
+    end_ns = context.channel.end_ns or context.session.peer.conversation.end_ns
+    context.memory.get(OLDEST, {}).pop(context.channel, None)
+    for detail, entry in _stuck(context, end_ns):
+        context.report("consumer-stuck", detail, number=entry.packet_number, ts_ns=entry.ts_ns)
+    context.memory.get(OLDEST, {}).pop(context.channel, None)
+    context.memory.get(CANCELLED, {}).pop(context.channel, None)
+
+
+def watch_stuck(context: RuleContext) -> None:
+    """channel-waits: whether one does by now. It may go on yet, and then it was not stuck."""
+    detail, entry = next(_stuck(context, context.ts_ns), ("", None))
+    if entry is None:
+        context.withdraw("consumer-stuck", context.channel)
+    else:
+        context.report_provisional("consumer-stuck", detail, entry.packet_number, entry.ts_ns)
+
+
+def note_cancelled(context: RuleContext) -> None:
+    """A client cancels a consumer, as many do before they close: it may be stuck by then.
+
+    What it holds can be acknowledged yet, so that is judged when the channel is over.
+    """
+    consumer = context.channel.by_tag.get(context.frame.consumer_tag)
+    if context.frame.side != CLIENT or consumer is None:
+        return
+    for noted in _stuck_now(context, context.ts_ns, (consumer,)):
+        context.memory.setdefault(CANCELLED, {}).setdefault(context.channel, noted)
+
+
+def _stuck(context: RuleContext, now_ns: int | None) -> Iterator[tuple[str, Any]]:
+    """Consumers that are stuck: in words, and the oldest delivery of each."""
+    noted = context.memory.get(CANCELLED, {}).get(context.channel, ("", None))
+    if noted[1] is not None and noted[1].held:
+        yield noted
+    for each in _stuck_now(context, now_ns, context.channel.by_tag.values()):
+        if each[1] is not noted[1]:  # cancelled without an answer, it still looks open
+            yield each
+
+
+def _stuck_now(
+    context: RuleContext, now_ns: int | None, consumers: Iterable[Any]
+) -> Iterator[tuple[str, Any]]:
+    """The same of `consumers` that were not cancelled."""
+    channel = context.channel
+    if not context.certain or not channel.known or not channel.unsettled or now_ns is None:
+        return
+    quiet_ns = now_ns - max(channel.last_ack_ns, channel.last_delivery_ns)
+    usual_ns = channel.ack_ns // channel.acknowledged if channel.acknowledged else 0
+    if channel.last_delivery_ns <= 0 or quiet_ns < max(STUCK_NS, STUCK_TIMES * usual_ns):
+        return
+    for consumer, limit in _full(channel, consumers):
+        entry = _oldest(context).get(consumer)
+        if entry is None or not entry.held:
+            continue
+        allowed = f"of {limit} allowed" if limit else "without a limit"
+        detail = (
+            f"consumer '{consumer.tag}' of queue '{consumer.queue}' held "
+            f"{number_of(consumer.unsettled, 'delivery', 'deliveries')} {allowed}, the oldest from "
+            f"packet {entry.packet_number}, and acknowledged nothing for {duration(quiet_ns)}"
+        )
+        yield detail, entry
+
+
+def _oldest(context: RuleContext) -> dict[Any, Any]:
+    """The oldest delivery that each consumer of the channel holds, by the consumer.
+
+    Where many are held they are gone through again only after as many changes as that is worth:
+    meanwhile some may be settled, or those of new consumers missing.
+    """
+    channel = context.channel
+    changes, number = channel.delivered + channel.acks, len(channel.deliveries)
+    known: dict[Any, tuple[int | None, dict[Any, Any]]] = context.memory.setdefault(OLDEST, {})
+    then, oldest = known.get(channel, (None, {}))
+    more = number if then is None else HELD_A_CHANGE * (changes - then)
+    if more and (number <= FEW_HELD or more >= number):
+        oldest = {}
+        for entry in channel.deliveries:
+            oldest.setdefault(entry.consumer, entry)
+        known[channel] = changes, oldest
+    return oldest
+
+
+def _full(channel: Any, consumers: Iterable[Any]) -> Iterator[tuple[Any, int | None]]:
+    """Those of `consumers` whose window is full, with their limits, 0 or or None."""
+    for consumer in consumers:
+        limit = consumer.prefetch
+        if channel.prefetch_shared and channel.unsettled >= channel.prefetch_shared:
+            yield consumer, channel.prefetch_shared
+        elif consumer.unsettled >= (limit or HELD_WITHOUT_LIMIT):
+            yield consumer, limit
+
+
+def overfull(context: RuleContext) -> None:
+    """A consumer is over: whether it ever held more than its prefetch count."""
+    channel, frame = context.channel, context.frame
+    if not context.certain or not channel.known or channel.mode == "tx":
+        return
+    consumers = channel.by_tag.values()
+    if frame is not None:
+        if frame.side != CLIENT:
+            return
+        consumer = channel.by_tag.get(frame.consumer_tag)
+        consumers = () if consumer is None else (consumer,)
+    oldest: dict[Any, Any] = {}
+    for consumer in consumers:
+        limit = consumer.prefetch
+        if not limit or limit != channel.prefetch_count:
+            continue
+        most, last = consumer.unsettled_max, consumer.unsettled
+        held = most if most > EXCESS_TIMES * limit else last
+        if held > limit:
+            if context.number is None and not oldest:
+                for entry in channel.deliveries:
+                    oldest.setdefault(entry.consumer, entry)
+            first = oldest.get(consumer)
+            context.report(
+                "prefetch-exceeded",
+                f"consumer '{consumer.tag}' of queue '{consumer.queue}' held "
+                f"{held} deliveries of {limit} allowed",
+                number=None if first is None else first.packet_number,
+                ts_ns=None if first is None else first.ts_ns,
+            )
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "basic.cancel": (note_cancelled, overfull),
+    "channel-waits": (watch_stuck,),
+    "channel-ends": (stuck, overfull),
+}
