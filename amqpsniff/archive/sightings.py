@@ -18,8 +18,8 @@ from amqpsniff.session.rules.queueing import RESIDENCE, is_long, words
 from amqpsniff.session.rules.requeueing import POISON, poison_words
 from amqpsniff.session.sightings import NUMBERS, PLACES, TEXTS, Sightings
 
-from .places import Folder
-from .witnessed import Open, Sighted, WitnessFile, buffer_of, bytes_of, in_order, number_columns
+from .filesystem import Folder
+from .ordered_merge import Open, Sighted, WitnessFile, buffer_of, bytes_of, in_order, number_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from amqpsniff.errors import UsageError
-from amqpsniff.strangers import without_strangers
+from amqpsniff.subprocess_env import safe_environment
 
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 """The version of Vega-Lite that specifications are written for; nothing is loaded from there."""
@@ -146,7 +146,7 @@ def begin_bundle() -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=without_strangers(),
+        env=safe_environment(),
     )
 
 

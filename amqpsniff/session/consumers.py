@@ -16,7 +16,7 @@ from cython.cimports.amqpsniff.session.state import (
     Lane,
 )
 
-from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
+from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
 from amqpsniff.session.state import CLIENT, SERVER
 
 

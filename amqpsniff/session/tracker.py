@@ -41,7 +41,7 @@ from cython.cimports.amqpsniff.session.state import (
 )
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode import plan, rows
+from amqpsniff.decode import method_layout, rows
 from amqpsniff.decode.contents import LATE
 from amqpsniff.session import kinds, methods, state
 from amqpsniff.session.journeys import Journeys
@@ -61,18 +61,18 @@ _LATE = cython.declare(cython.int, LATE)
 _NULL = cython.declare(cython.longlong, NULL)
 _ALLOWED = cython.declare(bytes, CONNECTION.allowed)
 _METHODS = cython.declare(cython.int, len(METHODS))
-_NO_WAIT = cython.declare(cython.int, plan.NO_WAIT)
+_NO_WAIT = cython.declare(cython.int, method_layout.NO_WAIT)
 
 _PUBLISH = cython.declare(cython.int, kinds.PUBLISH)
 _DELIVER = cython.declare(cython.int, kinds.DELIVER)
 _RETURN = cython.declare(cython.int, kinds.RETURN)
 _REJECT = cython.declare(cython.int, kinds.REJECT)
-_MANDATORY = cython.declare(cython.int, plan.MANDATORY)
-_IMMEDIATE = cython.declare(cython.int, plan.IMMEDIATE)
-_MULTIPLE = cython.declare(cython.int, plan.MULTIPLE)
-_REQUEUE = cython.declare(cython.int, plan.REQUEUE)
-_FLAGS_CUT = cython.declare(cython.int, plan.FLAGS_CUT)
-_CUT = cython.declare(cython.int, plan.CUT)
+_MANDATORY = cython.declare(cython.int, method_layout.MANDATORY)
+_IMMEDIATE = cython.declare(cython.int, method_layout.IMMEDIATE)
+_MULTIPLE = cython.declare(cython.int, method_layout.MULTIPLE)
+_REQUEUE = cython.declare(cython.int, method_layout.REQUEUE)
+_FLAGS_CUT = cython.declare(cython.int, method_layout.FLAGS_CUT)
+_CUT = cython.declare(cython.int, method_layout.CUT)
 
 _AUTOMATIC = cython.declare(cython.int, state.AUTOMATIC)
 _CONFIRMED = cython.declare(cython.int, state.CONFIRMED)
@@ -176,8 +176,8 @@ class Tracker:
         self.channels = []
         self.connections = []
         self.classes = kinds.ON_CHANNEL_ZERO
-        self.senders = bytes(plan.senders)
-        self.content = bytes(plan.content)
+        self.senders = bytes(method_layout.senders)
+        self.content = bytes(method_layout.content)
         self.synchronous = kinds.SYNCHRONOUS
         self.answers = kinds.ANSWERS
         self.partings = kinds.PARTINGS

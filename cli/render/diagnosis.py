@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from amqpsniff.analysis.finding_tree import headings
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS
 from amqpsniff.findings import KINDS, SEVERITIES
-from amqpsniff.quantities import UNKNOWN, count, of_severity, plural
+from amqpsniff.units import UNKNOWN, count, of_severity, plural
 from amqpsniff.wire_text import harmless
 
 from .findings import INDENT, PROSE

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from amqpsniff.analysis import times
-from amqpsniff.quantities import UNKNOWN, count, lasted, octets, plural
 from amqpsniff.spec import SIDES
+from amqpsniff.units import UNKNOWN, count, lasted, octets, plural
 from amqpsniff.wire_text import harmless
 
 from .grid import Grid

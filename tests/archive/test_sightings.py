@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from amqpsniff.archive.places import Folder
+from amqpsniff.archive.filesystem import Folder
+from amqpsniff.archive.ordered_merge import Sighted, in_order
 from amqpsniff.archive.sightings import SightingsFile
-from amqpsniff.archive.witnessed import Sighted, in_order
 from amqpsniff.session.repeats import MAX_PUBLISHES
 from amqpsniff.session.review import COLUMNS, Review
 from amqpsniff.session.rules.limits import of_messages

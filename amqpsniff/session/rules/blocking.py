@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.rules.heartbeats import quiet_ns
 from amqpsniff.session.rules.peers import end_ns, last_packets_ns
 from amqpsniff.session.rules.remembering import across, report_at
 from amqpsniff.session.rules.scene import Place, Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of, reason_text
 from amqpsniff.session.state import SERVER
+from amqpsniff.units import duration
 
 ROUND_TRIP_NS = 500_000_000
 """Time after connection.blocked within which publishes were under way: a round trip around the

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.amounts import MAX_NAMES, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import exchange_text, key_text, name_at, number_of
+from amqpsniff.units import duration
 
 SLOW_NS = SECOND_NS
 """Mean time to an answer that is long."""

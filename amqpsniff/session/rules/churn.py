@@ -6,13 +6,13 @@ from collections import OrderedDict, deque
 from typing import Any
 
 from amqpsniff.findings import Finding
-from amqpsniff.quantities import duration, rate
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.amounts import open_channels
 from amqpsniff.session.rules.peers import client_host, client_says
 from amqpsniff.session.rules.remembering import across
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.sharing import closed_together
+from amqpsniff.units import duration, rate
 
 SHORT_NS = SECOND_NS
 """Life of a connection that was not worth its opening."""

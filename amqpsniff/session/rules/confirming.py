@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.columns import NULL
-from amqpsniff.quantities import duration, rate
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.publishing import unconfirmed
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of, took_text
+from amqpsniff.units import duration, rate
 
 SLOW_NS = SECOND_NS // 2
 """Mean time to a confirm that is long: a healthy disk takes some milliseconds."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.heartbeats import interval
 from amqpsniff.session.rules.opening import STEPS
@@ -20,6 +19,7 @@ from amqpsniff.session.rules.remembering import across, kept, report_once
 from amqpsniff.session.rules.scene import Place, Rule, Scene
 from amqpsniff.session.rules.wording import number_of
 from amqpsniff.spec import SIDES
+from amqpsniff.units import duration
 
 MIN_IDLE_NS = 30_000_000_000
 """Idle time below which nobody cuts a connection for it; the shortest known is 60 s."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import ceil
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK
-from amqpsniff.quantities import duration, octets, rate
+from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.amounts import drop, queues_of, remember
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of, queue_text, took_text
+from amqpsniff.units import duration, octets, rate
 
 BACKLOG_BYTES = 100_000_000
 """Unsettled deliveries that weigh on any client's memory."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.rules.peers import client_host, server_end, user_of
 from amqpsniff.session.rules.remembering import across, kept, report_once
 from amqpsniff.session.rules.scene import Place, Scene
+from amqpsniff.units import duration
 
 REFUSALS = 5
 """Refused logins within `WINDOW_NS` of one address, or user names refused, that are no accident."""

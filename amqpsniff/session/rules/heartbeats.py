@@ -8,7 +8,6 @@ they did not get through.
 
 from __future__ import annotations
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.peers import (
     application,
@@ -24,6 +23,7 @@ from amqpsniff.session.rules.remembering import report_once
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import number_of
 from amqpsniff.session.state import CLIENT, SERVER
+from amqpsniff.units import duration
 
 TOO_SHORT_S = 5
 """Interval in seconds below which pauses of a network or a process end connections."""

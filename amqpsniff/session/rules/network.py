@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from amqpsniff.quantities import octets
 from amqpsniff.session.rules.blocking import was_blocked
 from amqpsniff.session.rules.peers import client_host, on_network, said, server_end
 from amqpsniff.session.rules.remembering import first_place, report_once
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import number_of
+from amqpsniff.units import octets
 
 MIN_RETRANSMISSIONS = 10
 RETRANSMITTED_SHARE = 0.01

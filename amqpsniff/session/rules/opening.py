@@ -9,7 +9,6 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.guessing import note_refused_login
 from amqpsniff.session.rules.peers import (
@@ -30,6 +29,7 @@ from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import in_packet
 from amqpsniff.session.states import CONNECTION
 from amqpsniff.spec import peer_property
+from amqpsniff.units import duration
 
 STEPS = (
     "connection.start",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.quantities import octets
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.kinds import PUBLISH
 from amqpsniff.session.rules.amounts import apart, integer_at
 from amqpsniff.session.rules.peers import shown
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import name_at, number_of, route
+from amqpsniff.units import octets
 
 MANY_ENTRIES = 10_000
 """Entries of a field table that no application needs."""

@@ -7,9 +7,9 @@ sends another segment that is not full (RFC 896).
 
 from __future__ import annotations
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
+from amqpsniff.units import duration
 
 OFTEN = 5
 MAX_OF = 0.75

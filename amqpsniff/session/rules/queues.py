@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from amqpsniff.decode.plan import NO_WAIT
+from amqpsniff.decode.method_layout import NO_WAIT
 from amqpsniff.session.rules.peers import application, said, server_end
 from amqpsniff.session.rules.remembering import across, kept, report_at
 from amqpsniff.session.rules.scene import Place, Rule, Scene, after

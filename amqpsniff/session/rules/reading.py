@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.scene import Rule, Scene
+from amqpsniff.units import duration
 
 SHUT_NS = SECOND_NS
 """Time for which a window must be closed in all; shorter pauses are ordinary."""

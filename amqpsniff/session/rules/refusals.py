@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.event import read_reason
 from amqpsniff.session.rules.amounts import drop, remember
@@ -19,6 +18,7 @@ from amqpsniff.session.rules.topology import subject_of
 from amqpsniff.session.rules.wording import name_at, reason_text, route
 from amqpsniff.session.state import SERVER
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
+from amqpsniff.units import duration
 
 _MISSING, _FAILED = 404, 406
 """NOT_FOUND, PRECONDITION_FAILED."""

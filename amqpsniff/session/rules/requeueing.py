@@ -14,11 +14,11 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.quantities import duration
 from amqpsniff.session.rules.amounts import queues_of
 from amqpsniff.session.rules.scene import Rule, Scene
 from amqpsniff.session.rules.wording import key_text, name_at
 from amqpsniff.session.sightings import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
+from amqpsniff.units import duration
 
 POISON = "poison-message"
 

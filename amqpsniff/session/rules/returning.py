@@ -10,7 +10,6 @@ import re
 from collections import deque
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.peers import (
     application,
@@ -26,6 +25,7 @@ from amqpsniff.session.rules.peers import (
 from amqpsniff.session.rules.remembering import MAX_KEPT, across, first_place, kept, report_at
 from amqpsniff.session.rules.scene import Place, Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
+from amqpsniff.units import duration
 
 FAILURES = 3
 FAILURES_WITHIN_NS = 60_000_000_000

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import octets
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.kinds import PUBLISH
 from amqpsniff.session.rules.amounts import integer_at, open_channels
 from amqpsniff.session.rules.remembering import exchanges_of
 from amqpsniff.session.rules.scene import LARGE_HEADERS_BYTES, Rule, Scene
 from amqpsniff.session.rules.wording import exchange_text, name_at, number_of, queue_text
+from amqpsniff.units import octets
 
 REFUSED_BYTES = 16 << 20
 """Size above which RabbitMQ refuses messages by default since 4.0."""

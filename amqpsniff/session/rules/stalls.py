@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from amqpsniff.quantities import duration, octets
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.amounts import integer_at
 from amqpsniff.session.rules.blocking import was_blocked
 from amqpsniff.session.rules.reading import shut_of
 from amqpsniff.session.rules.scene import STALLED_NS, Rule, Scene, after
 from amqpsniff.session.rules.wording import exchange_text, name_at
+from amqpsniff.units import duration, octets
 
 SLOW_BYTES = 100_000
 """Bytes a second that a slow network still carries: a large body may take its time."""

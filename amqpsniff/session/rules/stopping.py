@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.rules.peers import end_ns
 from amqpsniff.session.rules.scene import Rule, Scene, after
 from amqpsniff.session.rules.wording import number_of
 from amqpsniff.session.state import CLIENT, SERVER
+from amqpsniff.units import duration
 
 STOPPED = "stopped"
 """Name in `Scene.memory` of channels that are stopped: (number, the side that did it) → packet and

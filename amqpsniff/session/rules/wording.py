@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from amqpsniff.quantities import duration
+from amqpsniff.units import duration
 
 
 def number_of(count: int, one: str, many: str = "") -> str:
