@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
-from amqpsniff.notebook import line, table
+from amqpsniff.html_repr import line, table
 
 
 class _Cells:

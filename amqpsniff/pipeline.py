@@ -19,13 +19,13 @@ from amqpsniff.decode.preamble import header_bytes
 from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.options import Options
 from amqpsniff.plan import Plan
-from amqpsniff.quantities import octets
 from amqpsniff.session import Tracker
 from amqpsniff.session.entities import OUTCOMES
 from amqpsniff.session.row_buffer import Batch, RowBuffer
 from amqpsniff.tcp.headers import unread_tunnels
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tls import Secrets, TlsStage
+from amqpsniff.units import octets
 
 if TYPE_CHECKING:
     from amqpsniff.capture import CaptureSet

@@ -23,7 +23,7 @@ class Plan:
         sightings: A `MessageLog` that takes what findings about redeliveries are made of; null to
             make them at once.
         records: Findings that concern several connections are kept as records and not judged.
-        share: The `Share` of the conversations that is followed; null for all.
+        share: The `Partition` of the conversations that is followed; null for all.
         claims: The decoder says what every byte is, see `amqpsniff.decode.claims`.
         places: The reassembler says where segments lie in their streams.
         census: A `Census` that counts every row.

@@ -17,7 +17,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff import notebook
+from amqpsniff import html_repr
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as Found
 from amqpsniff.limits import Limits
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from amqpsniff.report.capture_page import CapturePage
     from amqpsniff.session.census import Census
     from amqpsniff.tables.query import Result
-    from amqpsniff.tcp.shares import Share
+    from amqpsniff.tcp.partition import Partition
 
 MAX_NAMES = 3
 """Names of captures that are shown of one."""
@@ -166,7 +166,7 @@ class Capture:
         self._passes = 0
 
     def __repr__(self) -> str:
-        names = ", ".join(map(notebook.line, self.names[:MAX_NAMES])) or "closed"
+        names = ", ".join(map(html_repr.line, self.names[:MAX_NAMES])) or "closed"
         more = len(self.names) - MAX_NAMES
         return f"<Capture {names}{f' and {more:,} more' if more > 0 else ''}>"
 
@@ -176,7 +176,7 @@ class Capture:
         chosen = {name: value for name, value in given.items() if value != usual[name]}
         counted = dict(vars(self.totals)) if self._passes else {}
         counted.pop("counters", None)
-        return notebook.table(repr(self)[1:-1], [*chosen.items(), *counted.items()])
+        return html_repr.table(repr(self)[1:-1], [*chosen.items(), *counted.items()])
 
     def __enter__(self) -> Capture:
         return self
@@ -271,7 +271,7 @@ class Capture:
         encoded: bool = False,
         columns: Mapping[str, Collection[str]] | None = None,
         census: Census | None = None,
-        share: Share | None = None,
+        share: Partition | None = None,
         options: Options | None = None,
         on_connection_end: Callable[[Any], None] | None = None,
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -842,7 +842,7 @@ class Capture:
         self,
         makers: list[Any],
         census: Census | None = None,
-        share: Share | None = None,
+        share: Partition | None = None,
         options: Options | None = None,
         on_connection_end: Callable[[Any], None] | None = None,
     ) -> Iterator[tuple[str, Any]]:

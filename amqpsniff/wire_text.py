@@ -6,7 +6,7 @@ writing. Whatever is shown to a person passes through `harmless`.
 
 from __future__ import annotations
 
-from amqpsniff.quantities import UNKNOWN
+from amqpsniff.units import UNKNOWN
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
 

@@ -32,10 +32,10 @@ TABLES = {"rows": ROWS, "all": f"{ROWS},findings"}
 
 ALONE = """
 import json, os, sys
-from amqpsniff.garbage import ARROW_MEMORY
+from amqpsniff.process_tuning import ARROW_MEMORY
 os.environ.setdefault(*ARROW_MEMORY)
 import pyarrow.parquet
-from amqpsniff.archive import Batch, output
+from amqpsniff.archive import Batch, task_io
 from amqpsniff.tables import export
 print(json.dumps({"stage": "files"}), flush=True)
 Batch([sys.argv[1]], sys.argv[2], tables=sys.argv[3].split(","), task_bytes=1 << 60).run()

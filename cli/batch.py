@@ -18,7 +18,7 @@ from typing import IO, Annotated, Any
 
 from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.errors import UsageError
-from amqpsniff.strangers import without_strangers
+from amqpsniff.subprocess_env import safe_environment
 
 from .completions import listed, words
 from .entry import FAILED, USAGE, complain
@@ -181,7 +181,7 @@ class _Job:
                 stdout=subprocess.PIPE,
                 stderr=said,
                 start_new_session=True,
-                env=without_strangers(),
+                env=safe_environment(),
             )
             try:
                 for fact in _facts(process.stdout):

@@ -78,8 +78,8 @@ def bodies(
             written += row["file"] is not None
             octets += row["size"] or 0
     if not source.quiet:
-        from amqpsniff.quantities import count
-        from amqpsniff.quantities import octets as shown
+        from amqpsniff.units import count
+        from amqpsniff.units import octets as shown
 
         from .entry import complain
 

@@ -74,7 +74,7 @@ def diff(
             raise UsageError("--fail-slower compares two runs; it does not go with --same-traffic")
         return run(two, fail_on, limit, format_)
     from amqpsniff.compare import before_and_after
-    from amqpsniff.garbage import give_back
+    from amqpsniff.process_tuning import release_memory
 
     from .entry import FOUND, complain
     from .reading import Reading
@@ -85,7 +85,7 @@ def diff(
         with reading.passing() as capture:
             profiles.append(capture.profile())
         code = max(code, reading.exit_code)
-        give_back()
+        release_memory()
     report = before_and_after(*profiles, fail_on=fail_on, fail_slower=fail_slower)
     _write(report, format_, limit)
     if not two.quiet:

@@ -53,13 +53,13 @@ def _run(arguments: list[str]) -> int:
     if arguments in (["--version"], ["-V"]):
         print(f"amqpsniff {__version__}")
         return 0
-    from amqpsniff.garbage import ARROW_MEMORY, collect_seldom, end_soon
+    from amqpsniff.process_tuning import ARROW_MEMORY, raise_gc_threshold, skip_exit_gc
 
     from .interrupts import remembered
 
     os.environ.setdefault(*ARROW_MEMORY)
-    collect_seldom()
-    end_soon()
+    raise_gc_threshold()
+    skip_exit_gc()
     with remembered():
         from .commands import run
 

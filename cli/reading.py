@@ -64,7 +64,7 @@ class Reading:
         warned_of: Collection[str] | None = None,
     ) -> None:
         import amqpsniff
-        from amqpsniff.garbage import take_large_pages
+        from amqpsniff.process_tuning import take_large_pages
 
         take_large_pages()
         self.options = options
@@ -181,7 +181,7 @@ class Reading:
     def _nothing(self) -> str:
         totals = self.capture.totals
         segments = totals.counters.get("segments", 0)
-        from amqpsniff.quantities import count, plural, some
+        from amqpsniff.units import count, plural, some
 
         text = f"no AMQP in {some(self.capture.names)}: {plural(totals.packets, 'packet')}"
         text += f", {count(segments) if segments else 'none'} of them TCP" if totals.packets else ""

@@ -88,7 +88,7 @@ def _write(page: str, output: Path, *, quiet: bool) -> None:
 
         write_text(page)
         return
-    from amqpsniff.quantities import octets
+    from amqpsniff.units import octets
 
     from .entry import complain
     from .export import replacing

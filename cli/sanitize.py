@@ -90,9 +90,9 @@ def sanitize(
         amqpsniff sanitize trace.pcapng -o safe.pcapng --keep-headers x-retries
     """
     from amqpsniff.options import Options
-    from amqpsniff.quantities import octets, plural
     from amqpsniff.sanitize import SanitizeOptions
     from amqpsniff.sanitize import sanitize as write
+    from amqpsniff.units import octets, plural
 
     from .entry import complain
     from .export import refuse_captures
@@ -153,7 +153,7 @@ def _sink(output: Path) -> Iterator[IO[bytes]]:
 
 def _tell_of_tls(totals: Totals) -> None:
     """Say what became of TLS."""
-    from amqpsniff.quantities import plural
+    from amqpsniff.units import plural
 
     from .entry import complain
     from .tls_table import HOW

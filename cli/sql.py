@@ -97,11 +97,9 @@ class _Question:
         return self._end()
 
     def _ask(self) -> Any:
-        from amqpsniff.garbage import keep_little
         from amqpsniff.tables.query import sql
         from amqpsniff.tables.schema import EVERYTHING
 
-        keep_little()
         named = {name: (schema, self._opened(name)) for name, schema in EVERYTHING.items()}
         return sql(self._statement, named)
 

@@ -19,7 +19,7 @@ def unread(totals: Totals) -> str:
     """A sentence about what could not be read; empty when all could."""
     if not totals.sealed:
         return ""
-    from amqpsniff.quantities import plural
+    from amqpsniff.units import plural
 
     return f"{plural(totals.sealed, 'TLS conversation')} could not be read; {HOW}"
 

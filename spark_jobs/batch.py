@@ -22,8 +22,8 @@ from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.plan import MAX_READS, TASK_BYTES
 from amqpsniff.archive.progress import Step
 from amqpsniff.errors import CaptureError, UsageError
-from amqpsniff.garbage import collect_seldom, none_collected
 from amqpsniff.options import Options
+from amqpsniff.process_tuning import gc_paused, raise_gc_threshold
 from amqpsniff.spark_jobs.errors import tell
 from amqpsniff.spark_jobs.options import json_object
 from amqpsniff.spec import DIALECTS, READINGS
@@ -128,7 +128,7 @@ def _batch(given: argparse.Namespace) -> Batch:
 
 def _unreadable(batch: Batch) -> str:
     """Why no file could be read, in a line."""
-    lost = {one.capture: one.detail for note in batch.notes for one in note.lost}
+    lost = {one.capture: one.detail for result in batch.results for one in result.lost}
     errors = [one.error or lost.get(one.path) for one in batch.plan.files]
     if any(one.path in lost for one in batch.plan.files):
         errors[0] = f"{errors[0]}; can the workers see the captures?"
@@ -144,7 +144,7 @@ def _written(spark: SparkContext, batch: Batch, say: Say) -> Summary:
         say(asdict(step))
 
     runner = SparkRunner(spark)
-    with none_collected():
+    with gc_paused():
         return batch.run(runner, notice, runner.cores)
 
 
@@ -207,5 +207,5 @@ if __name__ == "__main__":
     # spark-submit runs this file by itself; what it belongs to is the installed package
     from amqpsniff.spark_jobs.batch import main as installed
 
-    collect_seldom()
+    raise_gc_threshold()
     sys.exit(installed())

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.listing import MANIFEST
-from amqpsniff.archive.output import DAY_NS, TIMES
-from amqpsniff.archive.store import survey_files
-from amqpsniff.archive.target import clear, write_manifest
+from amqpsniff.archive.output_folder import clear, write_manifest
+from amqpsniff.archive.survey_cache import survey_files
+from amqpsniff.archive.task_io import DAY_NS, TIMES
 from amqpsniff.tables.file_errors import error_rows
 from amqpsniff.tables.schema import EVERYTHING, TABLES
 
@@ -68,7 +68,7 @@ def _write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
             writer.mode("overwrite").format(form).save(target)
         counts[table] = spark.read.format(form).load(target).count()
     files = batch.plan.files = survey_files(listed, batch.storage, batch.folder.name)
-    batch.turn.check()
+    batch.lock.check()
     write_manifest(batch.folder, batch.inputs, files, dict.fromkeys(counts, ()), counts, form=form)
     bad = error_rows((one.size, one.findings) for one in files)
     return Summary(

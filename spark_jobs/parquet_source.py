@@ -1,7 +1,8 @@
 """A data source for Parquet files on file systems that Spark's Java does not support.
 
 An embedded Spark has no Hadoop connectors for object storage. Workers read captures and write
-tables with Arrow or fsspec (`amqpsniff.archive.places`); here they read tables, a file a partition.
+tables with Arrow or fsspec (`amqpsniff.archive.filesystem`). Here they read tables, a file a
+partition.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from amqpsniff.archive.places import Folder, StorageOptions
+from amqpsniff.archive.filesystem import Folder, StorageOptions
 from amqpsniff.capture.formats import is_remote
 
 if TYPE_CHECKING:

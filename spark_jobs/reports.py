@@ -27,9 +27,9 @@ from amqpsniff.analysis.report_tables import (
     find,
     schema,
 )
+from amqpsniff.archive.filesystem import Folder, whole_path
 from amqpsniff.archive.listing import MANIFEST, list_captures
-from amqpsniff.archive.places import Folder, whole_path
-from amqpsniff.archive.store import survey_files
+from amqpsniff.archive.survey_cache import survey_files
 from amqpsniff.report.batch_page import page
 from amqpsniff.report.tables import plain
 from amqpsniff.spark_jobs.errors import saving, tell

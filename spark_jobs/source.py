@@ -37,16 +37,16 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from amqpsniff.archive.filesystem import Folder, opener_for
 from amqpsniff.archive.listing import Listed, list_captures
 from amqpsniff.archive.merging import merge_findings
-from amqpsniff.archive.output import Note
-from amqpsniff.archive.places import Folder, opener_for
 from amqpsniff.archive.plan import Task, make_plan
 from amqpsniff.archive.secrets import ONE_TASK, task_bytes_for, with_secrets_of
 from amqpsniff.archive.sightings import SightingsFile
-from amqpsniff.archive.store import survey_files
 from amqpsniff.archive.survey import Surveyed
+from amqpsniff.archive.survey_cache import survey_files
 from amqpsniff.archive.task import TaskRun
+from amqpsniff.archive.task_io import TaskResult
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.decode.octets import own_seed
 from amqpsniff.errors import CaptureError, FilterError, UsageError
@@ -203,7 +203,7 @@ class Reading:
     def _findings(self, share: Share) -> pa.RecordBatch:
         from amqpsniff.tables.batches import finding_batch
 
-        notes = []
+        results = []
         with tempfile.TemporaryDirectory(prefix="amqpsniff-") as scratch:
             folder = Folder(scratch)
             for number, task in enumerate(share.tasks):
@@ -211,9 +211,9 @@ class Reading:
                     run = self._run(share, task, ["findings"], file.sightings)
                     for _ in run.batches():
                         pass
-                notes.append(Note.of("", run))
-                notes[-1].sighted = file.sighted
-            found = merge_findings(notes, share.files, folder)
+                results.append(TaskResult.of("", run))
+                results[-1].sighted = file.sighted
+            found = merge_findings(results, share.files, folder)
         return finding_batch(found)
 
 

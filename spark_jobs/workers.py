@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from amqpsniff.garbage import ARROW_MEMORY, collect_seldom, take_large_pages
+from amqpsniff.process_tuning import ARROW_MEMORY, raise_gc_threshold, take_large_pages
 
 NEEDED = (
     "pyspark.worker",
@@ -31,7 +31,7 @@ NEEDED = (
 ARROW = (
     "pyarrow.compute",
     "pyarrow.parquet",
-    "amqpsniff.archive.output",
+    "amqpsniff.archive.task_io",
     "amqpsniff.tables.export",
 )
 """Modules with Arrow in them: 0.09 s of a processor in each worker that imports them by itself."""
@@ -81,7 +81,7 @@ def prepare() -> None:
     alone = importlib.util.find_spec("numpy") is None
     for module in (*NEEDED, *ARROW) if alone else NEEDED:
         importlib.import_module(module)
-    collect_seldom()
+    raise_gc_threshold()
     take_large_pages()
     gc.freeze()
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from amqpsniff.analysis.finding_tree import Row
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.quantities import plural, some
 from amqpsniff.spec import peer_property
+from amqpsniff.units import plural, some
 from amqpsniff.wire_text import harmless
 
 CONNECTION_COLUMNS = (

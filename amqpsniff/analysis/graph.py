@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from amqpsniff.quantities import count, octets
+from amqpsniff.units import count, octets
 from amqpsniff.wire_text import exchange_name, named, shortened
 
 MAX_LABEL = 60

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amqpsniff.quantities import duration, octets
 from amqpsniff.spec import FIRST_ERROR_CODE, METHODS, PEER_PROPERTIES, peer_property
+from amqpsniff.units import duration, octets
 from amqpsniff.wire_text import harmless, quoted, word
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.quantities import octets, plural
+from amqpsniff.units import octets, plural
 
 if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals

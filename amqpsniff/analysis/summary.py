@@ -11,7 +11,7 @@ from amqpsniff.analysis.clients import Clients
 from amqpsniff.analysis.finding_tree import cases, finding_row
 from amqpsniff.analysis.quality import quality
 from amqpsniff.analysis.verdict import Verdict, verdict
-from amqpsniff.quantities import plural
+from amqpsniff.units import plural
 from amqpsniff.wire_text import harmless
 
 if TYPE_CHECKING:

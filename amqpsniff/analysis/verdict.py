@@ -19,7 +19,7 @@ from amqpsniff.analysis.quality import ENDED_EARLY
 from amqpsniff.analysis.times import SECOND_NS, absolute
 from amqpsniff.findings import KINDS
 from amqpsniff.findings.kind import rank
-from amqpsniff.quantities import count, octets, plural
+from amqpsniff.units import count, octets, plural
 from amqpsniff.wire_text import harmless, shortened
 
 MAX_SENTENCES = 5

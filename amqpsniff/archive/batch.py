@@ -26,15 +26,17 @@ from amqpsniff.options import Options
 from amqpsniff.tables.file_errors import error_rows, error_table
 from amqpsniff.tables.schema import TABLES
 
+from .filesystem import Folder, StorageOptions, whole_path
 from .linking import STATE, Joining, Linked, join, known_links, link_all, links_name
 from .listing import Listed, list_captures
+from .lock import FolderLock
 from .merging import merge_findings
-from .output import NO_DATE, Note, Order, by_day, carry_out
-from .places import Folder, StorageOptions, whole_path
+from .output_folder import claim, tidy, without_own, write_manifest
 from .plan import KEY_DIGITS, MAX_READS, TASK_BYTES, Plan, make_plan
-from .progress import NOTES, Progress, Step
+from .progress import Progress, Step
 from .secrets import carried, digest, task_bytes_for, with_secrets_of
-from .store import (
+from .survey import Surveyed
+from .survey_cache import (
     FORM,
     HERE_SECONDS,
     known_surveys,
@@ -43,9 +45,7 @@ from .store import (
     survey_name,
     survey_orders,
 )
-from .survey import Surveyed
-from .target import claim, tidy, without_own, write_manifest
-from .turn import Turn
+from .task_io import NO_DATE, RESULTS, TaskResult, TaskSpec, by_day, carry_out
 
 
 class Runner(Protocol):
@@ -104,7 +104,7 @@ class Summary:
 class Batch:
     """The tables of some captures in a folder, which one run at a time writes to.
 
-    From `find` to the end of `run` it has its turn at the folder, and longer as a context manager:
+    From `find` to the end of `run` it has the lock on the folder, and longer as a context manager:
     to its end.
 
     Args:
@@ -143,12 +143,12 @@ class Batch:
             raise UsageError("links are columns of the table messages, which is not among those")
         self.links = links
         self.folder = Folder(whole_path(output), self.storage)
-        self.turn = Turn(self.folder)
+        self.lock = FolderLock(self.folder)
         self._entered = 0
         task_bytes = task_bytes_for(self.options, task_bytes)
         self.planning = {"task_bytes": task_bytes, "max_reads": max_reads}
         self.plan = Plan()
-        self.notes: list[Note] = []
+        self.results: list[TaskResult] = []
         self._seed = 0
         self._linked = Linked("")
         self._listed: Sequence[Listed] | None = None
@@ -162,7 +162,7 @@ class Batch:
     def __exit__(self, *_: object) -> None:
         self._entered -= 1
         if not self._entered:
-            self.turn.end()
+            self.lock.release()
 
     def find(self) -> Sequence[Listed]:
         """Find out which captures there are, and make the folder one of a batch.
@@ -173,7 +173,7 @@ class Batch:
         listed = without_own(self.folder, list_captures(self.inputs, self.storage))
         if not listed:
             raise CaptureError(f"{', '.join(self.inputs)}: no file found")
-        self._seed = claim(self.folder, self.inputs, self.turn)
+        self._seed = claim(self.folder, self.inputs, self.lock)
         self._listed = listed
         return listed
 
@@ -200,7 +200,7 @@ class Batch:
             try:
                 return self._run(runner, notice, cores)
             except Exception:
-                self.turn.check()  # what another run has deleted is missed in many ways
+                self.lock.check()  # what another run has deleted is missed in many ways
                 raise
 
     def _run(self, runner: Runner, notice: Callable[[Step], None], cores: int) -> Summary:
@@ -208,16 +208,16 @@ class Batch:
         if not self._planned:
             self._make_plan(files)
         self._planned = False
-        orders = self._orders()
-        before = self._notes(orders)
-        for order in orders:
-            order.key = before[order.base].key if order.base in before else order.key
-        progress = Progress(self.folder, orders, before.values(), notice)
+        specs = self._orders()
+        before = self._notes(specs)
+        for spec in specs:
+            spec.key = before[spec.base].key if spec.base in before else spec.key
+        progress = Progress(self.folder, specs, before.values(), notice)
         progress.look()
-        todo = [order for order in orders if order.base not in before]
+        todo = [spec for spec in specs if spec.base not in before]
         _help_the_longest(todo, cores)
         done = runner(carry_out, todo, progress.look)
-        self.notes = [*before.values(), *done]
+        self.results = [*before.values(), *done]
         progress.look()
         if self.links:
             notice(Step("links"))
@@ -229,20 +229,20 @@ class Batch:
         self.plan = make_plan(files, **self.planning)
         self._planned = True
 
-    def _orders(self) -> list[Order]:
+    def _orders(self) -> list[TaskSpec]:
         """The tasks of the plan, with all that they need."""
         options = with_secrets_of(self.plan.files, self.options, self.storage)
         mark = digest(options)
         salt = self._salt()
-        orders = []
+        specs = []
         for task in self.plan.tasks:
             base = task.key(salt)
             place = (self.tables, self.folder.name, self.storage)
             key = base + mark
-            orders.append(
-                Order(task, key, base, options, *place, seed=self._seed, links=self.links)
+            specs.append(
+                TaskSpec(task, key, base, options, *place, seed=self._seed, links=self.links)
             )
-        return orders
+        return specs
 
     def _salt(self) -> str:
         """What a task's rows depend on beside its files, but for what opens TLS."""
@@ -261,8 +261,8 @@ class Batch:
         total = len(files) + len(missing)
         notice(Step("files", len(files), total))
         if missing:
-            orders = survey_orders(missing, self.folder)
-            for found in runner(survey_all, orders, lambda: None):
+            specs = survey_orders(missing, self.folder)
+            for found in runner(survey_all, specs, lambda: None):
                 files += found
             notice(Step("files", len(files), total))
         return files
@@ -270,52 +270,52 @@ class Batch:
     def _link(self, runner: Runner) -> None:
         """Link the messages of all tasks, and write those whose links are new."""
         captures = sorted(one.path for one in self.plan.files)
-        notes = sorted(self.notes, key=lambda note: note.key)
-        facts = [captures, [[one.key, bool(one.lost)] for one in notes]]
+        results = sorted(self.results, key=lambda result: result.key)
+        facts = [captures, [[one.key, bool(one.lost)] for one in results]]
         of = hashlib.blake2b(json.dumps(facts).encode()).hexdigest()
         there = set(self.folder.names())
-        known = None if any(one.lost for one in notes) else known_links(self.folder, of)
+        known = None if any(one.lost for one in results) else known_links(self.folder, of)
         if known and not there.issuperset(map(links_name, known.digests)):
             known = None
-        files = {one.key: one.linkable for one in notes if one.linkable is not None}
+        files = {one.key: one.linkable for one in results if one.linkable is not None}
         self._linked = known or link_all(files, self.folder, captures, of)
-        joinings = map(self._joining, notes)
+        joinings = map(self._joining, results)
         missing = [one for one in joinings if not (one.whole and there.issuperset(one.targets))]
         runner(join, missing, lambda: None)
 
-    def _joining(self, note: Note) -> Joining:
+    def _joining(self, result: TaskResult) -> Joining:
         """The messages of a task and their links, to be brought together."""
-        digest = self._linked.digests.get(note.key, "")
-        names = note.files.get("messages", [])
+        digest = self._linked.digests.get(result.key, "")
+        names = result.files.get("messages", [])
         place = (self.folder.name, self.storage)
-        return Joining(*place, note.key, digest, names, whole=not note.lost)
+        return Joining(*place, result.key, digest, names, whole=not result.lost)
 
-    def _notes(self, orders: Sequence[Order]) -> dict[str, Note]:
+    def _notes(self, specs: Sequence[TaskSpec]) -> dict[str, TaskResult]:
         """Notes of tasks of the plan that were done before, by their keys without TLS."""
-        wanted = {order.base: order.key for order in orders}
-        notes: dict[str, Note] = {}
+        wanted = {spec.base: spec.key for spec in specs}
+        results: dict[str, TaskResult] = {}
         there = set(self.folder.names())
-        for name in sorted(one for one in there if one.startswith(f"{NOTES}/")):
+        for name in sorted(one for one in there if one.startswith(f"{RESULTS}/")):
             key = name.rpartition("/")[2].removesuffix(".json")
-            if key[:KEY_DIGITS] not in wanted or name != f"{NOTES}/{key}.json":
+            if key[:KEY_DIGITS] not in wanted or name != f"{RESULTS}/{key}.json":
                 continue
             octets = self.folder.read(name)
             try:
-                note = Note.from_bytes(octets or b"")
+                result = TaskResult.from_bytes(octets or b"")
             except (ValueError, KeyError, TypeError):
                 continue
-            if note.witnessed and note.seed != self._seed:
+            if result.witnessed and result.seed != self._seed:
                 continue
-            if not there.issuperset(note.names):
+            if not there.issuperset(result.names):
                 continue
-            if note.key == wanted.get(note.base) or not note.encrypted:
-                notes[note.base] = note
-        return notes
+            if result.key == wanted.get(result.base) or not result.encrypted:
+                results[result.base] = result
+        return results
 
     def _commit(self, done_before: int) -> Summary:
         """Write what is about the whole, then the manifest, then delete what it does not name."""
-        findings = merge_findings(self.notes, self.plan.files, self.folder, self._linked.hits)
-        lost = [one for note in self.notes for one in note.lost]
+        findings = merge_findings(self.results, self.plan.files, self.folder, self._linked.hits)
+        lost = [one for result in self.results for one in result.lost]
         gone = {one.capture for one in lost}
         errors = error_rows(((one.size, one.findings) for one in self.plan.files), lost)
         files, rows = self._written()
@@ -324,7 +324,7 @@ class Batch:
             rows["findings"] = len(findings)
         files["errors"] = [self._write("errors", error_table(errors))]
         rows["errors"] = len(errors)
-        self.turn.check()
+        self.lock.check()
         write_manifest(self.folder, self.inputs, self.plan.files, files, rows)
         tidy(self.folder, {name for names in files.values() for name in names} | self._kept())
         severities: dict[str, int] = {}
@@ -339,7 +339,7 @@ class Batch:
             bytes=self.plan.octets,
             read_bytes=self.plan.read_bytes,
             packets=sum(one.packets for one in self.plan.files),
-            connections=sum(note.connections for note in self.notes),
+            connections=sum(result.connections for result in self.results),
             tasks=len(self.plan.tasks),
             done_before=done_before,
             rows=rows,
@@ -350,11 +350,11 @@ class Batch:
         """The files of tasks and their rows, by table."""
         files: dict[str, list[str]] = {table: [] for table in [*self.tables, "errors"]}
         rows = dict.fromkeys(files, 0)
-        for note in self.notes:
-            for table, names in note.files.items():
+        for result in self.results:
+            for table, names in result.files.items():
                 waits = self.links and table == "messages"
-                files[table] += self._joining(note).targets if waits else names
-            for table, count in note.rows.items():
+                files[table] += self._joining(result).targets if waits else names
+            for table, count in result.rows.items():
                 rows[table] += count
         return files, rows
 
@@ -385,16 +385,16 @@ class Batch:
 
     def _kept(self) -> set[str]:
         """Files of the folder beside the tables that the next run needs."""
-        kept = {note.place for note in self.notes}
-        kept |= {one.name for note in self.notes for one in note.witnessed}
+        kept = {result.place for result in self.results}
+        kept |= {one.name for result in self.results for one in result.witnessed}
         if self.links:
-            kept |= {name for note in self.notes for name in note.files.get("messages", ())}
+            kept |= {name for result in self.results for name in result.files.get("messages", ())}
             kept |= {STATE, *map(links_name, self._linked.digests)}
-        return kept | {survey_name(one) for one in self.plan.files} | {self.turn.name}
+        return kept | {survey_name(one) for one in self.plan.files} | {self.lock.name}
 
 
-def _help_the_longest(orders: Sequence[Order], cores: int) -> None:
+def _help_the_longest(specs: Sequence[TaskSpec], cores: int) -> None:
     """Have rows written beside by tasks that go on when all others are done."""
-    octets = sum(order.task.octets for order in orders)
-    for order in orders:
-        order.beside = order.task.octets * cores > LONGER * octets
+    octets = sum(spec.task.octets for spec in specs)
+    for spec in specs:
+        spec.beside = spec.task.octets * cores > LONGER * octets

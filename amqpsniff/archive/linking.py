@@ -25,8 +25,8 @@ from amqpsniff.tables.batches import integer_array
 from amqpsniff.tables.export import ParquetRows
 from amqpsniff.tables.schema import EVERYTHING, LINKS, MESSAGES
 
-from .places import Folder
-from .witnessed import Open, Sighted, WitnessFile, buffer_of, in_order, number_columns
+from .filesystem import Folder
+from .ordered_merge import Open, Sighted, WitnessFile, buffer_of, in_order, number_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from amqpsniff.capture.formats import is_remote, shown
 from amqpsniff.errors import CaptureError
 
-from .places import StorageOptions, file_system
+from .filesystem import StorageOptions, file_system
 
 MANIFEST = "_manifest.json"
 """The file in a folder that a batch has written which says what counts."""

@@ -13,10 +13,10 @@ from amqpsniff.session.rules.acknowledging import settle_stale
 from amqpsniff.session.rules.registry import judge_together
 from amqpsniff.session.rules.shared_state import of_messages
 
-from .output import Note
-from .places import Folder
+from .filesystem import Folder
 from .sightings import review_sightings
 from .survey import Surveyed
+from .task_io import TaskResult
 
 MAX_FINDINGS = 5_000_000
 """Findings of an archive that are kept, of whatever code, some 500 bytes each: more than the
@@ -27,7 +27,7 @@ _OF_ALL = ("packets-cut", "tunnel-unreadable", "findings-limit")
 
 
 def merge_findings(
-    notes: Iterable[Note],
+    results: Iterable[TaskResult],
     files: Sequence[Surveyed],
     folder: Folder,
     hits: Mapping[str, int] | None = None,
@@ -36,30 +36,30 @@ def merge_findings(
 
     `hits`: limits that were reached since, by name.
     """
-    notes = list(notes)
+    results = list(results)
     of_files = [one for file in files for one in file.findings]
     known = {(one.capture, one.code) for one in of_files}
-    for note in notes:
-        of_files += [one for one in note.lost if (one.capture, one.code) not in known]
+    for result in results:
+        of_files += [one for one in result.lost if (one.capture, one.code) not in known]
     log = FindingLog(MAX_FINDINGS)
     records = Records()
     found = []
-    for note in notes:
-        records.add(note.records)
-        found += [one for one in note.found if one.code not in _OF_ALL]
+    for result in results:
+        records.add(result.records)
+        found += [one for one in result.found if one.code not in _OF_ALL]
     records.hit(hits or {})
     settle_stale(found, records, records.forget)
     for one in sorted(found, key=_order):
         one.cause_code = one.cause_packet_number = None
         log.add(one)
     times = [one.last_ns for one in files if one.last_ns is not None]
-    sighted = [note.sighted for note in notes if note.sighted is not None]
+    sighted = [result.sighted for result in results if result.sighted is not None]
     captures = sorted(one.path for one in files)
     review = review_sightings(sighted, folder.open, captures, log)
     records.forget(of_messages(review.recent_publishes, review.returns))
     judge_together(records, log, max(times, default=None))
     _add_limits(log, records, files)
-    _add_cut(log, notes, files)
+    _add_cut(log, results, files)
     return [*of_files, *log.take(of_files)]
 
 
@@ -74,11 +74,11 @@ def _add_limits(log: FindingLog, records: Records, files: Sequence[Surveyed]) ->
     log.add_limits(records.limits, capture)
 
 
-def _add_cut(log: FindingLog, notes: Sequence[Note], files: Sequence[Surveyed]) -> None:
+def _add_cut(log: FindingLog, results: Sequence[TaskResult], files: Sequence[Surveyed]) -> None:
     """Say how many segments the snap length cut, over all tasks."""
-    cut = sum(note.counters.get("cut", 0) for note in notes)
+    cut = sum(result.counters.get("cut", 0) for result in results)
     if cut:
-        segments = sum(note.counters.get("segments", 0) for note in notes)
+        segments = sum(result.counters.get("segments", 0) for result in results)
         read = [one.path for one in files if one.packets]
         capture = read[0] if len(read) == 1 else None
         log.add(Finding("packets-cut", f"{cut} of {segments} segments", capture))

@@ -16,7 +16,7 @@ from amqpsniff.errors import CaptureError
 from amqpsniff.options import Options
 from amqpsniff.tls.secrets import KEY_LOG, Contents, Secrets
 
-from .places import StorageOptions, opener_for
+from .filesystem import StorageOptions, opener_for
 from .survey import Surveyed
 
 ONE_TASK = 1 << 62

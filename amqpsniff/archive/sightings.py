@@ -19,8 +19,8 @@ from amqpsniff.session.rules.publishing import REPEATED, repeat_words
 from amqpsniff.session.rules.queues import RESIDENCE, is_long, residence_words
 from amqpsniff.session.rules.requeueing import POISON, poison_words
 
-from .places import Folder
-from .witnessed import Open, Sighted, WitnessFile, buffer_of, bytes_of, in_order, number_columns
+from .filesystem import Folder
+from .ordered_merge import Open, Sighted, WitnessFile, buffer_of, bytes_of, in_order, number_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

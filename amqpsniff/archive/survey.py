@@ -16,7 +16,7 @@ from amqpsniff.capture.file import Opener
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 from amqpsniff.tcp.headers import unread_tunnels
-from amqpsniff.tcp.shares import Survey
+from amqpsniff.tcp.partition import Survey
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Surveyed:
         least_ns, last_ns: The earliest and the latest time.
         findings: What is wrong with the file.
         secrets: Decryption Secrets Blocks in it.
-        marks, mark_bytes: Its conversations by mark (`amqpsniff.tcp.shares`), and the captured
+        marks, mark_bytes: Its conversations by mark (`amqpsniff.tcp.partition`), and the captured
             bytes of each one's packets.
     """
 

@@ -15,7 +15,7 @@ from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline, Totals, run
 from amqpsniff.session.link_records import LinkLog
 from amqpsniff.session.message_log import MessageLog
-from amqpsniff.tcp.shares import Share
+from amqpsniff.tcp.partition import Partition
 
 from .plan import Task
 
@@ -122,7 +122,7 @@ class TaskRun:
                 yield maker.table, maker.make(records[maker.table])
 
 
-def _share(task: Task) -> Share | None:
+def _share(task: Task) -> Partition | None:
     if task.marks is None:
         return None
-    return Share(but=task.marks) if task.inverted else Share(only=task.marks)
+    return Partition(but=task.marks) if task.inverted else Partition(only=task.marks)

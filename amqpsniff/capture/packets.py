@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amqpsniff.storage import room_for
+from amqpsniff.columns import room_for
 
 NO_TIME = -(2**63)
 """`ts_ns` of a packet whose record carries no time, or one that 64 bits cannot hold."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 from array import array
 
 import cython
-from cython.cimports.amqpsniff.loads import checked_u32, u32_in
+from cython.cimports.amqpsniff.byteorder import checked_u32, u32_in
 
 from amqpsniff.capture.formats import PCAP_MAGIC_NUMBERS, number, pcap_byte_order
 from amqpsniff.capture.packets import PacketRows

@@ -12,7 +12,7 @@ itself: it has the same length at both ends and holds what its kind asks for.
 from __future__ import annotations
 
 import cython
-from cython.cimports.amqpsniff.loads import checked_u32
+from cython.cimports.amqpsniff.byteorder import checked_u32
 
 from amqpsniff.capture.packets import NO_TIME
 

@@ -9,8 +9,8 @@ from amqpsniff.compare import figures, findings, topology
 from amqpsniff.compare.noise import direction, per_second
 from amqpsniff.compare.profile import CaptureProfile, Row
 from amqpsniff.findings.kind import at_least
-from amqpsniff.quantities import duration
 from amqpsniff.spec import FIRST_ERROR_CODE
+from amqpsniff.units import duration
 
 
 def before_and_after(

@@ -23,8 +23,8 @@ from amqpsniff.compare.losses import Loss, View
 from amqpsniff.compare.matching import Pair, pairs
 from amqpsniff.compare.sighting import CRC_BITS, Readable, Sighter, Sighting, Talk, Vocabulary
 from amqpsniff.findings.kind import at_least
-from amqpsniff.quantities import octets, plural
 from amqpsniff.spec import FRAME_OVERHEAD_BYTES
+from amqpsniff.units import octets, plural
 
 Row = dict[str, Any]
 

@@ -22,7 +22,7 @@ from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
 from cython.cimports.amqpsniff.decode.state import Content, MemoryBudget
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode import plan, rows, state
+from amqpsniff.decode import method_layout, rows, state
 from amqpsniff.decode.octets import own_seed
 
 MAX_OPEN_CONTENTS = 2047
@@ -47,7 +47,7 @@ _OTHER = cython.declare(cython.longlong, OTHER_BYTES)
 _METHOD = cython.declare(cython.longlong, METHOD_BYTES)
 _NULL = cython.declare(cython.longlong, NULL)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-_RETURNABLE = cython.declare(cython.int, plan.MANDATORY | plan.IMMEDIATE)
+_RETURNABLE = cython.declare(cython.int, method_layout.MANDATORY | method_layout.IMMEDIATE)
 _BY_NUMBER = attrgetter("number")
 _COMPLETE = cython.declare(cython.int, rows.COMPLETE)
 _TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
@@ -92,7 +92,7 @@ class ContentAssembler:
         self.unread = frozenset(asked.tables) == {"frames"}
         self.marking = asked.settles
         self.marking_all = asked.judged
-        self.returns = bytes(plan.returns)
+        self.returns = bytes(method_layout.returns)
         self.losses = []
 
     def _find(self, half, channel):
@@ -123,7 +123,9 @@ class ContentAssembler:
         content = half.others.pop(channel)
         self.budget.held -= _OTHER
         if content.state != _AWAIT_METHOD:
-            detail = f"given up: {plan.method_name(content.method)} of packet {content.number}"
+            detail = (
+                f"given up: {method_layout.method_name(content.method)} of packet {content.number}"
+            )
             self.report("channel-limit", half, detail, (channel, half.number, half.ts_ns))
             self._end(half, content, _INCOMPLETE)
         return 0
@@ -175,14 +177,15 @@ class ContentAssembler:
             self._end(half, content, _TRUNCATED)
             return 0
         method = self.frames.method.values[self.frames.rows - 1] if half.frame_type == 1 else -1
-        came = plan.frame_words(half.frame_type, method)
+        came = method_layout.frame_words(half.frame_type, method)
         if content.state == _AWAIT_BODY and content.body_seen:
             size = "too many" if content.body_size == _NULL else content.body_size
             detail = f"{content.body_seen} of {size} bytes, then {came}"
             self.report("content-body-shorter", half, detail)
         else:
             awaited = "content header" if content.state == _AWAIT_HEADER else "body"
-            detail = f"{came} came where the {awaited} of {plan.method_name(content.method)} should"
+            name = method_layout.method_name(content.method)
+            detail = f"{came} came where the {awaited} of {name} should"
             self.report("content-interrupted", half, detail)
         self._end(half, content, _INCOMPLETE)
         return 0

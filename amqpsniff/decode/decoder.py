@@ -16,7 +16,7 @@ from cython.cimports.amqpsniff.decode.state import Connection, Half
 from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
-from amqpsniff.decode import plan, state
+from amqpsniff.decode import method_layout, state
 from amqpsniff.decode.non_amqp import NonAmqpReporter, is_unanswered, left_text
 from amqpsniff.decode.preamble import name_protocol
 from amqpsniff.findings import Finding
@@ -83,7 +83,7 @@ class Decoder:
         self.handler = FrameHandler(
             reading, show_secrets, new_hash, keep_bodies, ports, self._report, asked
         )
-        self.handler.dialect = plan.DIALECT_CODES[dialect]
+        self.handler.dialect = method_layout.DIALECT_CODES[dialect]
         self.framer = Framer(self.handler)
         self.halves = []
         self.spare = []

@@ -20,13 +20,13 @@ handed on as if they had been read in order.
 from operator import itemgetter
 
 import cython
+from cython.cimports.amqpsniff.byteorder import u16, u32
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.state import Connection, Half
 from cython.cimports.amqpsniff.decode.values import ValueReader
-from cython.cimports.amqpsniff.loads import u16, u32
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode import plan, state
+from amqpsniff.decode import method_layout, state
 from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY, UNFINISHED
 from amqpsniff.decode.contents import LATE
 from amqpsniff.decode.preamble import MAX_PREAMBLE_BYTES, is_amqp_1_0, preamble_bytes
@@ -57,10 +57,12 @@ _AMQP = cython.declare(cython.longlong, 0x414D5150)
 _NULL = cython.declare(cython.longlong, NULL)
 _MAX_REREAD = cython.declare(cython.longlong, MAX_REREAD_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_BYTES)
-_DIALECTS = cython.declare(dict, plan.HEADER_DIALECTS)
+_DIALECTS = cython.declare(dict, method_layout.HEADER_DIALECTS)
 _BY_ROW = itemgetter(0)
 _AMQP_1_0 = next(row.octets for row in PROTOCOL_HEADERS if row.protocol == "1.0")
-_UNREAD = frozenset(row.octets for row in PROTOCOL_HEADERS) - frozenset(plan.HEADER_DIALECTS)
+_UNREAD = frozenset(row.octets for row in PROTOCOL_HEADERS) - frozenset(
+    method_layout.HEADER_DIALECTS
+)
 """What follows `AMQP` in protocol headers of versions that are not decoded."""
 
 
@@ -228,7 +230,7 @@ class Framer:
         kind: cython.int = half.frame_type
         if 0 < kind < 11:
             code = "frame-too-large"
-            detail = f"{plan.frame_words(kind, -1)} of {half.frame_size} bytes"
+            detail = f"{method_layout.frame_words(kind, -1)} of {half.frame_size} bytes"
             if half.connection.frame_max > 0:
                 detail += f", frame-max {half.connection.frame_max}"
         else:

@@ -20,7 +20,7 @@ from cython.cimports.amqpsniff.decode.rows import FrameRows, MessageRows, Vocabu
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.decode.values import ValueReader
 
-from amqpsniff.decode import plan
+from amqpsniff.decode import method_layout
 from amqpsniff.decode.claims import END, Claim
 from amqpsniff.decode.redaction import LONG_LOGIN_BYTES, shortened, with_secrets, without_secrets
 from amqpsniff.decode.rows import FIRST_ROWS, as_many
@@ -43,9 +43,9 @@ _OPEN_OK = cython.declare(cython.int, 41)
 """After connection.tune and .open-ok: the server has taken the credentials (a client may not
 wait)."""
 
-_DIALECT_08 = cython.declare(cython.int, plan.DIALECT_CODES["0-8"])
-_DIALECT_091 = cython.declare(cython.int, plan.DIALECT_CODES["0-9-1"])
-_REPLY_TEXT = cython.declare(cython.int, plan.REPLY_TEXT)
+_DIALECT_08 = cython.declare(cython.int, method_layout.DIALECT_CODES["0-8"])
+_DIALECT_091 = cython.declare(cython.int, method_layout.DIALECT_CODES["0-9-1"])
+_REPLY_TEXT = cython.declare(cython.int, method_layout.REPLY_TEXT)
 _EXACT = cython.declare(cython.int, 0)
 _UNKNOWN = cython.declare(cython.int, 1)
 _TOO_SHORT = cython.declare(cython.int, 2)
@@ -87,8 +87,8 @@ class FrameHandler:
             self.frames, self.messages, reading, report, new_hash, keep_bodies, asked
         )
         self.report = report
-        self.content = bytes(plan.content)
-        self.senders = bytes(plan.senders)
+        self.content = bytes(method_layout.content)
+        self.senders = bytes(method_layout.senders)
         self.known_methods = len(self.content)
         self.captures = []
         self.method_names = {}
@@ -312,7 +312,7 @@ class FrameHandler:
             self._vote(connection, reader, at, end)
         if reader.oddities:
             for oddity in oddity_codes(reader.oddities):
-                where = f"arguments of {plan.method_name(method)}"
+                where = f"arguments of {method_layout.method_name(method)}"
                 self.report(oddity, half, oddity_text(oddity, where, reader.strange_tag))
         if self.content[method]:
             return self.contents.method(half, decoder, reader, at, end)
@@ -348,7 +348,7 @@ class FrameHandler:
             code = "arguments-cut"
         else:
             code = "arguments-truncated" if answer == _TOO_SHORT else "arguments-trailing"
-        self.report(code, half, plan.method_name(method))
+        self.report(code, half, method_layout.method_name(method))
 
     def _unknown_method(self, half, reader, at):
         """Write the row of a method that no dialect knows, named by its numbers."""
@@ -412,7 +412,9 @@ class FrameHandler:
     def prove_role(self, half, reader, at, end):
         """A method that only one side may send tells who is the client."""
         connection: Connection = half.connection
-        sides: cython.int = self._matching_facts(plan.senders, reader, connection.dialect, at, end)
+        sides: cython.int = self._matching_facts(
+            method_layout.senders, reader, connection.dialect, at, end
+        )
         if 0 < sides < 3:
             self.set_client(connection, half.direction ^ (sides - 1))
         return 0
@@ -446,9 +448,9 @@ class FrameHandler:
 
     def _vote(self, connection, reader, at, end):
         """A payload that only one dialect could have sent tells the dialect."""
-        mask: cython.int = plan.dialects[self.decoder.method]
+        mask: cython.int = method_layout.dialects[self.decoder.method]
         if mask & (mask - 1) == 0:
-            mask = self._matching_facts(plan.dialects, reader, 0, at, end)
+            mask = self._matching_facts(method_layout.dialects, reader, 0, at, end)
             if mask & (mask - 1) == 0:
                 connection.dialect = _bit(mask)
         return 0
@@ -462,10 +464,10 @@ class FrameHandler:
         choice: cython.int = decoder.find(dialect, reader.u16(at), reader.u16(at + 2))
         fitting: cython.int = 0
         every: cython.int = 0
-        while choice >= 0 and plan.choices[choice] >= 0:
-            every |= facts[plan.choices[choice]]
-            if decoder.fits(reader, plan.choices[choice], at + 4, end):
-                fitting |= facts[plan.choices[choice]]
+        while choice >= 0 and method_layout.choices[choice] >= 0:
+            every |= facts[method_layout.choices[choice]]
+            if decoder.fits(reader, method_layout.choices[choice], at + 4, end):
+                fitting |= facts[method_layout.choices[choice]]
             choice += 1
         return fitting or every
 

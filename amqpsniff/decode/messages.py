@@ -18,14 +18,14 @@ from cython.cimports.amqpsniff.decode.rows import (
 from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode import plan, rows
+from amqpsniff.decode import method_layout, rows
 from amqpsniff.decode.values import OUT_OF_RANGE, oddity_codes, oddity_text
 
 _NULL = cython.declare(cython.longlong, NULL)
 _COMPLETE = cython.declare(cython.int, rows.COMPLETE)
 _TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
-_FLAGS_CUT = cython.declare(cython.int, plan.FLAGS_CUT)
+_FLAGS_CUT = cython.declare(cython.int, method_layout.FLAGS_CUT)
 
 
 class MessageWriter:
@@ -44,7 +44,7 @@ class MessageWriter:
         self.tables = TableCache()
         self.report = report
         self.properties = properties
-        self.flags_of = plan.flag_masks
+        self.flags_of = method_layout.flag_masks
         self.batch = 0
         self.capture_code = 0
         self.captures = []
@@ -206,7 +206,7 @@ class MessageWriter:
             self._name(out.cluster_id, words.cluster_id, row, at, 13)
         if reader.oddities:
             for code in oddity_codes(reader.oddities):
-                where = f"properties of {plan.method_name(content.method)}"
+                where = f"properties of {method_layout.method_name(content.method)}"
                 detail = oddity_text(code, where, reader.strange_tag)
                 self.report(code, half, detail, content.place())
         return 0

@@ -12,16 +12,16 @@ import cython
 from cython.cimports.amqpsniff.columns import Texts, Vocabulary
 from cython.cimports.amqpsniff.decode.rows import copy_text
 
-from amqpsniff.decode import plan
+from amqpsniff.decode import method_layout
 from amqpsniff.decode.cache import MAX_BYTES, MAX_ENTRIES, Cache
 from amqpsniff.decode.methods import DecodedMethod
 
 _MAX = cython.declare(cython.int, MAX_ENTRIES)
 _LONGEST = cython.declare(cython.longlong, MAX_BYTES)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-_REPLY_TEXT = cython.declare(cython.int, plan.REPLY_TEXT)
-_NO_TAG = cython.declare(cython.int, plan.NO_TAG)
-_TAG_FIRST = cython.declare(cython.int, plan.TAG_FIRST)
+_REPLY_TEXT = cython.declare(cython.int, method_layout.REPLY_TEXT)
+_NO_TAG = cython.declare(cython.int, method_layout.NO_TAG)
+_TAG_FIRST = cython.declare(cython.int, method_layout.TAG_FIRST)
 _TAG_KEY = b'"delivery_tag":'
 _LAST = 8192
 _PLACES = cython.declare(cython.ulonglong, _LAST)
@@ -42,7 +42,7 @@ class MethodCache(Cache):
 
     def __init__(self):
         Cache.__init__(self)
-        self.places = bytes(plan.tag_places)
+        self.places = bytes(method_layout.tag_places)
         self.last = memoryview(bytearray(4 * _LAST)).cast("i")
         self.digest = 0
         self.method = -1

@@ -15,7 +15,7 @@ from cython.cimports.amqpsniff.columns import Octets, Texts
 from cython.cimports.amqpsniff.decode.cache import TableCache
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode import plan
+from amqpsniff.decode import method_layout
 from amqpsniff.decode.redaction import REDACTED, adds_up, is_in_place, redact_quote, without_secrets
 from amqpsniff.decode.values import OUT_OF_RANGE
 
@@ -37,9 +37,9 @@ _SHORTSTR = cython.declare(cython.int, 115)
 _LONGSTR = cython.declare(cython.int, 83)
 _TIMESTAMP = cython.declare(cython.int, 84)
 _TABLE = cython.declare(cython.int, 70)
-_REPLY_TEXT = cython.declare(cython.int, plan.REPLY_TEXT)
-_CLIENT = cython.declare(cython.int, plan.SENDER_CLIENT)
-_SERVER = cython.declare(cython.int, plan.SENDER_SERVER)
+_REPLY_TEXT = cython.declare(cython.int, method_layout.REPLY_TEXT)
+_CLIENT = cython.declare(cython.int, method_layout.SENDER_CLIENT)
+_SERVER = cython.declare(cython.int, method_layout.SENDER_SERVER)
 _CONTENT = cython.declare(cython.int, 67)
 _LESS_THAN = cython.declare(cython.int, 60)
 _OUT_OF_RANGE = cython.declare(cython.int, OUT_OF_RANGE)
@@ -48,10 +48,11 @@ _OUT_OF_RANGE = cython.declare(cython.int, OUT_OF_RANGE)
 class DecodedMethod:
     """What later stages ask of a method, beside its arguments as JSON.
 
-    `starts` and `lengths` say where its texts are, by role (`plan.roles`): counted from the first
-    byte of its payload, -1 where it has none. Texts stay where they are, so that no object is made
-    for them; `safe_text` is what may be shown of a reply text of which not all may be, else null.
-    `written` says whether the JSON was. What a method does not have is -1, `NULL` or 0.
+    `starts` and `lengths` say where its texts are, by role (`method_layout.roles`): counted from
+    the first byte of its payload, -1 where it has none. Texts stay where they are, so that no
+    object is made for them; `safe_text` is what may be shown of a reply text of which not all may
+    be, else null. `written` says whether the JSON was. What a method does not have is -1, `NULL`
+    or 0.
     """
 
     def __init__(self):
@@ -110,8 +111,8 @@ class MethodDecoder(DecodedMethod):
             stages ask for. `written` says whether the last method's JSON was written.
 
     Beside the payload, what a method is told by: `past_login`, `channel_zero`, its `sender` (a bit
-    of `plan.senders`, 0 where that is not known) and `sent_secrets`, those that were sent on its
-    connection before, or None.
+    of `method_layout.senders`, 0 where that is not known) and `sent_secrets`, those that were sent
+    on its connection before, or None.
 
     `quoted`: the last method's reply text quotes bytes or a secret, and what may be shown of these
     depends on what came before it. `tells_secret`: some text or table of a method on channel 0 has
@@ -127,21 +128,21 @@ class MethodDecoder(DecodedMethod):
         self.past_login = self.channel_zero = False
         self.sender = 0
         self.sent_secrets = None
-        self.senders = bytes(plan.senders)
-        self.first_argument = plan.first_argument
-        self.known = bytes(plan.known)
-        self.frequent = bytes(plan.frequent)
-        self.secrets = bytes(plan.secrets)
-        self.types = bytes(plan.types)
-        self.roles = bytes(plan.roles)
-        self.key_starts = plan.key_starts
-        self.key_lengths = plan.key_lengths
+        self.senders = bytes(method_layout.senders)
+        self.first_argument = method_layout.first_argument
+        self.known = bytes(method_layout.known)
+        self.frequent = bytes(method_layout.frequent)
+        self.secrets = bytes(method_layout.secrets)
+        self.types = bytes(method_layout.types)
+        self.roles = bytes(method_layout.roles)
+        self.key_starts = method_layout.key_starts
+        self.key_lengths = method_layout.key_lengths
         self.keys = Octets()
-        self.keys.put_bytes(bytes(plan.keys))
+        self.keys.put_bytes(bytes(method_layout.keys))
         self.tables = TableCache()
-        self.lookup = plan.lookup
-        self.choices = plan.choices
-        self.far = plan.far
+        self.lookup = method_layout.lookup
+        self.choices = method_layout.choices
+        self.far = method_layout.far
 
     def find(self, dialect, class_id, method_id):
         """Where the choices for these numbers begin; -1 when no method has them."""
@@ -168,7 +169,9 @@ class MethodDecoder(DecodedMethod):
         choice: cython.int = self.find(dialect, self.class_id, self.method_id)
         if choice < 0:
             self._forget()
-            self.secret_anywhere = self.channel_zero or self.class_id in plan.secret_classes
+            self.secret_anywhere = (
+                self.channel_zero or self.class_id in method_layout.secret_classes
+            )
             if self.secret_anywhere and not self.show_secrets:
                 out.put_bytes(b'{"base64":' + REDACTED + b"}")
             else:
@@ -187,7 +190,7 @@ class MethodDecoder(DecodedMethod):
             out.used = mark
             answer = self._arguments(reader, self.choices[first], at + 4, end)
         if answer == TOO_SHORT and not whole:
-            self.flags |= plan.CUT
+            self.flags |= method_layout.CUT
         if answer != EXACT and self.secrets[self.method]:
             octets: bytes = reader.bytes_at(at, end - at)
             odd: cython.bint = whole or reader.oddities != 0
@@ -262,7 +265,7 @@ class MethodDecoder(DecodedMethod):
         later: cython.int
         for later in range(i, self.first_argument[self.method + 1]):
             if self.types[later] == _BIT:
-                self.flags |= plan.FLAGS_CUT
+                self.flags |= method_layout.FLAGS_CUT
         return TOO_SHORT
 
     def _skim(self, reader, at, end):

@@ -9,8 +9,8 @@ from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.findings import Finding, FindingLog
 from amqpsniff.findings.attempts import Attempts
 from amqpsniff.findings.records import order_of_end
-from amqpsniff.quantities import duration
 from amqpsniff.spec import PROTOCOL_HEADER_BYTES
+from amqpsniff.units import duration
 
 MAX_CLIENTS = 10_000
 """Clients remembered, each with one finding; those beyond are not reported."""

@@ -9,7 +9,7 @@ import os
 import sys
 
 import cython
-from cython.cimports.amqpsniff.loads import i64, u16, u32
+from cython.cimports.amqpsniff.byteorder import i64, u16, u32
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore

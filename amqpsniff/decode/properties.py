@@ -8,7 +8,7 @@ message row then copies what it needs from there.
 
 import cython
 
-from amqpsniff.decode import plan
+from amqpsniff.decode import method_layout
 
 COLUMNS = (
     "content_type content_encoding headers delivery_mode priority correlation_id reply_to "
@@ -67,7 +67,7 @@ class PropertyDecoder:
         """Write down at a place of `orders` what flags say."""
         rows = self.rows.get(class_id)
         if rows is None:
-            rows = self.rows[class_id] = plan.property_rows(0, class_id)
+            rows = self.rows[class_id] = method_layout.property_rows(0, class_id)
         chosen = [i for i in range(15) if (flags >> (15 - i)) & 1]
         there = [rows[i] for i in chosen if i < len(rows)]
         self.orders[order] = len(there)

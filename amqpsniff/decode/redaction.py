@@ -30,7 +30,7 @@ import struct
 from collections.abc import Container
 from itertools import pairwise
 
-from amqpsniff.decode import plan
+from amqpsniff.decode import method_layout
 from amqpsniff.spec import METHODS, Method
 
 REDACTED = b'"[redacted]"'
@@ -311,7 +311,7 @@ def redact_quote(text: bytes, blamed: tuple[int, int], past_login: bool) -> byte
     opened = text.find(b"<<")
     if opened < 0 or (text.startswith(b"<<>>", opened) and text.count(b"<<") == 1):
         return None
-    if blamed in plan.harmless_methods or (past_login and _is_harmless(text)):
+    if blamed in method_layout.harmless_methods or (past_login and _is_harmless(text)):
         return None
     tail = _TAIL.search(text, opened) if len(text) < CUT_FROM_BYTES else None
     return text[: opened + 2] + b"[redacted]" + (tail[0] if tail else b"")
@@ -354,8 +354,8 @@ def _is_harmless(text: bytes) -> bool:
     octets = found[2].split(b",")
     numbers = [256 * int(high) + int(low) for high, low in pairwise(octets)]
     pairs = list(zip(numbers, numbers[2:], strict=False))
-    if not pairs or any(pair in plan.secret_methods for pair in pairs):
+    if not pairs or any(pair in method_layout.secret_methods for pair in pairs):
         return False
     if found[1] == b"1":
-        return pairs[0] in plan.harmless_methods
-    return pairs[0][0] in plan.content_classes[0] and pairs[0][1] == 0
+        return pairs[0] in method_layout.harmless_methods
+    return pairs[0][0] in method_layout.content_classes[0] and pairs[0][1] == 0

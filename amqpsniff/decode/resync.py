@@ -46,7 +46,7 @@ from cython.cimports.amqpsniff.decode.state import Connection, Content, Half, Me
 from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import Texts
-from amqpsniff.decode import plan
+from amqpsniff.decode import method_layout
 from amqpsniff.spec import protocol_of
 
 MAX_BODY_FRAME_BYTES = 256 * 1024 * 1024
@@ -154,7 +154,7 @@ class FrameProbe:
         second: cython.int = self.reader.u16(at + 9)
         if kind == 1:
             return size >= 4 and self._is_method(half, first, second)
-        known: cython.bint = first in plan.content_classes[half.connection.dialect]
+        known: cython.bint = first in method_layout.content_classes[half.connection.dialect]
         return size >= 14 and known and second == 0 and self.channel > 0
 
     @cython.cfunc
@@ -182,8 +182,8 @@ class FrameProbe:
         if not connection.role_proved:
             return True
         side: cython.int = 1 if half.direction == connection.client_direction else 2
-        while plan.choices[choice] >= 0:
-            if plan.senders[plan.choices[choice]] & side:
+        while method_layout.choices[choice] >= 0:
+            if method_layout.senders[method_layout.choices[choice]] & side:
                 return True
             choice += 1
         return False

@@ -11,7 +11,7 @@ import cython
 from cython.cimports.amqpsniff.columns import Octets
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode import plan
+from amqpsniff.decode import method_layout
 from amqpsniff.decode.redaction import login_name
 
 # modes of a half-stream
@@ -147,7 +147,7 @@ class Connection:
     @property
     def dialect_name(self):
         """The dialect; None while it is not known."""
-        return plan.DIALECT_NAMES[self.dialect]
+        return method_layout.DIALECT_NAMES[self.dialect]
 
     def name(self):
         """(id, client, server); without a known client the side with the higher port is it."""

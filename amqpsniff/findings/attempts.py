@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amqpsniff.quantities import duration
+from amqpsniff.units import duration
 
 from .finding import Finding
 

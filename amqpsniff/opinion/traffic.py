@@ -6,7 +6,7 @@ from collections import deque
 from typing import Any
 
 from amqpsniff.capture import CaptureSet
-from amqpsniff.decode.plan import DIALECT_CODES
+from amqpsniff.decode.method_layout import DIALECT_CODES
 from amqpsniff.pipeline import Pipeline, run
 from amqpsniff.plan import Plan
 from amqpsniff.reader import Capture

@@ -12,13 +12,13 @@ from amqpsniff.analysis.finding_tree import cases, in_order
 from amqpsniff.analysis.report_data import TOP, ReportData
 from amqpsniff.analysis.times import DAY_NS, absolute, of_day
 from amqpsniff.analysis.top_rows import Row, end_of
-from amqpsniff.quantities import BEFORE, count, duration, octets
 from amqpsniff.report import narrative
 from amqpsniff.report.figures import MAX_LIVES, Figures, capture_name, over_time, topology
 from amqpsniff.report.findings import Evidence
 from amqpsniff.report.page import Page
 from amqpsniff.report.sequences import MAX_CONVERSATIONS, Sequences, choose
 from amqpsniff.report.tables import Column, beside, table
+from amqpsniff.units import BEFORE, count, duration, octets
 from amqpsniff.wire_text import exchange_name, harmless
 
 MAX_CONNECTIONS, MAX_CHANNELS = 300, 300

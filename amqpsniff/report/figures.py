@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.graph import Graph
 from amqpsniff.analysis.top_rows import Row, end_of
-from amqpsniff.quantities import duration, octets
 from amqpsniff.report import charts
 from amqpsniff.report.drawing import Drawing, Line, Node
 from amqpsniff.report.sequences import name_of
 from amqpsniff.report.tables import shortened
 from amqpsniff.spec import SIDES
+from amqpsniff.units import duration, octets
 from amqpsniff.wire_text import harmless
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from amqpsniff.analysis.finding_tree import Case
 from amqpsniff.analysis.times import seconds
 from amqpsniff.analysis.top_rows import Row
 from amqpsniff.findings import KINDS
-from amqpsniff.quantities import plural
 from amqpsniff.report.tables import Column, shortened, table
+from amqpsniff.units import plural
 from amqpsniff.wire_text import harmless
 
 MAX_CASES = 60

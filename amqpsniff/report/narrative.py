@@ -9,8 +9,8 @@ from amqpsniff.analysis.finding_tree import headings
 from amqpsniff.analysis.quality import FLAWLESS, flaws
 from amqpsniff.analysis.top_rows import BAD_ENDS, Row
 from amqpsniff.findings import KINDS, SEVERITIES
-from amqpsniff.quantities import count, duration, octets, of_severity, plural
 from amqpsniff.report.tables import shortened
+from amqpsniff.units import count, duration, octets, of_severity, plural
 from amqpsniff.wire_text import harmless
 
 if TYPE_CHECKING:

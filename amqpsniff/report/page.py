@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from amqpsniff.errors import UsageError
-from amqpsniff.strangers import without_strangers
+from amqpsniff.subprocess_env import safe_environment
 
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 """The version of Vega-Lite that specifications are written for; nothing is loaded from there."""
@@ -154,7 +154,7 @@ def begin_bundle() -> subprocess.Popen[bytes] | Path:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=without_strangers(),
+        env=safe_environment(),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from amqpsniff.quantities import UNKNOWN
 from amqpsniff.spec import FIRST_ERROR_CODE
+from amqpsniff.units import UNKNOWN
 
 from .charts import bars, grid, lines, summed
 

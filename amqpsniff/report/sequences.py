@@ -34,14 +34,14 @@ from amqpsniff.analysis.timeline import (
 from amqpsniff.analysis.times import seconds
 from amqpsniff.analysis.top_rows import Row
 from amqpsniff.findings import KINDS
-from amqpsniff.quantities import octets, plural
 from amqpsniff.report.tables import shortened
 from amqpsniff.spec import SIDES
+from amqpsniff.units import octets, plural
 from amqpsniff.wire_text import harmless
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.report_data import ReportData
-    from amqpsniff.tcp.shares import Share
+    from amqpsniff.tcp.partition import Partition
 
 MAX_CONVERSATIONS = 12
 """Conversations in a report: one for each finding that matters, or those that were named."""
@@ -280,9 +280,9 @@ def _level(method: str, arguments: Row, ending: list[Part]) -> str:
     return next((style for style in ("error", "warning") if style in styles), "")
 
 
-def _share(rows: list[Row]) -> Share | None:
+def _share(rows: list[Row]) -> Partition | None:
     """The conversations between these ends; None for all, if some cannot be told apart."""
-    from amqpsniff.tcp.shares import Share, marks_between
+    from amqpsniff.tcp.partition import Partition, marks_between
 
     marks = marks_between([(row["client"], row["server"]) for row in rows])
-    return None if marks is None else Share(only=marks)
+    return None if marks is None else Partition(only=marks)

@@ -19,7 +19,7 @@ from amqpsniff.columns import NUMBER_MASK
 from amqpsniff.decode.preamble import header_bytes
 from amqpsniff.sanitize.streams import SafeStreams
 from amqpsniff.tcp.packet_writer import PacketRewriter
-from amqpsniff.tcp.stream import DATA, GAP, StreamBatch
+from amqpsniff.tcp.stream import DATA, GAP, OPEN, StreamBatch
 
 LINK_RAW = 101
 """LINKTYPE_RAW: a packet begins with its IP header."""
@@ -78,10 +78,12 @@ class DecryptedStreams:
         kinds, halves, conversations = batch.kind, batch.half, batch.conversations
         for row in range(batch.count):
             kind = kinds[row]
-            if kind != DATA and kind != GAP:
-                continue
             half = halves[row]
             conversation = conversations[half >> 1]
+            if kind == OPEN and self._conversations:
+                self._forget(conversation, batch.number[row] & NUMBER_MASK)
+            if kind != DATA and kind != GAP:
+                continue
             octets = b""
             if kind == DATA:
                 block = batch.octets if batch.source[row] < 0 else batch.extra[batch.source[row]]
@@ -109,6 +111,12 @@ class DecryptedStreams:
                 self._starts[serial * 2 + direction] = 1 if start is None else start
             first = conversation.first_packet_number & NUMBER_MASK
             self._conversations.setdefault(frozenset(ends), []).append((first, serial))
+
+    def _forget(self, conversation: Any, number: int) -> None:
+        """Another conversation begins: packets from here on are not of one between its ends."""
+        known = self._conversations.get(frozenset((end_of(conversation.a), end_of(conversation.b))))
+        if known is not None:
+            known.append((number, -1))
 
     def seal(self) -> None:
         """There are no more events: packets can be written."""
@@ -167,8 +175,8 @@ class DecryptedStreams:
             if not payload:
                 stream, begin = other, offset
             payload += self._safe(other, offset, length, place)
-        place = begin if payload or missing else None
-        yield self._segment(stream, place, payload, missing, octets, rewriter)
+        first = begin if payload or missing else None
+        yield self._segment(stream, first, payload, missing, octets, rewriter)
 
     def _safe(self, stream: int, offset: int, length: int, place: int) -> bytes:
         """Decrypted bytes as they stand in the safe capture."""

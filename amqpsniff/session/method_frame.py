@@ -6,15 +6,15 @@ awaited, and what its arguments say.
 import cython
 from cython.cimports.amqpsniff.decode.rows import FrameRows
 
-from amqpsniff.decode import plan
+from amqpsniff.decode import method_layout
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.spec import METHODS
 
 Reason = tuple[int | None, str | None, str | None]
 """Reply code and text of a close, and the method that it blames."""
 
-_CUT = cython.declare(cython.int, plan.CUT)
-_FLAGS_CUT = cython.declare(cython.int, plan.FLAGS_CUT)
+_CUT = cython.declare(cython.int, method_layout.CUT)
+_FLAGS_CUT = cython.declare(cython.int, method_layout.FLAGS_CUT)
 
 _FIRST = tuple(method for method in METHODS if "0-9-1" in method.dialects)
 _NAMES = {(one.class_id, one.method_id): one.name for one in reversed((*_FIRST, *METHODS))}

@@ -29,7 +29,7 @@ from cython.cimports.amqpsniff.session.method_frame import (
 )
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
+from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
 from amqpsniff.session import method_flags
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.method_frame import read_reason

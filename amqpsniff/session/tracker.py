@@ -47,7 +47,7 @@ from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher
 from cython.cimports.amqpsniff.session.settling import Settler
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode import plan, rows
+from amqpsniff.decode import method_layout, rows
 from amqpsniff.decode.contents import LATE
 from amqpsniff.session import entities, method_flags, methods
 from amqpsniff.session.limits import Limits
@@ -114,18 +114,18 @@ _LATE = cython.declare(cython.int, LATE)
 _NULL = cython.declare(cython.longlong, NULL)
 _ALLOWED = cython.declare(bytes, CONNECTION.allowed)
 _METHODS = cython.declare(cython.int, len(METHODS))
-_NO_WAIT = cython.declare(cython.int, plan.NO_WAIT)
+_NO_WAIT = cython.declare(cython.int, method_layout.NO_WAIT)
 
 _PUBLISH = cython.declare(cython.int, method_flags.PUBLISH)
 _DELIVER = cython.declare(cython.int, method_flags.DELIVER)
 _RETURN = cython.declare(cython.int, method_flags.RETURN)
 _REJECT = cython.declare(cython.int, method_flags.REJECT)
-_MANDATORY = cython.declare(cython.int, plan.MANDATORY)
-_IMMEDIATE = cython.declare(cython.int, plan.IMMEDIATE)
-_MULTIPLE = cython.declare(cython.int, plan.MULTIPLE)
-_REQUEUE = cython.declare(cython.int, plan.REQUEUE)
-_FLAGS_CUT = cython.declare(cython.int, plan.FLAGS_CUT)
-_CUT = cython.declare(cython.int, plan.CUT)
+_MANDATORY = cython.declare(cython.int, method_layout.MANDATORY)
+_IMMEDIATE = cython.declare(cython.int, method_layout.IMMEDIATE)
+_MULTIPLE = cython.declare(cython.int, method_layout.MULTIPLE)
+_REQUEUE = cython.declare(cython.int, method_layout.REQUEUE)
+_FLAGS_CUT = cython.declare(cython.int, method_layout.FLAGS_CUT)
+_CUT = cython.declare(cython.int, method_layout.CUT)
 
 _AUTOMATIC = cython.declare(cython.int, entities.AUTOMATIC)
 _CONFIRMED = cython.declare(cython.int, entities.CONFIRMED)
@@ -230,8 +230,8 @@ class Tracker:
         self.channels = []
         self.connections = []
         self.classes = method_flags.ON_CHANNEL_ZERO
-        self.senders = bytes(plan.senders)
-        self.content = bytes(plan.content)
+        self.senders = bytes(method_layout.senders)
+        self.content = bytes(method_layout.content)
         self.synchronous = method_flags.SYNCHRONOUS
         self.answers = method_flags.ANSWERS
         self.closing_methods = method_flags.CLOSING_METHODS

@@ -7,15 +7,13 @@ differs is written from the column's own buffers. `amqpsniff.tables.ndjson` make
 """
 
 import cython
+from cython.cimports.amqpsniff.columns import Octets
 
 from amqpsniff.columns import NULL
 from amqpsniff.tables.values import bytes_text
 
 if cython.compiled:
-    from cython.cimports.amqpsniff.columns import Octets  # type: ignore[import-not-found]
     from cython.cimports.libc.string import memcpy  # type: ignore[import-not-found]
-else:
-    from amqpsniff.columns import Octets
 
 WRITE_BYTES = 1 << 18
 """Bytes after which lines are handed to the sink: a core's cache still holds them then."""

@@ -23,7 +23,7 @@ import duckdb
 import pyarrow as pa
 
 from amqpsniff.errors import AmqpsniffError, FilterError
-from amqpsniff.notebook import grid
+from amqpsniff.html_repr import grid
 from amqpsniff.rereadable import Rereadable
 from amqpsniff.tables.batches import plain, plain_schema
 from amqpsniff.tables.schema import JSON_COLUMNS

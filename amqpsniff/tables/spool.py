@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from amqpsniff.garbage import give_back
+from amqpsniff.process_tuning import release_memory
 
 IN_MEMORY = 4 * 1024 * 1024
 """Bytes of packed rows that wait in memory: those of small captures, which need no file."""
@@ -31,7 +31,7 @@ def spooled(
         if not _write(batches, file):
             return
         del batches
-        give_back()
+        release_memory()
         file.seek(0)
         with pa.ipc.open_stream(file) as reader:
             yield from reader

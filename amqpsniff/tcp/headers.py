@@ -10,7 +10,7 @@ was.
 from array import array
 
 import cython
-from cython.cimports.amqpsniff.loads import u16, u32
+from cython.cimports.amqpsniff.byteorder import u16, u32
 from cython.cimports.amqpsniff.tcp.layers import Layers
 from cython.cimports.amqpsniff.tcp.link import link_place
 

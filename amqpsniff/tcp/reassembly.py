@@ -22,8 +22,8 @@ from array import array
 import cython
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 from cython.cimports.amqpsniff.tcp.out_of_order import Deadlines
+from cython.cimports.amqpsniff.tcp.partition import Partition, mark_of
 from cython.cimports.amqpsniff.tcp.retransmissions import History
-from cython.cimports.amqpsniff.tcp.shares import Share, mark_of
 from cython.cimports.amqpsniff.tcp.slow_path import SlowPath
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 
@@ -97,7 +97,7 @@ class Reassembler:
         self,
         ports: frozenset[int] | None = None,
         limits: Limits | None = None,
-        share: Share | None = None,
+        share: Partition | None = None,
         places: bool = False,
         joined: dict[int, object] | None = None,
     ) -> None:
@@ -265,7 +265,7 @@ class Reassembler:
         high: cython.longlong = self.place << NUMBER_BITS
         first: cython.longlong
         others: cython.longlong = 0
-        share: Share = self.share
+        share: Partition = self.share
         if count * FIELDS > len(rows) or len(cache) < CELLS * CELL:
             raise IndexError("rows that are not there")
         for row in range(count):

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 import cython
 
-from amqpsniff.columns import NUMBER_MASK
-from amqpsniff.storage import room_for
+from amqpsniff.columns import NUMBER_MASK, room_for
 
 OPEN = 0
 DATA = 1

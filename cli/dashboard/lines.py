@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from amqpsniff.quantities import count
+from amqpsniff.units import count
 
 from ..render.text import NONE, cells, cut, cut_middle
 from .views import AT_LEAST, Row, flow, often, wait

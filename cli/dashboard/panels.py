@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from amqpsniff.findings import SEVERITIES
-from amqpsniff.quantities import of_severity
+from amqpsniff.units import of_severity
 from amqpsniff.wire_text import harmless
 
 from ..render.text import cells, cut, folded

@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from amqpsniff.errors import FilterError
-from amqpsniff.quantities import count, octets, plural
+from amqpsniff.units import count, octets, plural
 from amqpsniff.wire_text import harmless
 
 from ..render.text import cells, cut, cut_middle

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from amqpsniff.findings import KINDS
-from amqpsniff.quantities import UNKNOWN, count, duration, octets, rate
+from amqpsniff.units import UNKNOWN, count, duration, octets, rate
 from amqpsniff.wire_text import harmless
 
 from ..render.grid import Grid

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.timeline import GAP
-from amqpsniff.quantities import octets, plural
+from amqpsniff.units import octets, plural
 from amqpsniff.wire_text import harmless, word
 
 from .body import preview

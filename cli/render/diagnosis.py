@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS
 from amqpsniff.analysis.verdict import MAX_LEADS, SURE, gist, leading
 from amqpsniff.findings import KINDS, SEVERITIES
-from amqpsniff.quantities import UNKNOWN, count, of_severity, plural
+from amqpsniff.units import UNKNOWN, count, of_severity, plural
 from amqpsniff.wire_text import harmless
 
 from .findings import INDENT, PROSE

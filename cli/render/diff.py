@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from amqpsniff.quantities import UNKNOWN, count, duration, octets, plural, rate, some
+from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
 from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 
 from .grid import Grid, facts

@@ -16,7 +16,7 @@ from amqpsniff.analysis.one_line import (
     outcome_parts,
     reply_parts,
 )
-from amqpsniff.quantities import octets
+from amqpsniff.units import octets
 from amqpsniff.wire_text import harmless, word
 
 from .fitting import joined

@@ -7,8 +7,8 @@ from pathlib import PurePath
 from typing import Any
 
 from amqpsniff.analysis import times
-from amqpsniff.quantities import BEFORE, UNKNOWN, count, duration, lasted, octets
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
+from amqpsniff.units import BEFORE, UNKNOWN, count, duration, lasted, octets
 from amqpsniff.wire_text import harmless, named
 
 from .clock import date_and_time

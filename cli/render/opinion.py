@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.quantities import count, plural
+from amqpsniff.units import count, plural
 from amqpsniff.wire_text import harmless
 
 from .text import cut

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from amqpsniff.quantities import count, plural
+from amqpsniff.units import count, plural
 from amqpsniff.wire_text import harmless
 
 from .findings import INDENT, PROSE

@@ -7,7 +7,7 @@ from typing import Any
 
 from amqpsniff.compare.losses import KINDS
 from amqpsniff.compare.same_traffic import WAYS
-from amqpsniff.quantities import count, duration, octets, plural, some
+from amqpsniff.units import count, duration, octets, plural, some
 from amqpsniff.wire_text import harmless
 
 from .diff import heading

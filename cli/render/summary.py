@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
-from amqpsniff.quantities import UNKNOWN, count, duration, octets, plural, rate, some
+from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
 from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 
 from .clock import in_zone

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amqpsniff.quantities import UNKNOWN, count, lasted, octets, plural
 from amqpsniff.spec import SIDES
+from amqpsniff.units import UNKNOWN, count, lasted, octets, plural
 from amqpsniff.wire_text import harmless
 
 from .clock import date_and_time

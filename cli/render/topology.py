@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from amqpsniff.quantities import UNKNOWN, count, octets
+from amqpsniff.units import UNKNOWN, count, octets
 from amqpsniff.wire_text import exchange_name, harmless, named
 
 from .grid import Grid

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amqpsniff.analysis.one_line import STYLES, WAITING, Part, named, property_parts, status
-from amqpsniff.quantities import duration, octets
+from amqpsniff.units import duration, octets
 from amqpsniff.wire_text import harmless, quoted
 
 from .fitting import joined

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.one_line import base64_of, links, outcome_text, status
 from amqpsniff.analysis.times import exact
-from amqpsniff.quantities import octets
+from amqpsniff.units import octets
 from amqpsniff.wire_text import harmless, quoted, word
 
 from .text import cells

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import amqpsniff
-from amqpsniff import notebook
+from amqpsniff import html_repr
 from amqpsniff.errors import UsageError
 from amqpsniff.objects import Frame, Message, rows
 from amqpsniff.tables import query
@@ -143,14 +143,14 @@ def test_result_in_a_notebook() -> None:
 
 
 def test_long_mapping() -> None:
-    shown = _Tags(notebook.table("many", ((str(n), n) for n in range(1_000))))
-    assert shown.tags.count("tr") == notebook.MAX_ROWS + 1
+    shown = _Tags(html_repr.table("many", ((str(n), n) for n in range(1_000))))
+    assert shown.tags.count("tr") == html_repr.MAX_ROWS + 1
     assert "… and 920 more" in shown.text
 
 
 @pytest.mark.parametrize("value", [frozenset({2, 1}), SimpleNamespace(), {"a": [1]}, 1.5, True])
 def test_any_value(value: object) -> None:
-    assert notebook.line(value)
+    assert html_repr.line(value)
 
 
 def test_frame_without_a_method() -> None:

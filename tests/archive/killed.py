@@ -18,7 +18,7 @@ from itertools import count
 from typing import Any
 
 from amqpsniff.archive.batch import Batch
-from amqpsniff.archive.places import Folder
+from amqpsniff.archive.filesystem import Folder
 
 
 def run(captures: str, output: str, moments: int, links: bool) -> bool:

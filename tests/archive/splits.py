@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from amqpsniff.archive import TaskRun, make_plan, survey
+from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.merging import merge_findings
-from amqpsniff.archive.output import Note
-from amqpsniff.archive.places import Folder
 from amqpsniff.archive.sightings import SightingsFile
+from amqpsniff.archive.task_io import TaskResult
 from amqpsniff.capture import CaptureSet, read
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
@@ -161,7 +161,7 @@ def by_tasks(
     """Rows of the tables as the tasks of a plan give them."""
     plan = make_plan([survey(str(path)) for path in paths], **planning)
     made: dict[str, list[tuple[Any, ...]]] = {table: [] for table in tables}
-    notes = []
+    results = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Folder(scratch)
         for number, task in enumerate(plan.tasks):
@@ -170,11 +170,11 @@ def by_tasks(
                 run = TaskRun(task, options, tables, sightings=file.sightings)
                 for table, batch in run.batches():
                     made[table] += rows_of(pa.Table.from_batches([batch]))
-            note = Note.of("", run)
-            note.sighted = file.sighted
-            sent = pickle.loads(pickle.dumps(note))  # as workers hand it over
-            notes.append(Note.from_bytes(sent.to_bytes()))
-        found = merge_findings(notes, plan.files, folder)
+            result = TaskResult.of("", run)
+            result.sighted = file.sighted
+            sent = pickle.loads(pickle.dumps(result))  # as workers hand it over
+            results.append(TaskResult.from_bytes(sent.to_bytes()))
+        found = merge_findings(results, plan.files, folder)
     if "findings" in tables:
         made["findings"] = rows_of(pa.Table.from_batches([finding_batch(found)]))
     return {table: sorted(rows, key=repr) for table, rows in made.items()}

@@ -106,7 +106,7 @@ def test_workers_that_run_in_other_folders(
         return results
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("amqpsniff.archive.store.HERE_SECONDS", 0)
+    monkeypatch.setattr("amqpsniff.archive.survey_cache.HERE_SECONDS", 0)
     batch = Batch([archive.name], "tables", task_bytes=15_000)
     batch.look(seconds=0)
     summary = batch.run(run)

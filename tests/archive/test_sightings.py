@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from amqpsniff.archive.places import Folder
+from amqpsniff.archive.filesystem import Folder
+from amqpsniff.archive.ordered_merge import Sighted, in_order
 from amqpsniff.archive.sightings import SightingsFile
-from amqpsniff.archive.witnessed import Sighted, in_order
 from amqpsniff.session.entities import Channel, ChannelSlot, Session
 from amqpsniff.session.message_log import CLOSED, COUNTED, DELIVER, NAMED, NUMBERS, PUBLISH
 from amqpsniff.session.message_replay import COLUMNS, MessageReplay

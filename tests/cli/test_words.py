@@ -19,7 +19,7 @@ from amqpsniff.cli.render.styled_text import Words
 from amqpsniff.cli.render.text import cells, cut, cut_middle, folded
 from amqpsniff.cli.render.theme import STYLES, Paint
 from amqpsniff.errors import UsageError
-from amqpsniff.quantities import count, duration, octets, rate
+from amqpsniff.units import count, duration, octets, rate
 from amqpsniff.wire_text import harmless, word
 
 PLAIN = Paint(colour=False)

@@ -15,8 +15,8 @@ import pytest
 import amqpsniff
 from amqpsniff.analysis import report_data, top_rows
 from amqpsniff.analysis.buckets import MAX_STEPS, Delays, Levels, Steps
-from amqpsniff.quantities import duration
 from amqpsniff.report import capture_page, findings, narrative, sequences
+from amqpsniff.units import duration
 from tests.cli.running import process, run, write_capture
 from tests.compare.editing import packets
 from tests.conftest import SAMPLES

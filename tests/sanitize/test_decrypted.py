@@ -193,3 +193,20 @@ def test_addresses_and_foreign_packets(tmp_path: Path) -> None:
     assert len(clients) == len(before)
     assert not set(clients) & set(before)
     assert len(rows(safe, "frames")) == len(rows(path, "frames", **keys))
+
+
+@pytest.mark.parametrize("first", ["TLS", "plain"])
+def test_ports_that_are_used_again(first: str, tmp_path: Path) -> None:
+    """A connection without TLS between the same ends stays what it is."""
+    keylog = tmp_path / "keys"
+    encrypted = spoken("1.3", None, keylog)
+    talk = Talk((5000, 70000), ports=(40000, 5671)).hands()
+    for side, octets in tls.conversation():
+        talk.put(side, octets)
+    plain = talk.goodbye().packets
+    packets = [*encrypted, *plain] if first == "TLS" else [*plain, *encrypted]
+    timed = [one._replace(ts_ns=packets[0].ts_ns + at * 1000) for at, one in enumerate(packets)]
+    path = tls.write(tmp_path / "x.pcap", timed)
+    keys = {"tls_keylog": keylog}
+    assert len(rows(path, "connections", **keys)) == 2
+    alike(path, keys, made(path, keys, tmp_path / "safe.pcapng"))

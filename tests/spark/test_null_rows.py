@@ -10,7 +10,7 @@ import pytest
 
 from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.archive import Batch
-from amqpsniff.archive.places import Folder
+from amqpsniff.archive.filesystem import Folder
 from amqpsniff.report.report_charts import CHARTS
 from amqpsniff.spark_jobs.reports import Config, make, write_page
 from tests.cli.running import write_capture

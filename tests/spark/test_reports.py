@@ -14,7 +14,7 @@ import pytest
 import amqpsniff
 from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.archive import Batch
-from amqpsniff.archive.places import Folder
+from amqpsniff.archive.filesystem import Folder
 from amqpsniff.report.batch_page import page
 from amqpsniff.report.report_charts import CHARTS
 from amqpsniff.spark_jobs.parquet_source import java_knows

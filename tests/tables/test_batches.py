@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 
 import amqpsniff
+from amqpsniff.columns import PADDING_BYTES
 from amqpsniff.decode.rows import FrameRows, MessageRows
 from amqpsniff.engine import Engine
 from amqpsniff.errors import FilterError, UsageError
 from amqpsniff.findings import Finding
-from amqpsniff.storage import PADDING_BYTES
 from amqpsniff.tables.batches import NEVER_NULL, Maker, finding_batch, plain
 from amqpsniff.tables.query import Filter
 from amqpsniff.tables.schema import FINDINGS, OUTCOME, TABLES, schema_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
 from amqpsniff.session.rules.peers import (
     client_host,
@@ -20,6 +19,7 @@ from amqpsniff.session.rules.peers import (
 )
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at, report_once
 from amqpsniff.spec import peer_property
+from amqpsniff.units import duration
 
 CLEAR = ("PLAIN", "AMQPLAIN")
 """Mechanisms that carry the password as it is."""

@@ -6,12 +6,12 @@ from collections import OrderedDict, deque
 from typing import Any
 
 from amqpsniff.findings import Finding
-from amqpsniff.quantities import duration, rate
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.peers import client_host, client_property
 from amqpsniff.session.rules.shared_connections import closed_together
 from amqpsniff.session.rules.shared_state import contribute, open_channels
+from amqpsniff.units import duration, rate
 
 SHORT_NS = SECOND_NS
 """Life of a connection that was not worth its opening."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK
+from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
 from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.peers import client_host

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
 from amqpsniff.session.rules.format import number_of
@@ -20,6 +19,7 @@ from amqpsniff.session.rules.peers import (
 )
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_once
 from amqpsniff.spec import SIDES
+from amqpsniff.units import duration
 
 MIN_IDLE_NS = 30_000_000_000
 """Shortest idle time for which a middlebox cuts connections; the shortest known is 60 s."""

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import number_of, reason_text
 from amqpsniff.session.rules.heartbeats import quiet_ns
 from amqpsniff.session.rules.peers import end_ns, last_packets_ns
 from amqpsniff.session.rules.shared_state import contribute, report_at
+from amqpsniff.units import duration
 
 ROUND_TRIP_NS = 500_000_000
 """Time after connection.blocked within which publishes were under way: a round trip around the

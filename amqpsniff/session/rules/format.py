@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from heapq import nsmallest
 from typing import Any
 
-from amqpsniff.quantities import duration
+from amqpsniff.units import duration
 
 
 def number_of(count: int, one: str, many: str = "") -> str:

@@ -8,7 +8,6 @@ they did not get through.
 
 from __future__ import annotations
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.rules.context import Rule, RuleContext
@@ -24,6 +23,7 @@ from amqpsniff.session.rules.peers import (
     server_end,
 )
 from amqpsniff.session.rules.shared_state import report_once
+from amqpsniff.units import duration
 
 TOO_SHORT_S = 5
 """Interval in seconds below which pauses of a network or a process end connections."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import octets
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import PUBLISH
 from amqpsniff.session.rules.context import LARGE_HEADERS_BYTES, Rule, RuleContext
 from amqpsniff.session.rules.format import exchange_text, integer_at, name_at, number_of, queue_text
 from amqpsniff.session.rules.shared_state import exchanges_of, open_channels
+from amqpsniff.units import octets
 
 REFUSED_BYTES = 16 << 20
 """Size above which RabbitMQ refuses messages by default since 4.0."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import duration, octets
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import client_host, handshake, on_network, server_end
 from amqpsniff.session.rules.shared_state import first_place, report_once
+from amqpsniff.units import duration, octets
 
 MIN_RETRANSMISSIONS = 10
 RETRANSMITTED_SHARE = 0.01

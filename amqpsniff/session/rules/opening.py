@@ -9,7 +9,6 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
@@ -31,6 +30,7 @@ from amqpsniff.session.rules.peers import (
 from amqpsniff.session.rules.shared_state import report_once
 from amqpsniff.session.state_machine import CONNECTION
 from amqpsniff.spec import peer_property
+from amqpsniff.units import duration
 
 STEPS = (
     "connection.start",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.quantities import octets
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import PUBLISH
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.format import integer_at, name_at, number_of, route
 from amqpsniff.session.rules.peers import client_text
 from amqpsniff.session.rules.shared_state import apart
+from amqpsniff.units import octets
 
 MANY_ENTRIES = 10_000
 """Entries of a field table that no application needs."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import ceil
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode.plan import FLAGS_CUT, NO_ACK
-from amqpsniff.quantities import duration, octets, rate
+from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.format import number_of, queue_text, queues_of, took_text
 from amqpsniff.session.rules.shared_state import drop, remember
+from amqpsniff.units import duration, octets, rate
 
 BACKLOG_BYTES = 100_000_000
 """Unsettled deliveries that weigh on any client's memory."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.columns import NULL
-from amqpsniff.quantities import duration, rate
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.message_log import FORGET
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
@@ -19,6 +18,7 @@ from amqpsniff.session.rules.format import (
     took_text,
     when_closed,
 )
+from amqpsniff.units import duration, rate
 
 REPEATED = "publish-repeated"
 

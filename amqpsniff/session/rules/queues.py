@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from amqpsniff.decode.plan import NO_WAIT
+from amqpsniff.decode.method_layout import NO_WAIT
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import number_of, queue_text, took_text, when_closed

@@ -10,7 +10,6 @@ import re
 from collections import deque
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import number_of
@@ -32,6 +31,7 @@ from amqpsniff.session.rules.shared_state import (
     remembered,
     report_at,
 )
+from amqpsniff.units import duration
 
 FAILURES = 3
 FAILURES_WITHIN_NS = 60_000_000_000

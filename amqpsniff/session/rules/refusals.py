@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import SERVER
 from amqpsniff.session.method_frame import read_reason
@@ -19,6 +18,7 @@ from amqpsniff.session.rules.remedies import is_exclusive, remedy
 from amqpsniff.session.rules.shared_state import drop, remember
 from amqpsniff.session.rules.topology import subject_of
 from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
+from amqpsniff.units import duration
 
 _MISSING, _FAILED = 404, 406
 """NOT_FOUND, PRECONDITION_FAILED."""

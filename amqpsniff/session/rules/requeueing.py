@@ -14,10 +14,10 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.quantities import duration
 from amqpsniff.session.message_log import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.format import key_text, name_at, queues_of
+from amqpsniff.units import duration
 
 POISON = "poison-message"
 

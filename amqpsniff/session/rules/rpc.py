@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.format import exchange_text, key_text, name_at, number_of
 from amqpsniff.session.rules.shared_state import MAX_NAMES, remember
+from amqpsniff.units import duration
 
 SLOW_NS = SECOND_NS
 """Mean time to an answer that is long."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.shared_state import open_channels
+from amqpsniff.units import duration
 
 SHARED_MESSAGES = 10
 """Publishes, and acknowledgements, below which a connection does nothing much."""

@@ -8,11 +8,11 @@ from operator import itemgetter
 from typing import Any
 
 from amqpsniff.columns import NULL
-from amqpsniff.quantities import duration
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.provisional import MAX_CHECKED
+from amqpsniff.units import duration
 
 MISSING_NS = 5 * SECOND_NS
 """Longest wait for an answer that is not worth an error: clients give up after 5 s or more."""

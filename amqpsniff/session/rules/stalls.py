@@ -8,12 +8,12 @@ sends another segment that is not full (RFC 896).
 
 from __future__ import annotations
 
-from amqpsniff.quantities import duration, octets
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import STALLED_NS, Rule, RuleContext, requires
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import exchange_text, integer_at, name_at, number_of
 from amqpsniff.session.rules.network import shut_of
+from amqpsniff.units import duration, octets
 
 SLOW_BYTES = 100_000
 """Bytes a second that a slow network still carries: a large body may take its time."""

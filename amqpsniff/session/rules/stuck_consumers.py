@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amqpsniff.quantities import duration
 from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.format import number_of
+from amqpsniff.units import duration
 
 STUCK_NS = 30_000_000_000
 """A window that stays full so long is suspicious, whatever is usual."""

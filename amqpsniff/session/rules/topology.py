@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.decode.plan import FLAGS_CUT
-from amqpsniff.quantities import duration, rate
+from amqpsniff.decode.method_layout import FLAGS_CUT
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.format import exchange_text, name_at, queue_text
 from amqpsniff.session.rules.shared_state import drop, open_channels, remember
+from amqpsniff.units import duration, rate
 
 REPEATED = 10
 """Repeated declarations from which on they are a habit, not the start of parts of a program."""

@@ -78,7 +78,7 @@ def _numbers(name: object) -> tuple:
     return high - ((high >> 63) << 64), low - ((low >> 63) << 64), int(port)
 
 
-class Share:
+class Partition:
     """The conversations of one reader: those with the marks of `only`, or all `but` some."""
 
     def __init__(self, only=None, but=None):

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import os
 
-NO_STRANGERS = {"PYTHONSAFEPATH": "1"}
+SAFE_PATH_ENV = {"PYTHONSAFEPATH": "1"}
 
 
-def without_strangers() -> dict[str, str]:
+def safe_environment() -> dict[str, str]:
     """The environment of a Python that is to be started."""
-    return os.environ | NO_STRANGERS
+    return os.environ | SAFE_PATH_ENV

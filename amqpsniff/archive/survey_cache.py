@@ -14,8 +14,8 @@ from typing import Any
 from amqpsniff import __version__
 from amqpsniff.capture.formats import is_remote
 
+from .filesystem import Folder, StorageOptions, opener_for, whole_path
 from .listing import Listed
-from .places import Folder, StorageOptions, opener_for, whole_path
 from .survey import Surveyed, survey
 
 SURVEYS = "_work/surveys"

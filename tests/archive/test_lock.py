@@ -18,35 +18,35 @@ import pytest
 
 from amqpsniff.archive import Batch
 from amqpsniff.archive.batch import run_here
+from amqpsniff.archive.filesystem import Folder, is_part
 from amqpsniff.archive.listing import MANIFEST
-from amqpsniff.archive.places import Folder, is_part
-from amqpsniff.archive.turn import STALE_SECONDS, TURNS, Owner, Turn
+from amqpsniff.archive.lock import LOCKS, STALE_SECONDS, FolderLock, Owner
 from amqpsniff.errors import OutputError
 
 from .tables import everything, files_there, manifest
 
 HOLDS = """
 import sys, time
-from amqpsniff.archive.places import Folder
-from amqpsniff.archive.turn import Turn
+from amqpsniff.archive.filesystem import Folder
+from amqpsniff.archive.lock import FolderLock
 
-turn = Turn(Folder(sys.argv[1]))
-turn.take()
+lock = FolderLock(Folder(sys.argv[1]))
+lock.acquire()
 print("has", flush=True)
 time.sleep(600)
 """
 
 TAKES = """
 import sys, time
-from amqpsniff.archive.places import Folder
-from amqpsniff.archive.turn import Turn
+from amqpsniff.archive.filesystem import Folder
+from amqpsniff.archive.lock import FolderLock
 from amqpsniff.errors import OutputError
 
-turn = Turn(Folder(sys.argv[1]))
+lock = FolderLock(Folder(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 try:
-    turn.take()
+    lock.acquire()
     print("has", flush=True)
 except OutputError:
     print("gave way", flush=True)
@@ -56,7 +56,7 @@ sys.stdin.readline()
 
 def sign(output: Path) -> Path:
     """The sign of the only run there, which may be written anew at this moment."""
-    (found,) = (one for one in (output / TURNS).iterdir() if not is_part(one.name))
+    (found,) = (one for one in (output / LOCKS).iterdir() if not is_part(one.name))
     return found
 
 
@@ -84,10 +84,10 @@ def test_two_runs_at_once(captures: Path, tmp_path: Path) -> None:
     Batch([str(captures)], str(other)).run()
     assert everything(output) == everything(other)
     assert files_there(output) == files_there(other)
-    assert not list((output / TURNS).iterdir())
+    assert not list((output / LOCKS).iterdir())
 
 
-def test_a_run_that_failed_has_no_turn_any_more(captures: Path, tmp_path: Path) -> None:
+def test_a_run_that_failed_has_no_lock_any_more(captures: Path, tmp_path: Path) -> None:
     output = tmp_path / "tables"
 
     def fails(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
@@ -95,7 +95,7 @@ def test_a_run_that_failed_has_no_turn_any_more(captures: Path, tmp_path: Path) 
 
     with pytest.raises(KeyboardInterrupt):
         Batch([str(captures)], str(output)).run(fails)
-    assert not list((output / TURNS).iterdir())
+    assert not list((output / LOCKS).iterdir())
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="elsewhere time must pass")
@@ -105,34 +105,34 @@ def test_a_run_that_was_killed_keeps_nobody_waiting(tmp_path: Path, reaped: bool
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "has\n"
-        turn = Turn(Folder(str(tmp_path)))
+        lock = FolderLock(Folder(str(tmp_path)))
         with pytest.raises(OutputError, match=f"process {process.pid} on "):
-            turn.take()
+            lock.acquire()
         process.send_signal(signal.SIGKILL)
         process.stdout.read()
         if reaped:
             process.wait()
         else:
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        turn.take()
-        assert sign(tmp_path).name in turn.name
-        turn.end()
+        lock.acquire()
+        assert sign(tmp_path).name in lock.name
+        lock.release()
 
 
 def test_another_machine_counts_until_its_sign_is_old(tmp_path: Path) -> None:
-    one, other = Turn(Folder(str(tmp_path))), Turn(Folder(str(tmp_path)))
-    one.take()
+    one, other = FolderLock(Folder(str(tmp_path))), FolderLock(Folder(str(tmp_path)))
+    one.acquire()
     elsewhere(tmp_path)
     with pytest.raises(OutputError, match=r"on far\); if it was killed, it counts for 120 s more"):
-        other.take()
+        other.acquire()
     then = time.time() - STALE_SECONDS - 1
     os.utime(sign(tmp_path), (then, then))
-    other.take()
+    other.acquire()
     with pytest.raises(OutputError, match="another run has begun there"):
         one.check()
-    one.end()
+    one.release()
     other.check()
-    other.end()
+    other.release()
 
 
 def test_a_run_that_stood_still_changes_nothing(captures: Path, tmp_path: Path) -> None:
@@ -156,19 +156,19 @@ def test_a_run_that_stood_still_changes_nothing(captures: Path, tmp_path: Path) 
 
 
 def test_a_sign_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("amqpsniff.archive.turn.RENEW_SECONDS", 0.01)
-    turn = Turn(Folder(str(tmp_path)))
-    turn.take()
+    monkeypatch.setattr("amqpsniff.archive.lock.RENEW_SECONDS", 0.01)
+    lock = FolderLock(Folder(str(tmp_path)))
+    lock.acquire()
     os.utime(sign(tmp_path), (1, 1))
     until = time.monotonic() + 30
     while sign(tmp_path).stat().st_mtime < 2:
         assert time.monotonic() < until
         time.sleep(0.005)
-    turn.end()
-    assert not list((tmp_path / TURNS).iterdir())
+    lock.release()
+    assert not list((tmp_path / LOCKS).iterdir())
 
 
-def test_of_many_that_begin_at_once_one_has_its_turn(tmp_path: Path) -> None:
+def test_of_many_that_begin_at_once_one_has_the_lock(tmp_path: Path) -> None:
     command = [sys.executable, "-c", TAKES, str(tmp_path)]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     many = [subprocess.Popen(command, **pipes) for _ in range(6)]
@@ -187,7 +187,7 @@ def test_of_many_that_begin_at_once_one_has_its_turn(tmp_path: Path) -> None:
 
 
 def test_a_number_that_another_process_has_now(tmp_path: Path) -> None:
-    owner = Owner.here()
+    owner = Owner.current()
     if owner.lives is None:
         pytest.skip("this system does not tell processes apart")
     assert owner.lives
@@ -197,13 +197,13 @@ def test_a_number_that_another_process_has_now(tmp_path: Path) -> None:
 
 def test_other_file_systems() -> None:
     pytest.importorskip("fsspec")
-    one, other = (Turn(Folder("memory://turns")) for _ in range(2))
-    one.take()
+    one, other = (FolderLock(Folder("memory://turns")) for _ in range(2))
+    one.acquire()
     with pytest.raises(OutputError, match="another run is writing there"):
-        other.take()
-    one.end()
-    other.take()
-    other.end()
+        other.acquire()
+    one.release()
+    other.acquire()
+    other.release()
 
 
 UNSEEN = """
@@ -212,10 +212,10 @@ sleep 600 &
 exec setpriv --reuid=65534 --regid=65534 --clear-groups "$0" -c '
 import sys
 from dataclasses import replace
-from amqpsniff.archive.turn import Owner
+from amqpsniff.archive.lock import Owner
 
-print(replace(Owner.here(), process=int(sys.argv[1]), started="1").lives)
-print(replace(Owner.here(), process=999_999_999, started="1").lives)' $!
+print(replace(Owner.current(), process=int(sys.argv[1]), started="1").lives)
+print(replace(Owner.current(), process=999_999_999, started="1").lives)' $!
 """
 
 

@@ -20,9 +20,6 @@ and 0.37 s with this, and holds as much memory with each."""
 COUNT_WHAT_IS_LEFT = ("duckdb",)
 """Modules that complain of what was not freed when the process ends."""
 
-LARGE_BYTES = 4 * 1024 * 1024
-"""Size from which memory is given back at once. With 1 MiB ordinary captures take 2 % longer."""
-
 LARGE_PAGES_BYTES = 64 * 1024 * 1024
 """Memory that is asked for in large pages. What `export` of messages takes does not fit into half
 of it, and more is not used."""
@@ -39,12 +36,12 @@ _MADV_HUGEPAGE = 14
 """From `sys/mman.h` of Linux."""
 
 
-def collect_seldom() -> None:
+def raise_gc_threshold() -> None:
     """Look for garbage seldom; not for a library to do in the process of others."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 
-def end_soon() -> None:
+def skip_exit_gc() -> None:
     """Look for no garbage when the process ends, where Python does so several times.
 
     What is part of no cycle is freed, and files closed, as ever. A short command takes 25 ms less
@@ -60,7 +57,7 @@ def _leave_all() -> None:
 
 
 @contextlib.contextmanager
-def none_collected() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Look for no garbage meanwhile: where millions of values are made that stay, and no cycles.
 
     What the driver does after the tasks of 500 MB with findings: 1.1 processor seconds, not 1.5.
@@ -72,7 +69,7 @@ def none_collected() -> Iterator[None]:
         gc.enable()
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Let an engine that is done go, and give its memory to the system for what comes next.
 
     Parts of an engine know each other, so it is garbage that Python has to look for; and the C
@@ -108,17 +105,6 @@ def take_large_pages() -> None:
         libc.mallopt(_TOP_PAD, _FIRST_TOP_PAD)
         first = -(-end // _LARGE_PAGE) * _LARGE_PAGE
         libc.madvise(first, max(libc.sbrk(0) - first, 0), _MADV_HUGEPAGE)
-
-
-def keep_little() -> None:
-    """Have the C library give large pieces of memory to the system as soon as they are free.
-
-    It learns to keep pieces of up to 32 MB by itself, which are seldom of the size that is wanted
-    next: `sql` of messages with headers of 1.5 kB takes 15 MB less, in up to a sixth more time,
-    of others the same of both. Not for a library to do in the process of others.
-    """
-    _call("mallopt", _MMAP_THRESHOLD, LARGE_BYTES)
-    _call("mallopt", _TRIM_THRESHOLD, 2 * LARGE_BYTES)
 
 
 def _call(name: str, *given: int) -> None:

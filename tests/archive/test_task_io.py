@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.archive import Batch, output
-from amqpsniff.archive.places import Folder
+from amqpsniff.archive import Batch, task_io
+from amqpsniff.archive.filesystem import Folder
 from amqpsniff.limits import Limits
 from amqpsniff.options import Options
 
@@ -44,7 +44,7 @@ def test_a_task_holds_few_files_open(
         held[0] -= 1
 
     monkeypatch.setattr(Folder, "create", counted)
-    monkeypatch.setattr(output, "MAX_OPEN", MAX_OPEN)
+    monkeypatch.setattr(task_io, "MAX_OPEN", MAX_OPEN)
     tables = tmp_path / "tables"
     options = Options(limits=Limits(rows_per_batch=50))
     Batch([str(capture)], str(tables), options, links=links).run()

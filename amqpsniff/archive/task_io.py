@@ -1,8 +1,8 @@
-"""What one task leaves: Parquet files by capture date, and a note that says so.
+"""One task in another process: its specification, its result, and the Parquet files it writes.
 
-The note is written last, so a task that was killed has left nothing that counts. Files are named by
-the task's key: a task that runs twice writes the same files. A note's first line tells how much it
-is, for those who watch the run and need not know the rest.
+The result is written last, so a task that was killed has left nothing that counts. Files are named
+by the task's key: a task that runs twice writes the same files. The first line of a result tells
+how much it is, for those who watch the run and need not know the rest.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import marshal
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
@@ -18,17 +19,27 @@ from pathlib import Path
 from typing import Any
 
 from amqpsniff.capture.file import Opener
+from amqpsniff.capture.formats import is_remote
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
 
-from .beside import Beside
+from .background_writer import BackgroundWriter
+from .filesystem import Folder, opener_for
 from .linking import UNLINKED, LinkablesFile, with_ordinals
-from .places import Folder, opener_for
+from .ordered_merge import Sighted
 from .plan import Task
-from .progress import NOTES, Signs
 from .sightings import SightingsFile
 from .task import TaskRun
-from .witnessed import Sighted
+
+RESULTS = "_work/tasks"
+
+RUNNING = "_work/running"
+
+HEAD_BYTES = 64
+"""Bytes within which the first line of a result ends, and a heartbeat: two numbers."""
+
+HEARTBEAT_SECONDS = 0.5
+"""Time between two heartbeats of a task."""
 
 SIGHTINGS = "_work/sightings"
 
@@ -52,7 +63,7 @@ TIMES = {"frames": "ts_ns", "messages": "ts_ns", "connections": "start_ns", "cha
 
 
 @dataclass
-class Order:
+class TaskSpec:
     """A task with all that is needed to do it in another process; `seed` is that of sightings.
 
     With `links` messages wait in `linking.UNLINKED`, and what links need to know stands beside.
@@ -84,11 +95,11 @@ _FINDING_VALUES = attrgetter(*(one.name for one in fields(Finding)))
 
 
 @dataclass
-class Note:
+class TaskResult:
     """What a task left: files and rows by table, findings of its connections, files it lost.
 
     `base` is the key without what opens TLS, `encrypted` how many conversations were TLS: without
-    any the note holds whatever is known of TLS.
+    any the result holds whatever is known of TLS.
     """
 
     key: str
@@ -120,7 +131,7 @@ class Note:
         return [one for one in (self.sighted, self.linkable) if one is not None]
 
     @classmethod
-    def of(cls, key: str, run: TaskRun) -> Note:
+    def of(cls, key: str, run: TaskRun) -> TaskResult:
         """What a run that is over came to, without its files and rows."""
         return cls(
             key,
@@ -138,7 +149,7 @@ class Note:
     @property
     def place(self) -> str:
         """The name of its file."""
-        return f"{NOTES}/{self.key}.json"
+        return f"{RESULTS}/{self.key}.json"
 
     def to_bytes(self) -> bytes:
         """Itself as two lines of JSON."""
@@ -146,11 +157,11 @@ class Note:
         return f"{json.dumps(head)}\n{json.dumps(self._plain())}".encode()
 
     @classmethod
-    def from_bytes(cls, octets: bytes) -> Note:
+    def from_bytes(cls, octets: bytes) -> TaskResult:
         """The opposite of `to_bytes`; raises ValueError when they are none."""
         return cls._of(json.loads(octets.partition(b"\n")[2]), Records.of)
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Note], tuple[bytes]]:
+    def __reduce__(self) -> tuple[Callable[[bytes], TaskResult], tuple[bytes]]:
         """Itself for another process of this Python, in less than half the time that pickle
         takes to look at half a million values one by one.
         """
@@ -166,7 +177,7 @@ class Note:
         return facts
 
     @classmethod
-    def _of(cls, facts: dict[str, Any], records: Callable[[dict[str, Any]], Records]) -> Note:
+    def _of(cls, facts: dict[str, Any], records: Callable[[dict[str, Any]], Records]) -> TaskResult:
         for name in ("found", "lost"):
             facts[name] = [Finding(*one) for one in facts[name]]
         for name in ("sighted", "linkable"):
@@ -175,45 +186,75 @@ class Note:
         return cls(**facts)
 
 
-def _from_marshalled(octets: bytes) -> Note:
+def _from_marshalled(octets: bytes) -> TaskResult:
     facts = marshal.loads(octets)  # noqa: S302 (what a worker of ours has made)
-    return Note._of(facts, Records.of_tuples)
+    return TaskResult._of(facts, Records.of_tuples)
 
 
-def carry_out(order: Order) -> Note:
-    """Do a task and write what it gives; the note that was left there too."""
-    folder = Folder(order.output, order.storage)
-    tables = [table for table in order.tables if table != "findings"]
+class Heartbeat:
+    """A small file that a task under way writes now and then.
+
+    Call it with packets read and rows made. It writes only on this machine, where that costs
+    nothing to speak of. Elsewhere a task counts when it is done.
+    """
+
+    def __init__(self, folder: Folder, key: str, packets: int) -> None:
+        self._folder = folder
+        self._name = f"{RUNNING}/{key}.json"
+        self._packets = packets
+        self._next = time.monotonic() + HEARTBEAT_SECONDS
+        self._wanted = packets > 0 and not is_remote(folder.name)
+        self._given = False
+
+    def __call__(self, packets: int, rows: int) -> None:
+        """Write the file when the last one is old."""
+        if not self._wanted or time.monotonic() < self._next:
+            return
+        part = min(packets / self._packets, 1)
+        self._folder.write(self._name, json.dumps([round(part, 4), rows]).encode())
+        self._given = True
+        self._next = time.monotonic() + HEARTBEAT_SECONDS
+
+    def clear(self) -> None:
+        """Delete the file."""
+        if self._given:
+            self._folder.delete(self._name)
+
+
+def carry_out(spec: TaskSpec) -> TaskResult:
+    """Do a task and write its rows; the result is written too."""
+    folder = Folder(spec.output, spec.storage)
+    tables = [table for table in spec.tables if table != "findings"]
     rows = dict.fromkeys(tables, 0)
-    signs = Signs(folder, order.key, order.task.packets)
-    file = SightingsFile(folder, f"{SIGHTINGS}/{order.key}.parquet", order.seed)
-    linkables = LinkablesFile(folder, f"{LINKABLES}/{order.key}.parquet", order.seed)
+    heartbeat = Heartbeat(folder, spec.key, spec.task.packets)
+    file = SightingsFile(folder, f"{SIGHTINGS}/{spec.key}.parquet", spec.seed)
+    linkables = LinkablesFile(folder, f"{LINKABLES}/{spec.key}.parquet", spec.seed)
     run = TaskRun(
-        order.task, order.options, order.tables, encoded=True, opener=order.opener,
-        watch=lambda packets: signs(packets, sum(rows.values())),
-        sightings=file.sightings, linkables=linkables.linkables if order.links else None,
+        spec.task, spec.options, spec.tables, encoded=True, opener=spec.opener,
+        watch=lambda packets: heartbeat(packets, sum(rows.values())),
+        sightings=file.sightings, linkables=linkables.linkables if spec.links else None,
     )  # fmt: skip
     with contextlib.ExitStack() as stack:
         stack.enter_context(file)
         stack.enter_context(linkables)
-        places = {"messages": UNLINKED} if order.links else {}
-        days = _Days(folder, order.key, stack, places)
-        with Beside(days.add) if order.beside else contextlib.nullcontext(days.add) as add:
+        places = {"messages": UNLINKED} if spec.links else {}
+        days = _Days(folder, spec.key, stack, places)
+        with BackgroundWriter(days.add) if spec.beside else contextlib.nullcontext(days.add) as add:
             for table, batch in run.batches():
                 waits = table in places
                 add(table, with_ordinals(batch, rows[table]) if waits else batch)
                 rows[table] += batch.num_rows
         files = days.close()
-    note = Note.of(order.key, run)
-    note.base, note.seed = order.base, order.seed
-    note.sighted, note.linkable = file.sighted, linkables.sighted
-    note.rows, note.files = rows, files
-    if not note.lost:  # a file that comes back is read again
-        folder.write(note.place, note.to_bytes())
+    result = TaskResult.of(spec.key, run)
+    result.base, result.seed = spec.base, spec.seed
+    result.sighted, result.linkable = file.sighted, linkables.sighted
+    result.rows, result.files = rows, files
+    if not result.lost:  # a file that comes back is read again
+        folder.write(result.place, result.to_bytes())
     else:
-        folder.write(note.place.replace(NOTES, f"{NOTES}/lost"), note.to_bytes())
-    signs.clear()
-    return note
+        folder.write(result.place.replace(RESULTS, f"{RESULTS}/lost"), result.to_bytes())
+    heartbeat.clear()
+    return result
 
 
 class _Days:

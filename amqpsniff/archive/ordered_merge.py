@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from amqpsniff.session.event_log import ORDER, EventLog
 
-from .places import Folder
+from .filesystem import Folder
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,6 +1,6 @@
 cimport cython
 
-# What `loads.py` says, on pointers: of octets next to one another C compilers make one load.
+# What `byteorder.py` says, on pointers: of octets next to one another C compilers make one load.
 
 cdef inline const unsigned char* _first(const unsigned char[::1] octets, Py_ssize_t at) noexcept:
     with cython.boundscheck(False):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.archive import store
+from amqpsniff.archive import survey_cache
 from amqpsniff.archive.listing import list_captures
 from amqpsniff.archive.survey import Surveyed
 
@@ -19,27 +19,27 @@ def capture(samples: Path, tmp_path: Path) -> Path:
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of files that are surveyed from now on, by a process that remembers none."""
     names: list[str] = []
-    survey = store.survey
+    survey = survey_cache.survey
 
     def noted(path: str, *more: int | None, **named: object) -> Surveyed:
         names.append(path)
         return survey(path, *more, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(store, "survey", noted)
-    monkeypatch.setattr(store, "_remembered", store._Remembered())
+    monkeypatch.setattr(survey_cache, "survey", noted)
+    monkeypatch.setattr(survey_cache, "_remembered", survey_cache._Remembered())
     return names
 
 
 def test_a_file_is_surveyed_once_as_long_as_it_does_not_change(
     capture: Path, samples: Path, looked: list[str]
 ) -> None:
-    (first,) = store.survey_files(list_captures([capture]))
+    (first,) = survey_cache.survey_files(list_captures([capture]))
     first.marks = first.marks[:0]  # whoever asked may do with it what he wants
-    (again,) = store.survey_files(list_captures([capture]))
+    (again,) = survey_cache.survey_files(list_captures([capture]))
     assert again.marks
     assert looked == [str(capture)]
     shutil.copy(samples / "php_churn.pcap", capture)
-    (other,) = store.survey_files(list_captures([capture]))
+    (other,) = survey_cache.survey_files(list_captures([capture]))
     assert other.packets != again.packets
     assert looked == [str(capture)] * 2
 
@@ -49,7 +49,7 @@ def test_a_file_is_known_by_the_name_it_was_given(
 ) -> None:
     monkeypatch.chdir(capture.parent)
     names = [capture.name, str(capture)]
-    found = [store.survey_files(list_captures([name]))[0].path for name in names]
+    found = [survey_cache.survey_files(list_captures([name]))[0].path for name in names]
     assert found == looked == names
 
 
@@ -57,7 +57,7 @@ def test_what_cannot_be_read_is_tried_again(tmp_path: Path, looked: list[str]) -
     path = tmp_path / "notes.pcap"
     path.write_text("nothing")
     for _ in range(2):
-        (found,) = store.survey_files(list_captures([path]))
+        (found,) = survey_cache.survey_files(list_captures([path]))
         assert found.error
     assert len(looked) == 2
 
@@ -66,13 +66,13 @@ def test_so_many_conversations_are_remembered(
     capture: Path, looked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Path(shutil.copy(capture, capture.with_name("other.pcap")))
-    (known,) = store.survey_files(list_captures([capture]))
-    room = 2 * (len(known.marks) + store.MIN_SIZE)
+    (known,) = survey_cache.survey_files(list_captures([capture]))
+    room = 2 * (len(known.marks) + survey_cache.MIN_SIZE)
     for most, surveys in ((room, 2), (room - 1, 4)):
-        monkeypatch.setattr(store, "MAX_REMEMBERED", most)
-        monkeypatch.setattr(store, "_remembered", store._Remembered())
+        monkeypatch.setattr(survey_cache, "MAX_REMEMBERED", most)
+        monkeypatch.setattr(survey_cache, "_remembered", survey_cache._Remembered())
         looked.clear()
         for _ in range(2):
             for path in (capture, other):
-                store.survey_files(list_captures([path]))
+                survey_cache.survey_files(list_captures([path]))
         assert len(looked) == surveys

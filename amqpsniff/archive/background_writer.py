@@ -11,7 +11,7 @@ MAX_WAITING = 4
 """Calls that wait, at most: batches of rows, some 10 MB each."""
 
 
-class Beside:
+class BackgroundWriter:
     """Makes calls of a function in a thread, one after the other in the order in which they come.
 
     Use it as a context manager: at its end all calls are made. What one of them raised is raised by
@@ -30,7 +30,7 @@ class Beside:
             raise self._error
         self._waiting.put(arguments)
 
-    def __enter__(self) -> Beside:
+    def __enter__(self) -> BackgroundWriter:
         self._thread.start()
         return self
 

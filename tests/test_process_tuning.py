@@ -9,7 +9,7 @@ import pytest
 
 WITH_LARGE_PAGES = """
 from pathlib import Path
-from amqpsniff.garbage import take_large_pages
+from amqpsniff.process_tuning import take_large_pages
 
 def mappings():
     lines = Path("/proc/self/smaps").read_text().split("\\n")

@@ -1,7 +1,7 @@
 """Numbers out of bytes, unchecked but for `checked_u32`: whoever asks knows that they are there.
 
-Compiled modules have these from `loads.pxd`, where each is one load; C compilers make no such thing
-of an expression that indexes a memoryview for every byte. Both say the same.
+Compiled modules have these from `byteorder.pxd`, where each is one load. C compilers make no such
+thing of an expression that indexes a memoryview for every byte.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""Whose turn it is to write to a folder: one run at a time, on any file system.
+"""A lock on a folder, on any file system and on object storage: one run writes at a time.
 
-A run puts a sign into the folder, under a name that no other has, and looks at the signs of others:
-it has its turn when it sees none. Nothing is asked of the file system but to create files, in one
-step, and to list them: of two runs that both looked, one looked after the other had written. A sign
-`asks` until its run was alone, then it `has` the turn. A run that meets a sign which `has` the turn
-gives way; of several that ask, all give way to the one with the least name, which waits for them to
-go.
+A run writes a lock file under a name that no other has, and lists those of others: it has the lock
+when there are none. The file system only has to create a file in one step and to list files: of two
+runs that both listed, one listed after the other had written. A lock file does not have the lock
+until its run was alone. A run that meets one which has it gives way. Of several that ask, all give
+way to the one with the least name, which waits for them to go.
 
-A sign counts as long as its run lives. On one machine the system knows; elsewhere a sign is renewed
-now and then, and has ended when it is old. So a run that was killed keeps nobody waiting for long.
-One that only stood still, and goes on after another has taken its turn, finds that out before it
-changes what counts (`check`).
+A lock file counts as long as its run lives. On one machine the system knows; elsewhere it is a
+lease, renewed now and then, which ends when it is old. So a run that was killed keeps nobody
+waiting for long. One that only stood still, and goes on after another took the lock, finds that out
+before it changes what counts (`check`).
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from pathlib import Path
 
 from amqpsniff.errors import OutputError
 
-from .places import Folder, is_part
+from .filesystem import Folder, is_part
 
-TURNS = "_work/turns"
+LOCKS = "_work/turns"
 
 RENEW_SECONDS = 10.0
-"""Time after which a sign is renewed."""
+"""Time after which a lock file is renewed."""
 
 STALE_SECONDS = 120.0
-"""Age at which a sign has ended: nothing that holds a process up takes so long, as a rule."""
+"""Age at which a lease has ended: nothing that holds a process up takes so long, as a rule."""
 
 ASK_SECONDS = 0.05
 """Time between two looks at others that ask as well."""
@@ -53,7 +52,7 @@ class Owner:
     since: str
 
     @classmethod
-    def here(cls) -> Owner:
+    def current(cls) -> Owner:
         """This process, now."""
         process = os.getpid()
         since = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -71,8 +70,8 @@ class Owner:
 
 
 @dataclass(frozen=True)
-class Sign:
-    """What a run has left of itself; `owner` is None for a sign that is being written."""
+class LockFile:
+    """The lock file of a run; `owner` is None while it is being written."""
 
     name: str
     owner: Owner | None
@@ -80,13 +79,13 @@ class Sign:
     renewed_ns: int
 
 
-class Turn:
-    """A run's turn at a folder: `take` it, `check` it before what counts is changed, `end` it."""
+class FolderLock:
+    """A run's lock: `acquire` it, `check` it before what counts is changed, `release` it."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._name = f"{TURNS}/{uuid.uuid4().hex}.json"
-        self._owner = Owner.here()
+        self._name = f"{LOCKS}/{uuid.uuid4().hex}.json"
+        self._owner = Owner.current()
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._taken = False
@@ -94,14 +93,14 @@ class Turn:
 
     @property
     def name(self) -> str:
-        """The name of its sign."""
+        """The name of its lock file."""
         return self._name
 
-    def take(self) -> None:
-        """Have the turn from now on; raises OutputError while another run has it."""
+    def acquire(self) -> None:
+        """Have the lock from now on; raises OutputError while another run has it."""
         if self._taken:
             return
-        self._owner = Owner.here()
+        self._owner = Owner.current()
         self._write(has=False)
         try:
             while others := self._others():
@@ -121,7 +120,7 @@ class Turn:
         threading.Thread(target=self._renew, daemon=True).start()
 
     def check(self) -> None:
-        """Raise OutputError where a turn that was taken is another run's by now."""
+        """Raise OutputError where a lock that was taken is another run's by now."""
         if not self._taken:
             return
         if self._folder.read(self._name) is None:
@@ -133,8 +132,8 @@ class Turn:
         if others:
             raise OutputError(self._refusal(others[0]))
 
-    def end(self) -> None:
-        """Let others have their turn."""
+    def release(self) -> None:
+        """Let others have the lock."""
         with self._lock:
             self._ended.set()
             if self._taken:
@@ -153,9 +152,9 @@ class Turn:
         facts = {"has": has, "renewed_ns": time.time_ns(), "owner": asdict(self._owner)}
         self._folder.write(self._name, json.dumps(facts).encode())
 
-    def _others(self) -> list[Sign]:
-        """Signs of other runs that live."""
-        changed = self._folder.changed_ns(TURNS)
+    def _others(self) -> list[LockFile]:
+        """Lock files of other runs that live."""
+        changed = self._folder.changed_ns(LOCKS)
         now = changed.pop(self._name, None)  # as the file system's clock says, if it says so
         found = []
         self._dead = []
@@ -163,19 +162,19 @@ class Turn:
             octets = None if is_part(name) else self._folder.read(name)
             if octets is None:
                 continue
-            sign = _sign(name, octets)
-            lives = sign.owner.lives if sign.owner else None
+            one = _lock_file(name, octets)
+            lives = one.owner.lives if one.owner else None
             if lives is None:
                 known = now is not None and changed_ns is not None
-                age = now - changed_ns if known else time.time_ns() - sign.renewed_ns  # type: ignore[operator]
+                age = now - changed_ns if known else time.time_ns() - one.renewed_ns  # type: ignore[operator]
                 lives = age < STALE_SECONDS * 1e9
             if lives:
-                found.append(sign)
+                found.append(one)
             else:
                 self._dead.append(name)
         return found
 
-    def _refusal(self, other: Sign) -> str:
+    def _refusal(self, other: LockFile) -> str:
         where = self._folder.name
         if other.owner is None:
             return f"{where}: another run begins there at this moment"
@@ -186,12 +185,12 @@ class Turn:
         return line
 
 
-def _sign(name: str, octets: bytes) -> Sign:
+def _lock_file(name: str, octets: bytes) -> LockFile:
     try:
         facts = json.loads(octets)
-        return Sign(name, Owner(**facts["owner"]), bool(facts["has"]), int(facts["renewed_ns"]))
+        return LockFile(name, Owner(**facts["owner"]), bool(facts["has"]), int(facts["renewed_ns"]))
     except (ValueError, KeyError, TypeError):
-        return Sign(name, None, has=False, renewed_ns=time.time_ns())
+        return LockFile(name, None, has=False, renewed_ns=time.time_ns())
 
 
 def _machine() -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.archive import Batch
-from amqpsniff.archive.beside import MAX_WAITING, Beside
-from amqpsniff.archive.output import Order
+from amqpsniff.archive.background_writer import MAX_WAITING, BackgroundWriter
+from amqpsniff.archive.task_io import TaskSpec
 from tests.waiting import PATIENCE
 
 from .tables import everything
@@ -17,7 +17,7 @@ from .tables import everything
 
 def test_calls_are_made_in_order() -> None:
     made: list[int] = []
-    with Beside(made.append) as add:
+    with BackgroundWriter(made.append) as add:
         for number in range(100):
             add(number)
     assert made == list(range(100))
@@ -31,7 +31,7 @@ def test_whoever_calls_waits_when_too_many_wait() -> None:
         go.wait(PATIENCE)
         made.append(number)
 
-    with Beside(slow) as add:
+    with BackgroundWriter(slow) as add:
         for number in range(MAX_WAITING + 1):  # one is under way
             add(number)
         more = threading.Thread(target=add, args=(99,))
@@ -51,12 +51,12 @@ def test_what_a_call_raises_is_raised() -> None:
         raise OSError(number)
 
     def many() -> None:
-        with Beside(failing) as add:
+        with BackgroundWriter(failing) as add:
             for number in range(1, 50):
                 add(number)
 
     def others() -> None:
-        with Beside(failing) as add:
+        with BackgroundWriter(failing) as add:
             add(7)
             raise KeyError
 
@@ -71,7 +71,7 @@ def test_a_task_that_is_longer_than_its_part_writes_beside(samples: Path, tmp_pa
     given: list[bool] = []
     capture = str(samples / "pika_mix.pcap")
 
-    def seen(function: object, orders: list[Order], watch: object) -> list[object]:
+    def seen(function: object, orders: list[TaskSpec], watch: object) -> list[object]:
         given.extend(one.beside for one in orders)
         return [function(one) for one in orders]  # type: ignore[operator]
 

@@ -12,11 +12,11 @@ from amqpsniff import __version__
 from amqpsniff.errors import OutputError, UsageError
 from amqpsniff.tables.schema import TABLES
 
+from .filesystem import Folder, is_part, whole_path
 from .listing import MANIFEST, SEED, Listed
-from .places import Folder, is_part, whole_path
-from .store import FORM
+from .lock import FolderLock
 from .survey import Surveyed
-from .turn import Turn
+from .survey_cache import FORM
 
 _TABLES = (*TABLES, "errors")
 
@@ -26,9 +26,8 @@ _OWN = {*_TABLES, "_work", "reports", "report.html"}
 _BEGUN = tuple(f".{name}." for name in (MANIFEST, "report.html"))
 
 
-def claim(folder: Folder, inputs: Iterable[str], turn: Turn) -> int:
-    """Make a folder that of a batch whose turn it is; the seed of sightings, which is made once and
-    kept there.
+def claim(folder: Folder, inputs: Iterable[str], lock: FolderLock) -> int:
+    """Lock a folder for a batch; the seed of sightings, which is made once and kept there.
 
     Raises OutputError where it cannot be written or another run writes there, UsageError where it
     is to be read from, or where tables would come to stand among files that no batch has written:
@@ -38,7 +37,7 @@ def claim(folder: Folder, inputs: Iterable[str], turn: Turn) -> int:
     try:
         if folder.read(SEED) is None:
             _require_own(folder, base, inputs)
-        turn.take()
+        lock.acquire()
         with contextlib.suppress(ValueError):
             return int(folder.read(SEED) or b"", 16)
         made = int.from_bytes(os.urandom(8), "big")
