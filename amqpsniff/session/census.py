@@ -373,10 +373,10 @@ class Census:
         """Everything that was counted, as a dict of plain values and of the classes above.
 
         `frames` and `methods` by name, `statuses` of messages, `sizes` and `rates` by method,
-        `routes` and `queues` as `TopCounts`, `depths` as (messages, consumers) by queue, `errors` as
-        dicts, `clients` by the JSON of start-ok's arguments, `connections` as (`ConnectionCounters`, decoder's
-        connection, session), the largest first, `whole`: whether all channels and all times of
-        those were counted.
+        `routes` and `queues` as `TopCounts`, `depths` as (messages, consumers) by queue, `errors`
+        as dicts, `clients` by the JSON of start-ok's arguments, `connections` as
+        (`ConnectionCounters`, decoder's connection, session), the largest first, `whole`: whether
+        all channels and all times of those were counted.
         """
         self._name()
         types = {row.code: row.name for row in FRAME_TYPES}
