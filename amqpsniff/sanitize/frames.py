@@ -7,16 +7,17 @@ output come from anywhere else.
 
 from __future__ import annotations
 
+import re
 import struct
 
 from amqpsniff.decode import claims
 from amqpsniff.decode.claims import Claim
+from amqpsniff.decode.preamble import SIGNATURE, header_bytes, safe_request
 from amqpsniff.decode.redaction import SECRET_NUMBERS
 from amqpsniff.sanitize import policy
-from amqpsniff.sanitize.logins import safe_login
+from amqpsniff.sanitize.credentials import safe_login
 from amqpsniff.sanitize.options import SanitizeOptions
 from amqpsniff.sanitize.policy import FILL, HIDDEN, KEEP, NAME
-from amqpsniff.sanitize.proxies import safe_proxy_header
 from amqpsniff.sanitize.replies import safe_reply
 from amqpsniff.sanitize.values import ValueCleaner
 from amqpsniff.spec import METHODS, Method, properties_for
@@ -27,6 +28,7 @@ MAX_REMEMBERED = 4096
 """Content headers whose cleaned form is remembered: most of a long capture are alike."""
 
 _WIDTHS = {"o": 1, "h": 2, "l": 4, "L": 8, "T": 8}
+_PROXY_VERSION_2_BYTES = 16
 _BEGIN = b"\x08\0\0\0\0\0"
 """The begin of a heartbeat: what stands for less than a frame header at the end of a stream."""
 
@@ -206,3 +208,16 @@ def _bits_of(method: Method, first: int) -> int:
             break
         count += 1
     return (1 << count) - 1
+
+
+def safe_proxy_header(octets: bytes) -> bytes:
+    """A proxy's header of the same kind and length, with zeros for addresses, fields and names."""
+    if not header_bytes(octets):
+        return safe_request(octets)
+    if octets.startswith(SIGNATURE):
+        kept = octets[:_PROXY_VERSION_2_BYTES]
+        return kept + bytes(len(octets) - len(kept))
+    begin, blank, rest = octets.partition(b" ")
+    family, second, addresses = rest.partition(b" ")
+    hidden = re.sub(rb"[^\s.:]", b"0", addresses)
+    return begin + blank + family + second + hidden

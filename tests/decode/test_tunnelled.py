@@ -10,7 +10,7 @@ from amqpsniff.decode.preamble import (
     request_bytes,
     safe_request,
 )
-from amqpsniff.sanitize.proxies import safe_proxy_header
+from amqpsniff.sanitize.frames import safe_proxy_header
 from tests.conftest import SAMPLES
 from tests.decode.feeding import CLIENT, SERVER, Feeder, Row, Talk, streams_of
 

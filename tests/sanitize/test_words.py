@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from amqpsniff.sanitize import SanitizeOptions, names
 from amqpsniff.sanitize.addresses import AddressPseudonyms
-from amqpsniff.sanitize.logins import safe_login
+from amqpsniff.sanitize.credentials import safe_login
+from amqpsniff.sanitize.frames import safe_proxy_header
 from amqpsniff.sanitize.names import Pseudonyms
-from amqpsniff.sanitize.proxies import safe_proxy_header
 from amqpsniff.sanitize.replies import safe_reply
 from amqpsniff.sanitize.values import ValueCleaner
 
