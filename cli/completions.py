@@ -71,7 +71,7 @@ def readers(incomplete: str) -> list[tuple[str, str]]:
 
 def outcomes(incomplete: str) -> list[tuple[str, str]]:
     """What may become of a message."""
-    from amqpsniff.session.state import OUTCOMES
+    from amqpsniff.session.entities import OUTCOMES
 
     return words(OUTCOMES)(incomplete)
 
