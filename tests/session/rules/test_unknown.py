@@ -7,9 +7,9 @@ import pytest
 from amqpsniff import Engine
 from tests.findings.cases import packets_of
 from tests.findings.test_pairs import PAIRS
-from tests.session.rules import test_rpc as calls
 from tests.session.rules import test_churn as churn
 from tests.session.rules import test_flow as flow
+from tests.session.rules import test_rpc as calls
 from tests.session.rules import test_sharing as sharing
 from tests.session.rules import test_sizes as sizes
 from tests.session.rules import test_waits as waits
