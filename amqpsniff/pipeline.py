@@ -214,7 +214,7 @@ class Pipeline:
         return self.log.take(others)
 
     def outcomes(self) -> dict[str, tuple[int, Any]]:
-        """Messages by outcome, as (how many, `Histogram` of the times); for a pipeline with a census.
+        """Messages by outcome, as (number, `Histogram` of the times); for a pipeline with a census.
 
         Outcomes that no message has are left out.
         """

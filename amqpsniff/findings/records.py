@@ -4,9 +4,9 @@ A reader of a share of the connections cannot judge what is about many: it recor
 connections contribute. `once` holds findings that stand for many places, `notes` what rules have
 to say about single connections, each with the `judge` that is to hear it, `exchanges` what was
 counted by exchange, `left` what was outstanding on channels that ended and `asked` which
-acknowledgements may be of that (`amqpsniff.session.rules.acknowledging`), `forgotten` and `limits` what
-bounds on memory have cost, `attempts` connections that were never established. All of it is plain
-values, and does not depend on how connections are shared.
+acknowledgements may be of that (`amqpsniff.session.rules.acknowledging`), `forgotten` and `limits`
+what bounds on memory have cost, `attempts` connections that were never established. All of it is
+plain values, and does not depend on how connections are shared.
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ def _on_channel(one):
     return mixed(mixed(_REPLY, one.connection & _MASK64), one.channel & _MASK64)
 
 
-# from relinking: Messages that readers of some connections each have written down, linked as if one had read all.
+# the logs of several readers, linked as if one had read everything
 
 
 COLUMNS = ["task", *link_records.LOG_NUMBERS]

@@ -31,8 +31,8 @@ cdef class Tracker:
     cdef long long[::1] exchange_counts
     cdef int on_frame(self, FrameRows frames, long long row, list peers) except? -1
     cdef int _note_sent(self, Session session, FrameRows frames, long long row) except? -1
-    cpdef emit(self, str event, Channel channel, object number, object ts_ns, dict facts)
-    cpdef emit_connection(self, str event, Session session, object number, object ts_ns, dict facts)
+    cpdef emit(self, str event, Channel channel, object number, object ts_ns, dict facts, int bits=*)
+    cpdef emit_connection(self, str event, Session session, object number, object ts_ns, dict facts, int bits=*)
     cdef emit_method(self, Session session, Channel channel, MethodFrame frame, Request request)
     cpdef MessageLog dated_log(self, Session session)
     cdef int set_time(self, EventLog event_log, Connection peer) except? -1

@@ -44,6 +44,7 @@ from cython.cimports.amqpsniff.session.methods import (
 )
 from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes
 from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.settling import Settler
 
 from amqpsniff.columns import NULL
@@ -53,12 +54,19 @@ from amqpsniff.session import entities, method_flags, methods
 from amqpsniff.session.limits import Limits
 from amqpsniff.session.link_recorder import LinkRecorder
 from amqpsniff.session.rules.context import (
+    ANYTHING,
+    DELIVERED,
     LARGE_BYTES,
     LARGE_HEADERS_BYTES,
+    LEFT_OPEN,
     MANY_TABLES,
     PAUSED_NS,
+    PUBLISHED,
     STALLED_NS,
-    RuleContext,
+    UNCLEAN,
+    UNOPENED,
+    WAITING,
+    ZERO_WINDOW,
 )
 from amqpsniff.session.rules.provisional import CHECK_BITS, check_waiting
 from amqpsniff.session.state_machine import CONNECTION
@@ -146,18 +154,73 @@ _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
 _TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
 _PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
 _PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
+_ANYTHING = cython.declare(cython.int, ANYTHING)
+_PUBLISHED_BIT = cython.declare(cython.int, PUBLISHED)
+_DELIVERED_BIT = cython.declare(cython.int, DELIVERED)
+_UNOPENED_BIT = cython.declare(cython.int, UNOPENED)
+_UNCLEAN_BIT = cython.declare(cython.int, UNCLEAN)
+_LEFT_OPEN_BIT = cython.declare(cython.int, LEFT_OPEN)
+_WAITING_BIT = cython.declare(cython.int, WAITING)
+_ZERO_WINDOW_BIT = cython.declare(cython.int, ZERO_WINDOW)
 _CHECK_BITS = cython.declare(cython.int, CHECK_BITS)
 
 MAX_EXCHANGES = 4_096
 """Exchanges whose messages are counted; a client may make up names."""
 
 
-def _ask(rules, context, memory):
-    """Ask rules about one context, which they share; `memory` is what was noted of its
-    connection."""
-    for noted, rule in rules:
-        if noted is None or noted in memory:
-            rule(context)
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _ask(rules: tuple, context: object, memory: dict, bits: cython.int = _ANYTHING) -> cython.int:
+    """Ask rules about one context, which they share.
+
+    `memory` is what was noted of its connection, `bits` what `context.where` looks at.
+    """
+    wanted: cython.int
+    for asked in rules:
+        row: tuple = asked
+        wanted = row[1]
+        if (wanted < 0 or bits & wanted) and (row[0] is None or row[0] in memory):
+            row[2](context)
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _message_bits(channel: Channel) -> cython.int:
+    """The messages of a channel, as bits of `rules.context`."""
+    bits: cython.int = 0
+    if channel.published:
+        bits |= _PUBLISHED_BIT
+    if channel.delivered:
+        bits |= _DELIVERED_BIT
+    return bits
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _end_bits(session: Session) -> cython.int:
+    """What became of a connection that ends, as bits of `rules.context`."""
+    slot: ChannelSlot
+    bits: cython.int = 0
+    tcp = session.peer.conversation
+    if session.published:
+        bits |= _PUBLISHED_BIT
+    if session.delivered:
+        bits |= _DELIVERED_BIT
+    for slot in session.slots.values():
+        if slot.requests:
+            bits |= _WAITING_BIT
+        if slot.channel is not None:
+            bits |= _message_bits(slot.channel)
+    if "connection.start" in session.handshake and "connection.open-ok" not in session.handshake:
+        bits |= _UNOPENED_BIT
+    if session.closed_by is None or not session.over:
+        bits |= _UNCLEAN_BIT
+        if session.closed_by is None and tcp.ended is None:
+            bits |= _LEFT_OPEN_BIT
+    if tcp.zero_windows != (None, None):
+        bits |= _ZERO_WINDOW_BIT
+    return bits
 
 
 class Tracker:
@@ -494,7 +557,9 @@ class Tracker:
         session: Session = peer.session or self._begin(peer, capture)
         if self.rules_enabled:
             tcp = peer.conversation
-            self.emit_connection("connection-ends", session, tcp.last_packet_number, tcp.end_ns, {})
+            bits: cython.int = _end_bits(session)
+            number, ts_ns = tcp.last_packet_number, tcp.end_ns
+            self.emit_connection("connection-ends", session, number, ts_ns, {}, bits)
         end_connection(self, session)
         self.on_connection_end(session)
         self.slots -= len(session.slots)
@@ -508,7 +573,8 @@ class Tracker:
     def add_channel(self, channel):
         """A channel incarnation is over."""
         if self.rules_enabled:
-            self.emit("channel-ends", channel, channel.closed_packet_number, channel.end_ns, {})
+            number, bits = channel.closed_packet_number, _message_bits(channel)
+            self.emit("channel-ends", channel, number, channel.end_ns, {}, bits)
         self.settler.finish(channel)
         self.on_channel_closed(channel)
         self.consumers_known -= len(channel.by_tag)
@@ -880,20 +946,21 @@ class Tracker:
             sent.note(kind, method, number)
         return 0
 
-    def emit(self, event, channel, number, ts_ns, facts):
-        """Ask the rules of an event on a channel."""
+    def emit(self, event, channel, number, ts_ns, facts, bits=_ANYTHING):
+        """Ask the rules of an event on a channel; `bits`: see `rules.context.where`."""
         rules = self.rules.get(event, ())
         if rules:
             session: Session = channel.session
             context = RuleContext(self, session, channel, number, ts_ns, None, None, facts)
-            _ask(rules, context, session.memory)
+            _ask(rules, context, session.memory, bits)
 
-    def emit_connection(self, event, session, number, ts_ns, facts):
+    def emit_connection(self, event, session, number, ts_ns, facts, bits=_ANYTHING):
         """Ask the rules of an event of a connection."""
         rules = self.rules.get(event, ())
         if rules:
             memory = {} if session is None else session.memory
-            _ask(rules, RuleContext(self, session, None, number, ts_ns, None, None, facts), memory)
+            context = RuleContext(self, session, None, number, ts_ns, None, None, facts)
+            _ask(rules, context, memory, bits)
 
     def emit_method(self, session, channel, frame, request):
         """Ask the rules of a method, and those of a reply."""

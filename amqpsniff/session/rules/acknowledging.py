@@ -153,6 +153,8 @@ class UnsettledChannels:
 class OpenChannel:
     """A channel that may be over before TCP says so, and what it left by then."""
 
+    __slots__ = ("_left", "channel")
+
     def __init__(self, channel: Any) -> None:
         self.channel = channel
         self._left: tuple[Order, int, Unsettled] | None = None

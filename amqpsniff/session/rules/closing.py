@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from amqpsniff.session.rules.access import note_refused_login
-from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import in_packet, number_of, reason_text
 from amqpsniff.session.rules.opening import step
 from amqpsniff.session.rules.peers import client_host, client_text, server_end, user_of
@@ -116,10 +116,10 @@ def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: s
     connections.add(connection_id)
 
 
+@requires("client")
 def _ended(context: RuleContext) -> None:
-    client = context.memory.get("client")
-    if client is not None:
-        contribute(context, judge_ended, client, context.session.peer.name()[0])
+    client, connection_id = context.memory["client"], context.session.peer.name()[0]
+    contribute(context, judge_ended, client, connection_id)
 
 
 def judge_ended(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:

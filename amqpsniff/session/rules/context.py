@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """The context of a rule: what it sees of one event, and how it reports what it found."""
 
 from __future__ import annotations
@@ -119,11 +120,6 @@ class RuleContext:
         number, ts_ns: Packet and time of it; ts_ns is None where the packet has none.
         facts: What `EVENTS` says.
     """
-
-    __slots__ = (
-        "_complete", "_place", "channel", "facts", "frame", "number", "request", "session",
-        "tracker", "ts_ns",
-    )  # fmt: skip
 
     def __init__(
         self,
@@ -274,9 +270,10 @@ class RuleContext:
         What is reported of the same connection and channel takes its place, and what is foreseen
         there with another count. Where nothing is, it stays: so what neither the end says too, nor
         will still be true then, has to be withdrawn. If it rests on something `absent`, it is
-        withdrawn as soon as frames of the connection may be missing (`provisional.withdraw_unsure`),
-        is no news while bytes are waited for, which depends on how packets come, and is not raised
-        before a frame of each side was read: where a capture begins, those of one may come late.
+        withdrawn as soon as frames of the connection may be missing
+        (`provisional.withdraw_unsure`), is no news while bytes are waited for, which depends on how
+        packets come, and is not raised before a frame of each side was read: where a capture
+        begins, those of one may come late.
         """
         log, channel, session = self.tracker.log, self.channel, self.session
         if absent and NULL in (session.last_client_ns, session.last_server_ns):
@@ -333,6 +330,27 @@ class RuleContext:
 
 
 Rule = Callable[[RuleContext], None]
+
+
+PUBLISHED, DELIVERED, UNOPENED, UNCLEAN, LEFT_OPEN, WAITING, ZERO_WINDOW = (
+    1 << place for place in range(7)
+)
+"""What became of a channel or connection that ends, as bits: it has publishes; it has deliveries;
+its handshake was begun and not completed; it was not closed by both sides; neither AMQP nor TCP
+ended it; requests wait for replies; a TCP window was closed."""
+
+ANYTHING = -1
+"""All of them: for events where rules look themselves."""
+
+
+def where(bits: int) -> Callable[[Rule], Rule]:
+    """Mark a rule that has nothing to judge at an end to which none of these bits applies."""
+
+    def mark(rule: Rule) -> Rule:
+        rule.where = bits  # type: ignore[attr-defined]
+        return rule
+
+    return mark
 
 
 def requires(name: str) -> Callable[[Rule], Rule]:

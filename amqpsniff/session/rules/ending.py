@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.context import UNCLEAN, Place, Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.heartbeats import interval
 from amqpsniff.session.rules.opening import STEPS
@@ -36,6 +36,7 @@ _IDLE_KEPT = 64
 """Idle times remembered for a server; the oldest are forgotten."""
 
 
+@where(UNCLEAN)
 def _ended(context: RuleContext) -> None:
     session = context.session
     if session.peer.conversation.ended is None or not context.complete or not session.slots:

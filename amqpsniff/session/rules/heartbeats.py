@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT, SERVER
-from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import (
     application,
@@ -62,11 +62,10 @@ def _opened(context: RuleContext) -> None:
     context.memory["silence"] = (session.silence_client_ns, broker_ns)
 
 
+@requires("silence")
 def _ended(context: RuleContext) -> None:
     beat = interval(context)
     if not beat or _longest_ns(context) <= beat * SECOND_NS or not context.certain:
-        return
-    if "silence" not in context.memory:
         return
     found, cut = [], ""
     for side, unheard, at_end in _silences(context):
@@ -111,7 +110,8 @@ def _interruption(context: RuleContext, beat: int, cut: str) -> str:
     detail = (
         f"no frame of either side for {duration(interrupted_ns(context))}, heartbeat {beat} s; "
     )
-    detail += f"no packet from the {other} for {duration(int(end_ns(context) or 0) - min(client, broker))}"
+    quiet = duration(int(end_ns(context) or 0) - min(client, broker))
+    detail += f"no packet from the {other} for {quiet}"
     again = context.session.peer.conversation.retransmissions[direction]
     if again:
         detail += f", though the {side} sent {number_of(again, 'segment')} again"

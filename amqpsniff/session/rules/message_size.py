@@ -6,7 +6,14 @@ from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import PUBLISH
-from amqpsniff.session.rules.context import LARGE_HEADERS_BYTES, Rule, RuleContext
+from amqpsniff.session.rules.context import (
+    DELIVERED,
+    LARGE_HEADERS_BYTES,
+    PUBLISHED,
+    Rule,
+    RuleContext,
+    where,
+)
 from amqpsniff.session.rules.format import exchange_text, integer_at, name_at, number_of, queue_text
 from amqpsniff.session.rules.shared_state import exchanges_of, open_channels
 from amqpsniff.units import octets
@@ -65,6 +72,7 @@ def _place(context: RuleContext) -> str:
     return f"{way} {exchange} with routing key '{key}'" if key else f"{way} {exchange}"
 
 
+@where(PUBLISHED | DELIVERED)
 def count_channel(context: RuleContext) -> None:
     """channel-ends: add what it carried to what the connection did."""
     carried = context.memory.setdefault("carried", [0, 0, 0, 0])
@@ -78,6 +86,7 @@ def _add(carried: list[int], channel: Any) -> None:
     carried[3] += channel.deliver_bytes
 
 
+@where(PUBLISHED | DELIVERED)
 def judge_overhead(context: RuleContext) -> None:
     """connection-ends: much more around the bodies than in them, at a high rate."""
     session = context.session

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.context import (
+    DELIVERED,
+    PUBLISHED,
+    ZERO_WINDOW,
+    Rule,
+    RuleContext,
+    where,
+)
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import client_host, handshake, on_network, server_end
@@ -80,6 +87,7 @@ def _doubt(context: RuleContext) -> str:
     return ""
 
 
+@where(PUBLISHED | DELIVERED)
 def _channel_ended(context: RuleContext) -> None:
     """Bodies that are larger than the frames agreed on, on average."""
     channel = context.channel
@@ -111,6 +119,7 @@ def shut_of(session: Any, side: int) -> Any:
     return None if direction < 0 else session.peer.conversation.zero_windows[direction ^ side]
 
 
+@where(ZERO_WINDOW)
 def judge_windows(context: RuleContext) -> None:
     """connection-ends: windows that were closed for long."""
     for side, (name, code) in enumerate(CODES):

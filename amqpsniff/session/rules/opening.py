@@ -11,7 +11,7 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.access import note_refused_login
-from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.context import UNOPENED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import in_packet
 from amqpsniff.session.rules.peers import (
     ALIKE,
@@ -164,6 +164,7 @@ def _refused(context: RuleContext) -> None:
 # a broker that hangs up
 
 
+@where(UNOPENED)
 def _ended(context: RuleContext) -> None:
     """A connection that the broker ended without a word before it was open."""
     facts = context.session.handshake
@@ -283,17 +284,19 @@ def _introduced(context: RuleContext) -> None:
             context,
             "capabilities-missing",
             (client, missing),
-            lambda: (
-                f"{application(context) or client_text(context)} does not announce {_listed(missing)}"
-            ),
+            lambda: f"{_name(context)} does not announce {_listed(missing)}",
         )
     if client_property(context, "connection_name") is None:
         report_once(
             context,
             "connection-unnamed",
             client,
-            lambda: f"{application(context) or client_text(context)} sets no connection_name",
+            lambda: f"{_name(context)} sets no connection_name",
         )
+
+
+def _name(context: RuleContext) -> str:
+    return application(context) or client_text(context)
 
 
 @lru_cache(ALIKE)

@@ -7,7 +7,7 @@ from math import ceil
 from amqpsniff.columns import NULL
 from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.context import DELIVERED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import number_of, queue_text, queues_of, took_text
 from amqpsniff.session.rules.shared_state import drop, remember
 from amqpsniff.units import duration, octets, rate
@@ -140,6 +140,7 @@ def judge_unlimited(context: RuleContext) -> None:
     )
 
 
+@where(DELIVERED)
 def judge_backlog(context: RuleContext) -> None:
     """channel-ends: more deliveries in the client than it can soon settle."""
     channel = context.channel
@@ -159,6 +160,7 @@ def judge_backlog(context: RuleContext) -> None:
     _report(context, "backlog-in-client", detail, channel.most_number, channel.most_ns)
 
 
+@where(DELIVERED)
 def judge_waits(context: RuleContext) -> None:
     """channel-ends: a prefetch count so small that the consumer waits for the network."""
     channel = context.channel
@@ -187,6 +189,7 @@ def judge_waits(context: RuleContext) -> None:
     _report(context, "prefetch-too-small", detail, channel.opened_packet_number, channel.start_ns)
 
 
+@where(DELIVERED)
 def judge_single(context: RuleContext) -> None:
     """channel-ends: report many acknowledgements of one delivery each; nacks and rejects do not
     count."""
@@ -206,6 +209,7 @@ def judge_single(context: RuleContext) -> None:
         )
 
 
+@where(DELIVERED)
 def judge_slow(context: RuleContext) -> None:
     """channel-ends: deliveries that are acknowledged late, one by one."""
     channel = context.channel

@@ -7,7 +7,7 @@ from typing import Any
 from amqpsniff.columns import NULL
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.message_log import FORGET
-from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.context import PUBLISHED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import (
     code_at,
     in_packet,
@@ -78,6 +78,7 @@ def _not_taken(context: RuleContext, entry: Any) -> None:
         message_log.note(FORGET, context.channel, entry.mark, 0, 0, None, None, None)
 
 
+@where(PUBLISHED)
 def repeated_more(context: RuleContext) -> None:
     """A channel ended: count what it published again after the first time."""
     channel = context.channel
@@ -86,6 +87,7 @@ def repeated_more(context: RuleContext) -> None:
         context.report(REPEATED, "", number=last, count=more, last=last)
 
 
+@where(PUBLISHED)
 def unprotected(context: RuleContext) -> None:
     """A channel ended that published without confirms or transactions."""
     channel = context.channel
@@ -107,6 +109,7 @@ def unconfirmed(channel: Any) -> list[Any]:
     return [entry for entry in channel.publishes if entry.outcome < 0]
 
 
+@where(PUBLISHED)
 def in_doubt(context: RuleContext) -> None:
     """A channel ended with publishes that were not confirmed."""
     channel = context.channel
@@ -154,6 +157,7 @@ WAITED_SHARE = 0.8
 """Share of the time between publishes that goes into waiting; else there was little to send."""
 
 
+@where(PUBLISHED)
 def judge_confirms(context: RuleContext) -> None:
     """channel-ends: confirms that came late, or did not come while the broker sent other frames."""
     channel = context.channel
@@ -207,6 +211,7 @@ def watch_confirms(context: RuleContext) -> None:
         context.report_provisional("confirms-slow", detail, entry.packet_number, entry.ts_ns)
 
 
+@where(PUBLISHED)
 def judge_waiting(context: RuleContext) -> None:
     """channel-ends: a publisher that waits for each confirm."""
     channel = context.channel

@@ -13,7 +13,7 @@ from typing import Any
 
 from amqpsniff.decode.method_layout import NO_WAIT
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
+from amqpsniff.session.rules.context import DELIVERED, Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import number_of, queue_text, took_text, when_closed
 from amqpsniff.session.rules.peers import application, handshake, server_end
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
@@ -171,6 +171,7 @@ def judge_deleted(context: RuleContext, key: Key, ts_ns: int, number: int) -> No
     deletions.append((ts_ns, number))
 
 
+@where(DELIVERED)
 def _in_doubt(context: RuleContext) -> None:
     """A channel ended with deliveries that were not settled."""
     channel = context.channel
@@ -268,6 +269,7 @@ MIN_SAMPLES = 10
 """Messages below which a mean says little."""
 
 
+@where(DELIVERED)
 def judge_residence(context: RuleContext) -> None:
     """channel-ends: messages that waited for their consumer."""
     channel = context.channel

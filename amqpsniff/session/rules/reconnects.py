@@ -11,7 +11,7 @@ from collections import deque
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
+from amqpsniff.session.rules.context import LEFT_OPEN, Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import (
     application,
@@ -165,6 +165,7 @@ def _published(context: RuleContext) -> int:
     return count
 
 
+@where(LEFT_OPEN)
 def _stays(context: RuleContext) -> None:
     """A connection that was opened in the capture and is idle at its end."""
     session, began = context.session, began_ns(context)

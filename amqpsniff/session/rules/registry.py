@@ -38,7 +38,7 @@ from amqpsniff.session.rules import (
     stuck_consumers,
     topology,
 )
-from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.context import ANYTHING, Place, Rule, RuleContext
 from amqpsniff.session.rules.shared_state import report_at
 
 _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
@@ -74,15 +74,18 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
 )
 
 
-Asked = tuple[str | None, Rule]
-"""A rule, and what must have been noted for it to be asked; see `context.requires`."""
+Asked = tuple[str | None, int, Rule]
+"""A rule, and what it needs to be asked: see `context.requires` and `context.where`."""
 
 
 def _gather() -> dict[str, tuple[Asked, ...]]:
     rules: dict[str, tuple[Asked, ...]] = {}
     for table in _TABLES:
         for event, more in table.items():
-            asked = [(getattr(rule, "requires", None), rule) for rule in more]
+            asked = [
+                (getattr(rule, "requires", None), getattr(rule, "where", ANYTHING), rule)
+                for rule in more
+            ]
             rules[event] = (*rules.get(event, ()), *asked)
     return rules
 

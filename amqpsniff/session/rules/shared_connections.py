@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.context import PUBLISHED, Rule, RuleContext, where
 from amqpsniff.session.rules.shared_state import open_channels
 from amqpsniff.units import duration
 
@@ -41,6 +41,8 @@ class Channels:
     that has reported a leak.
     """
 
+    __slots__ = ("closed", "first_ns", "last_ns", "mark", "open", "reported")
+
     def __init__(self, first_ns: int | None) -> None:
         self.open = 0
         self.closed = 0
@@ -50,6 +52,7 @@ class Channels:
         self.reported = False
 
 
+@where(PUBLISHED)
 def judge_shared(context: RuleContext) -> None:
     """connection-ends: publishes and acknowledged deliveries on one connection."""
     published, acknowledged = context.session.published, context.session.acknowledged
@@ -112,7 +115,7 @@ def closed_together(context: RuleContext) -> tuple[int, int] | None:
 def judge_grown(context: RuleContext) -> None:
     """connection-ends: there are many, or they were opened all the time and none was closed."""
     channels = context.memory.get("channels")
-    if channels is None:
+    if channels is None or context.session.channels_opened < GROWN_CHANNELS:
         return
     count, closed = channels.open, channels.closed
     first_ns, last_ns = channels.first_ns, channels.last_ns

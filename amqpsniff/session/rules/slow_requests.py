@@ -9,7 +9,7 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.context import WAITING, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.provisional import MAX_CHECKED
 from amqpsniff.units import duration
@@ -96,6 +96,7 @@ def note_answer(context: RuleContext) -> None:
         context.withdraw("reply-missing", context.channel, request.number)
 
 
+@where(WAITING)
 def judge_missing(context: RuleContext) -> None:
     """connection-ends: requests that were never answered, though there was time.
 

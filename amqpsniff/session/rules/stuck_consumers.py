@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from amqpsniff.session.entities import CLIENT
-from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.context import DELIVERED, Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.units import duration
 
@@ -37,6 +37,7 @@ EXCESS_TIMES = 2
 times what is allowed cannot, nor can what is too much when the consumer is over."""
 
 
+@where(DELIVERED)
 def stuck(context: RuleContext) -> None:
     """A channel is over: whether a consumer held all it may and had stopped acknowledging."""
     if context.channel.last_delivery_ns <= 0:
@@ -134,6 +135,7 @@ def _full(channel: Any, consumers: Iterable[Any]) -> Iterator[tuple[Any, int | N
             yield consumer, limit
 
 
+@where(DELIVERED)
 def overfull(context: RuleContext) -> None:
     """A consumer is over: whether it ever held more than its prefetch count."""
     channel, frame = context.channel, context.frame
