@@ -39,7 +39,7 @@ class Introductions:
         session = connection.session
         if session is None or len(self._said) >= MAX_KEPT:
             return
-        said = session.said("connection.start-ok")
+        said = session.handshake_json("connection.start-ok")
         if said is not None:
             said = self._repeats.setdefault(said, said)
         packets = tuple(connection.conversation.packets)
