@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from amqpsniff import __version__
@@ -161,8 +162,7 @@ def _ready(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | 
     with reading.passing() as capture:
         found = capture.readiness(target, **rows.part())
     if form == "json":
-        affected = [one._asdict() for one in found.affected]
-        write_json(found._asdict() | {"affected": affected})
+        write_json(asdict(found))
     else:
         from .render.readiness import sections
 

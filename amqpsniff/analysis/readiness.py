@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from amqpsniff.analysis.counting import is_one_of
 from amqpsniff.decode.json_objects import read_object
@@ -53,7 +54,8 @@ Use = tuple[str, str]
 """The code of a change, and the thing it is about (`queue jobs`)."""
 
 
-class Affected(NamedTuple):
+@dataclass(frozen=True)
+class Affected:
     """What one client does that a newer version treats otherwise.
 
     Attributes:
@@ -81,7 +83,8 @@ class Affected(NamedTuple):
     measured: tuple[str, ...]
 
 
-class Readiness(NamedTuple):
+@dataclass(frozen=True)
+class Readiness:
     """What a version of RabbitMQ does otherwise with the traffic that was captured.
 
     Attributes:

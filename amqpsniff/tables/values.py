@@ -41,7 +41,7 @@ def rows_of(batch: Any) -> Iterator[dict[str, Any]]:
 def _dictionary(column: Any) -> list[Any] | None:
     """The texts that the codes of a column stand for; None for a column without codes."""
     dictionary = getattr(column, "dictionary", None)
-    return None if dictionary is None else dictionary.to_pylist()  # type: ignore[no-any-return]
+    return None if dictionary is None else dictionary.to_pylist()
 
 
 def _decoded(column: Any, texts: list[Any] | None) -> list[Any]:
