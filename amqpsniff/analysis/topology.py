@@ -66,6 +66,10 @@ class Client(NamedTuple):
     host: str | None
 
 
+UNKNOWN_CLIENT: tuple[Client, str | None] = (Client(None, None, None), None)
+"""A client of whom nothing is known, and its address."""
+
+
 class TopologyResult(TypedDict):
     """The sections of a topology, the most used rows first. None means unknown.
 
@@ -137,7 +141,7 @@ class Topology:
         self.forgotten = False
         self._deleted: dict[Name, int] = {}
         self._gone: set[Name] = set()
-        self._clients: dict[str, Client] = {}
+        self._clients: dict[str, tuple[Client, str | None]] = {}
         self._channels: dict[tuple[str, int], Facts] = {}
 
     def add(self, table: str, batch: Any) -> None:
@@ -193,32 +197,32 @@ class Topology:
 
     def _client(self, connection: str, address: str | None) -> Client:
         """The client of a connection, as far as its frames have told."""
-        known = self._clients.get(connection)
-        if known is None or (known.host is None and address):
+        known, before = self._clients.get(connection, UNKNOWN_CLIENT)
+        if address != before:  # which end is the client may turn out late
             host = address.rpartition(":")[0] if address else None
-            known = known._replace(host=host) if known else Client(None, None, host)
-            if len(self._clients) < MAX_CONNECTIONS:
-                self._clients[connection] = known
+            known = known._replace(host=host)
+            if connection in self._clients or len(self._clients) < MAX_CONNECTIONS:
+                self._clients[connection] = known, address
         return known
 
-    def _learn(self, connection: str, client: Client) -> None:
+    def _learn(self, row: Facts, **told: str | None) -> None:
+        """Note the name or the virtual host of a client."""
+        connection, address = row["connection_id"], row["client"]
+        client = self._client(connection, address)._replace(**told)
         if connection in self._clients or len(self._clients) < MAX_CONNECTIONS:
-            self._clients[connection] = client
+            self._clients[connection] = client, address
         else:
             self.forgotten = True
 
     def _logged_in(self, row: Facts, arguments: Facts) -> None:
-        client = self._client(row["connection_id"], row["client"])
         properties = arguments.get("client_properties")
-        if isinstance(properties, dict) and client.name is None:
+        named = self._client(row["connection_id"], row["client"]).name is not None
+        if isinstance(properties, dict) and not named:
             names = (peer_property(properties, name) for name in ("connection_name", "product"))
-            if name := next(filter(None, names), None):
-                self._learn(row["connection_id"], client._replace(name=name))
+            self._learn(row, name=next(filter(None, names), None))
 
     def _opened(self, row: Facts, arguments: Facts) -> None:
-        client = self._client(row["connection_id"], row["client"])
-        vhost = arguments.get("virtual_host")
-        self._learn(row["connection_id"], client._replace(vhost=vhost))
+        self._learn(row, vhost=arguments.get("virtual_host"))
 
     def _vhost(self, row: Facts) -> str | None:
         return self._client(row["connection_id"], row["client"]).vhost
