@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 STYLES = {"refused": "error", "ignored": "warning", "changed": "info"}
 """How an effect is coloured."""
+
+VERBS = {"refused": "refuses", "ignored": "ignores", "changed": "changes"}
 
 MAX_THINGS = 3
 """Queues or exchanges of a client that are named in its line."""
@@ -46,12 +49,14 @@ def _verdict(found: Readiness) -> Iterator[Words]:
         return
     clients = {one.client for one in found.affected}
     if clients:
-        effects = dict.fromkeys(one.effect for one in found.affected)
         codes = {one.code: one.effect for one in found.affected}
-        numbers = [f"{list(codes.values()).count(effect)} {effect}" for effect in effects]
-        said = f"{version} treats {plural(len(codes), 'thing')} in this traffic otherwise, of "
-        said += f"{plural(len(clients), 'client')}: {', '.join(numbers)}."
-        yield Words(said, STYLES[next(iter(effects))])
+        numbers = Counter(codes.values())
+        *first, last = (f"{VERBS[effect]} {numbers[effect]}" for effect in numbers)
+        said = f"{', '.join(first)} and {last}" if first else last
+        does = "does" if len(clients) == 1 else "do"
+        who = plural(len(clients), "client")
+        told = f"{version} {said} of the things that {who} in this capture {does}."
+        yield Words(told, STYLES[next(iter(numbers))])
     else:
         yield Words(f"Nothing in this capture is known to change with {version}.", "heading")
     limits = ["What was declared before the capture is not in it."]

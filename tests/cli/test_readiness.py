@@ -13,8 +13,8 @@ CHANGES = OWN / "rabbitmq43_changes.pcap"
 def test_the_sentence_comes_first_and_what_is_refused_before_the_rest() -> None:
     lines = run("diagnose", CHANGES, "--for", "rabbitmq-4.3").out.splitlines()
     assert lines[0] == (
-        "RabbitMQ 4.3 treats 5 things in this traffic otherwise, of 5 clients: "
-        "2 refused, 2 ignored, 1 changed."
+        "RabbitMQ 4.3 refuses 2, ignores 2 and changes 1 of the things that 5 clients in this "
+        "capture do."
     )
     heads = [line.split() for line in lines if "  since 4." in line]
     assert [head[0] for head in heads] == ["refused", "refused", "ignored", "ignored", "changed"]
