@@ -58,6 +58,16 @@ def pytest_unconfigure() -> None:
     gc.unfreeze()
 
 
+THRESHOLD = gc.get_threshold()
+
+
+def pytest_runtest_teardown() -> None:
+    """The program looks for garbage seldom: what it leaves in this process would add up."""
+    if gc.get_threshold() != THRESHOLD:
+        gc.set_threshold(*THRESHOLD)
+        gc.collect()
+
+
 @pytest.fixture(scope="session")
 def public_captures() -> Path:
     """Folder of captures from public repositories, listed in its MANIFEST.tsv."""
