@@ -678,7 +678,10 @@ class Capture:
         wanted = chosen.matches_connection()
         census = Census(1, None, wanted, lambda: chosen.span(self._started))
         columns = {table: {*names, *data.columns[table]} for table, names in COLUMNS.items()}
-        for table, batch in self.tables(*COLUMNS, encoded=True, columns=columns, census=census):
+        ended = data.introductions.add
+        for table, batch in self.tables(
+            *COLUMNS, encoded=True, columns=columns, census=census, on_connection_end=ended
+        ):
             data.add(table, batch)
         data.finish(self._summary(census, chosen, TOP), self.totals, self.found)
         secrets = self.options.show_secrets

@@ -46,8 +46,8 @@ def report(
 ) -> int:
     """Write what happened as one HTML page that needs nothing else.
 
-    What happened in sentences; rates, latencies and what was outstanding over time; how
-    connections lived and ended; the topology as a picture; findings with evidence; what some
+    The verdict and a line for each finding; rates, latencies and what was outstanding over time;
+    findings with evidence; how connections lived and ended; the topology as a picture; what some
     connections and the broker said to each other; tables that sort and filter. The page is a
     megabyte or two however large the captures are, loads nothing from anywhere, and says where it
     leaves something out.
@@ -59,7 +59,6 @@ def report(
         amqpsniff report trace.pcapng --connection 7f29 --connection :43706
         amqpsniff report trace.pcapng --vhost shop --from 10m --to 20m --fail-on error
     """
-    from amqpsniff.findings.kind import at_least
     from amqpsniff.report.page import begin_bundle
 
     from .entry import FOUND
@@ -78,8 +77,7 @@ def report(
         reading.warn_of_nothing(NO_ROW)
     reading.capture.read_sequences(page)
     _write(page.html(), output, quiet=source.quiet)
-    failed = any(at_least(row["severity"], fail_on) for row in page.data.found)
-    return reading.exit_code or (FOUND if failed else 0)
+    return reading.exit_code or (FOUND if page.data.diagnosis.fails(fail_on) else 0)
 
 
 def _write(page: str, output: Path, *, quiet: bool) -> None:

@@ -270,8 +270,13 @@ class Live:
             findings=watch.found,
             top=TOP,
         )
+        if watch.judged:
+            from amqpsniff.analysis.diagnosis import diagnosis_of
+
+            found = diagnosis_of(watch.found, totals, watch.introductions)
+            result["verdict"] = found.verdict.plain()
         output = Output(file)
-        output.show(*sections(result, output.room))
+        output.show(*sections(result, output.room, judged=watch.judged))
 
     def _exit_code(self) -> int:
         writer = self.watch.writer

@@ -8,7 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.clients import Clients, Introductions
-from amqpsniff.analysis.finding_tree import Case, Row, cases, finding_rows, in_order
+from amqpsniff.analysis.finding_tree import (
+    Case,
+    Row,
+    cases,
+    finding_row,
+    finding_rows,
+    in_order,
+)
 from amqpsniff.analysis.quality import flaws, quality
 from amqpsniff.analysis.selection import RowFilter, Selection, Started, no_match
 from amqpsniff.analysis.verdict import NOT_LOOKED_AT, Verdict, verdict
@@ -86,6 +93,24 @@ class Diagnosis:
             "connection_count": self.connections,
             "quality": self.quality,
         }
+
+
+def diagnosis_of(
+    findings: Iterable[Finding], totals: Totals, introductions: Introductions
+) -> Diagnosis:
+    """The diagnosis of a run that is over, of all its findings."""
+    found = in_order(map(finding_row, findings))
+    numbers = quality(totals)
+    return Diagnosis(
+        found,
+        totals.packets,
+        totals.connections,
+        numbers,
+        flaws(numbers, {row["code"] for row in found}),
+        len(found),
+        Clients(introductions.rows({row["connection_id"] for row in found})),
+        totals.first_ns,
+    )
 
 
 class Diagnoser:

@@ -49,6 +49,11 @@ class Case:
         """Occurrences in all places together."""
         return sum(row["count"] for row in self.rows)
 
+    @property
+    def is_note(self) -> bool:
+        """True if it and all that came of it are notes on configuration and security."""
+        return all(KINDS[case.code].category == "note" for case in self.walk())
+
     def walk(self) -> Iterator[Case]:
         """This case and all that came of it."""
         return (case for case, _ in self.walk_deep())

@@ -13,8 +13,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.buckets import Counts, Delays, Levels, Steps
+from amqpsniff.analysis.clients import Clients, Introductions
 from amqpsniff.analysis.counting import is_one_of
-from amqpsniff.analysis.finding_tree import finding_rows
+from amqpsniff.analysis.diagnosis import Diagnosis
+from amqpsniff.analysis.finding_tree import finding_rows, in_order
+from amqpsniff.analysis.quality import flaws
 from amqpsniff.analysis.selection import RowFilter, Selection, no_connection
 from amqpsniff.analysis.top_rows import (
     CHANNEL_COLUMNS,
@@ -87,9 +90,9 @@ class ReportData:
     Attributes:
         summary: The summary, with `TOP` rows of each section, once it is finished.
         totals: Counts of the pass, once it is finished.
-        codes: Codes of all findings of the pass, once it is finished.
+        diagnosis: The findings and the verdict on them, once it is finished.
         start_ns: Time of the first packet, or None.
-        found: Rows of the findings table.
+        introductions: Is to hear of the connections that are over.
         topology: The `Topology` so far.
         connections, channels: Rows that were kept, and how many ended how.
         named: Rows of the connections that were named, by the name.
@@ -101,11 +104,12 @@ class ReportData:
 
     summary: Summary
     totals: Totals
+    diagnosis: Diagnosis
 
     def __init__(self, selection: Selection, named: Sequence[str], started: Started) -> None:
-        self.codes: frozenset[str] = frozenset()
         self.start_ns: int | None = None
-        self.found: list[Row] = []
+        self.introductions = Introductions()
+        self._found: list[Row] = []
         self.topology = Topology()
         self.connections = TopRows(MAX_CONNECTIONS, connection_weight)
         self.channels = TopRows(MAX_CHANNELS, channel_weight)
@@ -150,7 +154,17 @@ class ReportData:
         """
         self._settle_rest()
         self.summary, self.totals, self.start_ns = summary, totals, totals.first_ns
-        self.codes = frozenset(finding.code for finding in findings)
+        codes = [finding.code for finding in findings]
+        self.diagnosis = Diagnosis(
+            in_order(self._found),
+            totals.packets,
+            totals.connections,
+            summary["quality"],
+            flaws(summary["quality"], codes),
+            len(codes),
+            Clients(self.introductions.rows({row["connection_id"] for row in self._found})),
+            totals.first_ns,
+        )
         for name, rows in self.named.items():
             if not rows and self.connections.number:
                 raise no_connection(name, self.connections.number)
@@ -248,7 +262,7 @@ class ReportData:
                 self._closed.append((place, row["end_ns"], left))
 
     def _findings(self, batch: Any) -> None:
-        self.found += finding_rows(batch)
+        self._found += finding_rows(batch)
 
     def _settle_rest(self) -> None:
         """End the wait of what was left when its channel or connection ended.

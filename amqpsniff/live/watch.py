@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from amqpsniff.analysis.clients import Introductions
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.capture.writer import CaptureWriter
@@ -100,6 +101,8 @@ class Watch:
     Attributes:
         lock: Held while anything changes that another thread may want to read.
         found: All findings, once the run is finished; before, the latest ones.
+        judged: True if rules look for findings.
+        introductions: Handshakes of the clients whose connections are over.
     """
 
     def __init__(
@@ -119,7 +122,14 @@ class Watch:
         self.lock = threading.Lock()
         self.found: list[Finding] = []
         self._makers = [Maker(table, encoded=True) for table in tables]
-        plan = plan_for(self._makers, ("findings",) if judge else (), census=census)
+        self.introductions = Introductions()
+        self.judged = judge or "findings" in tables
+        plan = plan_for(
+            self._makers,
+            ("findings",) if judge else (),
+            census=census,
+            on_connection_end=self.introductions.add,
+        )
         self.pipeline = Pipeline(options, plan)
         self.pipeline.log.watch()
         self.finished = False

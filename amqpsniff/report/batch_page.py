@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
+from html import escape
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.report_tables import Report, find
+from amqpsniff.analysis.verdict import MAX_LEADS, NOT_LOOKED_AT
+from amqpsniff.findings import KINDS
+from amqpsniff.units import octets, plural
+from amqpsniff.wire_text import exchange_name, harmless
 
+from .charts import broken
 from .page import Page
 from .report_charts import CHARTS
-from .tables import Column, table
+from .tables import Column, plain, shortened, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Row = dict[str, Any]
 
 MAX_SHOWN = 50
 """Rows of a report's table on the page; all of them are beside it as CSV and Parquet."""
@@ -25,18 +35,124 @@ def page(manifest: dict[str, Any], tables: Mapping[str, pa.Table]) -> str:
     Raises UsageError if a package is missing.
     """
     made = Page("AMQP traffic", _summary(manifest))
-    for name, whole in tables.items():
-        report, rows = find(name), whole.to_pylist()
-        charts = made.charts(CHARTS[name](rows)) if rows else ""
-        made.section(name, report.title, charts, _table(report, rows), about=report.about)
+    rows = {name: whole.to_pylist() for name, whole in tables.items()}
+    if "findings" in rows:
+        made.section("verdict", "Verdict", *_verdict(manifest, rows))
+    breaks = list(_uncaptured(manifest))
+    for name, listed in rows.items():
+        report = find(name)
+        specs = [spec and broken(spec, breaks) for spec in CHARTS[name](listed)]
+        charts = made.charts(specs) if listed else ""
+        made.section(name, report.title, charts, _table(report, listed), about=report.about)
     return made.html()
+
+
+def _verdict(manifest: Row, rows: Mapping[str, list[Row]]) -> Iterator[str]:
+    """Sentences about the findings and about what could not be looked at, then all findings."""
+    kinds = _kinds(rows["findings"])
+    main = [one for one in kinds if KINDS[one["code"]].category != "note"]
+    said = list(_sentences(main, manifest, rows.get("quality", [])))
+    worst = next((one["severity"] for one in main if _leads(one)), "")
+    paragraphs = "".join(f"<p>{text}</p>" for text in said)
+    yield f'<div class="verdict {worst}">{paragraphs}</div>'
+    columns = [
+        Column("severity", "severity"),
+        Column("occurrences", "times", number=True),
+        Column("connections", "connections", number=True),
+        Column("clients", "clients"),
+        Column("what", "what", wide=True),
+        Column("days", "days"),
+    ]
+    if main:
+        yield table(main, columns, "Findings")
+    notes = [one for one in kinds if one not in main]
+    if notes:
+        told = f"{plural(len(notes), 'note')} on configuration and security"
+        inside = table(notes, columns, "Notes")
+        yield f'<details class="folded"><summary>{told}</summary>{inside}</details>'
+
+
+def _kinds(rows: Iterable[Row]) -> list[Row]:
+    """A row for each code, in the order of the report: the gravest first."""
+    grouped: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        grouped[row["code"]].append(row)
+    made = []
+    for code, listed in grouped.items():
+        clients = sorted({row["client"] for row in listed if row["client"]})
+        days = sorted({str(row["day"]) for row in listed if row["day"]})
+        made.append({
+            "severity": listed[0]["severity"],
+            "code": code,
+            "title": listed[0]["title"],
+            "occurrences": sum(row["occurrences"] for row in listed),
+            "connections": sum(row["connections"] for row in listed),
+            "clients": _first(clients),
+            "what": f"{listed[0]['title']} ({code})",
+            "days": f"{days[0]} to {days[-1]}" if days[1:] else "".join(days),
+        })  # fmt: skip
+    return made
+
+
+def _leads(kind: Row) -> bool:
+    return KINDS[kind["code"]].category in ("problem", "cost")
+
+
+def _sentences(main: list[Row], manifest: Row, quality: list[Row]) -> Iterator[str]:
+    """Sentences as HTML: the gravest findings, then what could not be looked at."""
+    leads = [one for one in main if _leads(one)]
+    number = sum(row["connections"] or 0 for row in quality)
+    for one in leads[:MAX_LEADS]:
+        who = f", {escape(one['clients'])}" if one["clients"] else ""
+        yield f"<b>{escape(one['title'])}</b>: {plural(one['occurrences'], 'time')}{who}."
+    more = len(leads) - MAX_LEADS
+    if more > 0:
+        yield f"{plural(more, 'more kind')} of findings {'is' if more == 1 else 'are'} below."
+    if not number:
+        yield "No AMQP was found in the captures."
+    elif not leads:
+        of = plural(number, "connection")
+        yield f"Nothing wrong was found in what the captures show of {of}."
+    for one in main:
+        if one["code"] in NOT_LOOKED_AT:
+            times = plural(one["occurrences"], "time")
+            yield f"Not all could be looked at. {escape(one['title'])}: {times}."
+    sided = sum(row["one_sided"] or 0 for row in quality)
+    if sided:
+        yield f"Of {plural(sided, 'connection')} only one direction was captured."
+    failed = sum(row["error"] is not None for row in quality)
+    if failed:
+        yield f"{plural(failed, 'file')} could not be read in full."
+    lost = sum(row["lost_bytes"] or 0 for row in quality)
+    if lost:
+        yield f"{octets(lost)} are missing from connections."
+
+
+def _first(names: list[str]) -> str:
+    """The first name, and how many more there are."""
+    first = shortened(harmless(names[0]), 60) if names else ""
+    return f"{first} +{len(names) - 1}" if names[1:] else first
+
+
+def _uncaptured(manifest: Row) -> Iterator[tuple[int, int]]:
+    """Times between captures, as (end of one, beginning of the next) in ns."""
+    spans = sorted(
+        (one["first_ns"], one["last_ns"])
+        for one in manifest.get("captures", [])
+        if one["first_ns"] and one["last_ns"]
+    )
+    reached = 0
+    for (_, last_ns), (first_ns, _) in pairwise(spans):
+        reached = max(reached, last_ns)
+        if first_ns > reached:
+            yield reached, first_ns
 
 
 def _summary(manifest: dict[str, Any]) -> str:
     captures = manifest.get("captures", [])
     times = [one[end] for one in captures for end in ("first_ns", "last_ns") if one[end]]
-    octets = sum(one["bytes"] for one in captures)
-    parts = [f"{len(captures):,} files", f"{octets / 1e6:,.1f} MB of packets"]
+    size = sum(one["bytes"] for one in captures)
+    parts = [f"{len(captures):,} files", f"{size / 1e6:,.1f} MB of packets"]
     if times:
         ends = [datetime.fromtimestamp(one / 1e9, timezone.utc) for one in (min(times), max(times))]
         parts.append(" to ".join(f"{one:%Y-%m-%d %H:%M:%S}" for one in ends) + " UTC")
@@ -52,7 +168,15 @@ def _table(report: Report, rows: list[dict[str, Any]]) -> str:
     numeric = {
         name for name in report.columns if any(isinstance(row[name], (int, float)) for row in shown)
     }
-    columns = [Column(name, name, number=name in numeric) for name in report.columns]
+    columns = [
+        Column(
+            name,
+            name.replace("_", " "),
+            exchange_name if name == "exchange" else plain,
+            number=name in numeric,
+        )
+        for name in report.columns
+    ]
     total = len(rows)
     more = f"the first {MAX_SHOWN} of {total:,} rows" if total > MAX_SHOWN else f"{total:,} rows"
     files = f"reports/{report.name}.csv, reports/{report.name}.parquet"

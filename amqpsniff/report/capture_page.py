@@ -8,16 +8,16 @@ from functools import partial
 from html import escape
 from typing import Any
 
-from amqpsniff.analysis.finding_tree import cases, in_order
 from amqpsniff.analysis.report_data import TOP, ReportData
 from amqpsniff.analysis.times import DAY_NS, absolute, of_day
 from amqpsniff.analysis.top_rows import Row, end_of
+from amqpsniff.findings import KINDS
 from amqpsniff.report import narrative
 from amqpsniff.report.figures import MAX_LIVES, Figures, capture_name, over_time, topology
-from amqpsniff.report.findings import Evidence
+from amqpsniff.report.findings import FindingList
 from amqpsniff.report.page import Page
 from amqpsniff.report.sequences import MAX_CONVERSATIONS, Sequences, choose
-from amqpsniff.report.tables import Column, beside, table
+from amqpsniff.report.tables import Column, beside, shortened, table
 from amqpsniff.units import BEFORE, count, duration, octets
 from amqpsniff.wire_text import exchange_name, harmless
 
@@ -26,6 +26,11 @@ MAX_CONNECTIONS, MAX_CHANNELS = 300, 300
 
 MAX_EDGES = 25
 """Edges of each kind in the picture of the topology."""
+
+MAX_SENTENCE = 700
+"""Characters of a sentence of the verdict: a client may give itself a name of thousands."""
+
+_TITLES = frozenset(kind.title for kind in KINDS.values())
 
 _EXACTNESS = "Quantiles are within 0.4 %, those of points over time within 3 %."
 
@@ -91,8 +96,6 @@ class CapturePage:
         self._version = version
         self._show_secrets = show_secrets
         self._summary: Any = data.summary
-        self._cases = cases(data.found)
-        self._order = in_order(data.found)
         self._figures = Figures(data)
         self._start = data.start_ns
         self._clock: Callable[[int], str] | None = None
@@ -104,7 +107,7 @@ class CapturePage:
 
     def sequences(self) -> Sequences | None:
         """What a second pass is to fill before `show`; None if no connection is to be shown."""
-        chosen = choose(self.data, self._order)
+        chosen = choose(self.data, self.data.diagnosis.findings)
         return Sequences(self.data, chosen) if chosen else None
 
     def show(self, sequences: Sequences) -> None:
@@ -114,9 +117,12 @@ class CapturePage:
     def html(self) -> str:
         """The page. Raises UsageError if the package with the charts' library is missing."""
         self._page.data("conversations", self._conversations)
-        self._story()
-        self._findings()
+        several = len(self._summary["captures"]) > 1
+        found = FindingList(self.data.diagnosis, self._clock, several, self._shown)
+        self._verdict(found)
         self._over_time()
+        self._story()
+        self._findings(found)
         self._latencies()
         self._connections()
         self._topology()
@@ -129,24 +135,29 @@ class CapturePage:
     def _shown(self) -> frozenset[str]:
         return frozenset(one["id"] for one in self._conversations)
 
+    def _verdict(self, found: FindingList) -> None:
+        verdict = self.data.diagnosis.verdict
+        said = "".join(f"<p>{_sentence(text)}</p>" for text in verdict.sentences)
+        told = f'<div class="verdict {verdict.severity or ""}">{said}</div>'
+        self._page.section("verdict", "Verdict", told, found.lines())
+
     def _story(self) -> None:
-        told = narrative.sentences(self._summary, self.data, self._cases)
+        told = narrative.sentences(self._summary, self.data)
         items = "".join(f"<li>{escape(text)}</li>" for text in told)
         tiles = "".join(
             f'<div class="tile {kind}"><b>{escape(number)}</b><span>{escape(what)}</span></div>'
-            for number, what, kind in narrative.tiles(self._summary, self.data, self._cases)
+            for number, what, kind in narrative.tiles(self._summary, self.data)
         )
         self._page.section(
-            "story", "What happened", f'<div class="tiles">{tiles}</div>',
+            "story", "Traffic", f'<div class="tiles">{tiles}</div>',
             f'<ul class="story">{items}</ul>',
         )  # fmt: skip
 
-    def _findings(self) -> None:
-        several = len(self._summary["captures"]) > 1
-        evidence = Evidence(self._start, self._clock, several, self._shown)
-        inside = evidence.html(self._cases) or '<p class="none">Nothing wrong was found.</p>'
-        about = "The worst first; consequences stand inside their cause."
-        self._page.section("findings", "Findings", inside, about=about if self._cases else "")
+    def _findings(self, found: FindingList) -> None:
+        inside = found.details()
+        if inside:
+            about = "Places and what to do, the worst first; consequences stand inside their cause."
+            self._page.section("findings", "Findings in detail", inside, about=about)
 
     def _over_time(self) -> None:
         figures, page = self._figures, self._page
@@ -208,12 +219,12 @@ class CapturePage:
         """One connection for each finding, then a second for each, and so on; then the others."""
         places: dict[str, int] = {}
         seen: Counter[str] = Counter()
-        for row in self._order:
+        for row in self.data.diagnosis.findings:
             if row["severity"] != "info" and row["connection_id"] not in places:
                 places[row["connection_id"]] = seen[row["code"]]
                 seen[row["code"]] += 1
         rows = self.data.connections.rows()
-        return sorted(rows, key=lambda row: places.get(row["connection_id"], len(self._order)))
+        return sorted(rows, key=lambda row: places.get(row["connection_id"], len(rows)))
 
     def _connection_table(self, rows: list[Row], number: int) -> str:
         columns = [
@@ -336,9 +347,9 @@ class CapturePage:
         used = [{"method": name, "count": n} for name, n in self._summary["methods"].items()]
         errors = table(
             self._summary["errors"],
-            [_number("count", "times"), _word("method"), _word("sender", "by"),
-             _number("reply_code", "code"), _number("packet_number", "packet"),
-             Column("reply_text", "text", form=_text, wide=True)],
+            [_number("count", "times"), _number("reply_code", "code"),
+             Column("reply_text", "text", form=_text, wide=True),
+             _word("method"), _word("sender", "by"), _number("packet_number", "packet")],
             "Errors that were said",
             more="" if len(self._summary["errors"]) < TOP else f"The {TOP} most frequent.",
         )  # fmt: skip
@@ -380,6 +391,14 @@ class CapturePage:
         self._page.section("about", "About this report", f'<ul class="story">{items}</ul>')
 
 
+def _sentence(text: str) -> str:
+    """A sentence of the verdict, the title of a finding in bold."""
+    title, colon, rest = shortened(text, MAX_SENTENCE).partition(": ")
+    if title not in _TITLES:
+        return escape(title + colon + rest)
+    return f"<b>{escape(title)}</b>{escape(colon + rest)}"
+
+
 def _option(conversation: Row) -> str:
     name = conversation["id"]
     text = f"{conversation['client']} ({name[:8]})"
@@ -390,7 +409,7 @@ def _why(row: Row) -> str | None:
     """The code and the text of a close."""
     if row["close_code"] is None:
         return None
-    return f"{row['close_code']} {row['close_text'] or ''}".strip()
+    return f"{row['close_code'] or ''} {row['close_text'] or ''}".strip()
 
 
 def _more(shown: int, number: int, command: str) -> str:

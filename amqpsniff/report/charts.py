@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
+
+from amqpsniff.wire_text import exchange_name
 
 MAX_BARS = 20
 MAX_POINTS = 5_000
@@ -20,7 +23,7 @@ LINE_HEIGHT = 220
 SPREAD_HEIGHT = 150
 """Heights in pixels; widths are those of the page."""
 
-SEASON_MS, DAY_MS, HOUR_MS = 7_776_000_000, 86_400_000, 3_600_000
+SEASON_MS, DAY_MS, HOUR_MS, SECOND_MS = 7_776_000_000, 86_400_000, 3_600_000, 1_000
 
 FEW_LEVELS = 6
 """Up to here every whole number stands at an axis of whole numbers: there are no halves."""
@@ -45,7 +48,8 @@ Spec = dict[str, Any]
 def bars(rows: Rows, title: str, name: str, values: Sequence[str], unit: str) -> Spec | None:
     """Horizontal bars of the first rows, stacked by several values; `name` is the axis of names."""
     data = [
-        {"name": str(row[name] if row[name] not in (None, "") else "(none)"), "kind": value,
+        {"name": exchange_name(row[name]) or "(none)" if name == "exchange"
+         else str(row[name] or "(none)"), "kind": value.replace("_", " "),
          "value": _number(row[value]) or 0}
         for row in rows[:MAX_BARS]
         for value in values
@@ -78,11 +82,35 @@ def lines(
     return _framed(title, data, LINE_HEIGHT) | {
         "mark": {"type": "line", "point": True, "tooltip": True},
         "encoding": {
-            "x": {"field": "time", "type": "temporal", "title": None, "scale": {"type": "utc"}},
+            "x": {
+                "field": "time",
+                "type": "temporal",
+                "title": None,
+                "scale": {"type": "utc"},
+                "axis": {"format": _clock([one["time"] for one in data])},
+            },
             "y": {"field": "value", "type": "quantitative", "title": unit, "scale": scale},
             **_color("series", many),
         },
     }
+
+
+def broken(spec: Spec, holes: Iterable[tuple[int, int]]) -> Spec:
+    """A chart of `lines` without lines across holes in time, given as (from, to) in ns."""
+    if "mark" not in spec or spec["mark"]["type"] != "line":
+        return spec
+    data = spec["data"]["values"]
+    times = sorted({one["time"] for one in data})
+    steps = [after - before for before, after in pairwise(times)]
+    least_ms = min(steps) if len(steps) > 1 else SECOND_MS  # files of a rotation follow closely
+    series = {one["series"] for one in data}
+    data += [
+        {"time": (first_ns + last_ns) / 2e6, "value": None, "series": one}
+        for first_ns, last_ns in holes
+        if last_ns - first_ns > least_ms * 1e6
+        for one in series
+    ]
+    return spec
 
 
 def grid(rows: Rows, title: str, across: str, down: str, value: str, unit: str) -> Spec | None:

@@ -70,6 +70,14 @@ class Figures:
         self.utc = last_ns - self._first_ns >= UTC_FROM_NS
         self._times = [self._time(steps.at(group.start)) for group in groups]
         self._span = (self._time(self._first_ns), self._time(last_ns))
+        spans = list(data.spans.values())
+        self._captured = [
+            len(spans) < 2
+            or any(
+                begin < steps.at(one.stop) and end >= steps.at(one.start) for begin, end in spans
+            )
+            for one in groups
+        ]
 
     def rates(self) -> list[Spec | None]:
         """Messages and bytes per second."""
@@ -183,7 +191,13 @@ class Figures:
     def _courses(
         self, series: dict[str, list[float]], title: str, unit: str, *, levels: bool = False
     ) -> Spec | None:
-        rounded = {name: [round(value, 3) for value in values] for name, values in series.items()}
+        rounded = {
+            name: [
+                round(value, 3) if captured else None
+                for value, captured in zip(values, self._captured, strict=True)
+            ]
+            for name, values in series.items()
+        }
         return charts.courses(rounded, title, self._times, unit, utc=self.utc, levels=levels)
 
     def _time(self, time_ns: int) -> float:

@@ -1,38 +1,52 @@
-"""Findings as HTML: the important first, each with its places and what to do."""
+"""Findings as HTML: a line for each, and folded under them its places and what to do."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import escape
+from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
+from amqpsniff.analysis.diagnosis import Diagnosis
 from amqpsniff.analysis.finding_tree import Case
 from amqpsniff.analysis.times import seconds
 from amqpsniff.analysis.top_rows import Row
+from amqpsniff.analysis.verdict import SURE, gist
 from amqpsniff.findings import KINDS
 from amqpsniff.report.tables import Column, shortened, table
-from amqpsniff.units import plural
+from amqpsniff.units import count, plural
 from amqpsniff.wire_text import harmless
 
 MAX_CASES = 60
 """Findings of one report."""
 
-MAX_PLACES = 12
+MAX_LINES = 8
+"""Lines that are not folded: the first charts stand within a screen and a half."""
+
+MAX_PLACES = 10
 """Places of a finding: enough to see what they have in common."""
 
-OPEN = 3
-"""Findings that are unfolded when the page is opened."""
+MAX_DETAIL, MAX_NAME = 300, 60
+"""Characters of a detail, and of a client's name."""
 
-MAX_DETAIL = 300
+_TITLES = ("severity", "sure", "times", "packet", "client", "what")
+
+_FILTER = (
+    '<div class="tools find"><input type="search" id="find" placeholder="Search findings" '
+    'aria-label="Search findings"><select id="severity" aria-label="Severity">'
+    '<option value="">all severities</option><option value="error warning">errors and warnings'
+    '</option><option value="error">errors</option></select>'
+    '<output class="matches" aria-live="polite"></output></div>'
+)
 
 
-class Evidence:
-    """Writes cases.
+class FindingList:
+    """Writes findings.
 
     Args:
-        start_ns: When the capture began; None when it has no times.
+        diagnosis: The findings.
         clock: Writes a time as the charts have it; None where that is seconds since the beginning.
         several: True if a packet number needs its file's name.
         shown: Connections whose conversation the page can show.
@@ -40,23 +54,48 @@ class Evidence:
 
     def __init__(
         self,
-        start_ns: int | None,
+        diagnosis: Diagnosis,
         clock: Callable[[int], str] | None,
         several: bool,
         shown: frozenset[str],
     ) -> None:
-        self._start = start_ns
+        self._diagnosis = diagnosis
+        self._clients = diagnosis.clients
         self._clock = clock
         self._several = several
         self._shown = shown
-        self._left = MAX_CASES
-        self._tables = 0
+        self._main = [case for case in diagnosis.cases if not case.is_note]
+        self._notes = [case for case in diagnosis.cases if case.is_note]
+        every = (case for root in (*self._main, *self._notes) for case in root.walk())
+        self._numbers = {id(case): at for at, case in enumerate(islice(every, MAX_CASES), 1)}
         self._names: dict[str | None, str] = {}
 
-    def html(self, cases: list[Case]) -> str:
-        """All of them, and how many there was no room for."""
-        number = sum(1 for root in cases for _ in root.walk())
-        parts = [self._case(case, unfolded=at < OPEN) for at, case in enumerate(cases)]
+    def lines(self) -> str:
+        """A line for each finding, and the notes folded."""
+        main = [self._line(*one) for root in self._main for one in root.walk_deep()]
+        notes = [self._line(case, 0) for case in self._notes]
+        if not main and not notes:
+            return ""
+        parts = [_FILTER] if len(main) + len(notes) > 1 else []
+        if main:
+            head = "".join(f"<span>{title}</span>" for title in _TITLES)
+            parts.append(f'<div class="line head" aria-hidden="true">{head}</div>')
+            parts.append(_listed(main[:MAX_LINES]))
+        if main[MAX_LINES:]:
+            more = plural(len(main) - MAX_LINES, "more finding")
+            parts.append(_folded(more, _listed(main[MAX_LINES:])))
+        if notes:
+            told = f"{plural(len(notes), 'note')} on configuration and security"
+            parts.append(_folded(told, _listed(notes)))
+        return "".join(parts)
+
+    def details(self) -> str:
+        """The places of each finding and what to do, and how many there was no room for."""
+        parts = [self._case(case) for case in self._main]
+        if self._notes:
+            told = "Notes on configuration and security"
+            parts.append(_folded(told, "".join(map(self._case, self._notes))))
+        number = sum(1 for root in self._diagnosis.cases for _ in root.walk())
         if number > MAX_CASES:
             more = number - MAX_CASES
             parts.append(
@@ -65,10 +104,29 @@ class Evidence:
             )
         return "".join(parts)
 
-    def _case(self, case: Case, *, unfolded: bool, depth: int = 0) -> str:
-        if self._left <= 0:
+    def _line(self, case: Case, depth: int) -> str:
+        row, severity = case.first, KINDS[case.code].severity
+        number = self._numbers.get(id(case))
+        detail = gist(row["detail"], 0)
+        what = f"{escape(KINDS[case.code].title)} <code>{escape(case.code)}</code>"
+        if number is not None:
+            what = f'<a href="#finding-{number}">{what}</a>'
+        result = f'<span class="deep" style="--depth:{depth}">as a result: </span>' if depth else ""
+        told = (
+            ("", f'<span class="badge {severity}">{severity}</span>'),
+            ("sure", SURE[row["confidence"]]),
+            ("times number", f"{count(case.count)}<i> ×</i>"),
+            ("packet number", f"<i>packet </i>{escape(self._packets(row, last=False)) or '–'}"),
+            ("client", escape(shortened(self._clients.short(case.rows), MAX_NAME)) or "–"),
+            ("what", f"{result}{what}{f': {escape(detail)}' if detail else ''}"),
+        )
+        cells = "".join(f'<span class="{name}">{text}</span>' for name, text in told)
+        return f'<li class="line" data-severity="{severity}">{cells}</li>'
+
+    def _case(self, case: Case, depth: int = 0) -> str:
+        number = self._numbers.get(id(case))
+        if number is None:
             return ""
-        self._left -= 1
         kind = KINDS[case.code]
         severity = kind.severity
         facts = "".join(
@@ -80,27 +138,26 @@ class Evidence:
             )
             if text
         )
-        inside = "".join(
-            self._case(one, unfolded=unfolded, depth=depth + 1) for one in case.consequences
-        )
-        so = "so: " if depth else ""
+        inside = "".join(self._case(one, depth + 1) for one in case.consequences)
+        result = "as a result: " if depth else ""
         return (
-            f'<details class="finding {severity}"{" open" if unfolded else ""}><summary>{so}'
+            f'<details class="finding {severity}" id="finding-{number}"><summary>{result}'
             f'<span class="badge {severity}">{severity}</span> {escape(kind.title)} '
             f"<code>{escape(case.code)}</code> · {plural(len(case.rows), 'place')}, "
             f"{plural(case.count, 'time')}</summary>"
-            f"{self._places(case)}<dl>{facts}</dl>{inside}</details>"
+            f"{self._places(case, number)}<dl>{facts}</dl>{inside}</details>"
         )
 
-    def _places(self, case: Case) -> str:
+    def _places(self, case: Case, number: int) -> str:
         rows = [self._place(row) for row in case.rows[:MAX_PLACES]]
         columns = [
             Column("packets", "packets"),
+            Column("name", "client"),
             Column("detail", "detail", wide=True),
-            *([Column("clock", "UTC")] if self._clock else []),
+            Column("clock", "UTC"),
             Column("seconds", "seconds", number=True, form=_seconds),
             Column("count", "times", number=True),
-            Column("connection_id", "connection", form=self._name, link=True),
+            Column("connection_id", "connection", form=self._ends, link=True),
             Column("channel", "channel", number=True),
         ]
         more = ""
@@ -110,29 +167,28 @@ class Evidence:
                 f"--only {case.code} --places {len(case.rows)}"
             )
         self._names = {row["connection_id"]: row["ends"] for row in rows}
-        self._tables += 1
         return table(
             rows,
             columns,
             "Places",
-            label=f"Places of finding {self._tables}, {case.code}",
+            label=f"Places of finding {number}, {case.code}",
             more=more,
             links=self._shown,
             most=MAX_DETAIL,
         )
 
-    def _name(self, connection: Any) -> str:
-        name: str = self._names[connection]
-        return name
+    def _ends(self, connection: Any) -> str:
+        return self._names.get(connection, "")
 
     def _place(self, row: Row) -> Row:
         ends = f"{row['client'] or '?'} → {row['server'] or '?'}"
         if row["connection_id"] is None:
             ends = row["capture"] or ""
         ts_ns = row["ts_ns"]
-        since = None if ts_ns is None else ts_ns - (self._start or 0)
+        since = None if ts_ns is None else ts_ns - (self._diagnosis.start_ns or 0)
         return {
-            "packets": self._packets(row),
+            "packets": self._packets(row, last=True),
+            "name": shortened(self._clients.name(row), MAX_NAME),
             "clock": self._clock(ts_ns) if self._clock and ts_ns is not None else None,
             "seconds": since,
             "count": row["count"],
@@ -142,13 +198,22 @@ class Evidence:
             "detail": harmless(row["detail"] or ""),
         }
 
-    def _packets(self, row: Row) -> str:
-        if row["packet_number"] is None:
+    def _packets(self, row: Row, *, last: bool) -> str:
+        """The packet of a finding, with its file where there are several, and the `last` one."""
+        first, end = row["packet_number"], row["last_packet_number"]
+        if first is None:
             return ""
         several = self._several and row["capture"]
         name = f"{harmless(PurePath(row['capture']).name)}#" if several else ""
-        first, last = row["packet_number"], row["last_packet_number"]
-        return shortened(name, 60) + f"{first}" + (f"–{last}" if last not in (None, first) else "")
+        return shortened(name, 60) + f"{first}" + (f"–{end}" if last and end != first else "")
+
+
+def _listed(lines: Iterable[str]) -> str:
+    return f'<ol class="lines">{"".join(lines)}</ol>'
+
+
+def _folded(heading: str, inside: str) -> str:
+    return f'<details class="folded"><summary>{heading}</summary>{inside}</details>'
 
 
 def _marked(text: str) -> str:

@@ -6,25 +6,27 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.finding_tree import headings
-from amqpsniff.analysis.quality import FLAWLESS, flaws
+from amqpsniff.analysis.quality import FLAWLESS
+from amqpsniff.analysis.times import SECOND_NS
 from amqpsniff.analysis.top_rows import BAD_ENDS, Row
-from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.report.tables import shortened
 from amqpsniff.units import count, duration, octets, of_severity, plural
 from amqpsniff.wire_text import harmless
 
 if TYPE_CHECKING:
-    from amqpsniff.analysis.finding_tree import Case
     from amqpsniff.analysis.report_data import ReportData
 
 MAX_POINTS = 500
 """Groups of steps in which the deepest point is looked for."""
 
 MAX_NAMED = 3
-"""Findings of a severity that are named in a sentence."""
+"""Client libraries that are named in a sentence."""
 
 MAX_CHARACTERS = 60
 """Characters of a client's product, and of its version."""
+
+MIN_OUTAGE_NS = SECOND_NS
+"""A shorter time without a connection is not told."""
 
 FEW = 100
 """So many times have no hundredth part."""
@@ -46,10 +48,11 @@ def headline(summary: Mapping[str, Any]) -> str:
     return " · ".join(parts)
 
 
-def tiles(summary: Row, data: ReportData, cases: list[Case]) -> list[Tile]:
+def tiles(summary: Row, data: ReportData) -> list[Tile]:
     """The numbers that one looks for first."""
     totals = _totals(data)
-    found = {severity: len(headings(cases, severity)) for severity in SEVERITIES}
+    cases = [case for case in data.diagnosis.cases if not case.is_note]
+    found = {severity: len(headings(cases, severity)) for severity in ("error", "warning")}
     return [
         _tile(summary["connection_count"], "connection"),
         _tile(totals["published"], "message", " published"),
@@ -57,7 +60,7 @@ def tiles(summary: Row, data: ReportData, cases: list[Case]) -> list[Tile]:
         (_p99(data, "confirm"), "confirms, 99 % within", ""),
         (_p99(data, "ack"), "acks, 99 % within", ""),
         (_p99(data, "reply"), "replies, 99 % within", ""),
-        *(_severity_tile(found[severity], severity) for severity in reversed(SEVERITIES)),
+        *(_severity_tile(number, severity) for severity, number in found.items()),
     ]
 
 
@@ -71,8 +74,8 @@ def _severity_tile(number: int, severity: str) -> Tile:
     return shown, what, severity if number else ""
 
 
-def sentences(summary: Row, data: ReportData, cases: list[Case]) -> list[str]:
-    """The sentences: all of the traffic first, then what was wrong, then what is unknown."""
+def sentences(summary: Row, data: ReportData) -> list[str]:
+    """The sentences: all of the traffic first, then how it ended, then what is unknown."""
     if data.missed:
         return [*_traffic(summary, data), "Nothing of it lies in the time that was chosen."]
     return [
@@ -80,7 +83,7 @@ def sentences(summary: Row, data: ReportData, cases: list[Case]) -> list[str]:
         *_flow(summary, data),
         *_waiting(data),
         *_ends(summary, data),
-        *(_found(cases, data.found) if summary["packets"] or data.found else ()),
+        *_outage(summary, data),
         *_unknown(data),
     ]
 
@@ -206,6 +209,27 @@ def _rest(left: int, *, least: bool) -> str:
     return "" if least else "; none did at the end"
 
 
+def _outage(summary: Row, data: ReportData) -> Iterator[str]:
+    """The longest time without a connection, where attempts to connect failed."""
+    failed, steps = summary["quality"]["failed_connects"], data.steps
+    levels = data.levels["connections"].levels(MAX_POINTS)
+    if not failed or not any(levels):
+        return
+    groups = steps.groups(MAX_POINTS)
+    longest, since = range(0), None
+    for group, level in zip(groups, levels, strict=True):
+        if level:
+            gap = range(group.start if since is None else since, group.start)
+            longest, since = max(longest, gap, key=len), group.stop
+    length_ns = steps.at(longest.stop) - steps.at(longest.start)
+    if length_ns >= MIN_OUTAGE_NS:
+        begin = (steps.at(longest.start) - (data.start_ns or 0)) / SECOND_NS
+        yield (
+            f"From {begin:,.3f} s on no connection was open for {duration(length_ns)}; "
+            f"{plural(failed, 'attempt')} to connect failed in all."
+        )
+
+
 def _ends(summary: Row, data: ReportData) -> Iterator[str]:
     ends = data.connections.ends
     bad = [(name, ends[name]) for name in ends if name in BAD_ENDS]
@@ -224,28 +248,9 @@ def _ended(name: str) -> str:
     }[name]
 
 
-def _found(cases: list[Case], found: list[Row]) -> Iterator[str]:
-    if not found:
-        yield "Nothing wrong was found."
-        return
-    for severity in ("error", "warning"):
-        shown = headings(cases, severity)
-        if not shown:
-            continue
-        codes = list(dict.fromkeys(case.code for case in shown))
-        names = [f"{KINDS[code].title} ({code})" for code in codes[:MAX_NAMED]]
-        more = len(codes) - len(names)
-        often = sum(case.count for case in shown)
-        text = of_severity(len(shown), severity)
-        text += f", {plural(often, 'time')} in all: " if often > len(shown) else ": "
-        yield text + "; ".join(names) + (f"; and {more} more" if more else "") + "."
-    if all(row["severity"] == "info" for row in found):
-        yield f"Nothing is wrong; {of_severity(len(headings(cases, 'info')), 'info')} below."
-
-
 def _unknown(data: ReportData) -> Iterator[str]:
     totals = data.totals
-    parts = flaws(data.summary["quality"], data.codes)
+    parts = data.diagnosis.flaws
     if parts:
         yield f"The capture is not perfect: {', '.join(parts)}."
     elif totals.packets:

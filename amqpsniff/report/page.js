@@ -156,6 +156,47 @@ function setUpTables() {
   }
 }
 
+// Findings: lines that are searched, and lead to the details.
+
+function showFinding() {
+  const found = location.hash.startsWith("#finding-") && document.querySelector(location.hash);
+  if (!found) return;
+  for (let one = found; one; one = one.parentElement.closest("details")) one.open = true;
+  found.scrollIntoView();
+}
+
+function findFindings(words, severities) {
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+  const lines = [...document.querySelectorAll("li.line")];
+  let shown = 0;
+  for (const line of lines) {
+    const link = line.querySelector("a");
+    const detail = link && document.querySelector(link.hash);
+    const text = `${line.textContent} ${detail?.textContent ?? ""}`.toLowerCase();
+    const severe = !severities || severities.split(" ").includes(line.dataset.severity);
+    line.hidden = !severe || !wanted.every((word) => text.includes(word));
+    shown += !line.hidden;
+  }
+  const chosen = Boolean(wanted.length || severities);
+  for (const one of document.querySelectorAll("#verdict .folded")) {
+    one.open = chosen && one.querySelector("li.line:not([hidden])") !== null;
+  }
+  document.querySelector(".find output").textContent = chosen ? `${shown} of ${lines.length}` : "";
+}
+
+function setUpFindings() {
+  addEventListener("hashchange", showFinding);
+  for (const link of document.querySelectorAll("li.line a")) {
+    link.addEventListener("click", () => setTimeout(showFinding)); // the same one once more
+  }
+  const field = document.getElementById("find");
+  const choice = document.getElementById("severity");
+  const find = () => findFindings(field.value, choice.value);
+  field?.addEventListener("input", find);
+  choice?.addEventListener("input", find);
+  showFinding();
+}
+
 // Conversations.
 
 function eventItem([when, packet, side, channel, method, detail, outcome, level]) {
@@ -211,4 +252,5 @@ function setUpPaper() {
 setUpPaper();
 setUpTables();
 setUpConversations();
+setUpFindings();
 setUpTheme();

@@ -45,7 +45,8 @@ _POLICY = (
 """Styles may stand in the page because the charts' library writes some; no text of ours does."""
 
 _DEAD = (
-    ".charts, .choose, .lifelines, .filter { display: none; } th button::after { content: none; }"
+    ".charts, .choose, .lifelines, .filter, .find { display: none; } "
+    "th button::after { content: none; }"
 )
 """What does nothing without the script is not shown then."""
 

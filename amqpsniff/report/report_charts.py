@@ -23,11 +23,12 @@ def traffic(rows: Rows) -> Specs:
     counts = ["published", "delivered", "returned"]
     octets = [f"{one}_bytes" for one in counts]
     return [
-        bars(summed(rows, "exchange", counts), "By exchange", "exchange", counts, "messages"),
-        bars(summed(rows, "exchange", octets), "By exchange", "exchange", octets, "bytes"),
-        bars(summed(rows, "routing_key", counts), "By routing key", "routing_key", counts,
+        bars(summed(rows, "exchange", counts), "Messages by exchange", "exchange", counts,
              "messages"),
-        bars(summed(rows, "client", counts), "By client", "client", counts, "messages"),
+        bars(summed(rows, "exchange", octets), "Bytes by exchange", "exchange", octets, "bytes"),
+        bars(summed(rows, "routing_key", counts), "Messages by routing key", "routing_key", counts,
+             "messages"),
+        bars(summed(rows, "client", counts), "Messages by client", "client", counts, "messages"),
     ]  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def latency(rows: Rows) -> Specs:
             if row["kind"] == kind and _slowest(row) >= _slowest(worst.get(key, row)):
                 worst[key] = row
         if worst:
-            title = f"{what}: 99th percentile of the slowest exchange, by client"
+            title = f"{what}: p99 by client"
             ordered = [worst[key] for key in sorted(worst, key=_known_first)]
             made.append(lines(ordered, title, "time", "p99_ms", "client", "ms", log=True))
     return made
@@ -69,14 +70,14 @@ def saturation(rows: Rows) -> Specs:
 def redelivery(rows: Rows) -> Specs:
     """Deliveries that were not the first or the last of their message, by queue."""
     kinds = ["redelivered", "requeued", "discarded"]
-    return [bars(summed(rows, "queue", kinds), "By queue", "queue", kinds, "deliveries")]
+    return [bars(summed(rows, "queue", kinds), "Deliveries by queue", "queue", kinds, "deliveries")]
 
 
 def losses(rows: Rows) -> Specs:
     """Publishes at risk by exchange and by client."""
     kinds = ["unprotected", "rejected", "returned", "unconfirmed", "incomplete"]
     return [
-        bars(summed(rows, name, kinds), f"By {name}", name, kinds, "publishes")
+        bars(summed(rows, name, kinds), f"Publishes by {name}", name, kinds, "publishes")
         for name in ("exchange", "client")
     ]
 
@@ -87,7 +88,8 @@ def churn(rows: Rows) -> Specs:
     made = [
         bars(summed(rows, "client", ["connections"]), "Connections", "client", ["connections"],
              "connections"),
-        bars(summed(rows, "client", of_client), "Of them", "client", of_client, "connections"),
+        bars(summed(rows, "client", of_client), "Connections by kind", "client", of_client,
+             "connections"),
         bars(summed(rows, "client", ["channels"]), "Channels opened", "client", ["channels"],
              "channels"),
     ]  # fmt: skip

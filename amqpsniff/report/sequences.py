@@ -109,7 +109,7 @@ class Sequences:
         self._sequences = {
             row["connection_id"]: _Sequence(row, data.start_ns, several) for row in chosen
         }
-        for finding in data.found:
+        for finding in data.diagnosis.findings:
             sequence = self._sequences.get(finding["connection_id"])
             if sequence is not None:
                 sequence.expect(finding)

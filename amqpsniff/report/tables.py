@@ -61,13 +61,17 @@ def table(
 ) -> str:
     """A table with a caption; `more` says which rows are not there.
 
-    `label` is what it is called where a caption stands above several tables of a page.
+    A column without any value is left out. `label` is what it is called where a caption stands
+    above several tables of a page.
 
     Values of a column with links that are among `links` lead to that conversation. Cells have at
     most `most` characters.
     """
     if not rows:
         return f'<p class="none">{escape(caption)}: none.</p>'
+    columns = [
+        one for one in columns if any(row.get(one.name) not in (None, "") for row in rows)
+    ] or columns[:1]
     head = "".join(
         f'<th scope="col" aria-sort="none"{_kind(one)}><button type="button">{escape(one.title)}'
         "</button></th>"

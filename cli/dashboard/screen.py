@@ -20,7 +20,7 @@ from amqpsniff.wire_text import harmless
 from ..render.text import cells, cut, cut_middle
 from .filter import chosen
 from .lines import Part, line, sides, span
-from .panels import FINDING_LINES, counted, finding, latest, names
+from .panels import FINDING_LINES, counted, finding, latest, names, worst
 from .snapshot import Picture
 from .state import KEYS, WORDS, State
 from .views import KEYS as KEYS_VIEW
@@ -102,7 +102,8 @@ class Screen:
         yield from sides(picture.totals, width)
         ended = f", {count(picture.ended)} ended" if picture.ended else ""
         found = counted(picture) or [("no findings", "key")]
-        yield line(width, f"{plural(picture.open, 'connection')}{ended}", *found)
+        numbers = line(width, f"{plural(picture.open, 'connection')}{ended}", *found)
+        yield worst(picture, numbers, width)
         methods: list[Part] = [
             f"{harmless(method)} {often(value)}/s"
             for method, value in picture.methods.items()

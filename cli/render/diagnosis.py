@@ -61,8 +61,8 @@ class Layout:
 
 def sections(found: Diagnosis, layout: Layout) -> Iterator[Grid | Words]:
     """Everything, the verdict first and notes last."""
-    notes = [case for case in found.cases if _only_notes(case)] if layout.notes else []
-    cases = [case for case in found.cases if not _only_notes(case)][: layout.limit]
+    notes = [case for case in found.cases if case.is_note] if layout.notes else []
+    cases = [case for case in found.cases if not case.is_note][: layout.limit]
     yield from _verdict(found)
     if cases:
         yield Words("")
@@ -73,10 +73,6 @@ def sections(found: Diagnosis, layout: Layout) -> Iterator[Grid | Words]:
         yield Words("")
         yield Words("notes on configuration and security", "heading")
         yield _note_lines(notes, found.clients, layout)
-
-
-def _only_notes(case: Case) -> bool:
-    return all(KINDS[one.code].category == "note" for one in case.walk())
 
 
 def _verdict(found: Diagnosis) -> Iterator[Words]:

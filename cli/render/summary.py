@@ -23,12 +23,14 @@ MAX_COMMENTS = 5
 
 
 def sections(
-    result: Mapping[str, Any], width: int, *, narrow: bool = False
+    result: Mapping[str, Any], width: int, *, narrow: bool = False, judged: bool = False
 ) -> Iterator[Grid | Words]:
     """Everything: the verdict, who is connected, how much, what failed, how long it took, where
     messages went, and methods last.
+
+    `judged` is true if the verdict is that of `diagnose`.
     """
-    yield from _verdict(result)
+    yield from _verdict(result, judged)
     yield facts(_facts(result))
     for title, grid in (
         (_connections_title(result), _connections(result)),
@@ -49,11 +51,11 @@ def sections(
             yield grid
 
 
-def _verdict(result: Mapping[str, Any]) -> Iterator[Words]:
-    """The verdict, and that a summary does not look for more."""
+def _verdict(result: Mapping[str, Any], judged: bool) -> Iterator[Words]:
+    """The verdict, and if rules did not look for findings, that `diagnose` does."""
     severity = result["verdict"]["severity"]
     text = Words(result["verdict"]["text"], "" if severity in (None, "info") else severity)
-    if result["frames"]:
+    if result["frames"] and not judged:
         text.add(" amqpsniff diagnose looks for more.", "key")
     yield text
     yield Words("")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import amqpsniff
 from amqpsniff.capture.tail import FileCapture, PipeCapture, follow
 from amqpsniff.errors import CaptureError
 from tests.capture.build import enhanced, interface, section
@@ -39,6 +40,13 @@ def test_a_pipe_with_a_name(tmp_path: Path) -> None:
         sniffer = Sniffer("pipe", "-t", "messages", folder=tmp_path)
         assert sniffer.finish() == 0, sniffer.err
     assert alike(sniffer.rows()) == alike(rows_of(run("export", SAMPLE, "-t", "messages").out))
+
+
+def test_the_summary_at_the_end_agrees_with_diagnose() -> None:
+    done = followed(SAMPLE, "--duration", "1s")
+    said = str(amqpsniff.open(SAMPLE).diagnose().verdict)
+    assert " ".join(said.split()) in " ".join(done.stderr.split())
+    assert "looks for more" not in done.stderr
 
 
 def test_a_pipe_among_files(tmp_path: Path) -> None:

@@ -149,7 +149,31 @@ def test_findings_unfold_by_keyboard(opened: Opened) -> None:
     finding = view.locator("details.finding:not([open])").first
     finding.locator("summary").first.focus()
     view.keyboard.press("Enter")
-    assert view.locator("details.finding[open]").count() == 4
+    assert view.locator("details.finding[open]").count() == 1
+
+
+def test_a_line_leads_to_its_finding(opened: Opened) -> None:
+    view = opened("pika")
+    line = view.locator("li.line a:visible").nth(1)
+    line.focus()
+    view.keyboard.press("Enter")
+    found = view.locator(line.get_attribute("href"))
+    assert found.evaluate("one => one.open")
+    view.wait_for_function("id => document.querySelector(id).getBoundingClientRect().top < 800",
+                           arg=line.get_attribute("href"))  # fmt: skip
+
+
+def test_findings_are_searched_and_chosen_by_severity(opened: Opened) -> None:
+    view = opened("pika")
+    assert view.locator("li.line[data-severity=warning]").count() > 0
+    view.locator("#severity").select_option("error")
+    shown = view.locator("li.line:not([hidden])")
+    assert {one.get_attribute("data-severity") for one in shown.all()} == {"error"}
+    view.locator("#severity").select_option("")
+    view.locator("#find").fill("declaration-mismatch durable")
+    assert "declaration-mismatch" in shown.first.inner_text()
+    assert view.locator(".find output").inner_text().startswith(f"{shown.count()} of ")
+    assert shown.count() < view.locator("li.line").count()
 
 
 def test_page_is_there_without_its_script(browser: Any, pages: dict[str, Path]) -> None:
