@@ -141,10 +141,20 @@ OWN_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "violations.pcap": (("The broker refused a login", "more findings are listed"), (SOUND,)),
 }
+CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "feature_deprecated": (
+        (
+            "old-app", "feature that is deprecated", "`transient_nonexcl_queues`",
+            "queue.declare of queue 'tmp.q' in packet 16",
+        ),
+        (SOUND, "failed inside"),
+    ),
+}  # fmt: skip
 ROWS = {
     **{INCIDENTS / f"{name}.pcap": row for name, row in INCIDENT_ROWS.items()},
     **{SAMPLES / name: row for name, row in SAMPLE_ROWS.items()},
     **{OWN / name: row for name, row in OWN_ROWS.items()},
+    **{OWN.parent / "cases" / f"{name}.pcap.gz": row for name, row in CASE_ROWS.items()},
 }
 
 

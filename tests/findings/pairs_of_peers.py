@@ -216,6 +216,10 @@ PAIRS: dict[str, Pair] = {
     # ends
     "channel-closed-by-broker": _refusal(404, "NOT_FOUND", 200),
     "connection-closed-by-broker": Pair(_connection_closed(501), _connection_closed(200)),
+    "feature-deprecated": Pair(
+        _connection_closed(541, "INTERNAL_ERROR - Feature `ram_node_type` is deprecated."),
+        _connection_closed(541, "INTERNAL_ERROR - Feature `ram_node_type` is disabled."),
+    ),
     "declaration-mismatch": _refusal(406, "PRECONDITION_FAILED - inequivalent arg 'x'", 405),
     "publishes-discarded": Pair(
         OPEN + "C2: channel.open\nS2: channel.open-ok\n" + refused(404, "NO") + PUBLISH,

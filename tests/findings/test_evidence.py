@@ -13,6 +13,7 @@ from tests.conftest import CAPTURES, REPO, SHARED
 from tests.findings.scripts import CONVERSATIONS
 
 SEEN_IN: dict[str, str] = {
+    "cases/feature_deprecated.pcap.gz": ("feature-deprecated"),
     "own/TLSv1_3.pcap": ("tls-unreadable"),
     "own/violations.pcap": (
         "tuning-rejected limit-reached frame-end-wrong frame-type-unknown frame-type-unusual "

@@ -35,6 +35,13 @@ CLOSINGS = (
          "failed inside, see its log. All channels of the connection are gone.",
          "",
          _FRAMING),
+    Kind("feature-deprecated", "error", "high",
+         "The broker refused a feature that is deprecated",
+         "connection.close 541 whose text says that a feature is deprecated: one that this "
+         "version of RabbitMQ, or its configuration, no longer permits.",
+         "Change what the client asks for: it fails again at each attempt. To gain time, permit "
+         "the feature in rabbitmq.conf (deprecated_features.permit.NAME = true); a later version "
+         "refuses that too."),
     Kind("declaration-mismatch", "error", "high",
          "A queue or exchange was declared with other properties than it has",
          "channel.close 406 \"inequivalent arg\" on queue.declare or exchange.declare; the text "
