@@ -142,6 +142,11 @@ OWN_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "violations.pcap": (("The broker refused a login", "more findings are listed"), (SOUND,)),
 }
 CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "consumer_not_restored": (
+        ("billing", "does not consume from its queue", "queue 'invoices' until its connection"),
+        (SOUND,),
+    ),
+    "consumer_restored": (("ended without being closed: billing",), ("error", "does not consume")),
     "feature_deprecated": (
         (
             "old-app", "feature that is deprecated", "`transient_nonexcl_queues`",

@@ -113,6 +113,14 @@ def _cancelled(ms: int) -> str:
     return CONSUMER + f"S1: basic.cancel consumer_tag=t\n@+{ms}ms C2: channel.open\n"
 
 
+def _restored(ms: int) -> str:
+    """A consumer's connection is reset; the client's next one lasts so long."""
+    named = table(connection_name="app")
+    consumes = "C1: channel.open\nS1: channel.open-ok\nC1: basic.consume queue=q\n"
+    lost = opening(client=named) + consumes + "S1: basic.consume-ok consumer_tag=t\nRST C\n"
+    return lost + opening(name="b.", client=named) + f"@+{ms - 6}ms b.RST C\n"
+
+
 def _idle(ms: int) -> str:
     """Three idle connections that the client's side cuts, the last after another time."""
     tuned = "channel_max=2047 frame_max=131072 heartbeat=0"
@@ -231,6 +239,7 @@ PAIRS: dict[str, Pair] = {
     "connection-forced-closed": Pair(_connection_closed(320), _connection_closed(321)),
     "disconnect-unclean": Pair(OPEN + CLOSED, OPEN + "C: connection.close\n" + CLOSED),
     "consumer-cancelled": Pair(_cancelled(5000), _cancelled(4999)),
+    "consumer-not-restored": Pair(_restored(30_001), _restored(30_000)),
     "acknowledgement-timeout": _refusal(
         406, "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out", 404
     ),

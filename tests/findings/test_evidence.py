@@ -13,6 +13,7 @@ from tests.conftest import CAPTURES, REPO, SHARED
 from tests.findings.scripts import CONVERSATIONS
 
 SEEN_IN: dict[str, str] = {
+    "cases/consumer_not_restored.pcap.gz": ("consumer-not-restored"),
     "cases/feature_deprecated.pcap.gz": ("feature-deprecated"),
     "own/TLSv1_3.pcap": ("tls-unreadable"),
     "own/violations.pcap": (

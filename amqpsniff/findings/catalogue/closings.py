@@ -81,6 +81,17 @@ CLOSINGS = (
          "the application is connected and receives nothing.",
          "The client may consume again on another connection.",
          ("operation-destructive",)),
+    Kind("consumer-not-restored", "error", "medium",
+         "A client is connected again and does not consume from its queue",
+         "A client's connection ended without basic.cancel while it consumed from a queue; the "
+         "client is connected again for more than 30 s, and nobody consumes from that queue since. "
+         "A client is known by the name of its connections, else by its host and product.",
+         "Restore consumers after a reconnect: declare the queue, call basic.qos and "
+         "basic.consume again on the new channel. Libraries with topology recovery do that if it "
+         "is enabled. Until then restart the application: messages pile up in the queue.",
+         "A consumer that was taken out of service. Programs of one name that do different work; "
+         "a consumer on a connection that is encrypted or goes another way.",
+         ("disconnect-unclean", *BROKER_CLOSES)),
     Kind("acknowledgement-timeout", "error", "high",
          "A delivery was not acknowledged in time, and the broker closed the channel",
          "channel.close 406 whose text says that delivery acknowledgement timed out.",

@@ -19,7 +19,7 @@ MAX_QUEUES = 10_000
 MAX_CANCELLED = 1_000
 """Cancelled consumers of one connection that are followed."""
 
-_OF_BROKER = ("amq.gen-", "amq.rabbitmq.reply-to")
+OF_BROKER = ("amq.gen-", "amq.rabbitmq.reply-to")
 """Queues that only the client which asked for them knows: replies, not work."""
 
 
@@ -39,7 +39,7 @@ def automatic(context: RuleContext) -> None:
     if not frame.flags & NO_ACK or context.channel.broker_discards:
         return
     queue, private = context.queue, context.memory.get("exclusive", {})
-    if not queue or queue.startswith(_OF_BROKER) or queue in private or None in private:
+    if not queue or queue.startswith(OF_BROKER) or queue in private or None in private:
         return
     tag = f", consumer '{frame.consumer_tag}'" if frame.consumer_tag else ""
     variant = apart(context, "read without acknowledging", queue)
