@@ -136,7 +136,12 @@ OWN_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (SOUND,),
     ),
     "rabbitmq43_consumer_timeout.pcap": (
-        ("slow-without-notify", "was not acknowledged in time", "slow-with-notify", "cancelled"),
+        (
+            "slow-without-notify",
+            "was not acknowledged in time",
+            "slow-with-notify",
+            "cancelled a consumer that held deliveries for too long",
+        ),
         (SOUND,),
     ),
     "violations.pcap": (("The broker refused a login", "more findings are listed"), (SOUND,)),
@@ -147,6 +152,10 @@ CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (SOUND,),
     ),
     "consumer_restored": (("ended without being closed: billing",), ("error", "does not consume")),
+    "consumer_starved_after_timeout": (
+        ("sleeper", "cancelled a consumer that held deliveries for too long", "consumer 'one'"),
+        (SOUND,),
+    ),
     "feature_deprecated": (
         (
             "old-app", "feature that is deprecated", "`transient_nonexcl_queues`",

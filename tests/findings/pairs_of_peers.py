@@ -121,6 +121,26 @@ def _restored(ms: int) -> str:
     return lost + opening(name="b.", client=named) + f"@+{ms - 6}ms b.RST C\n"
 
 
+def _timed_out(ms: int) -> str:
+    """RabbitMQ 4.3 cancels a consumer of a queue with a timeout of 12 s after another time."""
+    server = table(product="RabbitMQ", version="4.3.6")
+    return (
+        opening(start=f"server_properties='{server}'")
+        + "C1: channel.open\nS1: channel.open-ok\n"
+        + "C1: queue.declare queue=q arguments='{\"x-consumer-timeout\": 12000}'\n"
+        + "S1: queue.declare-ok queue=q\nC1: basic.consume queue=q consumer_tag=t\n"
+        + "S1: basic.consume-ok consumer_tag=t\n"
+        + DELIVER.replace("{n}", "1")
+        + f"@+{ms}ms S1: basic.cancel consumer_tag=t no_wait=1\n"
+    )
+
+
+def _again_after(ms: int) -> str:
+    """A cancelled consumer gets a delivery again, so long after the cancel."""
+    again = "S1: basic.deliver consumer_tag=t routing_key=q delivery_tag=2 redelivered=1 | body=5\n"
+    return f"@+{ms - 1}ms C1: basic.ack delivery_tag=1\n{again}"
+
+
 def _idle(ms: int) -> str:
     """Three idle connections that the client's side cuts, the last after another time."""
     tuned = "channel_max=2047 frame_max=131072 heartbeat=0"
@@ -240,6 +260,10 @@ PAIRS: dict[str, Pair] = {
     "disconnect-unclean": Pair(OPEN + CLOSED, OPEN + "C: connection.close\n" + CLOSED),
     "consumer-cancelled": Pair(_cancelled(5000), _cancelled(4999)),
     "consumer-not-restored": Pair(_restored(30_001), _restored(30_000)),
+    "consumer-timed-out": Pair(_timed_out(12_000), _timed_out(11_999)),
+    "consumer-starved-after-timeout": Pair(
+        _timed_out(12_000) + _again_after(1000), _timed_out(12_000) + _again_after(999)
+    ),
     "acknowledgement-timeout": _refusal(
         406, "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out", 404
     ),

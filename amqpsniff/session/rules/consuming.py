@@ -6,6 +6,7 @@ from typing import Any
 
 from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
 from amqpsniff.session.entities import CLIENT
+from amqpsniff.session.rules.consumer_timeouts import timed_out
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.peers import client_host
 from amqpsniff.session.rules.shared_state import apart, contribute, report_at
@@ -84,7 +85,7 @@ def cancelled(context: RuleContext) -> None:
     queue = None if consumer is None else consumer.queue
     lost = context.memory.setdefault("cancelled", [])
     deleted = context.memory.get("deleted", {})
-    if queue in deleted or None in deleted:
+    if queue in deleted or None in deleted or timed_out(context, consumer):
         return
     if len(lost) >= MAX_CANCELLED:
         context.forget("consumers")
