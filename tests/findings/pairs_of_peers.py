@@ -135,6 +135,14 @@ def _timed_out(ms: int) -> str:
     )
 
 
+def _global(version: str) -> str:
+    """A prefetch count of a channel, accepted by a version of RabbitMQ."""
+    server = table(product="RabbitMQ", version=version)
+    qos = "C1: basic.qos prefetch_count=3 global=1\nS1: basic.qos-ok\n"
+    begun = opening(start=f"server_properties='{server}'")
+    return begun + "C1: channel.open\nS1: channel.open-ok\n" + qos
+
+
 def _again_after(ms: int) -> str:
     """A cancelled consumer gets a delivery again, so long after the cancel."""
     again = "S1: basic.deliver consumer_tag=t routing_key=q delivery_tag=2 redelivered=1 | body=5\n"
@@ -260,6 +268,7 @@ PAIRS: dict[str, Pair] = {
     "disconnect-unclean": Pair(OPEN + CLOSED, OPEN + "C: connection.close\n" + CLOSED),
     "consumer-cancelled": Pair(_cancelled(5000), _cancelled(4999)),
     "consumer-not-restored": Pair(_restored(30_001), _restored(30_000)),
+    "prefetch-global-ignored": Pair(_global("4.3.0"), _global("4.2.9")),
     "consumer-timed-out": Pair(_timed_out(12_000), _timed_out(11_999)),
     "consumer-starved-after-timeout": Pair(
         _timed_out(12_000) + _again_after(1000), _timed_out(12_000) + _again_after(999)

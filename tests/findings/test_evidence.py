@@ -18,6 +18,7 @@ SEEN_IN: dict[str, str] = {
         "consumer-timed-out consumer-starved-after-timeout"
     ),
     "cases/feature_deprecated.pcap.gz": ("feature-deprecated"),
+    "own/rabbitmq43_changes.pcap": ("prefetch-global-ignored"),
     "own/TLSv1_3.pcap": ("tls-unreadable"),
     "own/violations.pcap": (
         "tuning-rejected limit-reached frame-end-wrong frame-type-unknown frame-type-unusual "

@@ -77,6 +77,13 @@ DELIVERY = (
          "RabbitMQ 4.3 delivers nothing to it, though the consumer is still there.",
          "The queue may have been empty meanwhile.",
          ("consumer-timed-out",)),
+    Kind("prefetch-global-ignored", "warning", "high",
+         "A prefetch limit for the whole channel limits each consumer instead",
+         "basic.qos with global=true, and basic.qos-ok from a RabbitMQ 4.3 or later.",
+         "Call basic.qos with global=false, and divide the limit among the channel's consumers: "
+         "together they may hold as many times the count as there are consumers.",
+         "A channel with one consumer is limited as before.",
+         category="note"),
     Kind("prefetch-unlimited", "warning", "medium",
          "A consumer receives without a prefetch limit",
          "basic.consume with acknowledgements and no basic.qos before it on the channel, or with "

@@ -14,9 +14,8 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.format import name_at, number_of, queue_text
-from amqpsniff.session.rules.peers import handshake, release, table
+from amqpsniff.session.rules.peers import rabbitmq_release, table
 from amqpsniff.session.rules.shared_state import drop, remember
-from amqpsniff.spec import peer_property
 from amqpsniff.units import duration
 
 CANCELS_SINCE = (4, 3)
@@ -69,7 +68,7 @@ def timed_out(context: RuleContext, consumer: Any) -> bool:
     channel, now_ns = context.channel, context.ts_ns
     if consumer is None or not consumer.unsettled or now_ns is None or not context.certain:
         return False
-    if not _cancels(context):
+    if rabbitmq_release(context) < CANCELS_SINCE:
         return False
     held = (one for one in channel.deliveries if one.consumer is consumer and one.held)
     oldest = next(held, None)
@@ -141,13 +140,6 @@ def _forget_cancelled(context: RuleContext, number: int) -> None:
 def _key(context: RuleContext, tag: str | None) -> tuple[int, int, str | None]:
     channel = context.channel
     return channel.number, channel.incarnation, tag
-
-
-def _cancels(context: RuleContext) -> bool:
-    """True if the broker is a RabbitMQ that cancels consumers for their timeout."""
-    server = table(handshake(context, "connection.start"), "server_properties")
-    version = release(peer_property(server, "version"))
-    return peer_property(server, "product") == "RabbitMQ" and version >= CANCELS_SINCE
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
