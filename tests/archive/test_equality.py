@@ -14,7 +14,7 @@ import pytest
 
 from amqpsniff.session.rules import requeueing
 from amqpsniff.tables.schema import schema_of
-from tests.conftest import own_capture
+from tests.conftest import CAPTURES, own_capture
 
 from .broker import ACROSS, traffic
 from .splits import TABLES, Packet, by_one_engine, by_tasks, deal, packets_of, write_pcap
@@ -26,6 +26,9 @@ NAMES = (
 
 BESIDE = "TLSv1_3 aiopika_multi amqp10 bunny kombu violations".split()
 """Own captures of which no sample is a copy, or not as a file that can be cut here."""
+
+CASES = ("consumer_not_restored", "consumer_restored", "consumer_starved_after_timeout")
+"""Cases of findings that take what a client did on several connections, and near ones."""
 
 TCP = 6
 
@@ -59,9 +62,10 @@ def test_rows_do_not_depend_on_the_cuts(samples: Path, tmp_path: Path, name: str
             assert together[table] == alone[table], (turn, table)
 
 
-@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize("name", [*BESIDE, *CASES])
 def test_nor_do_those_of_other_captures(tmp_path: Path, name: str) -> None:
-    packets = packets_of([own_capture(name)])
+    case = CAPTURES / "cases" / f"{name}.pcap.gz"
+    packets = packets_of([case if name in CASES else own_capture(name)])
     for turn in range(2):
         chance = random.Random(f"{name}{turn}")
         folder = tmp_path / str(turn)

@@ -136,15 +136,39 @@ OWN_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (SOUND,),
     ),
     "rabbitmq43_consumer_timeout.pcap": (
-        ("slow-without-notify", "was not acknowledged in time", "slow-with-notify", "cancelled"),
+        (
+            "slow-without-notify",
+            "was not acknowledged in time",
+            "slow-with-notify",
+            "cancelled a consumer that held deliveries for too long",
+        ),
         (SOUND,),
     ),
     "violations.pcap": (("The broker refused a login", "more findings are listed"), (SOUND,)),
 }
+CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "consumer_not_restored": (
+        ("billing", "does not consume from its queue", "queue 'invoices' until its connection"),
+        (SOUND,),
+    ),
+    "consumer_restored": (("ended without being closed: billing",), ("error", "does not consume")),
+    "consumer_starved_after_timeout": (
+        ("sleeper", "cancelled a consumer that held deliveries for too long", "consumer 'one'"),
+        (SOUND,),
+    ),
+    "feature_deprecated": (
+        (
+            "old-app", "feature that is deprecated", "`transient_nonexcl_queues`",
+            "queue.declare of queue 'tmp.q' in packet 16",
+        ),
+        (SOUND, "failed inside"),
+    ),
+}  # fmt: skip
 ROWS = {
     **{INCIDENTS / f"{name}.pcap": row for name, row in INCIDENT_ROWS.items()},
     **{SAMPLES / name: row for name, row in SAMPLE_ROWS.items()},
     **{OWN / name: row for name, row in OWN_ROWS.items()},
+    **{OWN.parent / "cases" / f"{name}.pcap.gz": row for name, row in CASE_ROWS.items()},
 }
 
 

@@ -113,6 +113,42 @@ def _cancelled(ms: int) -> str:
     return CONSUMER + f"S1: basic.cancel consumer_tag=t\n@+{ms}ms C2: channel.open\n"
 
 
+def _restored(ms: int) -> str:
+    """A consumer's connection is reset; the client's next one lasts so long."""
+    named = table(connection_name="app")
+    consumes = "C1: channel.open\nS1: channel.open-ok\nC1: basic.consume queue=q\n"
+    lost = opening(client=named) + consumes + "S1: basic.consume-ok consumer_tag=t\nRST C\n"
+    return lost + opening(name="b.", client=named) + f"@+{ms - 6}ms b.RST C\n"
+
+
+def _timed_out(ms: int) -> str:
+    """RabbitMQ 4.3 cancels a consumer of a queue with a timeout of 12 s after another time."""
+    server = table(product="RabbitMQ", version="4.3.6")
+    return (
+        opening(start=f"server_properties='{server}'")
+        + "C1: channel.open\nS1: channel.open-ok\n"
+        + "C1: queue.declare queue=q arguments='{\"x-consumer-timeout\": 12000}'\n"
+        + "S1: queue.declare-ok queue=q\nC1: basic.consume queue=q consumer_tag=t\n"
+        + "S1: basic.consume-ok consumer_tag=t\n"
+        + DELIVER.replace("{n}", "1")
+        + f"@+{ms}ms S1: basic.cancel consumer_tag=t no_wait=1\n"
+    )
+
+
+def _global(version: str) -> str:
+    """A prefetch count of a channel, accepted by a version of RabbitMQ."""
+    server = table(product="RabbitMQ", version=version)
+    qos = "C1: basic.qos prefetch_count=3 global=1\nS1: basic.qos-ok\n"
+    begun = opening(start=f"server_properties='{server}'")
+    return begun + "C1: channel.open\nS1: channel.open-ok\n" + qos
+
+
+def _again_after(ms: int) -> str:
+    """A cancelled consumer gets a delivery again, so long after the cancel."""
+    again = "S1: basic.deliver consumer_tag=t routing_key=q delivery_tag=2 redelivered=1 | body=5\n"
+    return f"@+{ms - 1}ms C1: basic.ack delivery_tag=1\n{again}"
+
+
 def _idle(ms: int) -> str:
     """Three idle connections that the client's side cuts, the last after another time."""
     tuned = "channel_max=2047 frame_max=131072 heartbeat=0"
@@ -216,6 +252,10 @@ PAIRS: dict[str, Pair] = {
     # ends
     "channel-closed-by-broker": _refusal(404, "NOT_FOUND", 200),
     "connection-closed-by-broker": Pair(_connection_closed(501), _connection_closed(200)),
+    "feature-deprecated": Pair(
+        _connection_closed(541, "INTERNAL_ERROR - Feature `ram_node_type` is deprecated."),
+        _connection_closed(541, "INTERNAL_ERROR - Feature `ram_node_type` is disabled."),
+    ),
     "declaration-mismatch": _refusal(406, "PRECONDITION_FAILED - inequivalent arg 'x'", 405),
     "publishes-discarded": Pair(
         OPEN + "C2: channel.open\nS2: channel.open-ok\n" + refused(404, "NO") + PUBLISH,
@@ -227,6 +267,12 @@ PAIRS: dict[str, Pair] = {
     "connection-forced-closed": Pair(_connection_closed(320), _connection_closed(321)),
     "disconnect-unclean": Pair(OPEN + CLOSED, OPEN + "C: connection.close\n" + CLOSED),
     "consumer-cancelled": Pair(_cancelled(5000), _cancelled(4999)),
+    "consumer-not-restored": Pair(_restored(30_001), _restored(30_000)),
+    "prefetch-global-ignored": Pair(_global("4.3.0"), _global("4.2.9")),
+    "consumer-timed-out": Pair(_timed_out(12_000), _timed_out(11_999)),
+    "consumer-starved-after-timeout": Pair(
+        _timed_out(12_000) + _again_after(1000), _timed_out(12_000) + _again_after(999)
+    ),
     "acknowledgement-timeout": _refusal(
         406, "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out", 404
     ),

@@ -13,6 +13,12 @@ from tests.conftest import CAPTURES, REPO, SHARED
 from tests.findings.scripts import CONVERSATIONS
 
 SEEN_IN: dict[str, str] = {
+    "cases/consumer_not_restored.pcap.gz": ("consumer-not-restored"),
+    "cases/consumer_starved_after_timeout.pcap.gz": (
+        "consumer-timed-out consumer-starved-after-timeout"
+    ),
+    "cases/feature_deprecated.pcap.gz": ("feature-deprecated"),
+    "own/rabbitmq43_changes.pcap": ("prefetch-global-ignored"),
     "own/TLSv1_3.pcap": ("tls-unreadable"),
     "own/violations.pcap": (
         "tuning-rejected limit-reached frame-end-wrong frame-type-unknown frame-type-unusual "

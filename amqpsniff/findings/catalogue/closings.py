@@ -35,6 +35,13 @@ CLOSINGS = (
          "failed inside, see its log. All channels of the connection are gone.",
          "",
          _FRAMING),
+    Kind("feature-deprecated", "error", "high",
+         "The broker refused a feature that is deprecated",
+         "connection.close 541 whose text says that a feature is deprecated: one that this "
+         "version of RabbitMQ, or its configuration, no longer permits.",
+         "Change what the client asks for: it fails again at each attempt. To gain time, permit "
+         "the feature in rabbitmq.conf (deprecated_features.permit.NAME = true); a later version "
+         "refuses that too."),
     Kind("declaration-mismatch", "error", "high",
          "A queue or exchange was declared with other properties than it has",
          "channel.close 406 \"inequivalent arg\" on queue.declare or exchange.declare; the text "
@@ -74,6 +81,17 @@ CLOSINGS = (
          "the application is connected and receives nothing.",
          "The client may consume again on another connection.",
          ("operation-destructive",)),
+    Kind("consumer-not-restored", "error", "medium",
+         "A client is connected again and does not consume from its queue",
+         "A client's connection ended without basic.cancel while it consumed from a queue; the "
+         "client is connected again for more than 30 s, and nobody consumes from that queue since. "
+         "A client is known by the name of its connections, else by its host and product.",
+         "Restore consumers after a reconnect: declare the queue, call basic.qos and "
+         "basic.consume again on the new channel. Libraries with topology recovery do that if it "
+         "is enabled. Until then restart the application: messages pile up in the queue.",
+         "A consumer that was taken out of service. Programs of one name that do different work; "
+         "a consumer on a connection that is encrypted or goes another way.",
+         ("disconnect-unclean", *BROKER_CLOSES)),
     Kind("acknowledgement-timeout", "error", "high",
          "A delivery was not acknowledged in time, and the broker closed the channel",
          "channel.close 406 whose text says that delivery acknowledgement timed out.",

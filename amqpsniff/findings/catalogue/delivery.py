@@ -59,6 +59,31 @@ DELIVERY = (
          "Find the handler that hangs (a lock, a call without timeout). A higher prefetch helps "
          "only where tasks that wait for their time fill it.",
          "Jobs may really take that long."),
+    Kind("consumer-timed-out", "error", "medium",
+         "The broker cancelled a consumer that held deliveries for too long",
+         "basic.cancel from a RabbitMQ 4.3 or later for a consumer whose oldest delivery was held "
+         "for x-consumer-timeout of the declared queue (30 minutes by default), or to which "
+         "deliveries came again after the cancel without a new basic.consume.",
+         "Settle deliveries earlier or split long jobs; or raise x-consumer-timeout of the queue. "
+         "The deliveries are back in the queue and come again: handlers must recognise work that "
+         "is done. The client must handle the cancellation.",
+         "A queue that another connection deletes at that very moment.",
+         ("celery-eta-prefetch",)),
+    Kind("consumer-starved-after-timeout", "warning", "medium",
+         "A cancelled consumer got nothing until it settled what it held",
+         "After the broker cancelled a consumer for its timeout, nothing was delivered to it for a "
+         "second or more; then deliveries came to it again, without a new basic.consume.",
+         "Settle the deliveries that a cancelled consumer holds, or close its channel: until then "
+         "RabbitMQ 4.3 delivers nothing to it, though the consumer is still there.",
+         "The queue may have been empty meanwhile.",
+         ("consumer-timed-out",)),
+    Kind("prefetch-global-ignored", "warning", "high",
+         "A prefetch limit for the whole channel limits each consumer instead",
+         "basic.qos with global=true, and basic.qos-ok from a RabbitMQ 4.3 or later.",
+         "Call basic.qos with global=false, and divide the limit among the channel's consumers: "
+         "together they may hold as many times the count as there are consumers.",
+         "A channel with one consumer is limited as before.",
+         category="note"),
     Kind("prefetch-unlimited", "warning", "medium",
          "A consumer receives without a prefetch limit",
          "basic.consume with acknowledgements and no basic.qos before it on the channel, or with "

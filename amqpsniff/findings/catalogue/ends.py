@@ -7,7 +7,7 @@ CHANNEL_ENDS = (
 
 BROKER_CLOSES = (
     "connection-closed-by-broker", "connection-forced-closed", "limit-reached",
-    "feature-not-implemented",
+    "feature-not-implemented", "feature-deprecated",
 )  # fmt: skip
 
 CONNECTION_ENDS = (*BROKER_CLOSES, "disconnect-unclean")

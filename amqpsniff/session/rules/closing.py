@@ -7,7 +7,7 @@ from typing import Any
 
 from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
-from amqpsniff.session.rules.format import in_packet, number_of, reason_text
+from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reason_text
 from amqpsniff.session.rules.opening import step
 from amqpsniff.session.rules.peers import client_host, client_text, server_end, user_of
 from amqpsniff.session.rules.queues import Key, owner_words
@@ -17,6 +17,12 @@ from amqpsniff.spec import FIRST_ERROR_CODE
 
 _QUEUE = re.compile(r"queue '(.*)' in vhost '(.*?)'")
 """A queue in a reply text of RabbitMQ."""
+
+_DEPRECATED = re.compile(r"Feature (`\w+`) is deprecated")
+"""What RabbitMQ 4 says of a deprecated feature that it does not permit, first in its text."""
+
+LAST_DECLARE = "last queue.declare"
+"""Name in `RuleContext.memory` of the last one of the connection: its packet and its queue."""
 
 _LIMITS = ("limit", "channel_max")
 """Words of the reply texts that name a limit; measured on RabbitMQ 3.10.8."""
@@ -34,6 +40,8 @@ def _connection_closed(context: RuleContext) -> None:
             "authentication-failed", f"{client_text(context)}{in_packet(number)}: {answer}"
         )
         note_refused_login(context)
+    elif code == "feature-deprecated":
+        context.report(code, _deprecated(context))
     else:
         what, _ = remedy(context.frame.reply_code, context.session.close_text)
         context.report(code, objection(context) + what)
@@ -46,6 +54,8 @@ def _code_of(context: RuleContext) -> str:
     text = (session.close_text or "").lower()
     if code == 320:
         return "connection-forced-closed"
+    if code == 541 and _DEPRECATED.search(session.close_text or ""):
+        return "feature-deprecated"
     if code == 530 and "reached" in text and any(word in text for word in _LIMITS):
         return "limit-reached"
     if code in (403, 530) and method == "connection.open":
@@ -53,6 +63,26 @@ def _code_of(context: RuleContext) -> str:
     if code == 403 and "connection.open" not in session.handshake and session.peer.began:
         return "authentication-failed"
     return "connection-closed-by-broker"
+
+
+def _declared(context: RuleContext) -> None:
+    """queue.declare: note it, for a refusal names only the method."""
+    context.memory[LAST_DECLARE] = context.number, context.frame.queue
+
+
+def _deprecated(context: RuleContext) -> str:
+    """The feature that the broker refused, the request that used it, and what to do instead."""
+    code, session = context.frame.reply_code, context.session
+    text, method = session.close_text or "", session.close_method
+    feature = "".join(_DEPRECATED.findall(text)[:1])
+    said = f"{code} feature {feature}"
+    if method is not None:
+        number = request_packet(context, method)
+        declared, queue = context.memory.get(LAST_DECLARE, (None, None))
+        named = method == "queue.declare" and declared == number and queue
+        said += f", used by {method}{f' of {queue_text(queue)}' if named else ''}"
+        said += in_packet(number)
+    return said + remedy(code, text)[0]
 
 
 def _channel_closed(context: RuleContext) -> None:
@@ -179,6 +209,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection.close": (_connection_closed,),
     "channel.close": (_channel_closed,),
     "connection.open-ok": (_opened,),
+    "queue.declare": (_declared,),
     "connection.close-ok": (_ended,),
     "connection-ends": (_ended,),
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
 from amqpsniff.session.entities import CLIENT
+from amqpsniff.session.rules.consumer_timeouts import timed_out
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.peers import client_host
 from amqpsniff.session.rules.shared_state import apart, contribute, report_at
@@ -19,7 +20,7 @@ MAX_QUEUES = 10_000
 MAX_CANCELLED = 1_000
 """Cancelled consumers of one connection that are followed."""
 
-_OF_BROKER = ("amq.gen-", "amq.rabbitmq.reply-to")
+OF_BROKER = ("amq.gen-", "amq.rabbitmq.reply-to")
 """Queues that only the client which asked for them knows: replies, not work."""
 
 
@@ -39,7 +40,7 @@ def automatic(context: RuleContext) -> None:
     if not frame.flags & NO_ACK or context.channel.broker_discards:
         return
     queue, private = context.queue, context.memory.get("exclusive", {})
-    if not queue or queue.startswith(_OF_BROKER) or queue in private or None in private:
+    if not queue or queue.startswith(OF_BROKER) or queue in private or None in private:
         return
     tag = f", consumer '{frame.consumer_tag}'" if frame.consumer_tag else ""
     variant = apart(context, "read without acknowledging", queue)
@@ -84,7 +85,7 @@ def cancelled(context: RuleContext) -> None:
     queue = None if consumer is None else consumer.queue
     lost = context.memory.setdefault("cancelled", [])
     deleted = context.memory.get("deleted", {})
-    if queue in deleted or None in deleted:
+    if queue in deleted or None in deleted or timed_out(context, consumer):
         return
     if len(lost) >= MAX_CANCELLED:
         context.forget("consumers")

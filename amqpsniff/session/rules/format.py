@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from heapq import nsmallest
 from typing import Any
 
@@ -92,7 +92,11 @@ def in_packet(number: int | None) -> str:
 
 def queues_of(channel: Any, before: Iterable[str] = ()) -> str:
     """The queues that a channel's consumers read, and those `before`, at most three by name."""
-    every = {one.queue for one in channel.by_tag.values() if one.queue}.union(before)
-    names = nsmallest(3, every)
-    more = f" and {len(every) - 3} more" if len(every) > 3 else ""
-    return ", ".join(f"'{name}'" for name in names) + more
+    return names_text({one.queue for one in channel.by_tag.values() if one.queue}.union(before))
+
+
+def names_text(names: Collection[str]) -> str:
+    """Different names, at most three of them."""
+    first = nsmallest(3, names)
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(f"'{name}'" for name in first) + more

@@ -82,6 +82,13 @@ def client_words(user: str | None, name: str, host: str) -> str:
     return f"{who} from {host}" if host else who
 
 
+def rabbitmq_release(context: RuleContext) -> tuple[int, int]:
+    """The first two numbers of the version of a RabbitMQ; (0, 0) for another broker."""
+    server = table(handshake(context, "connection.start"), "server_properties")
+    is_rabbitmq = peer_property(server, "product") == "RabbitMQ"
+    return release(peer_property(server, "version")) if is_rabbitmq else (0, 0)
+
+
 def on_network(context: RuleContext) -> bool:
     """True if anyone on the way can read it: no TLS, and not one host speaking to itself."""
     peer = context.session.peer

@@ -9,6 +9,7 @@ from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import DELIVERED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import number_of, queue_text, queues_of, took_text
+from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.shared_state import drop, remember
 from amqpsniff.units import duration, octets, rate
 
@@ -55,6 +56,14 @@ MIN_SAMPLES = 10
 """Acknowledgements below which a mean says little."""
 
 
+LIMITS_EACH_SINCE = (4, 3)
+"""First series of RabbitMQ where a global prefetch count is that of each consumer; measured with
+4.3.6."""
+
+GLOBAL = "global prefetch counts"
+"""Name in `RuleContext.memory` of the last basic.qos with global set: its packet and row."""
+
+
 class Unlimited:
     """Consumers of one channel that no prefetch count limits.
 
@@ -79,6 +88,28 @@ class Unlimited:
         self.last = max(self.last, number)
         if len(self.queues) < NAMED_QUEUES:
             self.queues.append(queue)
+
+
+def note_global(context: RuleContext) -> None:
+    """basic.qos: note a count for the channel, until the broker takes or refuses it."""
+    if b'"global":true' in (context.frame.arguments_json or b""):
+        context.memory[GLOBAL] = context.frame.number, context.frame.row
+
+
+@requires(GLOBAL)
+def judge_global(context: RuleContext) -> None:
+    """basic.qos-ok: the broker took it, and limits each consumer."""
+    request = context.request
+    if request is None or context.memory[GLOBAL] != (request.number, request.row):
+        return
+    del context.memory[GLOBAL]
+    version = rabbitmq_release(context)
+    if version >= LIMITS_EACH_SINCE:
+        detail = (
+            f"basic.qos with global in packet {request.number}, accepted by RabbitMQ "
+            f"{version[0]}.{version[1]}, which gives each consumer of the channel that limit"
+        )
+        context.report("prefetch-global-ignored", detail)
 
 
 def note_unlimited(context: RuleContext) -> None:
@@ -279,6 +310,8 @@ def _report(
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
+    "basic.qos": (note_global,),
+    "basic.qos-ok": (judge_global,),
     "basic.consume": (note_unlimited,),
     "basic.consume-ok": (note_accepted,),
     "basic.cancel": (note_cancelled,),

@@ -13,6 +13,7 @@ from amqpsniff.session.rules import (
     celery,
     churn,
     closing,
+    consumer_timeouts,
     consuming,
     deferred,
     ending,
@@ -30,6 +31,7 @@ from amqpsniff.session.rules import (
     reconnects,
     refusals,
     requeueing,
+    restoring,
     rpc,
     shared_connections,
     shared_state,
@@ -46,6 +48,7 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     queues.RULES,
     acknowledging.RULES,
     consuming.RULES,
+    consumer_timeouts.RULES,
     misuse.RULES,
     publishing.RULES,
     refusals.RULES,
@@ -68,6 +71,7 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     message_size.RULES,
     stalls.RULES,
     topology.RULES,
+    restoring.RULES,
     reconnects.RULES,  # what the others found is known by then
     shared_state.RULES,
     provisional.RULES,
@@ -96,7 +100,9 @@ RULES = _gather()
 
 # findings about many connections, made of what readers of some of them have recorded
 
-_JUDGES = (access, churn, closing, consuming, ending, flow_control, queues, reconnects)
+_JUDGES = (
+    access, churn, closing, consuming, ending, flow_control, queues, reconnects, restoring
+)  # fmt: skip
 
 
 def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> None:
@@ -111,6 +117,7 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
     for finding in records.attempts.report():
         log.add(finding)
     reconnects.judge_leaks(whole)
+    restoring.judge_restored(whole)
     records.forget(whole.shared.get("forgotten", {}))
     if forgotten := records.forgotten:
         detail = shared_state.forgotten_words(forgotten)

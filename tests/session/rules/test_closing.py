@@ -23,6 +23,39 @@ def test_an_error_of_the_broker() -> None:
     assert row["detail"] == "503 COMMAND_INVALID - no; answer to queue.declare in packet 13"
 
 
+DEPRECATED = (
+    "S: connection.close reply_code=541 "
+    'reply_text="INTERNAL_ERROR - Feature `transient_nonexcl_queues` is deprecated."'
+)
+
+
+def test_a_feature_that_is_deprecated() -> None:
+    declare = OPEN + "C1: queue.declare queue=q\n"
+    row = one(declare + DEPRECATED + " class_id=50 method_id=10", "feature-deprecated")
+    assert row["detail"] == (
+        "541 feature `transient_nonexcl_queues`, used by queue.declare of queue 'q' in packet 13; "
+        "declare the queue durable, or exclusive to its connection; a durable queue with x-expires "
+        "goes away when it is not used"
+    )
+    assert not told(declare + DEPRECATED, "connection-closed-by-broker")
+
+
+def test_a_deprecated_feature_of_a_request_that_is_not_known() -> None:
+    blamed = DEPRECATED + " class_id=50 method_id=10"
+    for script in (OPEN + DEPRECATED, OPEN + blamed, "midstream a\n" + blamed):
+        detail = one(script, "feature-deprecated")["detail"]
+        assert detail.startswith("541 feature `transient_nonexcl_queues`")
+        assert " of queue " not in detail
+    anonymous = OPEN + "C1: queue.declare\n" + blamed
+    assert "queue.declare in packet 13;" in one(anonymous, "feature-deprecated")["detail"]
+
+
+def test_a_feature_that_another_text_names() -> None:
+    other = DEPRECATED.replace("is deprecated", "is not known")
+    assert not told(OPEN + other, "feature-deprecated")
+    assert told(OPEN + other, "connection-closed-by-broker")
+
+
 def test_an_error_that_blames_no_method() -> None:
     row = one(
         OPEN

@@ -1,0 +1,149 @@
+"""Consumers that RabbitMQ cancels because a delivery was not settled in time.
+
+Since 4.3 queues watch that time: the consumer is cancelled, its deliveries go back to the queue,
+and it gets nothing more until the client settles what it held. Then it gets deliveries again,
+without a new basic.consume. Measured with RabbitMQ 4.3.6.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from amqpsniff.decode.json_objects import read_object
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.entities import CLIENT
+from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.format import name_at, number_of, queue_text
+from amqpsniff.session.rules.peers import rabbitmq_release, table
+from amqpsniff.session.rules.shared_state import drop, remember
+from amqpsniff.units import duration
+
+CANCELS_SINCE = (4, 3)
+"""First series of RabbitMQ that cancels such a consumer; before, it closes the channel."""
+
+DEFAULT_NS = 1_800 * SECOND_NS
+"""The time that a consumer has by default."""
+
+LATE_NS = SECOND_NS
+"""Time after which the broker has noticed; measured: a millisecond."""
+
+TIMEOUTS = "consumer timeouts"
+"""Name in `RuleContext.memory` of x-consumer-timeout by queue, as the connection declared it."""
+
+HELD = "held when cancelled"
+"""Name in `RuleContext.memory` of consumers that held deliveries when the broker cancelled them: a
+`_Cancelled` by channel number, its incarnation and consumer tag."""
+
+
+class _Cancelled(NamedTuple):
+    """A consumer that the broker cancelled: in words, where, how long it had held a delivery of
+    which queue, and whether it was reported.
+    """
+
+    words: str
+    number: int
+    ts_ns: int
+    held_ns: int
+    queue: str | None
+    reported: bool
+
+
+def declared(context: RuleContext) -> None:
+    """queue.declare: note the queue's own timeout."""
+    octets = context.frame.arguments_json or b""
+    if b'"x-consumer-timeout"' not in octets or not context.frame.queue:
+        return
+    milliseconds = table(read_object(octets), "arguments").get("x-consumer-timeout")
+    timeouts = context.memory.setdefault(TIMEOUTS, {})
+    drop(context, timeouts, context.frame.queue)
+    if isinstance(milliseconds, int):
+        remember(context, timeouts, context.frame.queue, milliseconds * 1_000_000)
+
+
+def timed_out(context: RuleContext, consumer: Any) -> bool:
+    """True if the broker cancels a consumer for its timeout; then that is reported.
+
+    The time must be known for that; else the consumer is noted, for it may get deliveries again.
+    """
+    channel, now_ns = context.channel, context.ts_ns
+    if consumer is None or not consumer.unsettled or now_ns is None or not context.certain:
+        return False
+    if rabbitmq_release(context) < CANCELS_SINCE:
+        return False
+    held = (one for one in channel.deliveries if one.consumer is consumer and one.held)
+    oldest = next(held, None)
+    if oldest is None or oldest.ts_ns <= 0:
+        return False
+    held_ns = now_ns - oldest.ts_ns
+    allowed_ns = context.memory.get(TIMEOUTS, {}).get(consumer.queue, DEFAULT_NS)
+    words = (
+        f"consumer '{consumer.tag}' of {queue_text(consumer.queue)} held "
+        f"{number_of(consumer.unsettled, 'delivery', 'deliveries')}, the oldest from packet "
+        f"{oldest.packet_number} for {duration(held_ns)}, when the broker cancelled it"
+    )
+    late: bool = allowed_ns <= held_ns <= allowed_ns + LATE_NS
+    if late:
+        context.report("consumer-timed-out", words)
+    noted = context.memory.setdefault(HELD, {})
+    key = (channel.number, channel.incarnation, consumer.tag)
+    number = context.number or 0
+    one = _Cancelled(words, number, now_ns, held_ns, consumer.queue, late)
+    remember(context, noted, key, one)
+    return late
+
+
+@requires(HELD)
+def consumed(context: RuleContext) -> None:
+    """basic.consume: a consumer of this name that is new gets its own deliveries."""
+    if context.frame.side == CLIENT:
+        drop(context, context.memory[HELD], _key(context, context.frame.consumer_tag))
+
+
+@requires(HELD)
+def delivered(context: RuleContext) -> None:
+    """redelivered: to a cancelled consumer, which waited until now."""
+    facts, now_ns = context.facts, context.ts_ns
+    tag = name_at(facts["rows"], "consumer_tag", facts["row"])
+    known = drop(context, context.memory[HELD], _key(context, tag))
+    if known is None or now_ns is None or not context.certain:
+        return
+    noted = context.memory[HELD]
+    alike = [
+        key
+        for key, one in noted.items()
+        if key[:2] == (context.channel.number, context.channel.incarnation)
+        and one.queue == known.queue
+        and abs(one.held_ns - known.held_ns) <= LATE_NS
+    ]
+    for one in (known, *(noted[key] for key in alike)):
+        if not one.reported:
+            context.report("consumer-timed-out", one.words, number=one.number, ts_ns=one.ts_ns)
+            _forget_cancelled(context, one.number)
+    for key in alike:
+        noted[key] = noted[key]._replace(reported=True)
+    place = {"number": known.number, "ts_ns": known.ts_ns}
+    waited_ns = now_ns - known.ts_ns
+    if waited_ns >= LATE_NS:
+        detail = (
+            f"cancelled for its timeout, consumer '{tag}' got nothing for {duration(waited_ns)}, "
+            f"until what it held was settled; packet {context.number} brings it deliveries again"
+        )
+        context.report("consumer-starved-after-timeout", detail, **place)
+
+
+def _forget_cancelled(context: RuleContext, number: int) -> None:
+    """The consumers that were cancelled in a packet need not be started again."""
+    cancelled = context.memory.get("cancelled", [])
+    cancelled[:] = [one for one in cancelled if one[3] != number]
+
+
+def _key(context: RuleContext, tag: str | None) -> tuple[int, int, str | None]:
+    channel = context.channel
+    return channel.number, channel.incarnation, tag
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "queue.declare": (declared,),
+    "basic.consume": (consumed,),
+    "redelivered": (delivered,),
+}

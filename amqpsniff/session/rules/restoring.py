@@ -1,0 +1,231 @@
+"""Clients that lost a connection with consumers, came back, and do not consume again."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.entities import CLIENT
+from amqpsniff.session.rules.consuming import OF_BROKER
+from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.format import names_text
+from amqpsniff.session.rules.peers import (
+    application,
+    began_ns,
+    client_host,
+    client_property,
+    client_text,
+    end_ns,
+    handshake,
+    last_packets_ns,
+    server_end,
+)
+from amqpsniff.session.rules.shared_state import (
+    contribute,
+    first_place,
+    open_channels,
+    remembered,
+    report_at,
+)
+from amqpsniff.units import duration
+
+BACK_NS = 30 * SECOND_NS
+"""A client that is connected for longer has had its time to consume again."""
+
+MAX_RETURNS = 64
+"""Connections of one client that are remembered, the latest."""
+
+ALWAYS = 2**63 - 1
+"""The time until which a connection that does not end in the capture consumes."""
+
+LEFT = "consumed until the close"
+"""Name in `RuleContext.memory` of the queues that a connection consumes from when a side closes
+it."""
+
+CANCELLED = "cancelled by the client"
+"""Name in `RuleContext.memory` of the consumers that the client cancels, by channel number and tag,
+until the broker answers; with None there are more."""
+
+MAX_CANCELLED = 64
+"""Consumers that a connection cancels without an answer and that are remembered."""
+
+
+class _Consumed:
+    """What is known of a client and a queue that it consumed from.
+
+    Attributes:
+        until_ns: Time until which it did, on connections that it closed or that stay open.
+        lost_ns: Time of its last packet on the last connection that ended otherwise.
+        server, host: The two ends of that connection.
+        place: Its end.
+    """
+
+    def __init__(self) -> None:
+        self.until_ns = self.lost_ns = -1
+        self.server = self.host = ""
+        self.place: Place | None = None
+
+
+def consumed(context: RuleContext) -> None:
+    """basic.consume: the queue is taken care of from now on."""
+    answered(context)
+    if context.queue and context.ts_ns is not None:
+        contribute(context, judge_consumed, _vhost(context), context.queue, context.ts_ns)
+    else:
+        contribute(context, judge_unseen, client_host(context), ALWAYS)
+
+
+def judge_consumed(context: RuleContext, vhost: str, queue: str, ts_ns: int) -> None:
+    """Somebody consumes from a queue."""
+    times: list[int] = remembered(context, "consumed last", (vhost, queue), lambda: [ts_ns])
+    times[0] = max(times[0], ts_ns)
+
+
+def cancelled(context: RuleContext) -> None:
+    """basic.cancel: a client that gives up a queue does so on purpose."""
+    tag = context.frame.consumer_tag
+    if context.frame.side == CLIENT and tag in context.channel.by_tag:
+        given_up = context.memory.setdefault(CANCELLED, set())
+        given_up.add((context.channel.number, tag) if len(given_up) < MAX_CANCELLED else None)
+
+
+def answered(context: RuleContext) -> None:
+    """basic.cancel-ok: the consumer is gone."""
+    if CANCELLED in context.memory:
+        context.memory[CANCELLED].discard((context.channel.number, context.frame.consumer_tag))
+
+
+def closed(context: RuleContext) -> None:
+    """connection.close: its channels end before it does."""
+    context.memory.setdefault(LEFT, _queues(context))
+
+
+def ended(context: RuleContext) -> None:
+    """connection-ends: which queues it leaves, and how long it was there."""
+    session, now_ns = context.session, end_ns(context)
+    ends = session.closed_by is not None or session.peer.conversation.ended is not None
+    if now_ns is None or not context.certain or not session.handshake_whole("connection.start-ok"):
+        contribute(context, judge_unseen, client_host(context), now_ns if ends else ALWAYS)
+        return
+    who = _client(context)
+    if who is None or "connection.open-ok" not in session.handshake:
+        return
+    where = server_end(context), client_host(context), _vhost(context), who
+    queues = context.memory.get(LEFT)
+    queues = _queues(context) if queues is None else queues
+    if queues:
+        lost = ends and session.closed_by != "client"
+        until_ns = last_packets_ns(context)[0] if lost else now_ns if ends else ALWAYS
+        contribute(context, judge_left, where, queues, until_ns, lost, context.place)
+    began = began_ns(context)
+    if began is not None and now_ns - began > BACK_NS:
+        words, place = client_text(context), first_place(context)
+        contribute(context, judge_returned, where, began, now_ns - began, words, place)
+
+
+def judge_left(
+    context: RuleContext,
+    where: Sequence[Any],
+    queues: Sequence[str],
+    until_ns: int,
+    lost: bool,
+    place: tuple[Any, ...],
+) -> None:
+    """A connection is over, or the capture is; the client consumed from queues until then."""
+    server, host, vhost, who = where
+    for queue in queues:
+        one = remembered(context, "consumed by", (vhost, queue, *who), _Consumed)
+        if not lost:
+            one.until_ns = max(one.until_ns, until_ns)
+        elif until_ns > one.lost_ns:
+            one.lost_ns, one.server, one.host, one.place = until_ns, server, host, Place(*place)
+
+
+def judge_returned(
+    context: RuleContext,
+    where: Sequence[Any],
+    began: int,
+    lasted_ns: int,
+    words: str,
+    place: tuple[Any, ...],
+) -> None:
+    """A client was connected for long."""
+    server, host, vhost, who = where
+    returns: deque[Any] = remembered(
+        context, "returned", (server, vhost, *who), lambda: deque(maxlen=MAX_RETURNS)
+    )
+    returns.append((began, lasted_ns, host, words, Place(*place)))
+
+
+def judge_unseen(context: RuleContext, host: str, until_ns: int | None) -> None:
+    """A client on this host may have consumed from any queue until then."""
+    times: list[int] = remembered(context, "consumes unseen", host, lambda: [-1])
+    times[0] = max(times[0], ALWAYS if until_ns is None else until_ns)
+
+
+def judge_restored(context: RuleContext) -> None:
+    """capture-ends: clients that are back and do not consume from a queue again."""
+    shared = context.shared
+    if "clients" in shared.get("forgotten", {}):
+        return
+    missed: dict[Place, tuple[Any, _Consumed, list[str]]] = {}
+    for (vhost, queue, *who), one in shared.pop("consumed by", {}).items():
+        again = shared.get("consumed last", {}).get((vhost, queue), (-1,))[0]
+        if one.lost_ns <= max(one.until_ns, -1) or again > one.lost_ns:
+            continue
+        for back in shared.get("returned", {}).get((one.server, vhost, *who), ()):
+            unseen = shared.get("consumes unseen", {})
+            hosts = (unseen.get(host, (-1,))[0] for host in (one.host, back[2]))
+            if back[0] > one.lost_ns >= max(hosts):
+                missed.setdefault(back[4], (back, one, []))[2].append(queue)
+                break
+    for place, (back, one, queues) in missed.items():
+        detail = (
+            f"{back[3]} consumed from queue {names_text(queues)} until its connection ended in "
+            f"packet {one.place.packet_number if one.place else '?'}, came back, and did not "
+            f"consume from it in {duration(back[1])}"
+        )
+        report_at(context, place, "consumer-not-restored", detail)
+
+
+def _queues(context: RuleContext) -> tuple[str, ...]:
+    """The queues that the connection consumes from, without those that are its own."""
+    private = context.memory.get("exclusive", {})
+    given_up = context.memory.get(CANCELLED, set())
+    if None in private or None in given_up:  # a name that was cut, and too many
+        return ()
+    named = {
+        consumer.queue
+        for channel in open_channels(context.session)
+        if not any(channel.closing)
+        for tag, consumer in channel.by_tag.items()
+        if consumer.queue and (channel.number, tag) not in given_up
+    }
+    return tuple(sorted(q for q in named if q not in private and not q.startswith(OF_BROKER)))
+
+
+def _client(context: RuleContext) -> tuple[str, str] | None:
+    """The name of a client's connections; without one its host and product."""
+    name = client_property(context, "connection_name")
+    if name:
+        return name, ""
+    product = application(context)
+    return (product, client_host(context)) if product else None
+
+
+def _vhost(context: RuleContext) -> str:
+    """The virtual host; of an unknown one nothing is asked."""
+    vhost = handshake(context, "connection.open").get("virtual_host")
+    return vhost if isinstance(vhost, str) else ""
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "basic.consume": (consumed,),
+    "basic.cancel": (cancelled,),
+    "basic.cancel-ok": (answered,),
+    "connection.close": (closed,),
+    "connection-ends": (ended,),
+    "capture-ends": (judge_restored,),
+}
