@@ -1,8 +1,7 @@
 """What newer versions of RabbitMQ do otherwise with what clients of AMQP 0-8 to 0-9-1 send.
 
-`tests/spec/test_version_changes.py` checks the rows; `amqpsniff.analysis.readiness` finds in rows
-of a capture what they are about. Sources are release notes (`release-notes/X.md` in
-rabbitmq/rabbitmq-server) and what was measured: RabbitMQ 3.10.8, 4.0.5 and 4.3.6, with pika 1.4.
+`amqpsniff.analysis.readiness` finds in rows of a capture what each row here is about. Sources are
+the release notes of RabbitMQ and measurements: RabbitMQ 3.10.8, 4.0.5 and 4.3.6, with pika 1.4.
 """
 
 from amqpsniff.spec.rows import Row
@@ -41,13 +40,13 @@ VERSION_CHANGES = (
         "message-size", (4, 0), "refused",
         "Messages above 16 MiB are refused with 406 PRECONDITION_FAILED; before, above 128 MiB.",
         "Store large bodies elsewhere and send a reference, or raise max_message_size.",
-        "release-notes/4.0.1.md", ("3.10.8", "4.0.5", "4.3.6"),
+        "release notes of 4.0.1", ("3.10.8", "4.0.5", "4.3.6"),
     ),
     VersionChange(
         "frame-max", (4, 1), "refused",
         "A client that tunes frame_max below 8,192 cannot connect: TCP is reset after its tune-ok.",
         "Do not set frame_max in the client; amqplib for Node.js needs version 0.10.7.",
-        "release-notes/4.1.0.md", ("4.0.5", "4.3.6"),
+        "release notes of 4.1.0", ("4.0.5", "4.3.6"),
     ),
     VersionChange(
         "transient-queue", (4, 3), "refused",
@@ -60,7 +59,7 @@ VERSION_CHANGES = (
         "queue-version", (4, 3), "refused",
         "x-queue-version=1 is refused with 406 PRECONDITION_FAILED.",
         "Leave the argument out.",
-        "release-notes/4.3.0.md", ("3.10.8", "4.0.5", "4.3.6"),
+        "release notes of 4.3.0", ("3.10.8", "4.0.5", "4.3.6"),
     ),
     VersionChange(
         "queue-master-locator", (4, 3), "refused",
@@ -73,19 +72,19 @@ VERSION_CHANGES = (
         "The plugin for x-delayed-message keeps its messages in Mnesia, which 4.3 does not have: "
         "without it the declaration is refused with 503 COMMAND_INVALID.",
         "Delay with x-message-ttl and a dead-letter exchange, or outside the broker.",
-        "release-notes/4.3.0.md", (),
+        "release notes of 4.3.0", (),
     ),
     VersionChange(
         "queue-mode", (4, 3), "ignored",
         "x-queue-mode has no effect any more; the release notes announce that it is refused.",
         "Leave the argument out: every classic queue keeps its messages on disk.",
-        "release-notes/4.3.0.md", ("3.10.8", "4.0.5", "4.3.6"),
+        "release notes of 4.3.0", ("3.10.8", "4.0.5", "4.3.6"),
     ),
     VersionChange(
         "mirrored-queue", (4, 0), "ignored",
         "Classic queues are not mirrored any more; x-ha-policy has no effect.",
         "Use quorum queues where messages must survive the loss of a node.",
-        "release-notes/4.0.1.md", ("3.10.8", "4.0.5", "4.3.6"),
+        "release notes of 4.0.1", ("3.10.8", "4.0.5", "4.3.6"),
     ),
     VersionChange(
         "global-prefetch", (4, 3), "ignored",
@@ -98,19 +97,19 @@ VERSION_CHANGES = (
         "A quorum queue drops or dead-letters a message that came back 20 times, unless the queue "
         "has a limit of its own. In 4.3 what a client puts back itself does not count.",
         "Give the queue a dead-letter exchange, and x-delivery-limit where 20 is wrong.",
-        "release-notes/4.0.1.md", ("3.10.8", "4.0.5", "4.3.6"),
+        "release notes of 4.0.1", ("3.10.8", "4.0.5", "4.3.6"),
     ),
     VersionChange(
         "x-death-published", (4, 0), "changed",
         "x-death headers that a client publishes are not read: counts begin at 1 again.",
         "Count attempts in a header of your own.",
-        "release-notes/4.0.1.md", ("3.10.8", "4.0.5", "4.3.6"),
+        "release notes of 4.0.1", ("3.10.8", "4.0.5", "4.3.6"),
     ),
     VersionChange(
         "reply-to-mandatory", (4, 2), "changed",
         "A mandatory reply to amq.rabbitmq.reply-to of a requester that has gone is not returned.",
         "Do not rely on basic.return to learn that the requester has gone.",
-        "release-notes/4.2.0.md", ("4.3.6",),
+        "release notes of 4.2.0", ("4.3.6",),
     ),
     VersionChange(
         "consumer-timeout", (4, 3), "changed",

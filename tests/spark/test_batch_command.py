@@ -47,7 +47,7 @@ def test_tables_reports_and_a_page(
     output = tmp_path / "tables"
     shutil.copy(samples / "pika_mix.pcap", tmp_path / captures[0])
     monkeypatch.chdir(tmp_path)
-    more = ("--master", "local[2]", "--html", "--report", "closes", "--rows", "3")
+    more = ("--master", "local[2]", "--html", "--report", "closes", "--limit", "3")
     made = amqpsniff("batch", "-o", str(output), *more, "--", *captures)
     assert made.returncode == 0, made.stderr
     assert "Close codes" in made.stdout
