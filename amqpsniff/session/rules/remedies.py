@@ -78,8 +78,8 @@ REMEDIES = (
     Remedy(540, "prefetch_size", "call basic.qos with a prefetch size of 0"),
     Remedy(540, "active=false", "a client cannot stop the broker: set a prefetch count"),
     Remedy(540, "queue.purge", "a stream cannot be emptied: set its retention"),
-    Remedy(541, "`transient_nonexcl_queues`", "declare the queue durable, or exclusive to its "
-           "connection; a durable queue with x-expires goes away when it is not used"),
+    Remedy(541, "`transient_nonexcl_queues`", "declare it durable, or exclusive to its "
+           "connection; x-expires deletes it when it is not used"),
     Remedy(541, "`queue_master_locator`", "leave out x-queue-master-locator: its successor is "
            "x-queue-leader-locator"),
     Remedy(541, "`global_qos`", "call basic.qos with global=false: a prefetch count for each "

@@ -34,8 +34,8 @@ def test_a_feature_that_is_deprecated() -> None:
     row = one(declare + DEPRECATED + " class_id=50 method_id=10", "feature-deprecated")
     assert row["detail"] == (
         "541 feature `transient_nonexcl_queues`, used by queue.declare of queue 'q' in packet 13; "
-        "declare the queue durable, or exclusive to its connection; a durable queue with x-expires "
-        "goes away when it is not used"
+        "declare it durable, or exclusive to its connection; x-expires deletes it when it is not "
+        "used"
     )
     assert not told(declare + DEPRECATED, "connection-closed-by-broker")
 
