@@ -9,13 +9,16 @@ from amqpsniff.analysis.finding_tree import Row
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.spec import peer_property
 from amqpsniff.units import plural, some
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import harmless, shortened
 
 CONNECTION_COLUMNS = (
     "connection_id", "user", "client_product", "connection_name", "client_packets",
     "server_packets",
 )  # fmt: skip
 """Columns of the connections table that name clients."""
+
+MAX_NAME = 80
+"""Characters of a client's name that are shown: a name may be as long as a frame."""
 
 MAX_NAMES = 3
 """Clients that are named of a finding."""
@@ -76,9 +79,13 @@ class Clients:
         return self._rows.get(finding["connection_id"], {})
 
     def name(self, row: Row) -> str:
-        """The name that a client gives its connection, else its product; empty if unknown."""
+        """The name that a client gives its connection, else its product; empty if unknown.
+
+        What is longer than `MAX_NAME` ends in an ellipsis.
+        """
         one = self._row(row)
-        return harmless(one.get("connection_name") or one.get("client_product") or "")
+        name = one.get("connection_name") or one.get("client_product") or ""
+        return shortened(harmless(name), MAX_NAME)
 
     def one_sided(self, row: Row) -> bool:
         """True if only one direction of a finding's connection was captured."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.analysis.clients import Clients
+from amqpsniff.analysis.clients import MAX_NAME, Clients
 from amqpsniff.analysis.finding_tree import cases
 from amqpsniff.analysis.verdict import MAX_SENTENCES, Verdict, gist, verdict
 from amqpsniff.findings import KINDS
@@ -134,3 +134,8 @@ def test_only_the_first_clauses_of_a_detail_are_told() -> None:
     assert gist("x" * 500, 0).endswith("…")
     assert gist("a \x1b[31m name", 0) == "a \\x1b[31m name"
     assert gist(None, 9) == ""
+
+
+def test_a_very_long_name_is_shortened() -> None:
+    clients = Clients([connection("a", "x" * 10_000)])
+    assert clients.name({"connection_id": "a"}) == "x" * (MAX_NAME - 1) + "…"
