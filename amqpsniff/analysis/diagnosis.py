@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -100,16 +100,29 @@ def diagnosis_of(
 ) -> Diagnosis:
     """The diagnosis of a run that is over, of all its findings."""
     found = in_order(map(finding_row, findings))
+    codes = {row["code"] for row in found}
+    return _diagnosis(found, codes, len(found), totals, introductions, totals.first_ns)
+
+
+def _diagnosis(
+    found: list[Row],
+    codes: Set[str],
+    finding_count: int,
+    totals: Totals,
+    introductions: Introductions,
+    start_ns: int | None,
+) -> Diagnosis:
+    """The diagnosis of the findings that are wanted; `codes` are those of all findings."""
     numbers = quality(totals)
     return Diagnosis(
         found,
         totals.packets,
         totals.connections,
         numbers,
-        flaws(numbers, {row["code"] for row in found}),
-        len(found),
+        flaws(numbers, codes),
+        finding_count,
         Clients(introductions.rows({row["connection_id"] for row in found})),
-        totals.first_ns,
+        start_ns,
     )
 
 
@@ -173,17 +186,8 @@ class Diagnoser:
         if self._missing and totals.connections:
             raise no_match(self._selection, totals.connections)
         found = in_order(filter(self._wanted, self._found))
-        numbers = quality(totals)
-        return Diagnosis(
-            found,
-            totals.packets,
-            totals.connections,
-            numbers,
-            flaws(numbers, {finding.code for finding in findings}),
-            self._count,
-            Clients(self.introductions.rows({row["connection_id"] for row in found})),
-            self._started(),
-        )
+        codes = {finding.code for finding in findings}
+        return _diagnosis(found, codes, self._count, totals, self.introductions, self._started())
 
     def _wanted(self, row: Row) -> bool:
         code = row["code"]

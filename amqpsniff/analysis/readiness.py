@@ -1,4 +1,4 @@
-"""What a newer version of RabbitMQ will do otherwise with the traffic of a capture.
+"""Changes in newer versions of RabbitMQ that concern the traffic of a capture.
 
 The changes are rows of `amqpsniff.spec.version_changes`; here is what each of them is about, in
 rows of the tables. What the capture does not show (queues that were declared before, clients that
@@ -56,7 +56,7 @@ Use = tuple[str, str]
 
 @dataclass(frozen=True)
 class Affected:
-    """What one client does that a newer version treats otherwise.
+    """A use, by one client, of a feature that a newer version changes.
 
     Attributes:
         code, version, effect, what, advice, source, measured: Of the change, see
@@ -85,7 +85,7 @@ class Affected:
 
 @dataclass(frozen=True)
 class Readiness:
-    """What a version of RabbitMQ does otherwise with the traffic that was captured.
+    """The changes in a version of RabbitMQ that concern the traffic that was captured.
 
     Attributes:
         version: The version, as text (`4.3`).
@@ -162,7 +162,7 @@ class Review:
             self._forgotten += 1
 
     def result(self) -> Readiness:
-        """What was found."""
+        """The changes that concern what was added so far."""
         changes = {one.code: one for one in VERSION_CHANGES if one.version <= self._version}
         counted: dict[tuple[Any, ...], list[int]] = {}
         for (connection, (code, thing)), (count, packet_number) in self._uses.items():
@@ -324,7 +324,7 @@ def _thing(code: str, row: Row) -> str | None:
 
 
 def review(batches: Iterable[tuple[str, Any]], target: str) -> Readiness:
-    """What a version does otherwise with the traffic of (table, batch) pairs; see `Review`.
+    """The changes in a version that concern the traffic of (table, batch) pairs; see `Review`.
 
     Raises UsageError for a version that nothing is known of.
     """

@@ -49,7 +49,7 @@ ERRORS = {
     "channels": _CLOSED_BADLY,
     "findings": "severity = 'error'",
 }
-"""What failed, by table."""
+"""Conditions of `--errors`, by table."""
 
 PACKETS = {
     "frames": "packet_number BETWEEN {0} AND {1}",
@@ -57,7 +57,7 @@ PACKETS = {
     "outcome_packet_number BETWEEN {0} AND {1}",
     "findings": "packet_number BETWEEN {0} AND {1} OR last_packet_number BETWEEN {0} AND {1}",
 }
-"""What is in packets of these numbers, by table."""
+"""Conditions of `--packet` with its first and last number, by table."""
 
 OF_CONNECTIONS = ("client", "user", "vhost")
 """Filters that choose connections; all others choose what goes over them."""
@@ -73,7 +73,7 @@ _METHODS = [row.name for row in METHODS]
 _ADDRESS = re.compile(
     r"(?=.*[.:])(?=.*\d)([\d.*?]*|\[?[0-9a-fA-F:.*?]*:[0-9a-fA-F:.*?]*\]?)(:[\d*?]+)?", re.ASCII
 )
-"""What can be the address of a client, in full or in part, and no name."""
+"""Texts that are the address of a client, in full or in part, and not its name."""
 
 _PACKETS = re.compile(r"#?(\d{1,18})(?:-#?(\d{1,18}))?", re.ASCII)
 
@@ -107,7 +107,7 @@ class Filters(PartFilters, total=False):
 
 @dataclass(frozen=True)
 class Found:
-    """What the filters by name choose, where rows of a table do not show it. None leaves all.
+    """Connections and channels that the filters by name choose. None leaves all.
 
     Attributes:
         connections: Ids of connections whose client, user and vhost match.

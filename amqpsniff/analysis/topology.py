@@ -201,17 +201,21 @@ class Topology:
         if address != before:  # which end is the client may turn out late
             host = address.rpartition(":")[0] if address else None
             known = known._replace(host=host)
-            if connection in self._clients or len(self._clients) < MAX_CONNECTIONS:
-                self._clients[connection] = known, address
+            self._keep(connection, known, address)
         return known
+
+    def _keep(self, connection: str, client: Client, address: str | None) -> bool:
+        """Remember a client; False if there are too many."""
+        if connection not in self._clients and len(self._clients) >= MAX_CONNECTIONS:
+            return False
+        self._clients[connection] = client, address
+        return True
 
     def _learn(self, row: Facts, **told: str | None) -> None:
         """Note the name or the virtual host of a client."""
         connection, address = row["connection_id"], row["client"]
         client = self._client(connection, address)._replace(**told)
-        if connection in self._clients or len(self._clients) < MAX_CONNECTIONS:
-            self._clients[connection] = client, address
-        else:
+        if not self._keep(connection, client, address):
             self.forgotten = True
 
     def _logged_in(self, row: Facts, arguments: Facts) -> None:
