@@ -11,6 +11,9 @@ HARNESSES ?= $(patsubst tests/fuzz/%.py,%,$(wildcard tests/fuzz/fuzz_*.py))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+# Tests that break first: what is on the wire, TCP, rules, rows of captures.
+FIRST := tests/spec tests/tcp tests/session/rules tests/golden/test_rows.py
+
 # Modules that Cython compiles, and what they are compiled against.
 COMPILED := $(shell grep -rl --include='*.py' '^. cython:' amqpsniff)
 DECLARED := $(shell find amqpsniff -name '*.pxd')
@@ -20,7 +23,7 @@ SHARED := amqpsniff._cython
 SET_UP := $(VENV)/.compiled $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format compile docs man fuzz bench clean
+.PHONY: help demo check test suite test-all lint format compile docs man fuzz bench wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -30,8 +33,17 @@ demo: $(SET_UP) ## set up, then run the program on the bundled captures
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash samples/demo.sh
 	@if [ -s $(VENV)/skipped.txt ]; then echo; cat $(VENV)/skipped.txt; fi
 
-test: lint ## set up, then linters, types, import contracts and the test-suite
+check: lint ## linters, types, and the tests that break first, for the loop of work
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal $(FIRST)
+
+test: lint suite ## set up, then linters, types, import contracts and the test-suite
+
+suite: $(SET_UP) ## the test-suite alone
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
+
+test-all: lint ## all random cases, then the suite on each Python of this machine
+	AMQPSNIFF_THOROUGH=1 $(MAKE) suite
+	bash .ci/every-python
 
 lint: $(SET_UP) ## linters, types and import contracts
 	$(BIN)/ruff check .
@@ -72,6 +84,9 @@ bench: $(SET_UP) ## measure against the bars
 		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
 	done
 
+wheel: ## build the sdist and a wheel for each Python of this machine, check and try them
+	bash .ci/wheels
+
 clean: ## remove everything that was built, .venv included
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find amqpsniff cli spark_jobs tests \( -name '*.so' -o -name '*.c' -o -name __pycache__ \) -prune -exec rm -rf {} +
@@ -104,7 +119,7 @@ lambda record: "build_ext.shared_utility_qualified_name is not defined" not in r
 from setuptools import setup; setup()
 
 $(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "Python 3.10 or newer is needed: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || bash .ci/system-packages python3-venv
 	$(PYTHON) -m venv $(VENV)
 

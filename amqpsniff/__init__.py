@@ -6,15 +6,16 @@
     for message in capture.messages():
         print(message.timestamp, message.exchange, message.routing_key, message.body_size)
 
-`open` reads captures (`Capture`), `Engine` decodes packets or bytes that one has already. Both
-give rows as Arrow batches or as objects (`Frame`, `Message`, `Finding`).
+`open` reads captures (`Capture`), `watch` gives rows of traffic as it happens, `Engine` decodes
+packets or bytes that one has already. All give rows as Arrow batches or as objects (`Frame`,
+`Message`, `Finding`).
 """
 
 from __future__ import annotations
 
 from amqpsniff.cimports import install as _install
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _install()
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         TsharkError,
         UsageError,
     )
+    from amqpsniff.live.stream import watch
     from amqpsniff.objects import Finding, Frame, Message
     from amqpsniff.reader import Capture, open
 
@@ -53,6 +55,7 @@ _HOMES = {
     "TsharkError": "errors",
     "UsageError": "errors",
     "open": "reader",
+    "watch": "live.stream",
 }
 
 __all__ = [
@@ -71,6 +74,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "open",
+    "watch",
 ]
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 
+from amqpsniff.cython_names import Finder
+
 _PREFIX = "cython.cimports."
 
 TYPE_CHECKING = False
@@ -44,3 +46,4 @@ def install() -> None:
     """Let the interpreter find them. First: the usual finder would load each module twice."""
     sys.modules[_PREFIX + "amqpsniff"] = sys.modules["amqpsniff"]
     sys.meta_path.insert(0, _Cimports)
+    sys.meta_path.append(Finder)

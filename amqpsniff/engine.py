@@ -30,7 +30,7 @@ __all__ = ["Engine", "connection_id_of"]
 ETHERNET = 1
 """LINKTYPE_ETHERNET (https://www.tcpdump.org/linktypes.html)."""
 
-ENGINE_TABLES = ("frames", "messages", "connections", "channels", "findings")
+ENGINE_TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 """Tables whose rows an engine makes."""
 
 _DIRECTIONS = {"client": 0, "server": 1}
@@ -58,6 +58,7 @@ class Engine:
         body_sha256: Compute the SHA-256 of whole bodies.
         show_secrets: Write credentials as they are instead of `[redacted]`.
         tls_keylog, tls_key: What opens TLS conversations of packets, as in `amqpsniff.open`.
+        packs: Files that say what messages of your own framework mean.
         limits: How many rows wait and how much is remembered, where the defaults do not suit.
     """
 
@@ -73,6 +74,7 @@ class Engine:
         show_secrets: bool = False,
         tls_keylog: File | None = None,
         tls_key: Files = (),
+        packs: Files = (),
         limits: Limits | None = None,
     ) -> None:
         self.capture = capture
@@ -85,9 +87,10 @@ class Engine:
             show_secrets=show_secrets,
             tls_keylog=tls_keylog,
             tls_keys=files(tls_key),
+            packs=files(packs),
             limits=limits or Limits(),
         )
-        self._pipeline = Pipeline(self.options, Plan(ENGINE_TABLES, links=True))
+        self._pipeline = Pipeline(self.options, Plan(ENGINE_TABLES, links=True, meanings=True))
         self._held = _HeldPackets(capture, self.options.limits)
         self._streams: Streams | None = None
         self._number = 0

@@ -2,7 +2,7 @@
 
 An object is a place in a record batch; a column is turned into Python values when the first object
 asks for it, so a loop pays for the columns it uses. Attributes are the table's columns by their
-names, None for null; `arguments` and `headers` are parsed from JSON when they are asked for. An
+names, None for null; JSON columns such as `arguments` are parsed when they are asked for. An
 object that is kept keeps its batch in memory; keep `as_dict()` where that is too much.
 """
 
@@ -127,7 +127,7 @@ class Message(Row):
     """
 
     __slots__ = ()
-    JSON = frozenset(("headers",))
+    JSON = frozenset(("headers", "annotations"))
 
     capture: str
     packet_number: int
@@ -182,6 +182,36 @@ class Message(Row):
     request_connection_id: str | None
     request_ns: int | None
     reply_late: bool | None
+    transfers: int | None
+    delivery_count: int | None
+    message_format: int | None
+    message_bytes: int | None
+    tag: str | None
+    address: str | None
+    annotations: dict[str, Any] | None
+    state: str | None
+    state_error: str | None
+    settled_by: str | None
+    transaction: str | None
+    framework: str | None
+    operation: str | None
+    error_type: str | None
+    message_key: str | None
+    conversation_key: str | None
+    parent_key: str | None
+    trace_id: str | None
+    span_id: str | None
+    retry_count: int | None
+    not_before: datetime | None
+
+    @property
+    def body_text(self) -> str | None:
+        """The body unpacked, as text or in the words of its format; None for mere bytes."""
+        from amqpsniff.analysis.body_text import COLUMNS, body_text
+
+        row = {name: getattr(self, name) for name in COLUMNS}
+        found = body_text(row | {"headers": json.dumps(self.headers or {})})
+        return None if found is None else found.text
 
     def __repr__(self) -> str:
         size = None if self.body_size is None else f"{self.body_size} bytes"

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from amqpsniff.capture.open import AUTO, READERS
 from amqpsniff.errors import UsageError
 from amqpsniff.limits import Limits
+from amqpsniff.packs import PackFile, load
 from amqpsniff.spec import DIALECTS, READINGS
 
 File: TypeAlias = str | os.PathLike[str]
@@ -38,6 +39,7 @@ class Options:
         tls_keys: Files of RSA private keys that open TLS conversations, or `Contents` of them.
         secrets: Secrets that are known beforehand: (type, bytes), as Decryption Secrets Blocks
             have them.
+        packs: Files of packs, which say what messages mean, asked before our own.
         reader: Who reads captures: `own`, `tshark`, or `auto`: tshark what our own cannot.
         limits: How many rows wait and how much is remembered.
     """
@@ -52,6 +54,7 @@ class Options:
     tls_keylog_later: bool = False
     tls_keys: tuple[File, ...] = ()
     secrets: tuple[tuple[int, bytes], ...] = ()
+    packs: tuple[File | PackFile, ...] = ()
     reader: str = AUTO
     limits: Limits = field(default_factory=Limits)
 
@@ -62,6 +65,10 @@ class Options:
         if "" in (self.tls_keylog, *self.tls_keys):
             what = "private key" if "" in self.tls_keys else "key log"
             raise UsageError(f"the name of the {what} is empty; name its file, or leave it out")
+        if self.packs:  # read now: what is wrong is said at once, other machines need no file
+            read = tuple(map(PackFile.read, self.packs))
+            load(*read)
+            object.__setattr__(self, "packs", read)
         for port in self.ports:
             if port not in range(1 << 16):
                 raise UsageError(f"no port `{port}`; ports are numbers from 0 to 65535")

@@ -18,11 +18,13 @@ from amqpsniff.decode.moments import Moments
 from amqpsniff.decode.preamble import header_bytes
 from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.options import Options
+from amqpsniff.packs import PackFile, load
 from amqpsniff.plan import Plan
 from amqpsniff.session import Tracker
 from amqpsniff.session.entities import OUTCOMES
 from amqpsniff.session.row_buffer import Batch, RowBuffer
 from amqpsniff.tcp.headers import unread_tunnels
+from amqpsniff.tcp.limits import NEVER
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tls import Secrets, TlsStage
 from amqpsniff.units import octets
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from amqpsniff.capture import CaptureSet
     from amqpsniff.capture.packets import PacketBatch
     from amqpsniff.tcp.stream import StreamBatch
+
+LATEST_NS = NEVER - 1
+"""The last time for which anything waits."""
 
 
 @dataclass
@@ -97,6 +102,7 @@ class Pipeline:
         )
         self._learn(self.options.secrets)
         self.tls = TlsStage(self.secrets, header_bytes, plan.claims)
+        packs = load(*map(PackFile.read, self.options.packs)) if plan.meanings else None
         deferred = plan.sightings is not None or plan.linkables is not None
         moments = Moments(self.reassembler.captures) if deferred else None
         self.decoder = Decoder(
@@ -107,10 +113,12 @@ class Pipeline:
             show_secrets=self.options.show_secrets,
             new_hash=import_module("hashlib").sha256 if self.options.body_sha256 else None,
             keep_bodies=self.options.bodies,
+            packs=packs,
             ports=self.options.ports,
             moments=moments,
         )
         self.tracker = Tracker(plan, self.log, moments, limits.session, limits.memory)
+        self.tracker.packs = packs
         self.encrypted: list[dict[str, Any]] = []
         self.capture: str | None = None
         self._held = RowBuffer(limits.session)
@@ -138,14 +146,23 @@ class Pipeline:
         self._decode(self.tls.feed(events))
         return events
 
-    def wait(self, ts_ns: int) -> None:
-        """No packets come up to a time: what waited for missing ones until then goes on."""
+    def wait(self, ts_ns: int) -> StreamBatch:
+        """No packets come up to a time: what waited for missing ones until then goes on.
+
+        Gives the events of TCP that this made known.
+        """
         events = self.reassembler.wait(ts_ns)
         if len(events):
             self._decode(self.tls.feed(events))
+        return events
 
     def finish(self) -> StreamBatch:
-        """There are no more packets: end every conversation; gives the last events of TCP."""
+        """There are no more packets: end every conversation; gives the last events of TCP.
+
+        What waits for a time goes on first, as it would if other conversations went on; those who
+        read events call `wait` before.
+        """
+        self.wait(LATEST_NS)
         self.tracker.begin_finish()
         events = self.reassembler.finish()
         self._decode(self.tls.finish(events))
@@ -202,9 +219,11 @@ class Pipeline:
             yield self.take()
 
     def records(self) -> dict[str, list[dict[str, Any]]]:
-        """Rows of `connections` and `channels` since the last call; none that are not wanted."""
-        connections, channels = self.tracker.drain()
-        return {"connections": connections, "channels": channels}
+        """Rows of `connections`, `channels` and `links` since the last call; none that are not
+        wanted.
+        """
+        connections, channels, links = self.tracker.drain()
+        return {"connections": connections, "channels": channels, "links": links}
 
     def findings(self, others: Iterable[Finding] = ()) -> list[Finding]:
         """What was found so far, in order; they are given once.
@@ -342,10 +361,12 @@ def run(
     """Read packets to their end through a pipeline.
 
     Gives each batch of packets with the events of TCP that it made known, at last None with those
-    of the end. `before` is called with each batch that is about to be fed.
+    that waited for a time, and None with those of the end. `before` is called with each batch that
+    is about to be fed.
     """
     for batch in packets:
         if before is not None:
             before(batch)
         yield batch, pipeline.feed(batch, packets.take_secrets())
+    yield None, pipeline.wait(LATEST_NS)
     yield None, pipeline.finish()

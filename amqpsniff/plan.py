@@ -18,6 +18,7 @@ class Plan:
             made where something else in the plan needs them.
         outcomes: The rows of messages wait for their outcomes.
         links: Messages are linked across connections.
+        meanings: What messages mean to frameworks is read, from packs.
         linkables: A `LinkLog` that takes what links are made of, where others read the rest of
             the connections; null to make them at once.
         sightings: A `MessageLog` that takes what findings about redeliveries are made of; null to
@@ -28,6 +29,7 @@ class Plan:
         places: The reassembler says where segments lie in their streams.
         census: A `Census` that counts every row.
         on_stream: Called with each `amqpsniff.tcp.stream.StreamBatch` that the decoder is fed.
+        on_silence: Called with each `amqpsniff.session.owing.Silence`, where rules are asked.
         on_connection_end: Called with each `amqpsniff.decode.state.Connection` that is over.
     """
 
@@ -35,6 +37,7 @@ class Plan:
     columns: Mapping[str, Collection[str]] | None = None
     outcomes: bool = True
     links: bool = False
+    meanings: bool = False
     linkables: Any = None
     sightings: Any = None
     records: bool = False
@@ -43,6 +46,7 @@ class Plan:
     places: bool = False
     census: Any = None
     on_stream: Callable[[Any], None] | None = None
+    on_silence: Callable[[Any], None] | None = None
     on_connection_end: Callable[[Any], None] | None = None
 
     @property

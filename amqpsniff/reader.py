@@ -10,25 +10,28 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from amqpsniff import html_repr
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding as Found
 from amqpsniff.limits import Limits
 from amqpsniff.objects import Finding, Frame, Message, rows
+from amqpsniff.objects import Kind as RowKind
 from amqpsniff.options import File, Files, Options, files
 from amqpsniff.pipeline import Pipeline, Totals, run
 from amqpsniff.plan import Plan
-from amqpsniff.rereadable import Rereadable, Rows
+from amqpsniff.rereadable import Rereadable, Rows, TableRows, Tabular
 from amqpsniff.tls.secrets import without_secrets
 
 if TYPE_CHECKING:
+    import polars as pl
     import pyarrow as pa
     from typing_extensions import Unpack
 
@@ -47,7 +50,10 @@ if TYPE_CHECKING:
     from amqpsniff.report.capture_page import CapturePage
     from amqpsniff.session.census import Census
     from amqpsniff.tables.query import Result
+    from amqpsniff.tables.scans import ScannedTable
     from amqpsniff.tcp.partition import Partition
+    from amqpsniff.wireshark.annotate import Annotated
+    from amqpsniff.wireshark.cut import Cut
 
 MAX_NAMES = 3
 """Names of captures that are shown of one."""
@@ -64,7 +70,7 @@ RECORDS_PER_BATCH = 4_096
 
 
 def open(
-    *paths: str | os.PathLike[str],
+    *paths: str | os.PathLike[str] | IO[bytes],
     ports: Iterable[int] = (),
     dialect: str | None = None,
     table_dialect: str = "rabbitmq",
@@ -73,6 +79,7 @@ def open(
     show_secrets: bool = False,
     tls_keylog: File | None = None,
     tls_key: Files = (),
+    packs: Files = (),
     reader: str = "auto",
     limits: Limits | None = None,
 ) -> Capture:
@@ -90,7 +97,8 @@ def open(
     'order.new.eu'
 
     Args:
-        paths: What to read, as one capture in the order of time.
+        paths: What to read, as one capture in the order of time; also binary files that are open,
+            of which one that cannot seek is read to its end now.
         ports: Follow only conversations with one of these ports; empty for any port, by content.
         dialect: Decode as `0-8`, `0-9` or `0-9-1`; None to find out.
         table_dialect: Reading of field-table tags: `rabbitmq`, `spec091` or `py-amqp`.
@@ -100,6 +108,8 @@ def open(
         tls_keylog: A key log (`SSLKEYLOGFILE`) that opens TLS conversations; secrets inside a
             pcapng are found without it.
         tls_key: File of an RSA private key that opens those with an RSA key exchange, or several.
+        packs: A file (TOML) that says what messages of your own framework mean, or several; they
+            are asked before those of ours.
         reader: `own`, `tshark`, or `auto`: tshark reads what our own readers cannot.
         limits: How many rows wait and how much is remembered, where the defaults do not suit.
     """
@@ -112,6 +122,7 @@ def open(
         show_secrets=show_secrets,
         tls_keylog=tls_keylog,
         tls_keys=files(tls_key),
+        packs=files(packs),
         reader=reader,
         limits=limits or Limits(),
     )
@@ -146,11 +157,12 @@ class Capture:
     """
 
     def __init__(
-        self, paths: Iterable[str | os.PathLike[str]], options: Options | None = None
+        self, paths: Iterable[str | os.PathLike[str] | IO[bytes]], options: Options | None = None
     ) -> None:
-        from amqpsniff.capture import expand, is_regular
+        from amqpsniff.capture import OpenFiles, expand, is_regular
 
-        self.names = expand(paths)
+        self._files = OpenFiles()
+        self.names = expand(paths, self._files)
         self.options = options or Options()
         self.totals = Totals()
         self.outcomes: dict[str, tuple[int, Any]] = {}
@@ -162,7 +174,9 @@ class Capture:
         self.clients: ClientNames | None = None
         self.found: list[Found] = []
         self.finished = False
-        self.once = [name for name in self.names if not is_regular(name)]
+        self.once = [
+            name for name in self.names if name not in self._files and not is_regular(name)
+        ]
         self._passes = 0
 
     def __repr__(self) -> str:
@@ -187,6 +201,13 @@ class Capture:
     def close(self) -> None:
         """Nothing is read after this; a pass that is under way ends by itself when let go."""
         self.names = []
+
+    def packets(self) -> CaptureSet:
+        """A reading of the packets, in batches."""
+        from amqpsniff.capture import CaptureSet
+
+        opener = self._files.open if self._files else None
+        return CaptureSet(self.names, reader=self.options.reader, opener=opener)
 
     def batches(
         self,
@@ -274,13 +295,16 @@ class Capture:
         share: Partition | None = None,
         options: Options | None = None,
         on_connection_end: Callable[[Any], None] | None = None,
+        on_stream: Callable[[Any], None] | None = None,
+        on_silence: Callable[[Any], None] | None = None,
     ) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Record batches of several tables in one pass, as (table, batch); findings come last.
 
         `columns` names the columns that are wanted, by table; else as `batches`. A `census` counts
         on the way, and `outcomes` and `replies` are there afterwards, as with `count`. Of a `share`
         only its conversations are followed. `options` are those of this pass; None for those of the
-        capture. `on_connection_end` is called with each connection that is over.
+        capture. `on_connection_end` is called with each connection that is over, `on_stream` with
+        the bytes that are decoded, `on_silence` with each silence, see `amqpsniff.plan.Plan`.
         """
         from amqpsniff.tables.batches import Maker
 
@@ -288,7 +312,12 @@ class Capture:
             Maker(table, encoded=encoded, columns=(columns or {}).get(table))
             for table in dict.fromkeys(tables)
         ]
-        return self._pass(makers, census, share, options, on_connection_end)
+        more = {
+            "on_connection_end": on_connection_end,
+            "on_stream": on_stream,
+            "on_silence": on_silence,
+        }
+        return self._pass(makers, census, share, options, **more)
 
     def table(
         self,
@@ -307,7 +336,7 @@ class Capture:
         batches = self.batches(table, columns=columns, limit=limit, **part)
         return pa.Table.from_batches(batches, schema)
 
-    def frames(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Rereadable[Frame]:
+    def frames(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Tabular[Frame]:
         """Frames one by one, as objects; each loop over the result reads the input anew.
 
         `limit` is the number of frames, and the other arguments choose them: see
@@ -318,9 +347,22 @@ class Capture:
         >>> [frame.packet_number for frame in capture.frames(method="queue.*", errors=True)]
         []
         """
-        return Rows(lambda: rows(Frame, self.batches("frames", encoded=True, limit=limit, **part)))
+        return self._rows("frames", Frame, limit, None, part)
 
-    def messages(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Rereadable[Message]:
+    def _rows(
+        self,
+        table: str,
+        kind: type[RowKind],
+        limit: int | None,
+        columns: Collection[str] | None,
+        part: Filters,
+    ) -> Tabular[RowKind]:
+        """Rows of a table as objects, and as a table."""
+        which: dict[str, Any] = {"columns": columns, "limit": limit, **part}
+        read = partial(self.batches, table, encoded=True, **which)
+        return TableRows(lambda: rows(kind, read()), partial(self.table, table, **which))
+
+    def messages(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Tabular[Message]:
         """Messages one by one, as objects, in the order in which they ended; as `frames`.
 
         >>> import amqpsniff
@@ -331,23 +373,25 @@ class Capture:
         from amqpsniff.tables.schema import schema_of
 
         every = schema_of("messages", everything=True).names
-        read = partial(self.batches, "messages", encoded=True, columns=every, limit=limit, **part)
-        return Rows(lambda: rows(Message, read()))
+        return self._rows("messages", Message, limit, every, part)
 
-    def findings(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Rereadable[Finding]:
+    def findings(self, *, limit: int | None = None, **part: Unpack[Filters]) -> Tabular[Finding]:
         """Findings one by one, as objects, after the whole input was read; as `frames`."""
-        read = partial(self.batches, "findings", encoded=True, limit=limit, **part)
-        return Rows(lambda: rows(Finding, read()))
+        return self._rows("findings", Finding, limit, None, part)
 
-    def sql(self, statement: str) -> Result:
-        """Run one SELECT over the tables; gives record batches, with a `schema` and a `table()`.
+    def sql(
+        self, statement: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None
+    ) -> Result:
+        """Run one SELECT over the tables; gives record batches, or all rows as a table.
 
-        The input is read once for every time that the statement scans a table, and again for every
-        further loop over the result. Raises FilterError for a statement that does not run.
+        `parameters` are the values of `?` in order, or of `$name` by name. The input is read once
+        for every time that the statement scans a table, and again for every further loop over the
+        result. Raises FilterError for a statement that does not run.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("samples/pika_mix.pcap")
-        >>> (rows,) = capture.sql("SELECT count(*) AS acks FROM frames WHERE method = 'basic.ack'")
+        >>> statement = "SELECT count(*) AS acks FROM frames WHERE method = ?"
+        >>> (rows,) = capture.sql(statement, ["basic.ack"])
         >>> rows.to_pylist()
         [{'acks': 89}]
         """
@@ -357,7 +401,48 @@ class Capture:
         def opened(table: str) -> Callable[[Collection[str]], Iterator[Any]]:
             return lambda columns: self.batches(table, encoded=True, columns=columns)
 
-        return sql(statement, {name: (schema, opened(name)) for name, schema in EVERYTHING.items()})
+        tables = {name: (schema, opened(name)) for name, schema in EVERYTHING.items()}
+        return sql(statement, tables, parameters)
+
+    def dataset(self, table: str, **part: Unpack[Filters]) -> ScannedTable:
+        """A table as a `pyarrow.dataset.Dataset`; DuckDB queries it by the variable's name.
+
+        Every query reads the input once and makes only the columns that it asks for. The other
+        arguments choose rows: see `amqpsniff.analysis.selection.Selection`. Raises UsageError for a
+        table that is not there.
+
+        >>> import amqpsniff, duckdb
+        >>> messages = amqpsniff.open("samples/pika_mix.pcap").dataset("messages")
+        >>> duckdb.sql("SELECT max(body_size) FROM messages WHERE outcome = 'acked'").fetchall()
+        [(907,)]
+        """
+        from amqpsniff.tables.scans import ScannedTable
+
+        return ScannedTable(*self._source(table, part))
+
+    def scan(self, table: str, **part: Unpack[Filters]) -> pl.LazyFrame:
+        """A table as a lazy frame of polars, with the arguments and errors of `dataset`.
+
+        Raises UsageError without polars (extra `dataframes`).
+
+        >>> import amqpsniff
+        >>> frames = amqpsniff.open("samples/pika_mix.pcap").scan("frames")
+        >>> frames.select("method").unique().collect().height
+        54
+        """
+        from amqpsniff.tables.scans import lazy_frame
+
+        return lazy_frame(*self._source(table, part))
+
+    def _source(
+        self, table: str, part: Filters
+    ) -> tuple[pa.Schema, Callable[[Collection[str]], Iterator[pa.RecordBatch]]]:
+        """The schema of a table, and what begins a reading of some of its columns."""
+        from amqpsniff.tables.batches import Maker
+        from amqpsniff.tables.schema import EVERYTHING
+
+        Maker(table)  # which says what tables there are
+        return EVERYTHING[table], lambda columns: self.batches(table, columns=columns, **part)
 
     def report_table(self, name: str, *, bucket_seconds: int = 0) -> pa.Table:
         """The rows of a report (`amqpsniff.analysis.report_tables.REPORTS`) as a `pyarrow.Table`.
@@ -412,6 +497,24 @@ class Capture:
             raise UsageError("--where chooses rows of a table; a summary has none")
         return chosen
 
+    def operations(self, **part: Unpack[Filters]) -> pa.Table:
+        """Messages by what frameworks call them: rates, retries, failures, times.
+
+        What `amqpsniff summary --by operation` prints; `amqpsniff.analysis.operations.OPERATIONS`
+        explains the columns. The arguments choose messages: see
+        `amqpsniff.analysis.selection.Selection`.
+
+        >>> import amqpsniff
+        >>> capture = amqpsniff.open("tests/captures/packs/dramatiq.pcap.gz")
+        >>> rows = capture.operations().to_pylist()
+        >>> [(row["operation"], row["published"], row["error_type"]) for row in rows]
+        [('resize', 6, 'ValueError')]
+        """
+        from amqpsniff.analysis.operations import COLUMNS, operations
+
+        chosen = self._selected(self._selection(part), columns={"messages": COLUMNS})
+        return operations(batch for _, batch in chosen)
+
     def topology(
         self,
         *,
@@ -439,12 +542,17 @@ class Capture:
         correlation_id: str | None = None,
         header: str | None = None,
         body_sha256: str | None = None,
+        trace_id: str | None = None,
+        operation: str | None = None,
+        key: str | None = None,
         **part: Unpack[Filters],
     ) -> list[TracedMessage]:
         """The way of messages over all connections: published, confirmed, delivered, acked.
 
         Of several conditions all must hold: `correlation_id` is a value of this column, `header` is
-        `NAME=VALUE`, `body_sha256` has 64 hexadecimal digits, and of the other arguments
+        `NAME=VALUE`, `body_sha256` has 64 hexadecimal digits, `trace_id` and `operation` are values
+        of their columns, `key` is one of `message_key`, `conversation_key` or `parent_key`, and of
+        the other arguments
         (`amqpsniff.analysis.selection.Selection`) `message_id`, `routing_key`, `queue` and so on
         name messages whose whole way is shown, as far as it lies in `from_`, `to`, `connection` and
         `channel`. The first of `amqpsniff.analysis.trace.MAX_ROWS` rows are kept. Raises UsageError
@@ -458,7 +566,8 @@ class Capture:
         """
         from amqpsniff.analysis.trace import Wanted
 
-        wanted = Wanted(correlation_id, header, body_sha256, self._selection(part))
+        chosen = self._selection(part)
+        wanted = Wanted(correlation_id, header, body_sha256, trace_id, operation, key, chosen)
         return self.tracer(wanted).messages()
 
     def readiness(self, target: str, **part: Unpack[Filters]) -> Readiness:
@@ -532,7 +641,7 @@ class Capture:
             raise UsageError("follow reads captures twice; save standard input to a file first")
         chosen = self.row_filters(chosen, "frames")[0].selection  # also checks `where`
         finder = ConversationFinder(chosen, self._started)
-        for table, batch in self.tables(*finder.TABLES, encoded=True):
+        for table, batch in self.tables(*finder.TABLES, encoded=True, on_silence=finder.note):
             finder.add(table, batch)
         found = finder.found()
         if found is not None:
@@ -541,11 +650,12 @@ class Capture:
         return found
 
     def _entries(self, part: Selection, bodies: bool) -> Iterator[Entry]:
+        from amqpsniff.analysis.body_text import COLUMNS as READ_BY
         from amqpsniff.analysis.conversation import entries_of
         from amqpsniff.analysis.one_line import LINE_COLUMNS
         from amqpsniff.analysis.timeline import CONTENT_METHODS, Timeline
 
-        columns = (*LINE_COLUMNS, "body") if bodies else LINE_COLUMNS
+        columns = (*LINE_COLUMNS, *READ_BY) if bodies else LINE_COLUMNS
         options = replace(self.options, bodies=True) if bodies else self.options
         batches = self.tables("frames", "messages", encoded=True, options=options)
         return entries_of(batches, part, Timeline(CONTENT_METHODS, columns), self._started)
@@ -580,6 +690,26 @@ class Capture:
         for table, batch in self.tables(*diagnoser.tables, encoded=True, on_connection_end=ended):
             diagnoser.add(table, batch)
         return diagnoser.result(self.totals, self.found)
+
+    def evidence(self, diagnosis: Diagnosis) -> dict[str, Any]:
+        """A diagnosis of this capture with the frames that show each finding, from a reading.
+
+        What `amqpsniff diagnose --format json --evidence` prints; its form is the JSON Schema in
+        `amqpsniff.analysis.evidence.SCHEMA`.
+
+        >>> import amqpsniff
+        >>> capture = amqpsniff.open("samples/pika_mix.pcap")
+        >>> evidence = capture.evidence(capture.diagnose(only="channel-closed-by-broker"))
+        >>> place = evidence["cases"][0]["places"][0]
+        >>> [(one["role"], one["method"]) for one in place["frames"]][2:5]
+        [('before', 'queue.declare'), ('shown', 'channel.close'), ('after', 'channel.close-ok')]
+        """
+        from amqpsniff.analysis.evidence import COLUMNS, Evidence
+
+        found = Evidence(diagnosis)
+        for _, batch in self.tables("frames", encoded=True, columns={"frames": COLUMNS}):
+            found.add(batch)
+        return found.document()
 
     def diff(
         self, after: Capture, *, fail_on: str | None = None, fail_slower: float | None = None
@@ -652,12 +782,96 @@ class Capture:
         `connection` names the connections whose conversations are shown; without it there is one
         for each finding that matters. The other arguments choose a part of the traffic, as in
         `summary`. Raises UsageError for a connection that is not there, and if the package with the
-        charts' library is missing: `pip install 'amqpsniff[report]'`.
+        charts' library is missing (the extra `report`).
         """
         named = (connection,) if isinstance(connection, str) else tuple(connection)
         page = self.report_page(named, title, **part)
         self.read_sequences(page)
         Path(path).write_bytes(page.html().encode(errors="backslashreplace"))
+
+    def traces(self, **part: Unpack[Filters]) -> Rereadable[dict[str, Any]]:
+        """Journeys of messages as spans of OpenTelemetry: `TracesData` in the form of OTLP/JSON.
+
+        What `amqpsniff export --format otlp` writes. The arguments choose messages: see
+        `amqpsniff.analysis.selection.Selection`. Each loop over the result reads the input twice,
+        for the names of clients first.
+
+        >>> import amqpsniff
+        >>> capture = amqpsniff.open("tests/captures/incidents/x_traceparent.pcap")
+        >>> first = next(capture.traces())["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+        >>> first["name"], first["parentSpanId"]
+        ('publish step1', '00f067aa0ba902b7')
+        """
+        from amqpsniff import __version__
+        from amqpsniff.otlp.spans import COLUMNS, traces
+
+        def read() -> Iterator[dict[str, Any]]:
+            batches = self.batches("messages", encoded=True, columns=COLUMNS, **part)
+            return traces(batches, self._services(), __version__)
+
+        return Rows(read)
+
+    def _services(self) -> dict[str, str]:
+        """Names of clients by connection; none where the input is read only once."""
+        if self.once:
+            return {}
+        columns = ["connection_id", "connection_name", "client_product"]
+        rows_ = self.table("connections", columns=columns).to_pylist()
+        return {
+            row["connection_id"]: row["connection_name"] or row["client_product"] or ""
+            for row in rows_
+        }
+
+    def cut(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        finding: str | Iterable[str] = (),
+        whole: bool = False,
+        **part: Unpack[Filters],
+    ) -> Cut:
+        """Write the packets of a part of the traffic as pcapng, as `amqpsniff cut`.
+
+        `finding` is the code of findings whose packets are written, or several; `whole` asks for
+        whole TCP conversations. The other arguments choose a part of the traffic: see
+        `amqpsniff.analysis.selection.Selection`. Reads the input several times.
+
+        >>> import amqpsniff
+        >>> capture = amqpsniff.open("samples/pika_mix.pcap")
+        >>> capture.cut("/dev/null", message_id="m13").packets
+        9
+        """
+        from amqpsniff.wireshark.cut import cut
+
+        codes = (finding,) if isinstance(finding, str) else tuple(finding)
+        chosen = self._selection(part)
+        with self._replacing(path) as file:
+            (done,) = deque(cut(self, file, chosen, findings=codes, whole=whole), 1)
+        return done
+
+    def annotate(self, path: str | os.PathLike[str]) -> Annotated:
+        """Write the capture as pcapng, with findings, outcomes and links as packet comments.
+
+        What `amqpsniff annotate` does; packets keep their numbers. Reads the input twice.
+
+        >>> import amqpsniff
+        >>> amqpsniff.open("samples/bunny.pcapng").annotate("/dev/null").packets
+        128
+        """
+        from amqpsniff.wireshark.annotate import annotate
+
+        with self._replacing(path) as file:
+            (done,) = deque(annotate(self, file), 1)
+        return done
+
+    def _replacing(self, path: str | os.PathLike[str]) -> AbstractContextManager[IO[bytes]]:
+        """A file to write while the capture is read, which must not be one of its files."""
+        target = Path(path)
+        if target.exists() and any(
+            target.samefile(name) for name in self.names if Path(name).exists()
+        ):
+            raise UsageError(f"{target} is the capture itself; give another name")
+        return target.open("wb")
 
     def report_page(
         self,
@@ -736,14 +950,23 @@ class Capture:
         yield timeline.ready(last=True)
 
     def tracer(self, wanted: Wanted) -> Tracer:
-        """The rows that `trace` puts together, as an Arrow table too."""
+        """The rows that `trace` puts together, as an Arrow table too, and the clients' names."""
         from amqpsniff.analysis.trace import Tracer
+        from amqpsniff.packs import COLUMNS
+        from amqpsniff.tables.schema import MESSAGES
 
         part = self.chosen(wanted.part, "messages")
         tracer = Tracer(replace(wanted, part=part), self._started)
         options = replace(self.options, body_sha256=True)
-        for _, batch in self.tables("messages", encoded=True, options=options):
-            tracer.add(batch)
+        columns = {
+            "messages": {*MESSAGES.names, *COLUMNS},
+            "connections": {"connection_id", "connection_name"},
+        }
+        for table, batch in self.tables(*columns, encoded=True, columns=columns, options=options):
+            if table == "messages":
+                tracer.add(batch)
+            else:
+                tracer.clients.learn(batch.to_pylist())
         return tracer
 
     def frames_with_bytes(self, part: Selection) -> Iterator[tuple[Entry, FrameBytes]]:
@@ -763,11 +986,10 @@ class Capture:
 
     def _frames_at_once(self, pipeline: Pipeline) -> Iterator[Any]:
         """Batches of frames as soon as they are decoded, which is before replies are known."""
-        from amqpsniff.capture import CaptureSet
         from amqpsniff.tables.batches import Maker
 
         maker = Maker("frames", encoded=True)
-        with CaptureSet(self.names, reader=self.options.reader) as packets:
+        with self.packets() as packets:
             for _ in run(packets, pipeline):
                 yield from map(maker.make, pipeline.rest())
             self._finish(packets, pipeline.findings())
@@ -811,10 +1033,8 @@ class Capture:
         Afterwards `found` has the findings that need no rules, `totals` the counts, `outcomes` and
         `replies` the times of messages' outcomes and of replies: by name, (how many, `Histogram`).
         """
-        from amqpsniff.capture import CaptureSet
-
         pipeline = self._pipeline(Plan((), census=census))
-        with CaptureSet(self.names, reader=self.options.reader) as packets:
+        with self.packets() as packets:
             for _ in run(packets, pipeline):
                 yield self.totals.packets
             self._finish(packets, pipeline.findings(packets.findings))
@@ -847,15 +1067,14 @@ class Capture:
         census: Census | None = None,
         share: Partition | None = None,
         options: Options | None = None,
-        on_connection_end: Callable[[Any], None] | None = None,
+        **more: Any,
     ) -> Iterator[tuple[str, Any]]:
         """One reading of the input through a new pipeline."""
-        from amqpsniff.capture import CaptureSet
         from amqpsniff.tables.batches import plan_for
 
-        plan = plan_for(makers, census=census, share=share, on_connection_end=on_connection_end)
+        plan = plan_for(makers, census=census, share=share, **more)
         pipeline = self._pipeline(plan, options)
-        with CaptureSet(self.names, reader=self.options.reader) as packets:
+        with self.packets() as packets:
             for batch, _ in run(packets, pipeline):
                 if pipeline.tracker.rows >= RECORDS_PER_BATCH:
                     yield from _recorded(makers, pipeline)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from amqpsniff.errors import UsageError
+from amqpsniff.installation import how_to_add
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Item = TypeVar("Item")
 
@@ -28,6 +34,38 @@ class Rereadable(ABC, Generic[Item]):
         return next(self._own)
 
 
+class Tabular(Rereadable[Item]):
+    """Rows that are a table too; each of these methods reads the input once."""
+
+    @abstractmethod
+    def arrow(self) -> pa.Table:
+        """All rows as a `pyarrow.Table`."""
+
+    def df(self) -> Any:
+        """All rows as a data frame of pandas, with Arrow's types: a null makes no float of a
+        number. Raises UsageError without pandas (extra `dataframes`).
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise _missing("pandas") from None
+        return self.arrow().to_pandas(types_mapper=pd.ArrowDtype)
+
+    def pl(self) -> Any:
+        """All rows as a data frame of polars. Raises UsageError without polars:
+        extra `dataframes`.
+        """
+        try:
+            import polars as pl
+        except ImportError:
+            raise _missing("polars") from None
+        return pl.from_arrow(self.arrow())
+
+
+def _missing(library: str) -> UsageError:
+    return UsageError(f"there is no {library} here; {how_to_add('dataframes')}")
+
+
 class Rows(Rereadable[Item]):
     """Rows that a function reads anew."""
 
@@ -36,3 +74,15 @@ class Rows(Rereadable[Item]):
 
     def __iter__(self) -> Iterator[Item]:
         return self._read()
+
+
+class TableRows(Rows[Item], Tabular[Item]):
+    """The same of a table; `arrow` is made by another function."""
+
+    def __init__(self, read: Callable[[], Iterator[Item]], arrow: Callable[[], pa.Table]) -> None:
+        super().__init__(read)
+        self._arrow = arrow
+
+    def arrow(self) -> pa.Table:
+        """All rows as a `pyarrow.Table`."""
+        return self._arrow()

@@ -93,10 +93,11 @@ class Stream:
         self.start_ns = self.end_ns = NO_TIME
         self.ended = self.ended_by = None  # of TCP's end nothing is known
         self.ended_ns, self.ended_packet_number = -1, 0
+        self.reset_by_stranger, self.unreachable = False, -1
         self.over_ns = self.reset_ns = -1
         self.packets, self.octets, self.gaps, self.lost_bytes = [0, 0], [0, 0], [0, 0], [0, 0]
         self.retransmissions = self.cut_bytes = self.awaited_acks = self.acked = (0, 0)
-        self.owed = (False, False)  # the caller gives every byte at once
+        self.owed = self.unacknowledged = (False, False)  # the caller gives every byte at once
         self.last_times_ns = [NO_TIME, NO_TIME]
         self.impaired = True  # it may be: the counts above tell
         self.zero_windows, self.tls = (None, None), None

@@ -1,5 +1,5 @@
 """Python processes that are started from here import nothing from the current folder, which may
-hold anything. Python 3.10 does not know the variable that says so.
+hold anything.
 """
 
 from __future__ import annotations

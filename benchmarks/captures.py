@@ -11,6 +11,7 @@ import struct
 from pathlib import Path
 
 SAMPLES = Path(__file__).parent.parent / "samples"
+AMQP10 = Path(__file__).parent.parent / "tests" / "captures" / "amqp10"
 OURS = Path(__file__).parent / "traffic"
 """Captures that are only of use here; see the README."""
 
@@ -22,6 +23,7 @@ MIXES = {
     "acks": ("acks",),
     "rpc": ("aiopika_rpc",),
     "tls": ("tls13",),
+    "amqp10": ("rabbit_outcomes",),
 }
 """Name of a capture → the real captures it repeats."""
 
@@ -31,9 +33,10 @@ _ETHERNET_IPV4 = b"\x08\x00"
 
 def bytes_of(sample: str) -> bytes:
     """A real capture, of the samples or of ours."""
-    path = SAMPLES / f"{sample}.pcap"
-    if path.exists():
-        return path.read_bytes()
+    for folder in (SAMPLES, AMQP10):
+        path = folder / f"{sample}.pcap"
+        if path.exists():
+            return path.read_bytes()
     return gzip.decompress((OURS / f"{sample}.pcap.gz").read_bytes())
 
 

@@ -28,7 +28,7 @@ import duckdb
 import pyspark
 from captures import FIRST_SECOND, MIXES, SAMPLES, records_of, renew
 
-TABLES = ("frames", "messages", "connections", "channels", "findings")
+TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 
 MASTERS = ("local[2]", "local-cluster[2,1,2048]")
 

@@ -18,6 +18,7 @@ from typing import IO, Annotated, Any
 
 from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.errors import UsageError
+from amqpsniff.installation import how_to_add
 from amqpsniff.subprocess_env import safe_environment
 
 from .completions import listed, words
@@ -143,6 +144,8 @@ def batch(
     """
     if not output.strip():
         raise UsageError("--output is empty; name a folder for the tables")
+    if decoding.packs:
+        raise UsageError("--packs is for columns that a batch does not write; see sql and export")
     values: dict[str, Iterable[Any] | None] = {
         "--output": [output], "--master": [master], "--tables": [tables], "--rows": [limit],
         "--table-dialect": [decoding.table_dialect], "--storage": [storage], "--writer": [writer],
@@ -228,7 +231,7 @@ def _explain(said: IO[bytes], code: int) -> int:
         return code
     missing = [line for line in lines if "No module named 'pyspark'" in line]
     if missing:
-        complain("batch needs PySpark; run `pip install 'amqpsniff[spark]'`")
+        complain(f"batch needs PySpark; run `{how_to_add('spark')}`")
         return USAGE
     if code == -signal.SIGKILL:
         complain(

@@ -43,7 +43,8 @@ def bodies(
         option("-o --output DIR", "Directory to write to: a new or an empty one."),
     ],
     decode: Annotated[
-        bool, option("--decode", "Undo the content encodings gzip, deflate and zstd.")
+        bool,
+        option("--decode", "Undo the content encodings gzip, deflate, zstd, bzip2, xz and br."),
     ] = False,
     format_: Annotated[
         str, format_option(MANIFEST_FORMATS, what="Format of the manifest")

@@ -21,10 +21,10 @@ def channels(
 ) -> int:
     """List channels: what they were used for, what was left open, and how they ended.
 
-    A number that is opened again is a line of its own. `unsettled` and `unconf` are the most
-    deliveries and publishes that waited for an answer at once, and after a slash how many still did
-    at the end; `?` where that is not known: the channel was open before the capture, or frames are
-    missing. Other counts are of what was captured. A narrow terminal shows fewer columns.
+    A number that is opened again is a line of its own. `unsettled` counts deliveries without ack,
+    `unconf` publishes without confirm: the most at once and, after a slash, those at the end. `?`
+    means that the channel was open before the capture, or frames are missing. Other counts are of
+    what was captured. A narrow terminal shows fewer columns.
 
     Examples:
 

@@ -17,14 +17,17 @@ import typer
 from amqpsniff import __version__
 
 from .help import Command, Program
+from .installed import warn_once_if_slow
 
 GROUPS = {
     "What is wrong": ("diagnose", "explain", "diff"),
-    "What is there": ("summary", "topology", "connections", "channels", "report", "report-table"),
+    "What is there": (
+        "summary", "topology", "connections", "channels", "links", "report", "report-table",
+    ),
     "What happened": ("inspect", "messages", "trace", "follow", "live"),
     "For programs": ("export", "sql", "bodies", "batch"),
-    "To hand on, to check": ("sanitize", "verify", "spec"),
-}
+    "To hand on, to check": ("cut", "annotate", "extcap", "sanitize", "verify", "spec"),
+}  # fmt: skip
 """Commands in the order in which the help lists them. Each has the name of its module in this
 package and of the function in it, with `_` for `-`."""
 
@@ -68,6 +71,7 @@ def run(arguments: list[str]) -> int:
     application = _application(name)
     command = typer.main.get_command(application)
     _leave_out_types(command)
+    warn_once_if_slow()
     if not arguments:
         arguments = ["--help"]
     try:
@@ -173,7 +177,11 @@ def _overview(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", "-V", callback=_show_version, is_eager=True, help="Show the version."
+            "--version",
+            "-V",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version; with -v also what is installed.",
         ),
     ] = False,
     show_man: Annotated[
@@ -188,8 +196,7 @@ def _overview(
 ) -> None:
     """Show what happened between RabbitMQ and its clients, from packet captures.
 
-    Captures are files (pcap, pcapng, also compressed), directories, patterns, or - for standard
-    input. `amqpsniff CAPTURE` is `amqpsniff summary CAPTURE`.
+    A capture is a file, a directory or -. `amqpsniff CAPTURE` is a summary of it.
     """
 
 

@@ -74,6 +74,14 @@ def diagnose(
             autocompletion=words(TARGETS),
         ),
     ] = None,
+    evidence: Annotated[
+        bool,
+        option(
+            "--evidence",
+            "With --format json: findings as a tree of causes, with the frames that show each. "
+            "The captures are read twice.",
+        ),
+    ] = False,
     brief: Annotated[bool, option("--brief", "Only the verdict and the lines.")] = False,
     verbose: Annotated[
         bool, verbose_option("Details of all findings, not only of those that the verdict tells.")
@@ -87,8 +95,8 @@ def diagnose(
     fail_on: Annotated[
         str | None,
         fail_on_option(
-            "Exit with 1 when there is a finding of this severity (info, warning, error) or a "
-            "worse one, and when something could not be looked at: no AMQP, TLS without keys, one "
+            "Exit with 1 if there is a finding of this severity (info, warning, error) or a worse "
+            "one. Also if something could not be analysed: no AMQP, TLS without keys, one "
             "direction only, a version that is not decoded."
         ),
     ] = None,
@@ -108,10 +116,14 @@ def diagnose(
         amqpsniff diagnose trace.pcapng --ignore connection-churn --brief
         amqpsniff diagnose captures/ --only frame-end-wrong,not-amqp --places 20
         amqpsniff diagnose trace.pcapng --fail-on error --format sarif > found.sarif
+        amqpsniff diagnose trace.pcapng --format json --evidence > evidence.json
         amqpsniff diagnose trace.pcapng --for rabbitmq-4.3
     """
     if for_ is not None and format_ not in FORMATS[:2]:
         raise UsageError(f"--for has no format `{format_}`; it has {', '.join(FORMATS[:2])}")
+
+    if evidence and (format_ != "json" or for_ is not None):
+        raise UsageError("--evidence is for --format json, without --for")
 
     from .entry import FOUND
     from .output import write_json, write_text
@@ -120,6 +132,8 @@ def diagnose(
     reading = Reading(source, rows, warned_of=())
     if for_ is not None:
         return _ready(reading, for_, rows, format_, fail_on)
+    if evidence and reading.capture.once:
+        raise UsageError("--evidence reads captures twice; save standard input to a file first")
     with reading.passing() as capture:
         found = capture.diagnose(only=only, ignore=ignore, severity=severity, **rows.part())
     shown = found.findings[: rows.limit]
@@ -142,7 +156,7 @@ def diagnose(
         )
         output.show(*sections(found, layout))
     elif format_ == "json":
-        write_json(found.plain(rows.limit))
+        write_json(capture.evidence(found) if evidence else found.plain(rows.limit))
     elif format_ == "ndjson":
         _write(shown)
     else:

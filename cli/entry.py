@@ -23,6 +23,7 @@ FOUND = 1
 USAGE = 2
 FAILED = 3
 INTERRUPTED = 130
+VERBOSE = {"-v", "--verbose"}
 TRACEBACK = "AMQPSNIFF_TRACEBACK"
 """Environment variable that lets an unexpected exception through, for a report of the bug."""
 
@@ -50,8 +51,12 @@ def main() -> int:
 
 def _run(arguments: list[str]) -> int:
     """Run a command line; the exit code."""
-    if arguments in (["--version"], ["-V"]):
+    if arguments and arguments[0] in ("--version", "-V") and set(arguments[1:]) <= VERBOSE:
         print(f"amqpsniff {__version__}")
+        if arguments[1:]:
+            from .installed import describe
+
+            describe()
         return 0
     from amqpsniff.process_tuning import ARROW_MEMORY, raise_gc_threshold, skip_exit_gc
 

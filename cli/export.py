@@ -35,6 +35,11 @@ ENDINGS = {
 
 BINARY = ("parquet", "arrow")
 
+OTLP = "otlp"
+"""The format of spans; as protobuf in files with these endings."""
+PROTOBUF_ENDINGS = (".pb", ".binpb")
+FORMATS = (*ENDINGS, OTLP)
+
 
 @spread
 def export(
@@ -48,24 +53,34 @@ def export(
     bodies: Bodies = False,
     body_sha256: BodySha256 = False,
     format_: Annotated[
-        str | None, format_option(ENDINGS, ". Default: what the ending of -o says, else ndjson")
+        str | None,
+        format_option(
+            FORMATS,
+            ". Default: what the ending of -o says, else ndjson. otlp: journeys of messages as "
+            "spans of OpenTelemetry, as JSON, or as protobuf in a file that ends in .pb",
+        ),
     ] = None,
     output: OutputFile = None,
 ) -> int:
     """Write the rows of a table, for programs.
 
-    The tables are frames (one row per AMQP frame), messages (one per publish, deliver, get and
-    return), connections, channels (one per opening of a number) and findings (one per thing that
-    is wrong).
+    The tables are frames (a row per AMQP frame), messages (a row per publish, deliver, get and
+    return), connections, channels (a row per opening of a number), links (of AMQP 1.0) and
+    findings.
 
     Examples:
 
         amqpsniff export trace.pcapng --table messages -o messages.parquet
         amqpsniff export captures/ -t channels --errors -o channels.csv
         amqpsniff export trace.pcapng -t messages --columns routing_key,body_size
+        amqpsniff export trace.pcapng -t messages --format otlp -o spans.json
     """
     from .rows import Export, standard_output
 
+    if format_ == OTLP:
+        if table != "messages" or columns is not None or rows.limit is not None:
+            raise UsageError("--format otlp is for --table messages, without --columns and --limit")
+        return _export_spans(source, rows, output)
     form = format_of(format_, output)
     if output is None and form in BINARY and sys.stdout.isatty():
         raise UsageError(f"{form} is not for a terminal; give -o FILE, or pipe it into a program")
@@ -84,6 +99,27 @@ def export(
     refuse_captures(output, source.captures)
     with replacing(output) as file:
         return exported.write(form, file)
+
+
+def _export_spans(source: Input, rows: Rows, output: Path | None) -> int:
+    """Write the spans of the wanted messages."""
+    from amqpsniff.otlp.encoding import JSON, PROTOBUF, write
+
+    from .reading import Reading
+    from .rows import standard_output
+
+    reading = Reading(source, rows)
+    protobuf = output is not None and output.suffix.lower() in PROTOBUF_ENDINGS
+    form = PROTOBUF if protobuf else JSON
+    with reading.passing(progress=output is not None) as capture:
+        traces = capture.traces(**rows.part())
+        if output is None:
+            write(traces, standard_output(), form)
+        else:
+            refuse_captures(output, source.captures)
+            with replacing(output) as file:
+                write(traces, file, form)
+    return reading.exit_code
 
 
 def format_of(wanted: str | None, output: Path | None) -> str:
@@ -140,3 +176,24 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         if isinstance(error, OSError) and error.filename in (None, str(part)):
             error.filename = str(path)
         raise
+
+
+STANDARD_OUTPUT = "-"
+
+
+@contextmanager
+def capture_sink(output: Path) -> Iterator[IO[bytes]]:
+    """A capture to write: a file that replaces `output`, or standard output for `-`."""
+    if str(output) != STANDARD_OUTPUT:
+        with replacing(output) as file:
+            yield file
+        return
+    if sys.stdout.isatty():
+        raise UsageError("a capture is no text for a terminal; give -o FILE, or a pipe")
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+def named_output(output: Path) -> str:
+    """The target of a written capture, in words."""
+    return "standard output" if str(output) == STANDARD_OUTPUT else str(output)

@@ -47,7 +47,8 @@ def follow(
     Each method is a line as in inspect: → to the server, ← from it. Under a message is the
     beginning of its body; text is shown as text, other bytes in hex. Bytes that are missing from
     the capture and findings about the connection stand where they occurred; filters leave out
-    methods, not these.
+    methods, not these. Where nothing but heartbeats was sent for five seconds or more though a
+    side owed something, a line says who owed whom; the last line says it of the end.
 
     The connection is named by the beginning of its id, its client's address:port or :port; where
     there is only one, it need not be named. The captures are read twice, so standard input

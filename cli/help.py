@@ -95,10 +95,7 @@ def program_help(program: Any) -> Iterator[str]:
         for one in commands:
             yield from _item(one.name, _title(one.help), full=False, width=12)
     yield ""
-    yield from _folded(
-        f"More: `amqpsniff COMMAND --help`, with {ALL} everything; "
-        + ", ".join(_written(option) for option in program.params)
-    )
+    yield f"More: `amqpsniff COMMAND --help`, {ALL}; --version, --install-completion"
 
 
 def command_help(context: Any, *, full: bool) -> Iterator[str]:
@@ -161,7 +158,7 @@ def _item(name: str, about: str, *, full: bool, width: int = NAMES_WIDTH) -> Ite
         first, *rest = re.split(r"(?<=[^. ]\.) (?=[A-Z0-9`$])", about)
         default = next((one for one in rest if one.startswith("Default: ")), "")
         room = _columns() - width - 4
-        text = first.rstrip(".")
+        text = first if first.endswith("...") else first.rstrip(".")
         text = text if len(text) <= room else text.partition("; ")[0]
         text += f" [{default[9:].rstrip('.')}]" if default and len(text + default) < room else ""
         yield f"  {name.ljust(width)}  {cut(text, room)}"

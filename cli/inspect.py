@@ -53,11 +53,11 @@ def inspect(
 ) -> int:
     """List methods and messages in the order of time, one a line.
 
-    A line says when, the packet's number, the client, the direction (→ to the server, ← from it),
-    the channel and the method with its main arguments: x exchange, rk routing key, q queue, ct
-    consumer tag, dt delivery tag. A message is one line, at its method. What became of a request or
-    a message, with the time it took, has a column of its own: ok, no reply, confirmed, acked and so
-    on. It stands before the method, and on a terminal at the right edge.
+    A line has the time, the packet's number, the client, the direction (→ to the server, ← from
+    it), the channel and the method with its main arguments. In these, x is an exchange, rk a
+    routing key, q a queue, ct a consumer tag, dt a delivery tag. A message is one line, at its
+    method. The outcome of a request or message has a column of its own, with the time it took: ok,
+    no reply, confirmed, acked and so on. It is before the method, on a terminal at the right edge.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""What the commands `connections` and `channels` share: rows of things that last, for reading."""
+"""The shared part of `connections`, `channels` and `links`: rows of things that last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_LAID_OUT = 10_000
 
 
 def show(source: Input, rows: Rows, table: str, form: str, *, verbose: bool) -> int:
-    """Write the wanted rows of `connections` or `channels`; the exit code."""
+    """Write the wanted rows of one of these tables; the exit code."""
     if form != "text":
         from .rows import write_rows
 
@@ -61,7 +61,10 @@ def _rows(reading: Any, wanted: Any, table: str) -> Iterator[dict[str, Any]]:
             return
 
 
+_BEGINS = ("opened_packet_number", "attached_packet_number", "first_packet_number")
+
+
 def _begin(row: dict[str, Any]) -> tuple[Any, ...]:
     """What began first comes first; what began before the capture before all."""
-    number = row.get("opened_packet_number", row.get("first_packet_number"))
+    number = next((row[name] for name in _BEGINS if name in row), None)
     return row["start_ns"] or 0, number or 0, row["connection_id"], row.get("channel", 0)

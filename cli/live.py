@@ -127,6 +127,14 @@ def live(
             "address. Without a host: on loopback only.",
         ),
     ] = None,
+    otlp: Annotated[
+        str | None,
+        option(
+            "--otlp URL",
+            "Send journeys of messages as spans to this collector of OpenTelemetry instead of "
+            "writing rows: OTLP over HTTP, as in http://localhost:4318.",
+        ),
+    ] = None,
     format_: Annotated[
         str | None, format_option(FORMATS, ". Default: dashboard on a terminal, else ndjson")
     ] = None,
@@ -144,19 +152,24 @@ def live(
         sudo amqpsniff live -i eth0 --port 5672
         amqpsniff live -i lo --exchange orders | jq .routing_key
         amqpsniff live -w trace.pcapng --rotate-size 100MB --keep 10 --metrics :9419
+        amqpsniff live -i eth0 --exchange orders --otlp http://localhost:4318
         ssh broker tcpdump -i any -U -w - port 5672 | amqpsniff live -
     """
     drawn_on = sys.stdout.isatty() and os.environ.get("TERM") not in DUMB
     form = ("dashboard" if drawn_on else "ndjson") if format_ is None else format_
-    if form == "dashboard":
+    if otlp is not None and (format_ is not None or table not in (None, "messages")):
+        raise UsageError("--otlp sends spans of the table messages; leave out --format and --table")
+    if form == "dashboard" and otlp is None:
         _check_dashboard(sources, rows, table, settle, drawn_on=drawn_on)
-    if form == "arrow" and sys.stdout.isatty():
+    if otlp is None and form == "arrow" and sys.stdout.isatty():
         raise UsageError("arrow is not for a terminal; pipe it into a program")
     table = TABLE if table is None else table
     from .watching import Live
 
     settle_seconds = _settle(SETTLE if settle is None else settle)
     run = Live(sources, recording, decoding, rows, settle_seconds=settle_seconds, metrics=metrics)
+    if otlp is not None:
+        return run.send(otlp)
     if form == "dashboard":
         return run.show()
     return run.write(table, form)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Annotated, Any
 
 from .options import (
+    By,
     Input,
     Rows,
     TimeForm,
@@ -32,6 +33,7 @@ def messages(
     body_limit: Annotated[
         int, body_limit_option("Bytes of each body shown under its line, as text or hex.")
     ] = 0,
+    by: By = None,
     time: TimeForm = TIME_FORMS[0],
     format_: Annotated[
         str, format_option(FORMATS, "; the last two give the rows of the messages table")
@@ -39,22 +41,26 @@ def messages(
 ) -> int:
     """List messages: what was published, delivered, got and returned, and what became of it.
 
-    A line says when, the packet's number, the client, the direction (→ to the server, ← from it),
-    the channel, the outcome with the time it took (on a terminal at the right edge), the method,
-    the queue (q) of a delivery, exchange (x), routing key (rk), size, whether it is complete in the
-    capture, and properties.
+    A line has the time, the packet's number, the client, the direction (→ to the server, ← from
+    it) and the channel. The outcome follows with the time it took, on a terminal at the right edge.
+    Then come method, queue (q) of a delivery, exchange (x), routing key (rk), size, a mark if parts
+    are not in the capture, and properties.
 
-    Outcomes are, of a publish, confirmed, rejected, returned, unconfirmed; of a delivery acked,
-    requeued, discarded, automatic (it wanted no ack), unsettled. `amqpsniff trace` joins the lines
-    of one message.
+    A publish is confirmed, rejected, returned or unconfirmed; a delivery acked, requeued,
+    discarded, automatic (auto-ack) or unsettled. `amqpsniff trace` joins the lines of one message.
 
     Examples:
 
         amqpsniff messages trace.pcapng --queue "orders.*" --errors
         amqpsniff messages trace.pcapng --client shop --outcome unconfirmed
         amqpsniff messages trace.pcapng --where "body_size > 100000" --body-limit 99
+        amqpsniff messages trace.pcapng --exchange celery --by operation
         amqpsniff messages trace.pcapng --format csv > messages.csv
     """
+    if by is not None:
+        from .operations import write_operations
+
+        return write_operations(source, rows, rows.limit, format_)
     if format_ != "text":
         from .rows import write_rows
 
@@ -122,7 +128,7 @@ class _Listing:
             if self._verbose:
                 yield from message_tree(message, paint)
             if self._body_limit and message["body"] is not None:
-                yield from preview(message["body"], self._body_limit, self._output)
+                yield from preview(message, self._body_limit, self._output)
 
 
 def _in_order(batch: Any) -> Any:

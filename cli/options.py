@@ -32,7 +32,7 @@ OUTPUT = "Output"
 TERMINAL = "Terminal"
 """Panels of the help."""
 
-TABLES = ("frames", "messages", "connections", "channels", "findings")
+TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 """The tables of `amqpsniff.tables.schema`, whose import takes as long as the help itself."""
 
 
@@ -124,6 +124,20 @@ TlsKey = Annotated[
         "works where keys were exchanged by RSA; may be repeated.", INPUT,
     ),
 ]  # fmt: skip
+Packs = Annotated[
+    list[str] | None,
+    option(
+        "--packs FILE", "What messages of your own framework mean. A TOML file of packs, which are "
+        "asked before the built-in ones; may be repeated.", INPUT,
+    ),
+]  # fmt: skip
+By = Annotated[
+    str | None,
+    choice(
+        "--by WHAT", ("operation",), "nothing by {}", "Counts and times by this instead: "
+        "operation, which is the task, event or message type of a framework.",
+    ),
+]  # fmt: skip
 Bodies = Annotated[bool, option("--bodies", "Fill the column body of messages.")]
 BodySha256 = Annotated[bool, option("--body-sha256", "Fill the column body_sha256 of messages.")]
 
@@ -187,6 +201,7 @@ class Decoding:
     show_secrets: ShowSecrets = False
     tls_keylog: TlsKeylog = None
     tls_key: TlsKey = None
+    packs: Packs = None
     quiet: Quiet = False
 
 
@@ -270,9 +285,9 @@ class Names:
     from_: Annotated[
         str | None,
         option(
-            "--from TIME", "Times from 3.5, 1m30s, 12:00:00 on. Seconds since the capture began, "
-            "as lines show them (3.5, +3.5), 500ms, 1m30s, 1h; 12:00:00 (the day the capture "
-            "began) and 2026-01-31T12:00:00 in UTC or in --tz; 2026-01-31T12:00:00+01:00; or "
+            "--from TIME", "Times from 3.5, 1m30s, 12:00:00 on. Since the capture began: seconds "
+            "as lines show them (3.5, +3.5), 500ms, 1m30s, 1h. In UTC or in --tz: 12:00:00 (the "
+            "day the capture began), 2026-01-31T12:00:00. Also: 2026-01-31T12:00:00+01:00, or "
             "seconds since 1970.", FILTERS,
         ),
     ] = None  # fmt: skip
@@ -308,17 +323,24 @@ class Scope(Names):
 
 
 @dataclasses.dataclass
-class Rows(Scope):
-    """Which rows of a table are wanted."""
+class Conditions(Scope):
+    """Which part of the traffic is wanted, by any condition."""
 
     where: Annotated[
         str | None,
         option(
             "--where SQL", "A condition over the table's columns. For example \"body_size > 1000 "
-            "AND app_id = 'shop'\". inspect and follow show the table frames, messages, trace and "
-            "bodies the table messages, diagnose findings.", FILTERS,
+            "AND app_id = 'shop'\". The table is frames for inspect and follow, messages for "
+            "messages, trace and bodies, findings for diagnose. For cut it is frames, or findings "
+            "where they choose packets.", FILTERS,
         ),
     ] = None  # fmt: skip
+
+
+@dataclasses.dataclass
+class Rows(Conditions):
+    """Which rows of a table are wanted."""
+
     limit: Annotated[int | None, limit_option()] = None
 
 

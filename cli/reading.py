@@ -83,6 +83,7 @@ class Reading:
             body_sha256=body_sha256,
             tls_keylog=keylog(options.tls_keylog),
             tls_key=options.tls_key or (),
+            packs=options.packs or (),
             reader=options.reader,
         )
 

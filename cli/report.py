@@ -46,11 +46,10 @@ def report(
 ) -> int:
     """Write what happened as one HTML page that needs nothing else.
 
-    The verdict and a line for each finding; rates, latencies and what was outstanding over time;
-    findings with evidence; how connections lived and ended; the topology as a picture; what some
-    connections and the broker said to each other; tables that sort and filter. The page is a
-    megabyte or two however large the captures are, loads nothing from anywhere, and says where it
-    leaves something out.
+    It has the verdict, findings with evidence, and charts of rates, latencies and waiting messages
+    over time. Connections, the topology and some conversations with the broker follow, in tables
+    that sort and filter. The page has a megabyte or two however large the captures are. It loads
+    nothing from the network, and says where it leaves something out.
 
     Examples:
 

@@ -79,7 +79,7 @@ def report_table(
     table = rows_of_report(
         reading.capture, name, bucket_seconds=bucket or 0, rows=partial(reading.rows, progress=True)
     )
-    _write(table if limit is None else table.slice(0, limit), format_)
+    write_table(table if limit is None else table.slice(0, limit), format_)
     if not table.num_rows:
         reading.warn_of_nothing("nothing of the kind was captured")
     return reading.exit_code
@@ -97,11 +97,12 @@ def _list(form: str) -> int:
 
     rows = [{"report": one.name, "title": one.title, "about": one.about, "order": one.order}
             for one in REPORTS.values()]  # fmt: skip
-    _write(pa.Table.from_pylist(rows), form)
+    write_table(pa.Table.from_pylist(rows), form)
     return 0
 
 
-def _write(table: pa.Table, form: str) -> None:
+def write_table(table: pa.Table, form: str) -> None:
+    """Write rows as text for people, or for programs."""
     if form == "text":
         _show(table)
         return

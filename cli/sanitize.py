@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff.errors import UsageError
 
@@ -15,7 +12,6 @@ from .options import Port, Quiet, TlsKey, TlsKeylog, argument, option, spread
 if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals
 
-STANDARD_OUTPUT = "-"
 KEPT = "What is kept"
 """A panel of the help."""
 
@@ -77,12 +73,11 @@ def sanitize(
 ) -> int:
     """Write a capture that is safe to hand to a stranger.
 
-    Credentials, tokens, bodies, values of headers and whatever was not understood become filler of
-    the same length; checksums are right, and packets, times, sizes and losses stay. Decoding it
-    gives the same rows but for what was replaced. A stranger still learns which library and broker
-    it was, who sent what kind of message when and how large, and names and addresses unless --names
-    and --addresses are given. TLS that keys open is written as plain AMQP; other TLS is
-    filler.
+    Credentials, tokens, bodies, values of headers and all that was not understood become filler of
+    the same length. Checksums are right, and packets, times, sizes and losses stay. Decoding it
+    gives the same rows except for replaced values. A stranger still learns library and broker, and
+    who sent messages when and how large; also names and addresses without --names and --addresses.
+    TLS that keys open is written as plain AMQP; other TLS is filler.
 
     Examples:
 
@@ -95,7 +90,7 @@ def sanitize(
     from amqpsniff.units import octets, plural
 
     from .entry import complain
-    from .export import refuse_captures
+    from .export import capture_sink, named_output, refuse_captures
     from .progress import Progress
     from .reading import keylog
 
@@ -115,7 +110,7 @@ def sanitize(
         tls_keylog=keylog(tls_keylog),
         tls_keys=tuple(tls_key or ()),
     )
-    with _sink(output) as file, Progress(not quiet) as bar:
+    with capture_sink(output) as file, Progress(not quiet) as bar:
         for done in write(capture, file, options, decoding):
             bar.at(done.totals.packets + done.packets)
     if quiet:
@@ -127,28 +122,12 @@ def sanitize(
     if done.headers_unseen:
         complain(f"warning: no message has a header {', '.join(done.headers_unseen)}")
     _tell_of_tls(done.totals)
-    where = "standard output" if str(output) == STANDARD_OUTPUT else str(output)
     dropped = f", {plural(done.dropped, 'packet')} left out" if done.dropped else ""
     complain(
         f"{plural(done.packets, 'packet')} with {plural(done.frames, 'AMQP frame')}{dropped}, "
-        f"{octets(done.octets)}, in {where}"
+        f"{octets(done.octets)}, in {named_output(output)}"
     )
     return 0
-
-
-@contextmanager
-def _sink(output: Path) -> Iterator[IO[bytes]]:
-    """The file to write, or standard output."""
-    from .export import replacing
-
-    if str(output) != STANDARD_OUTPUT:
-        with replacing(output) as file:
-            yield file
-        return
-    if sys.stdout.isatty():
-        raise UsageError("a capture is no text for a terminal; give -o FILE, or a pipe")
-    yield sys.stdout.buffer
-    sys.stdout.buffer.flush()
 
 
 def _tell_of_tls(totals: Totals) -> None:

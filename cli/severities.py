@@ -17,7 +17,6 @@ def fail_on_option(text: str, panel: str = OUTPUT) -> Any:
 FailOn = Annotated[
     str | None,
     fail_on_option(
-        "Exit with 1 from this severity on: info, warning, error. That is when there is a finding "
-        "as bad or worse."
+        "Exit with 1 if there is a finding of this severity (info, warning, error) or a worse one."
     ),
 ]

@@ -29,11 +29,11 @@ def sql(
     ] = None,
     output: OutputFile = None,
 ) -> int:
-    """Ask the tables: frames, messages, connections, channels, findings.
+    """Ask the tables: frames, messages, connections, channels, links, findings.
 
-    The statement is run by DuckDB, which sees nothing but these tables and reads a capture once for
-    each time that a table is named; only the columns that are named are made. Where a terminal
-    is too narrow for the answer, each row is written as lines of name and value.
+    The statement is run by DuckDB, which sees only these tables. A capture is read once for each
+    table name in the statement, and only the columns that are named are made. If a terminal is too
+    narrow for the result, each row is written as lines of name and value.
 
     Examples:
 

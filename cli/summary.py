@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from .options import Input, Scope, format_option, sections_option, spread
+from .options import By, Input, Scope, format_option, sections_option, spread
 
 FORMATS = ("text", "json")
 TOP = 10
@@ -16,19 +16,25 @@ def summary(
     source: Input,
     scope: Scope,
     limit: Annotated[int, sections_option()] = TOP,
+    by: By = None,
     format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
 ) -> int:
     """Show what is in captures: connections, messages, routes, methods, errors, and their quality.
 
-    How much there is and how good the capture is, who connected, how many messages of which size
-    went where, which methods were used, what was refused or closed with an error, and findings.
+    It begins with what failed and with the quality of the capture. Then come connections, clients,
+    messages, errors, latencies, queues, exchanges, routing keys and methods.
 
     Examples:
 
         amqpsniff summary trace.pcapng
         amqpsniff summary captures/ --client shop --from 10m --to 20m
+        amqpsniff summary trace.pcapng --by operation
         amqpsniff summary trace.pcapng --format json | jq .errors
     """
+    if by is not None:
+        from .operations import write_operations
+
+        return write_operations(source, scope, limit, format_)
     from .reading import NO_ROW, Reading
 
     reading = Reading(source, scope)

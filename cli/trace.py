@@ -26,6 +26,20 @@ def trace(
     body_sha256: Annotated[
         str | None, option("--body-sha256 H", "SHA-256 of the whole body, in hex.", FILTERS)
     ] = None,
+    trace_id: Annotated[
+        str | None, option("--trace-id X", "Trace id of distributed tracing, in hex.", FILTERS)
+    ] = None,
+    operation: Annotated[
+        str | None, option("--operation X", "Task, event or message type.", FILTERS)
+    ] = None,
+    key: Annotated[
+        str | None,
+        option(
+            "--key X",
+            "Id of a framework. Of a message, of a conversation, or of what led to a message.",
+            FILTERS,
+        ),
+    ] = None,
     time: TimeForm = TIME_FORMS[0],
     format_: Annotated[
         str, format_option(FORMATS, "; the last two give the rows of the messages table")
@@ -34,9 +48,10 @@ def trace(
     """Follow messages on their way, over all connections: published, confirmed, delivered, acked.
 
     What is known of one message stands together, in the order of time; at the end of each line is
-    the time since the first. Copies of a message, redelivered or dead-lettered ones too, are told
-    by its message_id, and where there is none by what does not change: body, exchange, routing key
-    and most properties. Replies, told by reply_to and correlation_id, follow their request.
+    the time since the first. Copies of a message, also redelivered or dead-lettered ones, are
+    recognised by message_id. Without one, body, exchange, routing key and most properties decide.
+    Replies, recognised by reply_to and correlation_id, follow their request. What a framework says
+    a message led to comes with it: tasks of a task, calls of a call.
 
     Filters name the messages; --connection, --channel, --from and --to say where they are followed.
     Of several all must hold. --limit is a number of messages, in ndjson and csv of rows.
@@ -45,11 +60,13 @@ def trace(
 
         amqpsniff trace trace.pcapng --message-id 6852ac0124624b6f80c23e9278e7ee21
         amqpsniff trace trace.pcapng --correlation-id eef8d969-fd36-42e8-b94f
+        amqpsniff trace trace.pcapng --trace-id 4bf92f3577b34da6a3ce929d0e0e4736
         amqpsniff trace captures/ --header tenant=42 --from 12:00 --to 12:05
     """
     from amqpsniff.analysis.trace import Wanted
 
-    wanted = Wanted(correlation_id, header, body_sha256, rows.selection())
+    chosen = rows.selection()
+    wanted = Wanted(correlation_id, header, body_sha256, trace_id, operation, key, chosen)
     return _trace(source, rows, wanted, time, format_)
 
 
@@ -60,6 +77,7 @@ def _trace(source: Input, rows: Rows, wanted: Wanted, time: str, form: str) -> i
     from .output import Output
     from .reading import NO_ROW, Reading
     from .render.clock import Clock
+    from .render.lines import Lines
     from .render.trace import told
 
     limit = rows.limit
@@ -79,7 +97,8 @@ def _trace(source: Input, rows: Rows, wanted: Wanted, time: str, form: str) -> i
         output = Output()
         clock = Clock(time, reading.started(), short=output.narrow)
         several = len(reading.capture.names) > 1
-        output.lines(told(tracer.messages()[:limit], output, clock, several=several))
+        lines = Lines(output, clock, several=several, clients=tracer.clients)
+        output.lines(told(tracer.messages()[:limit], lines, output))
     if not tracer.rows:
         reading.warn_of_nothing(NO_ROW)
     return reading.exit_code

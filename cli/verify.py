@@ -37,8 +37,8 @@ def verify(
     """Decode captures with tshark too, and list where it and this program differ.
 
     Frames are compared packet by packet: channel, type, size, class, method, and every argument
-    and property. Differences that are understood have names, which the last lines explain; the
-    exit code is 1 when there are others. tshark must be installed; it is told the ports of servers.
+    and property. Known differences have names, which the last lines explain; the exit code is 1 if
+    there are others. It needs tshark, and tells it the ports of the servers.
 
     Examples:
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -87,6 +87,35 @@ class Live:
             self._summarise(sys.stderr)
         return self._exit_code()
 
+    def send(self, url: str) -> int:
+        """Send the spans of the wanted messages to a collector; the exit code."""
+        from amqpsniff.analysis.selection import RowFilter
+        from amqpsniff.otlp.collector import Sender
+        from amqpsniff.otlp.spans import COLUMNS, traces
+
+        wanted = RowFilter(self._rows.selection(), "messages", self._started)
+        sender = Sender(url)
+        try:
+            columns = {"messages": frozenset((*COLUMNS, *wanted.columns))}
+            self._open(("messages",), columns=columns)
+            try:
+                with Steps(self.watch, self._seconds) as steps:
+                    if not self._decoding.quiet:
+                        complain(f"{self._verb()} {self.watch.source.capture}; Ctrl-C ends it")
+                    for one in traces(self._batches(steps, wanted), {}, __version__):
+                        sender.send(one)
+            finally:
+                self._close()
+        finally:
+            sender.close()
+        if not self._decoding.quiet:
+            complain(f"{sender.sent} spans sent to {sender.url}")
+        if sender.lost:
+            complain(f"error: {sender.lost} spans lost: {sender.trouble}")
+        with suppress(OSError):
+            self._summarise(sys.stderr)
+        return FAILED if sender.lost else self._exit_code()
+
     def show(self) -> int:
         """Show the dashboard on the terminal; the exit code."""
         from .dashboard.dashboard import Dashboard
@@ -118,12 +147,19 @@ class Live:
     def _started(self) -> int | None:
         return self.watch.pipeline.totals.first_ns
 
-    def _open(self, tables: tuple[str, ...], *, judge: bool = False) -> None:
+    def _open(
+        self,
+        tables: tuple[str, ...],
+        *,
+        judge: bool = False,
+        columns: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
         """Begin to capture; everything is imported first, for packets do not wait for long."""
         from amqpsniff.live.figures import Figures
         from amqpsniff.live.metrics import Server
         from amqpsniff.live.watch import Watch
         from amqpsniff.options import Options
+        from amqpsniff.session.counts import Histogram
 
         decoding = self._decoding
         options = Options(
@@ -134,6 +170,7 @@ class Live:
             tls_keylog=self._keylog(),
             tls_keylog_later=True,
             tls_keys=tuple(decoding.tls_key or ()),
+            packs=tuple(decoding.packs or ()),
         )
         source = self._source()
         self.figures = Figures(TOP, self._rows.channel, self._rows.selection().matches_connection())
@@ -145,6 +182,8 @@ class Live:
             judge=judge,
             packets=self._sources.count,
             settle_seconds=self._settle,
+            columns=columns,
+            delivery_times=None if self._metrics is None else Histogram(),
         )
         try:
             if self._metrics is not None:
@@ -223,7 +262,7 @@ class Live:
             recording.write, source.name_of, f"amqpsniff {__version__}", rotation, source.statistics
         )
 
-    def _batches(self, steps: Steps, wanted: Any, sink: IO[bytes]) -> Iterator[Any]:
+    def _batches(self, steps: Steps, wanted: Any, sink: IO[bytes] | None = None) -> Iterator[Any]:
         """The wanted rows as they come; each batch is written out before the next one is made."""
         for _ in steps:
             for note in self._notes():
@@ -285,12 +324,13 @@ class Live:
         return FAILED if failed else 0
 
 
-def _chosen(wanted: Any, batch: Any, sink: IO[bytes]) -> Iterator[Any]:
+def _chosen(wanted: Any, batch: Any, sink: IO[bytes] | None) -> Iterator[Any]:
     """The wanted rows of a batch; what is written is flushed before it is asked for more."""
     kept = wanted.of(batch)
     if kept.num_rows:
         yield kept
-        sink.flush()
+        if sink is not None:
+            sink.flush()
 
 
 def _check(sources: Sources, recording: Recording) -> None:

@@ -18,13 +18,12 @@ sys.path.insert(0, str(ROOT))
 import amqpsniff  # noqa: E402
 
 CONTENTS = {
-    "Begin": "docs/guide docs/concepts docs/capturing docs/commands",
-    "Commands with more to say": "docs/live docs/report docs/report-tables docs/diff docs/tls "
-    "docs/verify docs/sanitize docs/spark docs/shells",
-    "Reference": "docs/options docs/tables docs/summary docs/findings docs/limits docs/python "
-    "docs/api",
-    "Background": "docs/security docs/performance benchmarks/README samples/README ARCHITECTURE "
-    "CHANGELOG",
+    "Get started": "docs/guide docs/capturing docs/concepts docs/commands",
+    "Guides": "docs/live docs/tls docs/report docs/diff docs/wireshark docs/sanitize docs/python "
+    "docs/recipes docs/pytest docs/otlp docs/spark docs/security",
+    "Reference": "docs/findings docs/tables docs/frameworks docs/options docs/report-tables "
+    "docs/summary docs/amqp10 docs/verify docs/shells docs/api CHANGELOG",
+    "For developers": "ARCHITECTURE docs/limits docs/performance benchmarks/README samples/README",
 }
 """Pages by the heading that they stand under."""
 

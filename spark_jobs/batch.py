@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import logging
 import resource
 import sys
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.report_tables import REPORTS, find
 from amqpsniff.archive.batch import Batch, Summary
-from amqpsniff.archive.plan import MAX_READS, TASK_BYTES
+from amqpsniff.archive.plan import TASK_BYTES
 from amqpsniff.archive.progress import Step
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
@@ -41,6 +42,8 @@ WRITERS = ("direct", "spark")
 FORMAT = "parquet"
 """The format of the direct writer."""
 
+LOG = logging.getLogger("amqpsniff.batch")
+
 Say = Callable[[dict[str, Any]], None]
 
 
@@ -49,10 +52,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(argv)
     _open_more_files()
     say: Say = _say if given.progress == "json" else lambda fact: None
+    if given.progress != "json":
+        _log()
     try:
         return _run(given, say)
     except Exception as error:  # noqa: BLE001 (raised again where it is not understood)
         return tell(error)
+
+
+def _log() -> None:
+    """Write what the job decides to standard error, as Spark does."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s INFO amqpsniff: %(message)s"))
+    LOG.addHandler(handler)
+    LOG.setLevel(logging.INFO)
 
 
 def _open_more_files() -> None:
@@ -122,7 +135,6 @@ def _batch(given: argparse.Namespace) -> Batch:
         links=given.links,
         storage=json_object("--storage", given.storage),
         task_bytes=given.task_bytes,
-        max_reads=given.max_reads,
     )
 
 
@@ -142,6 +154,8 @@ def _written(spark: SparkContext, batch: Batch, say: Say) -> Summary:
 
     def notice(step: Step) -> None:
         say(asdict(step))
+        if step.why:
+            LOG.info(step.why)
 
     runner = SparkRunner(spark)
     with gc_paused():
@@ -198,7 +212,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--writer", choices=WRITERS, default=WRITERS[0])
     add("--format", default=FORMAT, help="with --writer spark: parquet, delta, iceberg …")
     add("--task-bytes", type=int, default=TASK_BYTES)
-    add("--max-reads", type=int, default=MAX_READS)
     add("--progress", choices=("none", "json"), default="none")
     return parser
 

@@ -17,7 +17,7 @@ from amqpsniff.archive.output_folder import clear, write_manifest
 from amqpsniff.archive.survey_cache import survey_files
 from amqpsniff.archive.task_io import DAY_NS, TIMES
 from amqpsniff.tables.file_errors import error_rows
-from amqpsniff.tables.schema import EVERYTHING, TABLES
+from amqpsniff.tables.schema import LINKED_MESSAGES, TABLES
 
 from .errors import saving
 
@@ -48,10 +48,10 @@ def _write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
         showSecrets=str(options.show_secrets).lower(),
         tlsKeylog=str(given.tls_keylog or ""),
         tlsKey=",".join(os.fspath(one) for one in given.tls_keys),
+        packs=",".join(os.fspath(one) for one in options.packs),
         storageOptions=json.dumps(batch.storage),
         surveys=batch.folder.name,
-        taskBytes=str(batch.planning["task_bytes"]),
-        maxReads=str(batch.planning["max_reads"]),
+        taskBytes=str(batch.task_bytes),
     )
     counts: dict[str, int] = {}
     for table in [*batch.tables, "errors"]:
@@ -102,13 +102,13 @@ def _linked(spark: SparkSession, batch: Batch) -> DataFrame:
         ("messages",),
         links=True,
         storage=batch.storage,
-        **batch.planning,
+        task_bytes=batch.task_bytes,
     )
     runner = SparkRunner(spark.sparkContext)
     direct.run(runner, cores=runner.cores)
     manifest = json.loads(direct.folder.read(MANIFEST) or b"{}")
     names = [f"{direct.folder.name}/{name}" for name in manifest["tables"]["messages"]]
-    schema = from_arrow_schema(EVERYTHING["messages"])
+    schema = from_arrow_schema(LINKED_MESSAGES)
     if not names:
         return spark.createDataFrame([], schema)
     return spark.read.schema(schema).parquet(*names)

@@ -101,6 +101,10 @@ END_SECONDS = 2.0
 ANOTHER = "set SPARK_LOCAL_DIRS to a folder on another disk"
 
 
+def _storage(found: re.Match[str]) -> str:
+    return f"object storage did not answer as it should: {found[1].strip()}; {STORAGE}"
+
+
 def _no_room(found: re.Match[str]) -> str:
     return f"Spark's temporary files ({', '.join(local_folders())}): {found[1]}; {ANOTHER}"
 
@@ -117,11 +121,14 @@ def _java_ended(found: re.Match[str]) -> str:
 
 SHORT = "as the system does where memory is short"
 
+STORAGE = "check AWS_ENDPOINT_URL, the region and the credentials (AWS_ACCESS_KEY_ID)"
+
 AGAIN = (
     "what is done is kept: run it again with fewer workers at a time, as with --master 'local[1]'"
 )
 
 REASONS = (
+    Reason(re.compile(r"(?:OSError|PermissionError): (When .*AWS Error .*)"), _storage),
     Reason(re.compile(r"(No space left on device|Disk quota exceeded)"), _no_room),
     Reason(
         re.compile(r"java\.lang\.OutOfMemoryError: ?(.*)"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Any
 
 from amqpsniff.archive.plan import MAX_READS, TASK_BYTES
@@ -15,6 +16,13 @@ from amqpsniff.errors import UsageError
 from amqpsniff.options import Options
 
 MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+
+NAMES = (
+    "path", "paths", "table", "where", "mode", "from", "to", "port", "dialect", "tableDialect",
+    "bodies", "bodySha256", "showSecrets", "tlsKeylog", "tlsKey", "packs", "storageOptions",
+    "surveys", "taskBytes", "maxReads", "closeAfter",
+)  # fmt: skip
+"""Options that there are; the first two are what `load` is given."""
 
 CLOSE_AFTER_SECONDS = 10.0
 """Time without a write after which a file counts as closed: tcpdump and dumpcap write whenever a
@@ -60,9 +68,13 @@ class SourceOptions:
 
 
 def parse(options: Mapping[str, str]) -> SourceOptions:
-    """Read the options; raises UsageError for an invalid one."""
-    if "taskOctets" in options:
-        raise UsageError("the option taskOctets is taskBytes now")
+    """Read the options; raises UsageError for an invalid one, and for one that there is not."""
+    names = {name.lower() for name in NAMES}
+    for name in options:
+        if name.lower() not in names:
+            near = get_close_matches(name, NAMES, 1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            raise UsageError(f"no option `{name}`{meant}; the options are {', '.join(NAMES[2:])}")
     mode = options.get("mode", MODES[0]).upper()
     if mode not in MODES:
         raise UsageError(f"no mode `{mode}`; there are {', '.join(MODES)}")
@@ -111,6 +123,7 @@ def _decoding(options: Mapping[str, str]) -> Options:
         show_secrets=_flag(options, "showSecrets"),
         tls_keylog=options.get("tlsKeylog") or None,
         tls_keys=tuple(filter(None, options.get("tlsKey", "").split(","))),
+        packs=tuple(filter(None, options.get("packs", "").split(","))),
     )
 
 
@@ -155,7 +168,7 @@ def _time(options: Mapping[str, str], name: str) -> int | None:
             f"option {name}: `{text}` is no time; give 2026-01-31T12:00:00Z or seconds since 1970"
         ) from None
     if time.tzinfo is None:
-        time = time.replace(tzinfo=timezone.utc)
+        time = time.replace(tzinfo=UTC)
     return int(time.timestamp() * 1e6) * 1000
 
 

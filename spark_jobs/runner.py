@@ -44,6 +44,8 @@ class SparkRunner:
 
         def work() -> None:
             try:
+                told = function.__name__.strip("_").replace("_", " ")
+                self._context.setJobDescription(f"amqpsniff: {told}, {len(items)} tasks")
                 results.extend(self._context.parallelize(items, len(items)).map(function).collect())
             except BaseException as error:  # noqa: BLE001 (raised below, in the thread that waits)
                 errors.append(error)

@@ -54,7 +54,7 @@ from amqpsniff.options import Options
 from amqpsniff.session.message_log import MessageLog
 from amqpsniff.tables.file_errors import error_rows, error_table
 from amqpsniff.tables.file_errors import schema as error_schema
-from amqpsniff.tables.schema import LINKS, schema_of
+from amqpsniff.tables.schema import LINKED, schema_of
 from amqpsniff.tables.statements import no_column
 
 from .options import SourceOptions, parse, table_of
@@ -143,7 +143,7 @@ class Reading:
         if self.table == ERRORS:
             return [Share(rows=error_rows((one.size, one.findings) for one in files))]
         task_bytes = task_bytes_for(self.options.decoding, self.options.task_bytes)
-        if self.table == "messages" and not LINKS.isdisjoint(self.needed):
+        if self.table == "messages" and not LINKED.isdisjoint(self.needed):
             task_bytes = ONE_TASK
         plan = make_plan(files, task_bytes=task_bytes, max_reads=self.options.max_reads)
         decoding = with_secrets_of(files, self.options.decoding, self.options.storage)

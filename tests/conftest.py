@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser import browser
+from tests.thorough import rounds
 
 __all__ = ["browser"]  # a fixture: one browser for a whole run
 
@@ -33,7 +34,11 @@ with contextlib.suppress(ImportError):
 
     # a machine that is busy takes longer than Hypothesis expects of any example
     settings.register_profile(
-        "patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        "patient",
+        settings.default,
+        max_examples=rounds(100),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("patient")
 

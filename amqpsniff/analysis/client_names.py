@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from amqpsniff.analysis.counting import texts
 
-COLUMNS = ("connection_id", "client", "method", "arguments")
+COLUMNS = ("connection_id", "client", "sender", "method", "arguments")
 """Columns of frames that are read."""
 
-START_OK = "connection.start-ok"
+NAMING = frozenset(("connection.start-ok", "open"))
+"""Methods in which a client says its name; `open` is one of AMQP 1.0, which both sides send."""
 
 MAX_NAMES = 100_000
 """Names that are kept, some 20 MB."""
@@ -36,16 +38,26 @@ class ClientNames:
         for client in set(batch.column("client").to_pylist() if clients is None else clients):
             self.see(client)
         known = texts(batch.column("method"))
-        if known is not None and START_OK not in known:
+        if known is not None and NAMING.isdisjoint(known):
             return
         for at, method in enumerate(values(batch, "method")):
-            if method != START_OK:  # Arrow's functions would find it, but take long to import
+            if method not in NAMING:  # Arrow's functions would find it, but take long to import
+                continue
+            if batch.column("sender")[at].as_py() != "client":
                 continue
             connection_id = batch.column("connection_id")[at].as_py()
             arguments = json.loads(batch.column("arguments")[at].as_py() or "{}")
-            name = (arguments.get("client_properties") or {}).get("connection_name")
+            name = arguments.get("container_id")
+            if method != "open":
+                name = (arguments.get("client_properties") or {}).get("connection_name")
             if isinstance(name, str) and name and len(self.names) < MAX_NAMES:
                 self.names[connection_id] = name
+
+    def learn(self, connections: Iterable[dict[str, Any]]) -> None:
+        """Take the names in rows of connections."""
+        for row in connections:
+            if row["connection_name"] and len(self.names) < MAX_NAMES:
+                self.names[row["connection_id"]] = row["connection_name"]
 
     def see(self, client: str | None) -> None:
         """Note the address of a client."""

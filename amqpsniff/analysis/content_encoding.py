@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
 import json
+import lzma
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from amqpsniff.installation import how_to_add
 
 MAX_DECODED_BYTES = 1 << 30
 """Bytes that one body may decode to: 1 kB of zeros, packed twice, can stand for gigabytes."""
@@ -26,6 +30,11 @@ ENCODINGS = {
     "zlib": ".zz",
     "zstd": ".zst",
     "application/zstd": ".zst",
+    "bzip2": ".bz2",
+    "application/x-bz2": ".bz2",
+    "application/x-lzma": ".xz",
+    "br": ".br",
+    "application/x-brotli": ".br",
 }
 """Content encodings that can be undone, and what is added to a file's name while they are not."""
 
@@ -68,8 +77,8 @@ def decoded(body: bytes, encoding: str) -> Iterator[bytes]:
     Raises NotDecodable, perhaps after some pieces.
     """
     total = 0
-    pieces = _zstd(body) if "zstd" in encoding else _zlib(body)
-    for piece in pieces:
+    form = ENCODINGS[encoding]
+    for piece in _PIECES.get(form, _zlib)(body):
         total += len(piece)
         if total > MAX_DECODED_BYTES:
             raise NotDecodable(f"decodes to more than {MAX_DECODED_BYTES:,} bytes")
@@ -109,6 +118,54 @@ def _zstd(body: bytes) -> Iterator[bytes]:
                 yield piece
     except zstandard.ZstdError as error:
         raise NotDecodable(str(error)) from None
+
+
+def _bz2(body: bytes) -> Iterator[bytes]:
+    return _stream(body, bz2.BZ2Decompressor())
+
+
+def _lzma(body: bytes) -> Iterator[bytes]:
+    return _stream(body, lzma.LZMADecompressor(memlimit=1 << 27))
+
+
+def _stream(body: bytes, machine: Any) -> Iterator[bytes]:
+    """The pieces that a decompressor of the standard library gives."""
+    rest = body
+    while not machine.eof:
+        try:
+            piece = machine.decompress(rest, PIECE_BYTES)
+        except (OSError, lzma.LZMAError) as error:
+            raise NotDecodable(str(error)) from None
+        if not piece and machine.needs_input and not machine.eof:
+            raise NotDecodable("it ends too early")
+        rest = b""
+        yield piece
+
+
+def _brotli(body: bytes) -> Iterator[bytes]:
+    try:
+        import brotli
+    except ImportError:
+        raise NotDecodable(f"brotli is not installed; {how_to_add('bodies')}") from None
+    machine, rest = brotli.Decompressor(), body
+    while not machine.is_finished():
+        try:
+            piece = machine.process(rest, output_buffer_limit=PIECE_BYTES)
+        except brotli.error as error:
+            raise NotDecodable(str(error)) from None
+        if not piece and not machine.is_finished():
+            raise NotDecodable("it ends too early")
+        rest = b""
+        yield piece
+
+
+_PIECES: dict[str, Callable[[bytes], Iterator[bytes]]] = {
+    ".zst": _zstd,
+    ".bz2": _bz2,
+    ".xz": _lzma,
+    ".br": _brotli,
+}
+"""Decoders of bodies by the ending of a file's name; all others are decoded with zlib."""
 
 
 def encoding_of(message: dict[str, Any]) -> str:

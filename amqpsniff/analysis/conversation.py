@@ -9,11 +9,15 @@ from typing import Any
 from amqpsniff.analysis.selection import RowFilter, Selection, Started
 from amqpsniff.analysis.timeline import FOLDED, Entry, Gaps, Timeline
 from amqpsniff.errors import UsageError
+from amqpsniff.session.owing import Silence
 
 Row = dict[str, Any]
 
 MAX_NAMED = 5
 """Connections named in an error."""
+
+MAX_SILENCES = 100_000
+"""Silences of all connections that are remembered; some 20 MB."""
 
 MAX_KEPT = 10_000
 """Connections remembered so that an error can name them, and as many that match; some 25 MB."""
@@ -26,12 +30,14 @@ class Conversation:
     Attributes:
         row: Its row of the connections table.
         findings: Its rows of the findings table, in the order of time.
+        silences: Times without traffic in which a side owed something, in the order of time.
         entries: Its methods and messages, and the gaps between them, in the order of time, while
             the capture is read again: see `amqpsniff.analysis.timeline.Entry`.
     """
 
     row: Row
     findings: list[Row]
+    silences: list[Silence] = field(default_factory=list)
     entries: Iterator[Entry] = field(default_factory=lambda: iter(()))
 
 
@@ -53,6 +59,12 @@ class ConversationFinder:
         self._named = RowFilter(named, "connections", started)
         self._all, self._meant = _Connections(), _Connections()
         self._findings: list[Row] = []
+        self._silences: list[Silence] = []
+
+    def note(self, silence: Silence) -> None:
+        """Remember a silence of some connection."""
+        if len(self._silences) < MAX_SILENCES:
+            self._silences.append(silence)
 
     def add(self, table: str, batch: Any) -> None:
         """Look through a batch of `connections` or `findings`."""
@@ -70,7 +82,9 @@ class ConversationFinder:
         if not self._all.number:
             return None
         row = self._one()
-        return Conversation(row, [one for one in self._findings if self._concerns(one, row)])
+        findings = [one for one in self._findings if self._concerns(one, row)]
+        mine = [one for one in self._silences if one.connection_id == row["connection_id"]]
+        return Conversation(row, findings, mine)
 
     def _one(self) -> Row:
         wanted, meant = self._selection.connection, self._meant

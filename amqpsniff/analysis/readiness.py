@@ -15,6 +15,7 @@ from typing import Any
 from amqpsniff.analysis.counting import is_one_of
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.errors import UsageError
+from amqpsniff.spec import DELIVERIES, PUBLISHES
 from amqpsniff.spec.version_changes import EFFECTS, VERSION_CHANGES, VERSIONS, VersionChange
 from amqpsniff.tables.values import rows_of
 
@@ -256,11 +257,11 @@ METHODS = frozenset(_METHODS)
 
 
 def _sent(batch: Any) -> Any:
-    return is_one_of(batch.column("method"), frozenset(("basic.publish",)))
+    return is_one_of(batch.column("method"), PUBLISHES)
 
 
 def _received(batch: Any) -> Any:
-    return is_one_of(batch.column("method"), frozenset(("basic.deliver", "basic.get-ok")))
+    return is_one_of(batch.column("method"), DELIVERIES)
 
 
 def _too_large(batch: Any) -> Any:

@@ -30,13 +30,11 @@ from amqpsniff.analysis.top_rows import (
     connection_weight,
 )
 from amqpsniff.analysis.topology import (
-    DELIVERIES,
     FRAME_COLUMNS,
     MESSAGE_COLUMNS,
-    PUBLISHES,
     Topology,
 )
-from amqpsniff.spec import FRAME_OVERHEAD_BYTES, SIDES
+from amqpsniff.spec import DELIVERIES, FRAME_OVERHEAD_BYTES, PUBLISHES, SIDES
 from amqpsniff.tables.values import rows_of, values
 
 if TYPE_CHECKING:

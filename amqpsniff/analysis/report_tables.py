@@ -130,7 +130,7 @@ REPORTS = {
                 "client": "address of the client",
                 "exchange": "exchange of the messages",
                 "time": "beginning of the time bucket",
-                "messages": "messages of which the time is known",
+                "messages": "messages whose time is known",
                 "p50_ms": "percentile, in milliseconds: a time that occurred",
                 "p90_ms": "the same",
                 "p95_ms": "the same",
@@ -148,13 +148,13 @@ REPORTS = {
                 "time": "beginning of the time bucket",
                 "client": "address of the client",
                 "channels": "channels on which something changed",
-                "unknown_channels": "channels of which not all is known: open before the capture, "
-                "or frames are missing; amounts are then at least so many",
+                "unknown_channels": "channels open before the capture or with missing frames; "
+                "other amounts are then lower bounds",
                 "unsettled": "deliveries, the sum of the most of each channel; null if unknown",
                 "unconfirmed": "publishes, the same",
                 "prefetch": "sum of the channels' prefetch counts; null if none is known",
-                "saturation": "unsettled as a share of the prefetch count, on channels of which "
-                "both are known",
+                "saturation": "unsettled as a share of the prefetch count, on channels where both "
+                "are known",
                 "full_channels": "channels with 90 % of their prefetch count or more",
             },
         ),
@@ -164,15 +164,15 @@ REPORTS = {
             "Deliveries that were not the first of their message or did not end it.",
             "the most redeliveries",
             {
-                "queue": "name; the routing key where the queue is not known",
+                "queue": "name; the routing key if the queue is unknown",
                 "client": "address of the client",
                 "delivered": "deliveries",
                 "redelivered": "deliveries that the broker marked as redelivered",
-                "requeued": "deliveries that the client put back",
+                "requeued": "deliveries that the client requeued",
                 "discarded": "deliveries that the client rejected for good",
                 "redelivered_share": "redelivered of delivered",
                 "poison_messages": "message ids that were delivered at least 5 times",
-                "most_deliveries": "the most deliveries of one message id that came again",
+                "most_deliveries": "the most deliveries of one redelivered message id",
                 "worst_message_id": "that message id",
             },
         ),
@@ -196,8 +196,8 @@ REPORTS = {
         Report(
             "churn",
             "Churn of connections and channels",
-            "Connections by the client's address and what it calls itself: rates, lifetimes, "
-            "reconnect loops, leaks.",
+            "Connections by the client's address and application: rates, lifetimes, reconnect "
+            "loops, leaks.",
             "the most connections",
             {
                 "client": "address of the client",
@@ -263,12 +263,12 @@ REPORTS = {
                 "one_sided": "those with packets of one direction only",
                 "packets": "packets of these connections",
                 "retransmissions": "retransmitted segments",
-                "gaps": "holes",
-                "lost_bytes": "bytes missing in holes",
+                "gaps": "gaps in their bytes",
+                "lost_bytes": "bytes missing in gaps",
                 "truncated": "messages cut by a snap length",
                 "incomplete": "messages that never ended",
                 "error": "what is wrong with the file, else null",
-                "skipped_bytes": "bytes of the file that were passed over because of it",
+                "skipped_bytes": "bytes of the file that were skipped because of it",
             },
         ),
         Report(
@@ -285,7 +285,7 @@ REPORTS = {
                 "findings": "how many",
                 "occurrences": "sum of their counts",
                 "connections": "connections with it",
-                "consequences": "findings that another one brought about",
+                "consequences": "findings caused by another one",
             },
         ),
     )
@@ -390,7 +390,7 @@ def _numbers() -> dict[str, Any]:
     from amqpsniff.analysis.times import DAY_NS
     from amqpsniff.session.rules.churn import SHORT_NS
     from amqpsniff.session.rules.requeueing import POISON_DELIVERIES
-    from amqpsniff.spec import FIRST_ERROR_CODE
+    from amqpsniff.spec import DELIVERIES, FIRST_ERROR_CODE, PUBLISHES
 
     from .topology import METHODS
 
@@ -401,5 +401,7 @@ def _numbers() -> dict[str, Any]:
         "first_error_code": FIRST_ERROR_CODE,
         "full_share": FULL_SHARE,
         "poison_deliveries": POISON_DELIVERIES,
+        "publishes": tuple(sorted(PUBLISHES)),
+        "deliveries": tuple(sorted(DELIVERIES)),
         "short_ns": SHORT_NS,
     }

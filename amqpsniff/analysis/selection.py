@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from amqpsniff.analysis import times
 from amqpsniff.errors import FilterError, UsageError
 from amqpsniff.spec import FIRST_ERROR_CODE, METHODS
+from amqpsniff.spec.amqp10 import PERFORMATIVES
 
 if TYPE_CHECKING:
     from amqpsniff.tables.query import Filter
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
 Started = Callable[[], int | None]
 """Gives the time at which the capture began in nanoseconds, None while that is not known."""
 
-SPANNING = ("connections", "channels")
+SPANNING = ("connections", "channels", "links")
 """Tables whose rows last: `from_` and `to` choose the rows that reach into that time."""
 
 TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
-    "queue": {"frames": ("queue",), "messages": ("queue",)},
-    "exchange": {"frames": ("exchange",), "messages": ("exchange",)},
-    "routing_key": {"frames": ("routing_key",), "messages": ("routing_key",)},
+    **{
+        name: {"frames": (name,), "messages": (name,), "links": (name,)}
+        for name in ("queue", "exchange", "routing_key")
+    },
     "method": {"frames": ("method",), "messages": ("method",)},
     "message_id": {"messages": ("message_id",)},
     "outcome": {"messages": ("outcome",)},
@@ -47,6 +49,7 @@ ERRORS = {
     "outcome IN ('returned', 'rejected', 'discarded', 'requeued')",
     "connections": _CLOSED_BADLY,
     "channels": _CLOSED_BADLY,
+    "links": "close_condition IS NOT NULL OR refused OR closed_by = 'rst'",
     "findings": "severity = 'error'",
 }
 """Conditions of `--errors`, by table."""
@@ -69,7 +72,9 @@ outcome, and the packets of its header and body."""
 DEFAULT_EXCHANGE = "(default)"
 """The exchange without a name, as summaries write it."""
 
-_METHODS = [row.name for row in METHODS]
+_METHODS = [
+    *(row.name for row in METHODS), *(row.name for row in PERFORMATIVES), "send", "receive",
+]  # fmt: skip
 _ADDRESS = re.compile(
     r"(?=.*[.:])(?=.*\d)([\d.*?]*|\[?[0-9a-fA-F:.*?]*:[0-9a-fA-F:.*?]*\]?)(:[\d*?]+)?", re.ASCII
 )
@@ -181,7 +186,7 @@ class Selection:
 
             _known("outcome", self.outcome, OUTCOMES)
         if self.method is not None:
-            _known("method", _method(self.method), _METHODS)
+            _known("method", self.method, _METHODS)
         if self.packet is not None:
             _packets(self.packet)
 
@@ -205,6 +210,10 @@ class Selection:
         named = [name for name in TEXTS if getattr(self, name) is not None]
         return named + ["errors"] * self.errors + ["packet"] * (self.packet is not None)
 
+    def packets(self) -> tuple[int, int] | None:
+        """The first and the last packet number; None without `packet`."""
+        return None if self.packet is None else _packets(self.packet)
+
     def condition(self, name: str, table: str) -> str | None:
         """A filter by name as SQL over the columns of a table; None if rows do not show it."""
         value = getattr(self, name)
@@ -216,9 +225,7 @@ class Selection:
         columns = TEXTS[name].get(table, ())
         if name == "client" and _ADDRESS.fullmatch(value):
             columns = ("client",)
-        if name == "method":
-            value = _method(value)
-        elif name == "exchange" and value == DEFAULT_EXCHANGE:
+        if name == "exchange" and value == DEFAULT_EXCHANGE:
             value = ""
         return " OR ".join(_matches(column, value) for column in columns) or None
 
@@ -369,6 +376,8 @@ _AT = "row"
 
 def _numbered(batch: Any) -> Any:
     """A batch with the column `_AT`."""
+    if _AT in batch.schema.names:
+        return batch
     import pyarrow as pa
 
     numbers = pa.array(range(batch.num_rows), pa.int64())
@@ -564,7 +573,8 @@ def _options(names: Iterable[str]) -> str:
 
 def _known(option: str, value: str, values: Collection[str]) -> None:
     """Raise UsageError for a value or a pattern that none of the known values matches."""
-    if any(fnmatchcase(one, value.replace("[", "[[]")) for one in values):
+    patterns = _methods(value) if option == "method" else [value]
+    if any(fnmatchcase(one, each.replace("[", "[[]")) for one in values for each in patterns):
         return
     bare = value.removeprefix("*.")
     if any(character in bare for character in "*?0123456789"):
@@ -580,9 +590,9 @@ def _known(option: str, value: str, values: Collection[str]) -> None:
     raise UsageError(f"--{option}: there is no `{bare}`; {meant}")
 
 
-def _method(value: str) -> str:
-    """The name of a method with its class; a pattern for the class where it has none."""
-    return value if "." in value or "*" in value else f"*.{value}"
+def _methods(value: str) -> list[str]:
+    """Patterns of a method; without its class also the name of a performative of AMQP 1.0."""
+    return [value] if "." in value or "*" in value else [f"*.{value}", value]
 
 
 def _packets(value: str | int) -> tuple[int, int]:
@@ -595,7 +605,7 @@ def _packets(value: str | int) -> tuple[int, int]:
 
 def _matches(column: str, value: str) -> str:
     """SQL that is true if a column has a value or matches a pattern."""
-    patterns = _addresses(value) if column == "client" else [value]
+    patterns = {"client": _addresses, "method": _methods}.get(column, lambda one: [one])(value)
     return " OR ".join(_like(column, pattern) for pattern in patterns)
 
 

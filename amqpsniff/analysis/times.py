@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from amqpsniff.errors import UsageError
 
@@ -72,7 +72,7 @@ def time_zone(name: str | None) -> tzinfo | None:
     UTC without a name. Raises UsageError for a zone that is not known.
     """
     if name is None:
-        return timezone.utc
+        return UTC
     if name == "local":
         return None
     if match := _OFFSET.fullmatch(name):
@@ -155,9 +155,9 @@ def outside(
 
 def _midnight(time_ns: int, zone: tzinfo | None) -> int:
     """The beginning of the day of a moment, in nanoseconds since 1970."""
-    if zone is timezone.utc:
+    if zone is UTC:
         return time_ns - time_ns % DAY_NS
-    day = datetime.fromtimestamp(time_ns // SECOND_NS, timezone.utc).astimezone(zone)
+    day = datetime.fromtimestamp(time_ns // SECOND_NS, UTC).astimezone(zone)
     return int(_aware(datetime(day.year, day.month, day.day), zone).timestamp()) * SECOND_NS
 
 
@@ -194,7 +194,7 @@ def absolute(time_ns: int, zone: str | None = None) -> str:
     if zone is None:
         return f"{exact(time_ns)[:-4]}Z"
     whole, rest = divmod(time_ns, SECOND_NS)
-    instant = datetime.fromtimestamp(whole, timezone.utc).astimezone(time_zone(zone))
+    instant = datetime.fromtimestamp(whole, UTC).astimezone(time_zone(zone))
     return instant.replace(microsecond=rest // 1000).isoformat(timespec="microseconds")
 
 
@@ -207,5 +207,5 @@ def of_day(time_ns: int, *, days: bool) -> str:
 def exact(time_ns: int) -> str:
     """An instant as RFC 3339 in UTC, with nanoseconds."""
     whole, rest = divmod(time_ns, SECOND_NS)
-    instant = datetime.fromtimestamp(whole, timezone.utc)
+    instant = datetime.fromtimestamp(whole, UTC)
     return f"{instant:%Y-%m-%dT%H:%M:%S}.{rest:09}Z"

@@ -19,7 +19,7 @@ CONNECTION_COLUMNS = (
     "protocol", "midstream", "vhost", "user", "client_product", "client_version", "connection_name",
     "server_product", "server_version", "channels", "client_bytes", "server_bytes", "published",
     "delivered", "acknowledged", "retransmissions", "lost_bytes", "blocked_ns", "closed_by",
-    "close_code", "close_text",
+    "close_code", "close_text", "owed",
 )  # fmt: skip
 CHANNEL_COLUMNS = (
     "connection_id", "client", "channel", "start_ns", "end_ns", "mode", "prefetch_count",

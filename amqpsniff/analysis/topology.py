@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypedDict, cast
 from amqpsniff.analysis.counting import SENT, grouped, is_one_of, with_sent_bytes
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import MAX_NAMES, NO_COUNTS, TopCounts, amounts
-from amqpsniff.spec import peer_property
+from amqpsniff.spec import DELIVERIES, PUBLISHES, peer_property
 from amqpsniff.tables.values import rows_of
 
 MAX_CONNECTIONS = 50_000
@@ -30,8 +30,8 @@ MAX_PENDING = 64
 """Declarations of one channel that wait for the row of their reply: a client waits for each."""
 
 FRAME_COLUMNS = (
-    "packet_number", "ts_ns", "connection_id", "client", "channel", "method", "arguments", "queue",
-    "response_packet_number",
+    "packet_number", "ts_ns", "connection_id", "client", "sender", "channel", "method",
+    "arguments", "queue", "response_packet_number",
 )  # fmt: skip
 MESSAGE_COLUMNS = (
     "ts_ns", "connection_id", "client", "channel", "method", "exchange", "routing_key", "queue",
@@ -43,8 +43,6 @@ COLUMNS = {"frames": FRAME_COLUMNS, "messages": MESSAGE_COLUMNS}
 MAX_REMEMBERED = 2_048
 """Characters of arguments that are read once and remembered: 1,024 of them are some megabytes."""
 
-PUBLISHES = frozenset(("basic.publish",))
-DELIVERIES = frozenset(("basic.deliver", "basic.get-ok"))
 
 EXCHANGE = ("type", "durable", "auto_delete", "internal", "arguments")
 QUEUE = ("durable", "exclusive", "auto_delete", "arguments")
@@ -227,6 +225,16 @@ class Topology:
 
     def _opened(self, row: Facts, arguments: Facts) -> None:
         self._learn(row, vhost=arguments.get("virtual_host"))
+
+    def _opened_container(self, row: Facts, arguments: Facts) -> None:
+        """The client's open of AMQP 1.0 says its name and its virtual host."""
+        if row["sender"] != "client":
+            return
+        host, name = arguments.get("hostname"), arguments.get("container_id")
+        if isinstance(host, str):
+            self._learn(row, vhost=host.removeprefix("vhost:"))
+        if isinstance(name, str):
+            self._learn(row, name=name)
 
     def _vhost(self, row: Facts) -> str | None:
         return self._client(row["connection_id"], row["client"]).vhost
@@ -453,6 +461,7 @@ class Topology:
 METHODS = {
     "connection.start-ok": Topology._logged_in,
     "connection.open": Topology._opened,
+    "open": Topology._opened_container,
     "channel.open": Topology._opened_channel,
     "exchange.declare": Topology._declared_exchange,
     "exchange.delete": Topology._deleted_exchange,

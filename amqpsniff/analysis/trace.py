@@ -3,6 +3,8 @@
 One pass: a row is wanted when it fulfils the conditions, when it has the message_id of one that
 does (a dead-lettered copy has another routing key), or when it is a reply to one that does. What
 explains a row comes before it: a broker delivers what was published, a reply follows its request.
+What a framework says led to a message (`amqpsniff.packs`) is followed too: the messages that a
+wanted one brought about, and what those did.
 """
 
 from __future__ import annotations
@@ -13,14 +15,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from amqpsniff.analysis.client_names import ClientNames
 from amqpsniff.analysis.selection import RowFilter, Selection, Started
 from amqpsniff.errors import UsageError
 
 MAX_ROWS = 20_000
 """Rows that are kept: more than a person reads. A routing key alone may match a whole capture."""
 
+MAX_HOPS = 64
+"""Hops from cause to effect that are followed inside one batch: each takes a pass over it."""
+
 ALIKE = ("exchange", "routing_key", "correlation_id", "type", "app_id", "message_timestamp")
 """Columns that are equal in all copies of a message, like its body."""
+
+VALUES = ("correlation_id", "body_sha256", "trace_id", "operation")
+"""Columns of which a value is a condition."""
+
+HEXADECIMAL = ("body_sha256", "trace_id")
+"""Those of them that are written in small letters."""
+
+KEYS = ("message_key", "conversation_key", "parent_key")
+"""Columns with ids of frameworks."""
 
 Row = dict[str, Any]
 
@@ -35,6 +50,9 @@ class Wanted:
         correlation_id: Value of this column.
         header: `NAME=VALUE`: a header, with its value as text or as JSON.
         body_sha256: The SHA-256 of the whole body, 64 hexadecimal digits.
+        trace_id: Trace of distributed tracing.
+        operation: Task, event or message type, as the framework names it.
+        key: An id of the framework: of a message, a conversation, or what led to a message.
         part: Its filters by name and its `where` are conditions too; its connection, channel and
             times choose the part of the traffic in which messages are followed.
     """
@@ -42,14 +60,17 @@ class Wanted:
     correlation_id: str | None = None
     header: str | None = None
     body_sha256: str | None = None
+    trace_id: str | None = None
+    operation: str | None = None
+    key: str | None = None
     part: Selection = field(default_factory=Selection)
 
     def __post_init__(self) -> None:
-        given = (self.correlation_id, self.header, self.body_sha256, self.part.where)
+        given = (*(getattr(self, name) for name in (*VALUES, "header", "key")), self.part.where)
         if not self.part.names() and given == (None,) * len(given):
             raise UsageError(
-                "which message? give --message-id, --correlation-id, --header, --body-sha256, "
-                "--routing-key or another filter"
+                "which message? give --message-id, --correlation-id, --trace-id, --operation, "
+                "--key, --header, --body-sha256, --routing-key or another filter"
             )
         digest = self.body_sha256
         if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest):
@@ -66,16 +87,18 @@ class Wanted:
 
         from amqpsniff.analysis.counting import is_one_of
 
-        columns = {
-            "correlation_id": self.correlation_id,
-            "body_sha256": self.body_sha256 and self.body_sha256.lower(),
-        }
+        columns = {name: getattr(self, name) for name in VALUES}
+        for name in HEXADECIMAL:
+            columns[name] = columns[name] and columns[name].lower()
         masks = [rows.mask(batch)]
         masks += [
             is_one_of(batch.column(name), frozenset((value,)))
             for name, value in columns.items()
             if value is not None
         ]
+        if self.key is not None:
+            keys = [is_one_of(batch.column(name), frozenset((self.key,))) for name in KEYS]
+            masks.append(pc.or_(pc.or_(*keys[:2]), keys[2]))
         if self.header is not None:
             name, _, value = self.header.partition("=")
             masks.append(_with_header(batch.column("headers"), name, value))
@@ -134,6 +157,7 @@ class Tracer:
     Attributes:
         rows: Number of rows that were found.
         full: True if there are more than `MAX_ROWS`, so that later ones are missing.
+        clients: What the clients of these rows are called.
     """
 
     def __init__(self, wanted: Wanted, started: Started = lambda: None) -> None:
@@ -145,19 +169,30 @@ class Tracer:
         self._ids: set[str] = set()
         self._return_addresses: set[str] = set()
         self._correlations: set[str] = set()
+        self._keys: set[str] = set()
         self.rows = 0
         self.full = False
+        self.clients = ClientNames()
 
     def add(self, batch: Any) -> None:
         """Look through a batch of the messages table."""
+        import pyarrow.compute as pc
+
         from amqpsniff.tables.batches import plain
 
         batch = self._part.of(batch)
         if self.full or not batch.num_rows:
             return
-        wanted = self._wanted.mask(batch, self._named)
+        wanted = pc.or_(self._wanted.mask(batch, self._named), self._led_to(batch))
         self._learn(batch.filter(wanted))
-        found = plain(batch.filter(self._mask(batch, wanted)))
+        mask = self._mask(batch, wanted)
+        for _ in range(MAX_HOPS):  # what it brought about may bring about more
+            if not self._name(batch.filter(mask)):
+                break
+            wanted = pc.or_(wanted, self._led_to(batch))
+            self._learn(batch.filter(wanted))
+            mask = self._mask(batch, wanted)
+        found = plain(batch.filter(mask))
         self.full = self.rows + found.num_rows > MAX_ROWS
         self._parts.append(found.slice(0, MAX_ROWS - self.rows))
         self.rows += self._parts[-1].num_rows
@@ -175,6 +210,14 @@ class Tracer:
                 self._return_addresses.add(address)
                 self._correlations.update(filter(None, (number, correlation)))
 
+    def _name(self, found: Any) -> bool:
+        """Learn what frameworks call the messages that were found; true if that is new."""
+        from amqpsniff.tables.values import values
+
+        known = len(self._keys)
+        self._keys.update(filter(None, values(found, "message_key")))
+        return len(self._keys) > known
+
     def _mask(self, batch: Any, wanted: Any) -> Any:
         """The wanted rows, their copies, and replies to them."""
         import pyarrow.compute as pc
@@ -188,13 +231,23 @@ class Tracer:
         copies = is_one_of(batch.column("message_id"), frozenset(self._ids))
         return pc.or_(wanted, pc.or_(copies, reply))
 
+    def _led_to(self, batch: Any) -> Any:
+        """The rows that frameworks say messages brought about that were found, or are those."""
+        import pyarrow.compute as pc
+
+        from amqpsniff.analysis.counting import is_one_of
+
+        columns = [batch.column(name) for name in ("parent_key", "message_key")]
+        return pc.or_(*(is_one_of(column, frozenset(self._keys)) for column in columns))
+
     def table(self) -> Any:
         """The rows as an Arrow table, in the order of time."""
         import pyarrow as pa
 
         from amqpsniff.tables.schema import MESSAGES
 
-        table = pa.Table.from_batches(self._parts, MESSAGES)
+        parts = [part.select(MESSAGES.names) for part in self._parts]
+        table = pa.Table.from_batches(parts, MESSAGES)
         return table.sort_by([("ts_ns", "ascending"), ("packet_number", "ascending")])
 
     def messages(self) -> list[TracedMessage]:

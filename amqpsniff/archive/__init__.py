@@ -1,10 +1,10 @@
 """Archives: captures without number read by many tasks, with the rows that one reader would give.
 
 A survey counts the conversations of each file (`survey`), a plan says who reads what (`plan`), and
-a task (`task`) is the engine itself over every file in which its conversations occur, in the order
-of time. Nothing is stitched: a connection is followed by one engine from its first packet to its
-last, however many files it crosses; packets of other conversations are passed over, which costs a
-twenty-fifth of decoding them.
+a task (`task`) is the engine itself over the packets of its conversations, in the order of time: it
+reads the files in which they occur, or what was dealt out to it by those who read them (`dealing`).
+Nothing is stitched: a connection is followed by one engine from its first packet to its last,
+however many files it crosses.
 
 `batch` writes the tables of an archive to a folder, again and again as files come.
 

@@ -15,24 +15,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO
+from itertools import chain
 from typing import Any, Protocol
 
 from amqpsniff import __version__
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.tables.file_errors import error_rows, error_table
-from amqpsniff.tables.schema import TABLES
+from amqpsniff.tables.schema import TABLES, schema_of
 
+from .dealing import PIECE, Deal, Parts, block_bytes
 from .filesystem import Folder, StorageOptions, whole_path
 from .linking import STATE, Joining, Linked, join, known_links, link_all, links_name
 from .listing import Listed, list_captures
 from .lock import FolderLock
 from .merging import merge_findings
 from .output_folder import claim, tidy, without_own, write_manifest
-from .plan import KEY_DIGITS, MAX_READS, TASK_BYTES, Plan, make_plan
+from .plan import KEY_DIGITS, TASK_BYTES, Plan, make_plan
 from .progress import Progress, Step
 from .secrets import carried, digest, task_bytes_for, with_secrets_of
 from .survey import Surveyed
@@ -129,7 +132,6 @@ class Batch:
         links: bool = False,
         storage: StorageOptions | None = None,
         task_bytes: int = TASK_BYTES,
-        max_reads: int = MAX_READS,
     ) -> None:
         self.inputs = list(inputs)
         self.given = options or Options()
@@ -145,8 +147,7 @@ class Batch:
         self.folder = Folder(whole_path(output), self.storage)
         self.lock = FolderLock(self.folder)
         self._entered = 0
-        task_bytes = task_bytes_for(self.options, task_bytes)
-        self.planning = {"task_bytes": task_bytes, "max_reads": max_reads}
+        self.task_bytes = task_bytes_for(self.options, task_bytes)
         self.plan = Plan()
         self.results: list[TaskResult] = []
         self._seed = 0
@@ -208,6 +209,7 @@ class Batch:
         if not self._planned:
             self._make_plan(files)
         self._planned = False
+        notice(Step("plan", why=self.plan.why))
         specs = self._orders()
         before = self._notes(specs)
         for spec in specs:
@@ -215,8 +217,13 @@ class Batch:
         progress = Progress(self.folder, specs, before.values(), notice)
         progress.look()
         todo = [spec for spec in specs if spec.base not in before]
-        _help_the_longest(todo, cores)
-        done = runner(carry_out, todo, progress.look)
+        readers, others = self._readers(todo)
+        _help_the_longest(readers, cores)
+        done = runner(carry_out, readers, progress.look)
+        if others:
+            self._hand_over(done, others)
+            _help_the_longest(others, cores)
+            done = [one for one in done if one.key] + runner(carry_out, others, progress.look)
         self.results = [*before.values(), *done]
         progress.look()
         if self.links:
@@ -226,7 +233,7 @@ class Batch:
         return self._commit(len(before))
 
     def _make_plan(self, files: list[Surveyed]) -> None:
-        self.plan = make_plan(files, **self.planning)
+        self.plan = make_plan(files, task_bytes=self.task_bytes, deals=True)
         self._planned = True
 
     def _orders(self) -> list[TaskSpec]:
@@ -243,6 +250,46 @@ class Batch:
                 TaskSpec(task, key, base, options, *place, seed=self._seed, links=self.links)
             )
         return specs
+
+    def _readers(self, todo: Sequence[TaskSpec]) -> tuple[list[TaskSpec], list[TaskSpec]]:
+        """The tasks that read captures, some of which deal out packets, and those to which they do.
+
+        Of a task that was done before nothing is decoded again, but packets of its files may be
+        wanted; one that only deals out has no key.
+        """
+        others = [spec for spec in todo if spec.task.bucket is not None]
+        keys = {spec.task.bucket: spec.key for spec in others if spec.task.bucket is not None}
+        readers = {id(spec.task): spec for spec in todo if spec.task.bucket is None}
+        for pack in self.plan.packs if keys else ():
+            if keys.keys().isdisjoint(chain.from_iterable(pack.buckets.values())):
+                continue
+            spec = readers.get(id(pack.task))
+            if spec is None:
+                task = replace(pack.task, marks=array("q"), inverted=False, octets=0)
+                spec = replace(others[0], task=task, key="", base="")
+                readers[id(pack.task)] = spec
+            sources = {one.path: one for one in pack.task.sources if one.path in pack.marks}
+            size = block_bytes(self.plan.buckets)
+            spec.deal = Deal(pack.marks, pack.buckets, sources, pack.begins, keys, size)
+        return list(readers.values()), others
+
+    def _hand_over(self, done: Iterable[TaskResult], others: Sequence[TaskSpec]) -> None:
+        """Tell tasks where the packets are that were dealt out to them."""
+        size = block_bytes(self.plan.buckets)
+        files = {one.path: at for at, one in enumerate(self.plan.files)}
+        lost = {one.capture: one for result in done for one in result.lost}
+        parts: dict[int | None, Parts] = {}
+        for spec in others:
+            sources = spec.task.sources
+            own = array("q", [files[one.path] for one in sources])
+            spec.parts = Parts(self.folder.name, self.storage, size, sources, own)
+            spec.parts.lost = [lost[one.path] for one in sources if one.path in lost]
+            parts[spec.task.bucket] = spec.parts
+        for result in done:
+            for path, pieces in result.dealt.items():
+                for at in range(0, len(pieces), len(PIECE)):
+                    bucket, *piece = pieces[at : at + len(PIECE)]
+                    parts[bucket].numbers.extend((files[path], *piece))
 
     def _salt(self) -> str:
         """What a task's rows depend on beside its files, but for what opens TLS."""
@@ -322,10 +369,14 @@ class Batch:
         if "findings" in self.tables:
             files["findings"] = self._write_findings(findings)
             rows["findings"] = len(findings)
+        if "links" in self.tables and not files["links"]:  # most archives have none
+            empty = schema_of("links").empty_table()
+            files["links"] = [self._write(f"links/capture_date={NO_DATE}", empty)]
         files["errors"] = [self._write("errors", error_table(errors))]
         rows["errors"] = len(errors)
         self.lock.check()
-        write_manifest(self.folder, self.inputs, self.plan.files, files, rows)
+        cost = self._cost()
+        write_manifest(self.folder, self.inputs, self.plan.files, files, rows, cost=cost)
         tidy(self.folder, {name for names in files.values() for name in names} | self._kept())
         severities: dict[str, int] = {}
         for one in findings:
@@ -345,6 +396,26 @@ class Batch:
             rows=rows,
             findings=severities,
         )
+
+    def _cost(self) -> dict[str, Any]:
+        """The way in which captures are read, and bytes by stage when nothing is there yet.
+
+        Of captures these are captured bytes, of what was dealt out and of tables those of files.
+        """
+        dealt = sum(result.dealt_bytes for result in self.results)
+        return {
+            "plan": self.plan.why,
+            "bytes": self.plan.octets,
+            "bytes_read": {
+                "survey": self.plan.octets,
+                "captures": self.plan.read_bytes,
+                "dealt": dealt,
+            },
+            "bytes_written": {
+                "dealt": dealt,
+                "tables": sum(result.written_bytes for result in self.results),
+            },
+        }
 
     def _written(self) -> tuple[dict[str, list[str]], dict[str, int]]:
         """The files of tasks and their rows, by table."""

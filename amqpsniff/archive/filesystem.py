@@ -10,6 +10,7 @@ import contextlib
 import errno
 import io
 import os
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,6 +21,9 @@ from amqpsniff.errors import OutputError, UsageError
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """What only writing is answered with; what else goes wrong meanwhile may be another file's."""
+
+_HADOOPS = re.compile("^s3[an]://")
+"""Names that Hadoop has for what all others call `s3://`."""
 
 StorageOptions = Mapping[str, Any]
 """What fsspec is told to open a file system: keys, endpoints."""
@@ -39,6 +43,7 @@ def file_system(name: str, options: StorageOptions | None = None) -> tuple[Any, 
 
     if not is_remote(name):
         return fs.LocalFileSystem(), str(Path(name).absolute())
+    name = _HADOOPS.sub("s3://", name)
     if not options:
         with contextlib.suppress(ValueError, OSError):
             found: tuple[Any, str] = fs.FileSystem.from_uri(name)

@@ -23,7 +23,7 @@ from amqpsniff.session.link_records import LOG_NUMBERS, LinkLog
 from amqpsniff.session.linker import COLUMNS, FOUND, DistributedLinker
 from amqpsniff.tables.batches import integer_array
 from amqpsniff.tables.export import ParquetRows
-from amqpsniff.tables.schema import EVERYTHING, LINKS, MESSAGES
+from amqpsniff.tables.schema import LINKED, LINKED_MESSAGES, MESSAGES
 
 from .filesystem import Folder
 from .ordered_merge import Open, Sighted, WitnessFile, buffer_of, in_order, number_columns
@@ -229,7 +229,7 @@ def _join_file(folder: Folder, name: str, target: str, links: _Links) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    schema = EVERYTHING["messages"]
+    schema = LINKED_MESSAGES
     encoded = [one.name for one in MESSAGES if one.type == pa.string()]
     with folder.open(name) as file, folder.create(target) as sink:
         source = parquet.ParquetFile(file, read_dictionary=encoded)
@@ -266,13 +266,13 @@ class _Links:
             read = self._file.read_row_group(self._groups.popleft())
             self._held = pa.concat_tables([self._held, read]) if self._held else read
         if not self._held:
-            columns = [one for one in EVERYTHING["messages"] if one.name in LINKS]
+            columns = [one for one in LINKED_MESSAGES if one.name in LINKED]
             return [pa.chunked_array([pa.nulls(len(rows), one.type)]) for one in columns]
         where = pc.index_in(rows, value_set=self._held["message"])
         found = self._held.take(where)
         begin = pc.sum(pc.less_equal(self._held["message"], last)).as_py()
         self._held = self._held.slice(begin)
-        return [_typed(found[one.name], one) for one in EVERYTHING["messages"] if one.name in LINKS]
+        return [_typed(found[one.name], one) for one in LINKED_MESSAGES if one.name in LINKED]
 
 
 def _typed(column: pa.ChunkedArray, wanted: pa.Field) -> Any:

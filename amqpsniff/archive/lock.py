@@ -22,7 +22,7 @@ import threading
 import time
 import uuid
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from amqpsniff.errors import OutputError
@@ -55,7 +55,7 @@ class Owner:
     def current(cls) -> Owner:
         """This process, now."""
         process = os.getpid()
-        since = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
+        since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         return cls(_machine(), process, _started(process), socket.gethostname(), since)
 
     @property

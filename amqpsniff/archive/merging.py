@@ -7,6 +7,7 @@ about many: here that is judged, in the order of time, and causes are found.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.session.rules.acknowledging import settle_stale
@@ -39,8 +40,10 @@ def merge_findings(
     results = list(results)
     of_files = [one for file in files for one in file.findings]
     known = {(one.capture, one.code) for one in of_files}
-    for result in results:
-        of_files += [one for one in result.lost if (one.capture, one.code) not in known]
+    for one in chain.from_iterable(result.lost for result in results):
+        if (one.capture, one.code) not in known:
+            known.add((one.capture, one.code))
+            of_files.append(one)
     log = FindingLog(MAX_FINDINGS)
     records = Records()
     found = []

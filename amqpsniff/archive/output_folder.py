@@ -98,10 +98,12 @@ def write_manifest(
     files: Mapping[str, Iterable[str]],
     rows: Mapping[str, int],
     form: str | None = None,
+    cost: Mapping[str, Any] | None = None,
 ) -> None:
     """Say what counts: files and rows by table, and the captures that they are of.
 
     `form` is that of tables that Spark has written and reads as a whole: their files are not named.
+    `cost` says how captures are read, and the bytes that takes.
     """
     manifest = {
         "form": FORM,
@@ -110,6 +112,7 @@ def write_manifest(
         **({"format": form} if form else {}),
         "tables": {table: sorted(names) for table, names in files.items()},
         "rows": rows,
+        **(cost or {}),
         "captures": [_told(one) for one in captures],
     }
     folder.write(MANIFEST, json.dumps(manifest, indent=1).encode())

@@ -1,14 +1,19 @@
 """Who reads what: the files of an archive, and the conversations in them, as tasks.
 
 Files stand in the order of time and are packed in that order, `TASK_BYTES` to a pack, or a part
-of it: small tasks come last and fill what cores have left. A
-conversation whose packets are all in one pack belongs to that pack's tasks. One that goes on in
-another pack belongs to a task that reads every file in which its conversations occur: these are
-gathered by the pack they begin in, so that files which come later change the tasks of connections
-that go on in them, and no others.
+of it: small tasks come last and fill what cores have left. A conversation whose packets are all in
+one pack belongs to that pack's task. The others are gathered by the pack they begin in, so that
+files which come later change the tasks of connections that go on in them, and no others. There are
+two ways to read those:
 
-Every conversation is in one task, whole; that is all that rows depend on. How many tasks read a
-file is bounded by `MAX_READS`: beyond it tasks become larger, not more. A connection cannot be
+straight: a task reads every file in which its conversations occur, and passes over the rest.
+dealt: whoever reads a pack puts their packets aside, by task (`dealing`), and the task reads these.
+
+The second is chosen where it is less to read and write, and always where a file would be read by
+more than `STRAIGHT_READS` tasks. Who can put nothing aside reads straight: then `MAX_READS` bounds
+how many tasks read a file; beyond it tasks become larger, not more.
+
+Every conversation is in one task, whole; that is all that rows depend on. A connection cannot be
 divided, so the largest one is the longest task.
 """
 
@@ -17,12 +22,15 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, field
+from functools import cached_property
+from itertools import accumulate, groupby
+from typing import Any, NamedTuple
 
-from .survey import Surveyed, integers
+from amqpsniff.units import octets as amount
+
+from .survey import Surveyed, integers, numbers
 
 TASK_BYTES = 64 << 20
 """Captured bytes that one task decodes, about: half a second of work, against some 0.03 s that a
@@ -41,11 +49,22 @@ READ_TWICE = 4
 """How much larger tasks are that share files, since each of them reads the whole (a file of 300 MB
 alone: 2.40 processor seconds as one task, 2.54 as two, 2.78 as four)."""
 
-MAX_READS = 8
-"""Tasks that read one file, at most. To pass over a packet costs 4 % of decoding it (measured: 3.1
-GB/s against 120 MB/s), so the eighth reader brings the cost of an archive to 1.3 times what one
-engine needs."""
+STRAIGHT_READS = 2
+"""Tasks that may read one file before its packets are dealt out: with the survey a file is then
+read three times, as one is that is dealt out as a whole."""
 
+STAGE_TASKS = 4
+"""A second stage costs as much as so many tasks read: cores are idle at the end of the first."""
+
+RANGE_PART = 128
+"""Files are dealt out to so many tasks that each has this part of `TASK_BYTES` of a file on
+average, 512 kB: reading less at once costs object storage more than the bytes do, and the driver
+knows each of these ranges."""
+
+MAX_READS = 8
+"""Tasks that read one file, at most, where nothing can be put aside. To pass over a packet costs
+4 % of decoding it (measured: 3.1 GB/s against 120 MB/s), so the eighth reader brings the cost of an
+archive to 1.3 times what one engine needs."""
 
 PASSED = 25
 """Packets passed over that take as long as one that is decoded."""
@@ -63,17 +82,23 @@ class Source:
     modified_ns: int | None
     skipped_bytes: int = 0
 
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash of itself: the same file may be read by thousands of tasks."""
+        return hashlib.blake2b(json.dumps(astuple(self)).encode(), digest_size=16).digest()
+
 
 @dataclass
 class Task:
     """Files, and the conversations in them that are this task's.
 
     Attributes:
-        sources: What it reads, in the order that breaks ties between packets of one time.
+        sources: What it reads, in the order of first times.
         marks: Marks of its conversations, or, `inverted`, of those that are not; None for all.
         octets: Captured bytes of its own packets.
         read_bytes: Captured bytes of all packets that it reads.
         packets: Packets that it reads.
+        bucket: Its number among those whose packets are dealt out; None for one that reads files.
     """
 
     sources: list[Source]
@@ -82,24 +107,51 @@ class Task:
     octets: int = 0
     read_bytes: int = 0
     packets: int = 0
+    bucket: int | None = None
 
     def key(self, salt: str = "") -> str:
         """20 hex digits that are the same while files, share and `salt` (options) are."""
-        facts = [[one.path, one.size, one.modified_ns, one.skipped_bytes] for one in self.sources]
-        machine = hashlib.blake2b(
-            json.dumps([salt, facts, self.inverted]).encode(), digest_size=KEY_DIGITS // 2
-        )
+        facts = json.dumps([salt, len(self.sources), self.inverted])
+        machine = hashlib.blake2b(facts.encode(), digest_size=KEY_DIGITS // 2)
+        for source in self.sources:
+            machine.update(source.digest)
         if self.marks is not None:
             machine.update(array("q", sorted(self.marks)).tobytes())
         return machine.hexdigest()
 
+    @property
+    def decodes(self) -> bool:
+        """True unless it has no conversations, and only deals out those of others."""
+        return self.marks is None or self.inverted or bool(self.marks)
+
+
+@dataclass
+class Pack:
+    """Files that are read together by a task, and whose packets it deals out: marks and their
+    buckets by path.
+    """
+
+    task: Task
+    begins: dict[str, int] = field(default_factory=dict)
+    marks: dict[str, array[int]] = field(default_factory=dict)
+    buckets: dict[str, array[int]] = field(default_factory=dict)
+
 
 @dataclass
 class Plan:
-    """The tasks that read an archive, the heaviest first, and what is wrong with its files."""
+    """The tasks that read an archive, the heaviest first, and what is wrong with its files.
+
+    Attributes:
+        tasks: Those that decode something.
+        files: The files, by name.
+        packs: What is dealt out, where tasks have a `bucket`.
+        why: Why it is made like that, for people.
+    """
 
     tasks: list[Task] = field(default_factory=list)
     files: list[Surveyed] = field(default_factory=list)
+    packs: list[Pack] = field(default_factory=list)
+    why: str = ""
 
     @property
     def octets(self) -> int:
@@ -107,34 +159,44 @@ class Plan:
         return sum(one.octets for one in self.files)
 
     @property
+    def buckets(self) -> int:
+        """The number of tasks whose packets are dealt out."""
+        return sum(task.bucket is not None for task in self.tasks)
+
+    @property
     def read_bytes(self) -> int:
-        """Captured bytes that all tasks read together."""
-        return sum(task.read_bytes for task in self.tasks)
+        """Captured bytes of files that are read, by those too that only deal out."""
+        readers = [task for task in self.tasks if task.bucket is None]
+        readers += [pack.task for pack in self.packs if not pack.task.decodes]
+        return sum(task.read_bytes for task in readers)
 
 
 def make_plan(
-    files: Sequence[Surveyed], *, task_bytes: int = TASK_BYTES, max_reads: int = MAX_READS
+    files: Sequence[Surveyed],
+    *,
+    task_bytes: int = TASK_BYTES,
+    max_reads: int = MAX_READS,
+    deals: bool = False,
 ) -> Plan:
-    """A plan for these files, in whatever order they are listed."""
+    """A plan for these files, in whatever order they are listed; it `deals` where that is less."""
     listed = sorted(files, key=lambda one: one.path)
     known = [one for one in listed if one.error is None and one.packets]
-    ordered = [known[at] for at in _in_time(known)]
-    packs = _packs(ordered, task_bytes)
-    spans = _Spans(ordered, packs)
-    tasks = [*_local(ordered, packs, spans, task_bytes, max_reads)]
-    tasks += _crossing(ordered, packs, spans, task_bytes, max_reads)
-    tasks.sort(key=lambda task: -task.octets - task.read_bytes // PASSED)
-    return Plan(tasks, listed)
+    times = _in_time(known)
+    planning = _Planning([known[at] for _, at in times], [time for time, _ in times], task_bytes)
+    plan = planning.dealt() if deals and planning.deals else planning.straight(max_reads)
+    plan.tasks.sort(key=lambda task: -task.octets - task.read_bytes // PASSED)
+    plan.files = listed
+    return plan
 
 
-def _in_time(files: Sequence[Surveyed]) -> list[int]:
-    """Indices in the order of first times; a file without one stays behind the one before it."""
+def _in_time(files: Sequence[Surveyed]) -> list[tuple[int, int]]:
+    """(time, index) in the order of first times; a file without one stays behind the one before."""
     times: list[tuple[int, int]] = []
     time = -(2**63)
     for at, one in enumerate(files):
         time = time if one.first_ns is None else one.first_ns
         times.append((time, at))
-    return [at for _, at in sorted(times)]
+    return sorted(times)
 
 
 def _packs(files: Sequence[Surveyed], task_bytes: int) -> list[int]:
@@ -149,22 +211,213 @@ def _packs(files: Sequence[Surveyed], task_bytes: int) -> list[int]:
     return packs
 
 
+class _Family(NamedTuple):
+    """Conversations that begin in packs side by side, from `first` to `last` pack, in `parts`."""
+
+    first: int
+    last: int
+    octets: int
+    conversations: int
+    parts: int = 1
+
+    def with_next(self, other: _Family) -> _Family:
+        """Both together."""
+        return _Family(
+            self.first,
+            max(self.last, other.last),
+            self.octets + other.octets,
+            self.conversations + other.conversations,
+        )
+
+    def divided(self, part_bytes: int, most: int) -> _Family:
+        """The same in parts of so many bytes, `most` at most."""
+        parts = _parts(self.octets, part_bytes, min(most, self.conversations))
+        return self._replace(parts=parts)
+
+
+class _Planning:
+    """Files in the order of time, with `times`, and which conversations go on in other packs.
+
+    Attributes:
+        deals: Whether packets are to be dealt out by who can do that.
+        why: Why they are, or not.
+    """
+
+    def __init__(self, files: Sequence[Surveyed], times: Sequence[int], task_bytes: int) -> None:
+        self.files = files
+        self.times = times
+        self.task_bytes = task_bytes
+        self.large = READ_TWICE * task_bytes
+        packs = _packs(files, task_bytes)
+        self.members = [list(group) for _, group in groupby(range(len(files)), packs.__getitem__)]
+        self.spans = _Spans(files, packs)
+        self._sources: dict[tuple[int, int], Source] = {}
+        self._choose()
+
+    def _choose(self) -> None:
+        octets = [sum(self.files[at].octets for at in members) for members in self.members]
+        families = self._bounded(MAX_READS)
+        readers = _readers(families, len(self.members))
+        for pack, own in self.spans.own.items():
+            readers[pack] += len(self._shares(pack, own, MAX_READS))
+        most = max(readers, default=0)
+        crossing = sum(one.octets for one in families)
+        straight = sum(map(int.__mul__, readers, octets))
+        dealt = sum(octets) + 2 * crossing + STAGE_TASKS * self.task_bytes
+        self.deals = most > STRAIGHT_READS or straight > dealt
+        way = "dealt out by conversation" if self.deals else "read straight"
+        if most <= 1 and not crossing:
+            self.why = f"{way}: no conversation goes on in another pack of files"
+            return
+        self.why = (
+            f"{way}: {amount(crossing)} of {amount(sum(octets))} belong to conversations that go "
+            f"on in other packs of files; read straight, tasks would read {amount(straight)}, a "
+            f"file {most} times at most; dealt out, {amount(dealt)} would be read and written"
+        )
+
+    def straight(self, max_reads: int) -> Plan:
+        """Every task reads the files of its conversations."""
+        tasks = [task for _, task in self._local(max_reads)]
+        return Plan([*tasks, *self._gathered(self._bounded(max_reads))], why=self.why)
+
+    def dealt(self) -> Plan:
+        """Packs are read once; what goes on elsewhere is dealt out, and all of a large pack."""
+        self.spans.move(pack for pack, own in self.spans.own.items() if own > self.large)
+        tasks = self._gathered(
+            [self._finely(one) for one in self._families()], self.task_bytes // 2
+        )
+        for bucket, task in enumerate(tasks):
+            task.bucket, task.read_bytes = bucket, task.octets
+        local = dict(self._local(1))
+        packs: dict[int, Pack] = {}
+        for at, marks, buckets in self.spans.dealt():
+            number = self.spans.packs[at]
+            pack = packs.get(number)
+            if pack is None:
+                task = local.get(number) or self._task(self.members[number], array("q"), False, 0)
+                pack = packs[number] = Pack(task)
+            path = self.files[at].path
+            pack.begins[path] = self.times[at]
+            pack.marks[path], pack.buckets[path] = marks, buckets
+        return Plan([*tasks, *local.values()], packs=list(packs.values()), why=self.why)
+
+    def _families(self, width: int = 1) -> list[_Family]:
+        """Conversations by the packs in which they begin, `width` of them to a family; families
+        with few bytes that are side by side are one.
+        """
+        apart: dict[int, _Family] = {}
+        for begun in self.spans.begun():
+            one = _Family(*begun)
+            place = one.first // width
+            apart[place] = apart[place].with_next(one) if place in apart else one
+        families: list[_Family] = []
+        held = 0
+        for one in apart.values():
+            held += one.octets
+            if families and held <= self.task_bytes // LIGHT:
+                families[-1] = families[-1].with_next(one)
+            else:
+                families.append(one)
+                held = one.octets
+        return families
+
+    def _bounded(self, max_reads: int) -> list[_Family]:
+        """Families in so many parts that no pack has more readers than allowed: fewer parts first,
+        then larger families.
+        """
+        width = 1
+        while True:
+            families = self._families(width)
+            most = max_reads
+            while most:
+                divided = [one.divided(self.large, most) for one in families]
+                if max(_readers(divided, len(self.members)), default=0) <= max_reads:
+                    return divided
+                most //= 2
+            width *= 2
+
+    def _finely(self, family: _Family) -> _Family:
+        """A family in parts of `task_bytes`, as long as each has enough of a file."""
+        files = sum(map(len, self.members[family.first : family.last + 1]))
+        most = family.octets * RANGE_PART // (files * self.task_bytes)
+        return family.divided(self.task_bytes, max(most, 1))
+
+    def _local(self, max_reads: int) -> Iterator[tuple[int, Task]]:
+        """(pack, task) of the conversations that stay in a pack."""
+        strangers = self.spans.strangers()
+        for pack, members in enumerate(self.members):
+            own = self.spans.own.get(pack, 0)
+            strange = strangers.get(pack)
+            shares = self._shares(pack, own, max_reads)
+            if len(shares) > 1:
+                for share in shares:
+                    marks = array("q", sorted(mark for mark, _ in share))
+                    octets = sum(one for _, one in share)
+                    yield pack, self._task(members, marks, False, octets)
+            elif shares or strange is None:
+                yield pack, self._task(members, strange, strange is not None, own)
+
+    def _shares(self, pack: int, own: int, max_reads: int) -> list[list[tuple[int, int]]]:
+        """The conversations that stay in a pack, in some parts; of one part they are not told."""
+        parts = _parts(own, self.large, max_reads)
+        if parts == 1:
+            return [[]] if own else []
+        octets = sum(self.files[at].octets for at in self.members[pack])
+        return _even(self.spans.staying_in(pack), parts, octets)
+
+    def _gathered(self, families: list[_Family], heavy: int | None = None) -> list[Task]:
+        """Tasks of the conversations that go from pack to pack."""
+        tasks = []
+        for marks, members, octets in self.spans.gather(families, heavy):
+            tasks.append(self._task(members, marks, False, octets))
+        return tasks
+
+    def _task(
+        self, members: Sequence[int], marks: array[int] | None, inverted: bool, octets: int
+    ) -> Task:
+        """A task over some files."""
+        files = self.files
+        sources = []
+        before = members[0]
+        for at in members:
+            skipped = sum(files[one].octets for one in range(before + 1, at))
+            sources.append(self._source(at, skipped))
+            before = at
+        read = sum(files[at].octets for at in members)
+        packets = sum(files[at].packets for at in members)
+        return Task(sources, marks, inverted, octets, read, packets)
+
+    def _source(self, at: int, skipped_bytes: int) -> Source:
+        """A file; what stands in many tasks is there once."""
+        made = self._sources.get((at, skipped_bytes))
+        if made is None:
+            one = self.files[at]
+            made = Source(one.path, one.size, one.modified_ns, skipped_bytes)
+            self._sources[at, skipped_bytes] = made
+        return made
+
+
 class _Spans:
-    """The files of conversations: `rows` has (mark, file, bytes), `crossing` the marks that occur
-    in more than one pack with their first and last pack and bytes.
+    """The files of conversations, in Arrow, for there are many.
+
+    Attributes:
+        packs: The pack of each file.
+        rows: (mark, file, pack, bytes).
+        crossing, staying: (mark, first, last, bytes) of conversations that occur in several packs
+            and in one, first and last pack.
+        own: Bytes of conversations that stay, by pack.
     """
 
     def __init__(self, files: Sequence[Surveyed], packs: list[int]) -> None:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
-        counts = [len(one.marks) for one in files]
-        places = array("q")
-        of_packs = array("q")
-        for at, count in enumerate(counts):
-            places.extend(array("q", [at]) * count)
-            of_packs.extend(array("q", [packs[at]]) * count)
+        self.packs = packs
+        places, of_packs = array("q"), array("q")
         marks, octets = array("q"), array("q")
-        for one in files:
+        for at, one in enumerate(files):
+            places.extend(array("q", [at]) * len(one.marks))
+            of_packs.extend(array("q", [packs[at]]) * len(one.marks))
             marks.extend(one.marks)
             octets.extend(one.mark_bytes)
         columns = [integers(one) for one in (marks, places, of_packs, octets)]
@@ -173,47 +426,115 @@ class _Spans:
             [("pack", "min"), ("pack", "max"), ("bytes", "sum")]
         )
         grouped = grouped.rename_columns(["mark", "first", "last", "bytes"])
+        self._divide(grouped, pc.not_equal(grouped["first"], grouped["last"]))
+
+    def _divide(self, conversations: Any, apart: Any) -> None:
         import pyarrow.compute as pc
 
-        apart = pc.not_equal(grouped["first"], grouped["last"])
-        self.crossing = grouped.filter(apart)
-        self.staying = grouped.filter(pc.invert(apart))
+        self.crossing = conversations.filter(apart)
+        self.staying = conversations.filter(pc.invert(apart))
+        own = self.staying.group_by("first").aggregate([("bytes", "sum")])
+        columns = [own[name].to_pylist() for name in ("first", "bytes_sum")]
+        self.own = dict(zip(*columns, strict=True))
 
-    def occurrences(self, marks: Any) -> Any:
-        """The rows of these marks."""
+    def move(self, packs: Iterable[int]) -> None:
+        """Take the conversations that stay in these packs for ones that go on elsewhere."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
-        return self.rows.filter(pc.is_in(self.rows["mark"], value_set=marks))
+        large = pa.array(packs, pa.int64())
+        everything = pa.concat_tables([self.crossing, self.staying])
+        apart = pc.not_equal(everything["first"], everything["last"])
+        self._divide(everything, pc.or_(apart, pc.is_in(everything["first"], value_set=large)))
+
+    def begun(self) -> list[tuple[int, int, int, int]]:
+        """(first pack, last pack of any, bytes, number) of conversations that go from pack to pack,
+        by first pack.
+        """
+        facts = [("last", "max"), ("bytes", "sum"), ("mark", "count")]
+        made = self.crossing.group_by("first").aggregate(facts)
+        names = ("first", *("_".join(one) for one in facts))
+        columns = [made[name].to_pylist() for name in names]
+        return sorted(zip(*columns, strict=True))
+
+    def staying_in(self, pack: int) -> list[tuple[int, int]]:
+        """(mark, bytes) of the conversations that stay in a pack."""
+        import pyarrow.compute as pc
+
+        mine = self.staying.filter(pc.equal(self.staying["first"], pack))
+        return list(zip(mine["mark"].to_pylist(), mine["bytes"].to_pylist(), strict=True))
+
+    def strangers(self) -> dict[int, array[int]]:
+        """Marks of conversations in a pack that go on elsewhere, by pack."""
+        rows = self._occurrences().group_by(["pack", "mark"]).aggregate([])
+        return {pack: numbers(part["mark"]) for pack, part in _slices(rows, "pack", "mark")}
+
+    def gather(
+        self, families: list[_Family], heavy: int | None
+    ) -> Iterator[tuple[array[int], list[int], int]]:
+        """(marks, files, bytes) of the parts of families.
+
+        Parts are by marks, so that new conversations change few of them. But conversations with
+        more bytes than `heavy`, and than half of what a part has on average, are alone.
+        """
+        import pyarrow.compute as pc
+
+        if not families:
+            return
+        first, marks, octets = (self.crossing[name] for name in ("first", "mark", "bytes"))
+        begins = accumulate((one.parts for one in families), initial=0)
+        bases, masks, most = array("q"), array("q"), array("q")  # by first pack
+        ends = [one.first for one in families[1:]] + [len(self.packs)]
+        for one, base, end in zip(families, begins, ends, strict=False):
+            half = max(heavy or 0, one.octets // (2 * one.parts))
+            for column, value in ((bases, base), (masks, one.parts - 1), (most, half)):
+                column.extend(array("q", [value]) * (end - len(column)))
+        part = pc.bit_wise_and(marks, pc.take(integers(masks), first))
+        part = pc.add(part, pc.take(integers(bases), first))
+        if heavy is not None:  # by the mark: a number that no part has
+            alone = pc.greater(octets, pc.take(integers(most), first))
+            part = pc.if_else(alone, pc.subtract(-1, marks), part)
+        self.crossing = self.crossing.append_column("part", part)
+        self._parts = pc.unique(part).sort()
+        found = self._occurrences("part").group_by(["part", "file"]).aggregate([])
+        members = (numbers(one["file"]).tolist() for _, one in _slices(found, "part", "file"))
+        parts = _slices(self.crossing, "part", "mark")
+        for (_, one), files in zip(parts, members, strict=True):
+            yield numbers(one["mark"]), files, pc.sum(one["bytes"]).as_py()
+
+    def dealt(self) -> Iterator[tuple[int, array[int], array[int]]]:
+        """(file, marks, buckets) of what is dealt out: a bucket is a part, in their order."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        rows = self._occurrences("part")
+        buckets = pc.index_in(rows["part"], value_set=self._parts).cast(pa.int64())
+        rows = rows.append_column("bucket", buckets)
+        for at, one in _slices(rows, "file", "mark"):
+            yield at, numbers(one["mark"]), numbers(one["bucket"])
+
+    def _occurrences(self, *columns: str) -> Any:
+        """The rows of conversations that go on elsewhere, with columns of these."""
+        import pyarrow.compute as pc
+
+        at = pc.index_in(self.rows["mark"], value_set=self.crossing["mark"])
+        there = pc.is_valid(at)
+        rows, at = self.rows.filter(there), at.filter(there)
+        for name in columns:
+            rows = rows.append_column(name, pc.take(self.crossing[name], at))
+        return rows
 
 
-def _local(
-    files: Sequence[Surveyed], packs: list[int], spans: _Spans, task_bytes: int, max_reads: int
-) -> list[Task]:
-    """Tasks of the conversations that stay in one pack."""
-    strangers: dict[int, array[int]] = {}
-    for row in spans.occurrences(spans.crossing["mark"]).to_pylist():
-        strangers.setdefault(row["pack"], array("q")).append(row["mark"])
-    own: dict[int, list[tuple[int, int]]] = {}
-    for row in spans.staying.to_pylist():
-        own.setdefault(row["first"], []).append((row["mark"], row["bytes"]))
-    tasks = []
-    for pack, group in groupby(range(len(packs)), packs.__getitem__):
-        members = list(group)
-        mine = own.get(pack, [])
-        octets = sum(one for _, one in mine)
-        parts = _parts(octets, READ_TWICE * task_bytes, max_reads)
-        shares = _even(mine, parts, sum(files[at].octets for at in members))
-        if len(shares) > 1:
-            for share in shares:
-                marks = array("q", sorted(mark for mark, _ in share))
-                share_bytes = sum(one for _, one in share)
-                tasks.append(_task(files, members, marks, False, share_bytes))
-            continue
-        others = strangers.get(pack)
-        strange = None if others is None else array("q", sorted(set(others)))
-        if mine or strange is None:
-            tasks.append(_task(files, members, strange, strange is not None, octets))
-    return tasks
+def _slices(rows: Any, key: str, then: str) -> Iterator[tuple[int, Any]]:
+    """The rows of each value of a column, in the order of another."""
+    import pyarrow.compute as pc
+
+    ordered = rows.sort_by([(key, "ascending"), (then, "ascending")])
+    begin = 0
+    for one in pc.value_counts(ordered[key]):
+        count = one["counts"].as_py()
+        yield one["values"].as_py(), ordered.slice(begin, count)
+        begin += count
 
 
 def _even(marks: list[tuple[int, int]], parts: int, read_bytes: int) -> list[list[tuple[int, int]]]:
@@ -222,8 +543,6 @@ def _even(marks: list[tuple[int, int]], parts: int, read_bytes: int) -> list[lis
     What is left beside a large one is a part of its own only where it is more work than to pass
     over the packets that are read for it.
     """
-    if parts == 1:
-        return [marks]
     shares: list[list[tuple[int, int]]] = [[] for _ in range(parts)]
     held = [0] * parts
     for mark, octets in sorted(marks, key=lambda one: (-one[1], one[0])):
@@ -237,113 +556,18 @@ def _even(marks: list[tuple[int, int]], parts: int, read_bytes: int) -> list[lis
     return [shares[part] for part in heavy]
 
 
-def _crossing(
-    files: Sequence[Surveyed], packs: list[int], spans: _Spans, task_bytes: int, max_reads: int
-) -> list[Task]:
-    """Tasks of the conversations that go from pack to pack, by the packs in which they begin."""
-    rows = spans.crossing.to_pylist()
-    if not rows:
-        return []
-    width = 1
-    while True:
-        families = _families(rows, width, task_bytes // LIGHT)
-        parts = {
-            family: _parts(sum(row["bytes"] for row in members), READ_TWICE * task_bytes, max_reads)
-            for family, members in families.items()
-        }
-        if width > packs[-1] or _readers(families, parts, packs[-1] + 1) <= max_reads:
-            break
-        width *= 2
-    if width > packs[-1]:
-        parts = {family: min(parts[family], max_reads) for family in parts}
-    places: dict[int, list[int]] = {}
-    for row in spans.occurrences(spans.crossing["mark"]).to_pylist():
-        places.setdefault(row["mark"], []).append(row["file"])
-    tasks = []
-    for family in sorted(families):
-        mine = [(row["mark"], row["bytes"]) for row in families[family]]
-        tasks += _shared(files, places, mine, parts[family])
-    return tasks
-
-
-def _families(
-    rows: list[dict[str, int]], width: int, light_bytes: int
-) -> dict[int, list[dict[str, int]]]:
-    """Conversations by the packs in which they begin, `width` of them to a family; families with
-    few bytes that are side by side are one.
-    """
-    apart: dict[int, list[dict[str, int]]] = {}
-    for row in rows:
-        apart.setdefault(row["first"] // width, []).append(row)
-    families: dict[int, list[dict[str, int]]] = {}
-    held, last = 0, -1
-    for family in sorted(apart):
-        octets = sum(row["bytes"] for row in apart[family])
-        held += octets
-        if families and held <= light_bytes:
-            families[last] += apart[family]
-        else:
-            families[family], held, last = apart[family], octets, family
-    return families
-
-
-def _readers(families: dict[int, list[dict[str, int]]], parts: dict[int, int], packs: int) -> int:
-    """How many tasks read the pack that most of them read."""
+def _readers(families: list[_Family], packs: int) -> list[int]:
+    """The number of tasks that read each pack."""
     changes = [0] * (packs + 1)
-    for family, members in families.items():
-        changes[min(row["first"] for row in members)] += parts[family]
-        changes[max(row["last"] for row in members) + 1] -= parts[family]
-    most = present = 0
-    for change in changes:
-        present += change
-        most = max(most, present)
-    return most
+    for one in families:
+        changes[one.first] += one.parts
+        changes[one.last + 1] -= one.parts
+    return list(accumulate(changes))[:packs]
 
 
-def _parts(octets: int, task_bytes: int, max_reads: int) -> int:
+def _parts(octets: int, task_bytes: int, most: int) -> int:
     """Into how many tasks so many bytes go: a power of 2, so that growing seldom changes it."""
     parts = 1
-    while parts < max_reads and octets > parts * task_bytes:
+    while 2 * parts <= most and octets > parts * task_bytes:
         parts *= 2
-    return min(parts, max_reads)
-
-
-def _shared(
-    files: Sequence[Surveyed],
-    places: dict[int, list[int]],
-    marks: list[tuple[int, int]],
-    parts: int,
-) -> list[Task]:
-    """Tasks that share conversations by their marks, so that new ones change few of them; `places`
-    are the files of each.
-    """
-    tasks = []
-    for part in range(parts):
-        mine = [one for one in marks if one[0] % parts == part]
-        if not mine:
-            continue
-        members = sorted({at for mark, _ in mine for at in places[mark]})
-        own = array("q", sorted(mark for mark, _ in mine))
-        tasks.append(_task(files, members, own, False, sum(octets for _, octets in mine)))
-    return tasks
-
-
-def _task(
-    files: Sequence[Surveyed],
-    members: list[int],
-    marks: array[int] | None,
-    inverted: bool,
-    octets: int,
-) -> Task:
-    """A task over some files, named in the order of their names."""
-    sources = []
-    before = members[0]
-    for at in members:
-        skipped = sum(files[one].octets for one in range(before + 1, at))
-        one = files[at]
-        sources.append(Source(one.path, one.size, one.modified_ns, skipped))
-        before = at
-    sources.sort(key=lambda source: source.path)
-    read = sum(files[at].octets for at in members)
-    packets = sum(files[at].packets for at in members)
-    return Task(sources, marks, inverted, octets, read, packets)
+    return parts

@@ -14,10 +14,13 @@ from .task_io import HEAD_BYTES, RESULTS, RUNNING, TaskResult, TaskSpec
 
 @dataclass
 class Step:
-    """Progress of a run: `stage` is `files`, `tasks` or `tables`. `bytes` are those done of all.
+    """Progress of a run: `stage` is `files`, `plan`, `tasks`, `links` or `tables`.
+
+    `bytes` are those done of all.
 
     Of the stage `files`, `done` and `total` are files surveyed; of `tasks` they are tasks, and
-    `files` of `total_files` were read by all that read them.
+    `files` of `total_files` were read by all that read them. Of `plan`, `why` says how captures
+    are read, and why so.
     """
 
     stage: str
@@ -29,6 +32,7 @@ class Step:
     findings: int = 0
     files: int = 0
     total_files: int = 0
+    why: str = ""
 
 
 class Progress:

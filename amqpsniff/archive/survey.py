@@ -72,7 +72,7 @@ class Surveyed:
         """The opposite of `to_table`."""
         facts = json.loads(table.schema.metadata[b"survey"])
         facts["findings"] = [Finding(**one) for one in facts["findings"]]
-        columns = [_array(table.column(name)) for name in ("mark", "octets")]
+        columns = [numbers(table.column(name)) for name in ("mark", "octets")]
         return cls(**facts, marks=columns[0], mark_bytes=columns[1])
 
 
@@ -111,10 +111,11 @@ def integers(values: array[int]) -> Any:
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 
-def _array(column: Any) -> array[int]:
+def numbers(column: Any) -> array[int]:
+    """The opposite of `integers`, of a column of a table."""
     values = array("q")
     for chunk in column.chunks:
         octets = chunk.buffers()[1]
         begin = chunk.offset * 8
-        values.frombytes(bytes(octets)[begin : begin + len(chunk) * 8])
+        values.frombytes(memoryview(octets)[begin : begin + len(chunk) * 8])
     return values

@@ -1,4 +1,8 @@
-"""One task of a plan: the engine over its files, for its conversations."""
+"""One task of a plan: the engine over its files, for its conversations.
+
+It reads files, or the packets that were dealt out to it. Who reads files deals out packets of
+others in the same reading.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ from amqpsniff.session.link_records import LinkLog
 from amqpsniff.session.message_log import MessageLog
 from amqpsniff.tcp.partition import Partition
 
+from .dealing import Objects, Parts
 from .plan import Task
 
 RECORDS_PER_BATCH = 4_096
@@ -31,6 +36,7 @@ class TaskRun:
     `watch` is told now and then how many packets were read, those passed over included. What takes
     the messages of all connections goes to `sightings`, without which it is judged by the task's,
     and what links need to know to `linkables`; links that are named are those of the task's own.
+    `parts` are the packets that were dealt out to it, `objects` where it puts those of others.
 
     Attributes:
         totals: Counts of what was read.
@@ -51,6 +57,8 @@ class TaskRun:
         watch: Callable[[int], None] = lambda packets: None,
         sightings: MessageLog | None = None,
         linkables: LinkLog | None = None,
+        parts: Parts | None = None,
+        objects: Objects | None = None,
     ) -> None:
         from amqpsniff.tables.batches import Maker
 
@@ -65,6 +73,9 @@ class TaskRun:
         self._watch = watch
         self._sightings = sightings if "findings" in tables else None
         self._linkables = linkables
+        self._parts = parts
+        self._objects = objects
+        self._skipped: dict[str, int] = {}
         self._makers = [
             Maker(table, encoded=encoded, columns=(columns or {}).get(table))
             for table in tables
@@ -73,6 +84,39 @@ class TaskRun:
 
     def batches(self) -> Iterator[tuple[str, Any]]:
         """Record batches of the tables, as (table, batch), but for findings: see `found`."""
+        try:
+            packets = self._packets()
+        except CaptureError as error:
+            names = [source.path for source in self.task.sources]
+            self.lost = [Finding("capture-unreadable", str(error), name) for name in names]
+            return
+        with packets:
+            if self.task.decodes:
+                yield from self._decoded(packets)
+            else:
+                for batch in packets:
+                    self._deal(batch)
+            self.lost = [one for one in packets.findings if one.code == "capture-unreadable"]
+        if self._parts is not None:
+            self.lost += self._parts.lost
+        if self._objects is not None:
+            self._objects.close(whole=not self.lost)
+
+    def _packets(self) -> CaptureSet:
+        """The captures that are read; raises CaptureError if there are none."""
+        if self._parts is None:
+            names = sorted(source.path for source in self.task.sources)
+            self._skipped = {one.path: one.skipped_bytes for one in self.task.sources}
+            return CaptureSet(names, opener=self._opener)
+        captures = self._parts.captures()
+        self._skipped = {path: one.skipped_bytes for path, one in captures.items()}
+        return self._parts.open(captures)
+
+    def _deal(self, batch: PacketBatch) -> None:
+        if self._objects is not None:
+            self._objects.feed(batch)
+
+    def _decoded(self, packets: CaptureSet) -> Iterator[tuple[str, Any]]:
         from amqpsniff.tables.batches import plan_for
 
         plan = plan_for(
@@ -83,27 +127,20 @@ class TaskRun:
             plan = replace(plan, links=True, linkables=self._linkables)
         pipeline = Pipeline(self.options, plan)
         self.totals = pipeline.totals
-        names = [source.path for source in self.task.sources]
-        try:
-            packets = CaptureSet(names, opener=self._opener)
-        except CaptureError as error:
-            self.lost = [Finding("capture-unreadable", str(error), name) for name in names]
-            return
-        skipped = {source.path: source.skipped_bytes for source in self.task.sources}
+        pipeline.reassembler.expect(source.path for source in self.task.sources)
 
-        def skip(batch: PacketBatch) -> None:
-            pipeline.reassembler.skip(skipped.pop(batch.capture, 0))
+        def before(batch: PacketBatch) -> None:
+            pipeline.reassembler.skip(self._skipped.pop(batch.capture, 0))
+            self._deal(batch)
 
-        with packets:
-            for _ in run(packets, pipeline, skip):
-                self._watch(pipeline.totals.packets)
-                if pipeline.tracker.rows >= RECORDS_PER_BATCH:
-                    yield from self._records(pipeline)
-                if pipeline.ready:
-                    yield from self._rows(pipeline.settled())
-            yield from self._rows(pipeline.rest())
-            yield from self._records(pipeline)
-            self.lost = [one for one in packets.findings if one.code == "capture-unreadable"]
+        for _ in run(packets, pipeline, before):
+            self._watch(pipeline.totals.packets)
+            if pipeline.tracker.rows >= RECORDS_PER_BATCH:
+                yield from self._records(pipeline)
+            if pipeline.ready:
+                yield from self._rows(pipeline.settled())
+        yield from self._rows(pipeline.rest())
+        yield from self._records(pipeline)
         self.found = pipeline.findings()
         self.records = pipeline.log.recorded or self.records
 

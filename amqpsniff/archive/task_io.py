@@ -24,6 +24,7 @@ from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
 
 from .background_writer import BackgroundWriter
+from .dealing import Deal, Dealt, Objects, Parts
 from .filesystem import Folder, opener_for
 from .linking import UNLINKED, LinkablesFile, with_ordinals
 from .ordered_merge import Sighted
@@ -58,7 +59,9 @@ MAX_OPEN = 256
 """Files that are held open at a time, of the 1,024 that a process usually may. The one that was not
 written to for the longest time is closed; rows that are its after all go to another file."""
 
-TIMES = {"frames": "ts_ns", "messages": "ts_ns", "connections": "start_ns", "channels": "start_ns"}
+TIMES = dict.fromkeys(("frames", "messages"), "ts_ns") | dict.fromkeys(
+    ("connections", "channels", "links"), "start_ns"
+)
 """The column of each table that says which day a row is of."""
 
 
@@ -67,6 +70,8 @@ class TaskSpec:
     """A task with all that is needed to do it in another process; `seed` is that of sightings.
 
     With `links` messages wait in `linking.UNLINKED`, and what links need to know stands beside.
+
+    `deal` says what it deals out to others, `parts` what was dealt out to it.
 
     `home` is the folder in which names of captures were given; that of the output is a whole path.
     With `beside` a thread writes the rows while the task decodes on: for a task that is longer than
@@ -83,12 +88,19 @@ class TaskSpec:
     beside: bool = False
     seed: int = 0
     links: bool = False
+    deal: Deal | None = None
+    parts: Parts | None = None
     home: str = field(default_factory=lambda: str(Path.cwd()))
 
     @property
     def opener(self) -> Opener | None:
         """What opens the captures."""
         return opener_for([one.path for one in self.task.sources], self.storage, self.home)
+
+    def objects(self, folder: Folder) -> Objects | None:
+        """The folder for packets of other tasks."""
+        ports = self.options.ports or None
+        return None if self.deal is None else Objects(self.deal, folder, ports)
 
 
 _FINDING_VALUES = attrgetter(*(one.name for one in fields(Finding)))
@@ -99,7 +111,8 @@ class TaskResult:
     """What a task left: files and rows by table, findings of its connections, files it lost.
 
     `base` is the key without what opens TLS, `encrypted` how many conversations were TLS: without
-    any the result holds whatever is known of TLS.
+    any the result holds whatever is known of TLS. `dealt_bytes` were read of packets that were
+    dealt out to it, `written_bytes` are those of its files; `dealt` is what it dealt out to others.
     """
 
     key: str
@@ -118,6 +131,9 @@ class TaskResult:
     records: Records = field(default_factory=Records)
     sighted: Sighted | None = None
     linkable: Sighted | None = None
+    dealt_bytes: int = 0
+    written_bytes: int = 0
+    dealt: Dealt = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -161,14 +177,15 @@ class TaskResult:
         """The opposite of `to_bytes`; raises ValueError when they are none."""
         return cls._of(json.loads(octets.partition(b"\n")[2]), Records.of)
 
-    def __reduce__(self) -> tuple[Callable[[bytes], TaskResult], tuple[bytes]]:
+    def __reduce__(self) -> tuple[Callable[[bytes, Dealt], TaskResult], tuple[bytes, Dealt]]:
         """Itself for another process of this Python, in less than half the time that pickle
         takes to look at half a million values one by one.
         """
-        return _from_marshalled, (marshal.dumps(self._plain()),)
+        return _from_marshalled, (marshal.dumps(self._plain()), self.dealt)
 
     def _plain(self) -> dict[str, Any]:
         facts = dict(vars(self))
+        del facts["dealt"]
         for name in ("found", "lost"):
             facts[name] = [*map(_FINDING_VALUES, facts[name])]
         for name in ("sighted", "linkable"):
@@ -186,9 +203,9 @@ class TaskResult:
         return cls(**facts)
 
 
-def _from_marshalled(octets: bytes) -> TaskResult:
+def _from_marshalled(octets: bytes, dealt: Dealt) -> TaskResult:
     facts = marshal.loads(octets)  # noqa: S302 (what a worker of ours has made)
-    return TaskResult._of(facts, Records.of_tuples)
+    return TaskResult._of({**facts, "dealt": dealt}, Records.of_tuples)
 
 
 class Heartbeat:
@@ -224,17 +241,23 @@ class Heartbeat:
 def carry_out(spec: TaskSpec) -> TaskResult:
     """Do a task and write its rows; the result is written too."""
     folder = Folder(spec.output, spec.storage)
+    if not spec.task.decodes:
+        return _deal_out(spec, folder)
     tables = [table for table in spec.tables if table != "findings"]
     rows = dict.fromkeys(tables, 0)
     heartbeat = Heartbeat(folder, spec.key, spec.task.packets)
     file = SightingsFile(folder, f"{SIGHTINGS}/{spec.key}.parquet", spec.seed)
     linkables = LinkablesFile(folder, f"{LINKABLES}/{spec.key}.parquet", spec.seed)
+    objects = spec.objects(folder)
     run = TaskRun(
         spec.task, spec.options, spec.tables, encoded=True, opener=spec.opener,
         watch=lambda packets: heartbeat(packets, sum(rows.values())),
         sightings=file.sightings, linkables=linkables.linkables if spec.links else None,
+        parts=spec.parts, objects=objects,
     )  # fmt: skip
     with contextlib.ExitStack() as stack:
+        if objects is not None:
+            stack.enter_context(objects)
         stack.enter_context(file)
         stack.enter_context(linkables)
         places = {"messages": UNLINKED} if spec.links else {}
@@ -248,13 +271,27 @@ def carry_out(spec: TaskSpec) -> TaskResult:
     result = TaskResult.of(spec.key, run)
     result.base, result.seed = spec.base, spec.seed
     result.sighted, result.linkable = file.sighted, linkables.sighted
-    result.rows, result.files = rows, files
+    result.rows, result.files, result.written_bytes = rows, files, days.written_bytes
+    result.dealt_bytes = spec.parts.octets if spec.parts else 0
+    result.dealt = objects.dealt if objects else {}
     if not result.lost:  # a file that comes back is read again
         folder.write(result.place, result.to_bytes())
     else:
         folder.write(result.place.replace(RESULTS, f"{RESULTS}/lost"), result.to_bytes())
     heartbeat.clear()
     return result
+
+
+def _deal_out(spec: TaskSpec, folder: Folder) -> TaskResult:
+    """Deal out what is of others, where there is nothing to decode."""
+    objects = spec.objects(folder)
+    assert objects is not None
+    run = TaskRun(spec.task, opener=spec.opener, objects=objects)
+    if not objects.complete:
+        with objects:
+            for _ in run.batches():
+                pass
+    return TaskResult(spec.key, lost=run.lost, dealt=objects.dealt)
 
 
 class _Days:
@@ -267,9 +304,10 @@ class _Days:
         self._key = key
         self._stack = stack
         self._places = places
-        self._open: dict[tuple[str, str], tuple[Any, contextlib.ExitStack]] = {}
+        self._open: dict[tuple[str, str], tuple[Any, Any, contextlib.ExitStack]] = {}
         self._begun: Counter[tuple[str, str]] = Counter()
         self._names: dict[str, list[str]] = {}
+        self.written_bytes = 0
 
     def add(self, table: str, batch: Any) -> None:
         """Write rows to the files of their days."""
@@ -292,7 +330,7 @@ class _Days:
         self._open[place] = made  # the last one that was used
         return made[0]
 
-    def _begin(self, place: tuple[str, str], schema: Any) -> tuple[Any, contextlib.ExitStack]:
+    def _begin(self, place: tuple[str, str], schema: Any) -> tuple[Any, Any, contextlib.ExitStack]:
         from amqpsniff.tables.export import ParquetRows, without_nulls
         from amqpsniff.tables.schema import IN_EVERY_ROW
 
@@ -304,11 +342,12 @@ class _Days:
         self._names.setdefault(table, []).append(name)
         stack = self._stack.enter_context(contextlib.ExitStack())
         sink = stack.enter_context(self._folder.create(name))
-        return ParquetRows(sink, without_nulls(schema, IN_EVERY_ROW.get(table, ()))), stack
+        return ParquetRows(sink, without_nulls(schema, IN_EVERY_ROW.get(table, ()))), sink, stack
 
     def _finish(self, place: tuple[str, str]) -> None:
-        writer, stack = self._open.pop(place)
+        writer, sink, stack = self._open.pop(place)
         writer.close()
+        self.written_bytes += sink.tell()
         stack.close()
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from amqpsniff.capture.blocks import ETHERNET, RAW_IP
 from amqpsniff.errors import UsageError
+from amqpsniff.installation import how_to_add
 
 WHOLE_BYTES = 262_144
 """What a packet is cut to, the most that tcpdump and Wireshark read; a loopback packet may have
@@ -77,7 +78,7 @@ def scapy(module: str) -> Any:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
     raise UsageError(
-        f"capturing from interfaces {what} `pip install -U 'amqpsniff[live]'`, or pipe: "
+        f"capturing from interfaces {what} `{how_to_add('live')}`, or pipe: "
         "`tcpdump -U -w - | amqpsniff live -`"
     )
 

@@ -12,8 +12,9 @@ slices of the captures' own batches; nothing is copied.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import cython
 
@@ -68,7 +69,7 @@ class _Lane:
         self.time = before
         batch = next(file, None)
         if batch is not None:
-            times = (batch.ts_ns[row] for row in range(batch.begin, batch.end))
+            times = (batch.order_ns[row] for row in range(batch.begin, batch.end))
             self.time = next((time for time in times if time != NO_TIME), before)
         if file.regular:
             file.close()
@@ -82,7 +83,7 @@ class _Lane:
         self.batch = next(self.file, None) if self.file is not None else None
         if self.batch is None:
             return False
-        first = self.batch.ts_ns[self.batch.begin]
+        first = self.batch.order_ns[self.batch.begin]
         if first != NO_TIME:
             self.time = first
         return True
@@ -95,13 +96,13 @@ class _Lane:
             limit, inclusive = _FOREVER, True
         else:
             limit, inclusive = rival.time, self.index < rival.index
-        row = _run_end(batch.ts_ns, batch.begin + 1, batch.end, limit, inclusive)
+        row = _run_end(batch.order_ns, batch.begin + 1, batch.end, limit, inclusive)
         if row < batch.end:
-            self.time = batch.ts_ns[row]
+            self.time = batch.order_ns[row]
             self.batch = batch.slice(row, batch.end)
             return batch.slice(batch.begin, row)
         self.batch = None
-        times = (batch.ts_ns[back] for back in range(batch.end - 1, batch.begin - 1, -1))
+        times = (batch.order_ns[back] for back in range(batch.end - 1, batch.begin - 1, -1))
         self.time = next((time for time in times if time != NO_TIME), self.time)
         return batch
 
@@ -112,6 +113,8 @@ class CaptureSet:
     `findings`, `secrets`, `link_types` and `comments` are those of all captures so far. A capture
     that cannot be read is a finding `capture-unreadable`; raises CaptureError when none can.
     `opener` is that of `CaptureFile`; `reader` says who reads, see `amqpsniff.capture.open`.
+    `open_file` opens what stands for a capture in their place, and `begins` has the times of first
+    packets that are known, so that nothing is opened to find them.
     """
 
     def __init__(
@@ -121,8 +124,11 @@ class CaptureSet:
         block_bytes: int = BLOCK_BYTES,
         opener: Opener | None = None,
         reader: str = OWN,
+        open_file: Callable[[str, int], Any] | None = None,
+        begins: Mapping[str, int] | None = None,
     ) -> None:
-        self._open_file = partial(opened, reader=reader, opener=opener)
+        self._open_file = open_file or partial(opened, reader=reader, opener=opener)
+        self._begins = begins or {}
         self._block_bytes = block_bytes
         self._findings: list[Finding] = []
         self._secrets: list[tuple[int, bytes]] = []
@@ -137,6 +143,7 @@ class CaptureSet:
             self._waiting.append(lane)
         else:
             self._line_up(names)
+        self._last: AnyCapture | None = None
         self._batches = self._merged()
 
     @property
@@ -184,6 +191,11 @@ class CaptureSet:
             self._close(lane)
         self._waiting = []
 
+    def file(self) -> AnyCapture:
+        """The capture that the batch given last is of."""
+        assert self._last is not None
+        return self._last
+
     def at_rest(self) -> bool:
         """True if one of the captures that are open is being written, and all so far was read."""
         return any(file.at_rest() for file in self._files())
@@ -198,7 +210,10 @@ class CaptureSet:
         for index, name in enumerate(names):
             lane = _Lane(name, index)
             try:
-                time = lane.glance(time, self._open_file)
+                if name in self._begins:
+                    lane.time = time = self._begins[name]
+                else:
+                    time = lane.glance(time, self._open_file)
             except CaptureError as error:
                 first_error = first_error or error
                 self._unreadable(name, error)
@@ -224,6 +239,7 @@ class CaptureSet:
             if not heap:
                 continue
             lane = heapq.heappop(heap)
+            self._last = lane.file
             yield lane.run(self._rival(heap))
             if lane.batch is not None or self._more(lane):
                 heapq.heappush(heap, lane)

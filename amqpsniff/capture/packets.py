@@ -28,9 +28,13 @@ class PacketBatch:
     `number` is 1-based within the capture, `ts_ns` nanoseconds since the epoch or `NO_TIME`,
     `start` the offset of the captured bytes in `octets`, `captured` and `original` lengths in
     bytes, `link_type` a LINKTYPE_ value (https://www.tcpdump.org/linktypes.html).
+
+    Of a part of a capture, `passed` are the captured bytes of packets left out before each one, and
+    `order_ns` is the latest time in the capture so far: when the packet comes among those of other
+    captures. Of a whole capture `passed` is None, and `order_ns` are the times themselves.
     """
 
-    __slots__ = ("capture", "octets", "begin", "end", *_COLUMNS)
+    __slots__ = ("capture", "octets", "begin", "end", *_COLUMNS, "passed", "order_ns")
 
     def __init__(
         self,
@@ -44,6 +48,8 @@ class PacketBatch:
         captured: Sequence[int],
         original: Sequence[int],
         link_type: Sequence[int],
+        passed: Sequence[int] | None = None,
+        order_ns: Sequence[int] | None = None,
     ) -> None:
         self.capture = capture
         self.octets = octets
@@ -55,6 +61,8 @@ class PacketBatch:
         self.captured = captured
         self.original = original
         self.link_type = link_type
+        self.passed = passed
+        self.order_ns = ts_ns if order_ns is None else order_ns
 
     def __len__(self) -> int:
         return self.end - self.begin
@@ -77,6 +85,8 @@ class PacketBatch:
             self.captured,
             self.original,
             self.link_type,
+            self.passed,
+            self.order_ns,
         )
 
     def packet(self, row: int) -> bytes:

@@ -12,7 +12,8 @@ another block begins behind it, and so is a packet whose own length says where i
 Behind anything else blocks are searched for. A section without its header, or with an interface
 description that cannot be read, is left out from there on: what its packets are is not known.
 
-Not read: options of packets, drop counts of the obsolete Packet Block, names, custom data.
+Options of packets are left to `Section.packet_options`. Not read: drop counts of the obsolete
+Packet Block, names, custom data.
 
 Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html; numbering and rounding
 measured on tshark 4.0.17.
@@ -44,6 +45,7 @@ from amqpsniff.capture.pcapng_blocks import (
 )
 from amqpsniff.capture.pcapng_interface import (
     ENHANCED_PACKET,
+    OPT_COMMENT,
     Interface,
     InterfaceStatistics,
     Section,
@@ -68,8 +70,6 @@ MAX_SECRETS_BYTES = 1 << 26
 
 # Comments are a person's remarks: more than this is no remark.
 MAX_COMMENT_BYTES = 1 << 20
-
-OPT_COMMENT = 1
 
 _DAMAGE = {
     LENGTH: "a block with an impossible length",

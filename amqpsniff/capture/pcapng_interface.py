@@ -22,12 +22,28 @@ MICROSECONDS = 6
 # memory.
 MAX_NAME_BYTES = 255
 
+# Bytes of an interface's options that are kept to be written again: names, a filter, a comment.
+MAX_OPTION_BYTES = 1024
+
 # Types of blocks with packets.
 PACKET, ENHANCED_PACKET = 2, 6
+
+OPT_COMMENT = 1
+"""A comment, in any block; any number of them."""
 
 # Option codes of an Interface Description Block and of an Interface Statistics Block.
 IF_NAME, IF_TSRESOL, IF_TSOFFSET = 2, 9, 14
 ISB_IFRECV, ISB_IFDROP, ISB_OSDROP = 4, 5, 7
+
+_PACKET_NUMBERS = frozenset((2, 4, 5, 6))
+"""Options of a packet that are one number: flags, drop count, packet id, queue."""
+_INTERFACE_NUMBERS = frozenset((8, 10, 16, 17))
+"""Options of an interface that are one number: speeds, time zone."""
+_CUSTOM = frozenset((2988, 2989, 19372, 19373))
+"""Options that begin with the number of whose they are."""
+
+Option = tuple[int, bytes]
+"""An option's code and value, numbers in it little-endian."""
 
 
 class InterfaceStatistics(NamedTuple):
@@ -60,6 +76,7 @@ class Interface:
         "exponent",
         "offset_s",
         "statistics",
+        "options",
     )
 
     def __init__(self, body: bytes, order: str, index: int) -> None:
@@ -70,6 +87,8 @@ class Interface:
         self.exponent = MICROSECONDS
         self.offset_s = 0
         self.statistics: InterfaceStatistics | None = None
+        self.options: list[Option] = []
+        room = MAX_OPTION_BYTES
         for code, value in options(body[8:], order):
             if code == IF_NAME:
                 self.name = value[:MAX_NAME_BYTES].decode("utf-8", "replace")
@@ -78,6 +97,9 @@ class Interface:
                 self.exponent = value[0] & 0x7F
             elif code == IF_TSOFFSET and len(value) == 8:
                 self.offset_s = number(value, order, signed=True)
+            if code not in (IF_TSRESOL, IF_TSOFFSET) and len(value) <= room:
+                room -= len(value)
+                self.options.append((code, _little(code, value, order, _INTERFACE_NUMBERS)))
 
     @property
     def multiplier(self) -> int:
@@ -140,6 +162,14 @@ def options(octets: bytes, order: str) -> Iterator[tuple[int, bytes]]:
         position += 4 + (length + 3 & ~3)
 
 
+def _little(code: int, value: bytes, order: str, numbers: frozenset[int]) -> bytes:
+    """An option's value with its number, if it has one, little-endian."""
+    if order != "big":
+        return value
+    width = len(value) if code in numbers else 4 if code in _CUSTOM else 0
+    return value[:width][::-1] + value[width:]
+
+
 class Section(NamedTuple):
     """A section: the last packet before it, its byte order, its interfaces by index.
 
@@ -164,3 +194,15 @@ class Section(NamedTuple):
             width = 4 if kind == ENHANCED_PACKET else 2
             index = number(octets[start - 20 : start - 20 + width], self.order)
         return self.interfaces[index if index < len(self.interfaces) else 0]
+
+    def packet_options(self, octets: bytes, start: int, captured: int) -> Iterator[Option]:
+        """The options of a packet, with its comments; those of a damaged block are left out."""
+        begin = start - 28
+        if begin < 0 or number(octets[begin : begin + 4], self.order) != ENHANCED_PACKET:
+            return
+        length = number(octets[begin + 4 : begin + 8], self.order)
+        end = begin + (length + 3 & ~3)
+        if number(octets[end - 4 : end], self.order) != length:
+            return
+        for code, value in options(octets[start + (captured + 3 & ~3) : end - 4], self.order):
+            yield code, _little(code, value, self.order, _PACKET_NUMBERS)

@@ -1,4 +1,4 @@
-"""pcapng files, written: one section, interfaces as they are met, packets, statistics.
+"""pcapng files, written: one section, interfaces as they are met, packets, secrets, statistics.
 
 Times are nanoseconds. Nothing is written but what it is given: no host, no program, no comment, no
 name but those of interfaces. The functions make single blocks.
@@ -9,10 +9,12 @@ Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html, sectio
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import IO
 
 from amqpsniff.capture.packets import NO_TIME
 from amqpsniff.capture.pcapng_blocks import (
+    DECRYPTION_SECRETS,
     INTERFACE_DESCRIPTION,
     INTERFACE_STATISTICS,
     SECTION_HEADER,
@@ -24,7 +26,9 @@ from amqpsniff.capture.pcapng_interface import (
     ISB_IFDROP,
     ISB_IFRECV,
     ISB_OSDROP,
+    OPT_COMMENT,
     InterfaceStatistics,
+    Option,
 )
 from amqpsniff.errors import CaptureError
 
@@ -37,6 +41,7 @@ _OPT_APPLICATION = 4
 _NANOSECONDS = b"\x09"
 _NOT_A_TIME = (1 << 64) - 1
 """The latest time there is, which no 64 bits of nanoseconds since 1970 hold with a sign."""
+_HIGHEST_OPTION_BYTES = 0xFFFF
 _HIGHEST_LINK_TYPE = 0xFFFF
 """A pcap file has 26 bits for a link type, pcapng has 16."""
 _COUNTS = (ISB_IFRECV, ISB_IFDROP, ISB_OSDROP)
@@ -49,14 +54,24 @@ def block(kind: int, body: bytes) -> bytes:
     return struct.pack("<I", kind) + length + body.ljust(padded, b"\0") + length
 
 
-def section_block(application: str | None = None) -> bytes:
+def section_block(application: str | None = None, comments: Iterable[str] = ()) -> bytes:
     """A section header; `application` is what the file says it was written by."""
-    options = _options((_OPT_APPLICATION, application.encode())) if application else b""
-    return block(SECTION_HEADER, struct.pack("<IHHq", _MAGIC, 1, 0, -1) + options)
+    options = [comment_option(text) for text in comments]
+    if application:
+        options.append((_OPT_APPLICATION, application.encode()))
+    return block(SECTION_HEADER, struct.pack("<IHHq", _MAGIC, 1, 0, -1) + _options(*options))
 
 
-def interface_block(link_type: int, snap_bytes: int, name: str | None = None) -> bytes:
-    """An interface; `snap_bytes` is 0 for no limit.
+def comment_option(text: str) -> Option:
+    """A comment as an option; a longer one than an option has room for is cut."""
+    octets = text.encode(errors="backslashreplace")[:_HIGHEST_OPTION_BYTES]
+    return OPT_COMMENT, octets.decode(errors="ignore").encode()
+
+
+def interface_block(
+    link_type: int, snap_bytes: int, name: str | None = None, options: Iterable[Option] = ()
+) -> bytes:
+    """An interface; `snap_bytes` is 0 for no limit, `options` are others than name and clock.
 
     Raises CaptureError for a link type that pcapng has no room for: LINKTYPE_ values are lower.
     """
@@ -65,8 +80,8 @@ def interface_block(link_type: int, snap_bytes: int, name: str | None = None) ->
             f"not a capture: its link type is {link_type}, and the highest is {_HIGHEST_LINK_TYPE}"
         )
     named = [(IF_NAME, name.encode(errors="surrogateescape"))] if name else []
-    options = _options(*named, (IF_TSRESOL, _NANOSECONDS))
-    return block(INTERFACE_DESCRIPTION, struct.pack("<HHI", link_type, 0, snap_bytes) + options)
+    octets = _options(*named, *options, (IF_TSRESOL, _NANOSECONDS))
+    return block(INTERFACE_DESCRIPTION, struct.pack("<HHI", link_type, 0, snap_bytes) + octets)
 
 
 def statistics_block(interface: int, counted: InterfaceStatistics, ts_ns: int = 0) -> bytes:
@@ -86,31 +101,50 @@ def statistics_block(interface: int, counted: InterfaceStatistics, ts_ns: int = 
 class PcapngWriter:
     """Writes packets to a binary file; `interface` first, for each one that has packets.
 
-    `octets` is how much was written.
+    `comments` are those of the section. `octets` is how much was written.
     """
 
-    def __init__(self, sink: IO[bytes]) -> None:
+    def __init__(self, sink: IO[bytes], comments: Iterable[str] = ()) -> None:
         self._sink = sink
         self.octets = 0
         self._snap_bytes: list[int] = []
-        self._put(section_block())
+        self._put(section_block(comments=comments))
 
-    def interface(self, link_type: int, snap_bytes: int, name: str | None = None) -> int:
+    def interface(
+        self,
+        link_type: int,
+        snap_bytes: int,
+        name: str | None = None,
+        options: Iterable[Option] = (),
+    ) -> int:
         """Describe an interface; its number. Arguments and errors as in `interface_block`."""
-        self._put(interface_block(link_type, snap_bytes, name))
+        self._put(interface_block(link_type, snap_bytes, name, options))
         self._snap_bytes.append(snap_bytes)
         return len(self._snap_bytes) - 1
 
-    def packet(self, interface: int, ts_ns: int, octets: bytes, original: int) -> None:
+    def packet(
+        self,
+        interface: int,
+        ts_ns: int,
+        octets: bytes,
+        original: int,
+        options: Iterable[Option] = (),
+    ) -> None:
         """Write a packet; one without a time goes to the first interface if it fits there."""
-        if ts_ns == NO_TIME and interface == 0 and self._fits(octets, original):
+        said = _options(*options)
+        if ts_ns == NO_TIME and interface == 0 and not said and self._fits(octets, original):
             self._put(block(SIMPLE_PACKET, struct.pack("<I", original) + octets))
             return
         time = _NOT_A_TIME if ts_ns == NO_TIME else max(ts_ns, 0)
         head = struct.pack(
             "<IIIII", interface, time >> 32, time & 0xFFFFFFFF, len(octets), original
         )
-        self._put(block(ENHANCED_PACKET, head + octets))
+        padding = bytes(-len(octets) & 3) if said else b""
+        self._put(block(ENHANCED_PACKET, head + octets + padding + said))
+
+    def secrets(self, kind: int, octets: bytes) -> None:
+        """Write what opens TLS in the packets that follow."""
+        self._put(block(DECRYPTION_SECRETS, struct.pack("<II", kind, len(octets)) + octets))
 
     def statistics(self, interface: int, counted: InterfaceStatistics) -> None:
         """Write what an interface received and lost."""

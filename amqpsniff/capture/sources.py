@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 from amqpsniff.capture.file import (
     BLOCK_BYTES,
@@ -18,6 +19,7 @@ from amqpsniff.capture.file import (
 from amqpsniff.capture.formats import is_remote, missing, shown
 from amqpsniff.capture.merge import GLANCE_BYTES, CaptureSet
 from amqpsniff.capture.open import OWN, for_tshark
+from amqpsniff.capture.open_files import OpenFiles
 from amqpsniff.errors import CaptureError, NotACapture
 
 __all__ = [
@@ -31,19 +33,28 @@ __all__ = [
 ]
 
 
-def expand(inputs: Iterable[str | os.PathLike[str]]) -> list[str]:
+def expand(
+    inputs: Iterable[str | os.PathLike[str] | IO[bytes]], opened: OpenFiles | None = None
+) -> list[str]:
     """Names of the captures that files, directories, patterns (`*`, `?`, `[]`, `**`), `-` mean.
 
     A directory means every file below it whose content is a capture; other files in it are passed
     over. A folder that cannot be looked into is listed by its name, to be reported like a file that
     cannot be read. A file named, or matched by a pattern, is taken as it is; a pattern means no
-    pipes. A file that is reached twice is listed once, where it came first. Raises CaptureError for
-    a name that is not there, a pattern that matches nothing, and when there is nothing in the end.
+    pipes. A file that is reached twice is listed once, where it came first. Files that are open go
+    into `opened`, by names of their own. Raises CaptureError for a name that is not there, a
+    pattern that matches nothing, and when there is nothing in the end.
     """
     names: dict[object, str] = {}
-    given = [os.fspath(one) for one in inputs]
-    for one in given:
-        for name in _named(one):
+    given = []
+    for one in inputs:
+        if opened is not None and not isinstance(one, (str, os.PathLike)):
+            name = opened.add(one)
+            names[name] = name
+            continue
+        path = os.fspath(one)  # type: ignore[arg-type]
+        given.append(path)
+        for name in _named(path):
             names.setdefault(_identity(name), name)
     if not names:
         where = ", ".join(map(shown, given)) or "no input"

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from amqpsniff.capture.formats import shown
 from amqpsniff.capture.poll import readable
 from amqpsniff.errors import TsharkError
+from amqpsniff.installation import how_to_add
 
 MIN_VERSION = (3, 0)
 """The first one with `tcp.reassemble_out_of_order` and `tls.keylog_file` (2019)."""
@@ -224,8 +225,7 @@ def _pyshark() -> Any:
         import pyshark
     except ImportError:
         raise TsharkError(
-            "working with tshark needs the Python package pyshark "
-            "(\"pip install 'amqpsniff[tshark]'\")"
+            f"working with tshark needs the Python package pyshark ({how_to_add('tshark')})"
         ) from None
     return pyshark
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.analysis import topology
 from amqpsniff.analysis.quality import flaws, quality
 from amqpsniff.analysis.topology import Topology, TopologyResult
-from amqpsniff.spec import SIDES
+from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
 
 if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals
@@ -120,11 +120,8 @@ class CaptureProfile:
 
     def add_census(self, counted: Row, outcomes: dict[str, Any], replies: dict[str, Any]) -> None:
         """Take what `session.Census.facts` counted, and `reader.Capture` knows with it."""
-        ways = {
-            "basic.publish": "published", "stream.publish": "published",
-            "basic.deliver": "delivered", "basic.get-ok": "delivered",
-            "stream.deliver": "delivered", "basic.return": "returned",
-        }  # fmt: skip
+        ways = dict.fromkeys(PUBLISHES, "published") | dict.fromkeys(DELIVERIES, "delivered")
+        ways["basic.return"] = "returned"
         self.counts["frames"] = sum(counted["frames"].values())
         for method, sizes in counted["sizes"].items():
             way = ways.get(method)

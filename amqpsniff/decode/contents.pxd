@@ -12,7 +12,7 @@ cdef class ContentAssembler:
     cdef public object report, new_hash
     cdef public bint keep_bodies, unread, marking, marking_all
     cdef const unsigned char[::1] returns
-    cdef public long long held, opened
+    cdef public long long held, opened, most_kept
     cdef public MemoryBudget budget
     cdef public unsigned long long seed
     cdef public list losses

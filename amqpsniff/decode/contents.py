@@ -9,9 +9,9 @@ After bytes of unknown meaning were lost (`lossy`), what comes next on a channel
 content. A header then never belongs to the method before the loss; a body does where too few bytes
 are missing for the rest of the body, a method and a header. In doubt the content ends there.
 
-A body is not kept unless it was asked for. Bytes that are missing from the capture are counted:
-`body_captured` is what was there, and a message that lacks any is `truncated`; of its body only the
-bytes before the first missing one are kept.
+A body is not kept unless it was asked for, or its beginning where packs read that. Bytes that are
+missing from the capture are counted: `body_captured` is what was there, and a message that lacks
+any is `truncated`; of its body only the bytes before the first missing one are kept.
 """
 
 from operator import attrgetter
@@ -23,6 +23,7 @@ from cython.cimports.amqpsniff.decode.state import Content, MemoryBudget
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import method_layout, rows, state
+from amqpsniff.decode.meanings import MAX_BODY_BYTES as PACKS_READ
 from amqpsniff.decode.octets import own_seed
 
 MAX_OPEN_CONTENTS = 2047
@@ -71,6 +72,7 @@ class ContentAssembler:
         report: Called for a finding; see `Decoder._report`.
         new_hash: Makes a hash object for `body_sha256`, or None.
         keep_bodies: Whether bodies are kept.
+        packs: See `MessageWriter`.
         asked: The `amqpsniff.plan.Plan` of the run.
 
     `unread`: messages have no rows. `losses` are places where
@@ -79,13 +81,14 @@ class ContentAssembler:
     messages, made while `marking`, or `marking_all`: else only of those the broker may give back.
     """
 
-    def __init__(self, frames, messages, reading, report, new_hash, keep_bodies, asked):
+    def __init__(self, frames, messages, reading, report, new_hash, keep_bodies, packs, asked):
         self.frames = frames
         self.properties = PropertyDecoder()
-        self.writer = MessageWriter(messages, reading, report, self.properties)
+        self.writer = MessageWriter(messages, reading, report, self.properties, keep_bodies, packs)
         self.report = report
         self.new_hash = new_hash
         self.keep_bodies = keep_bodies
+        self.most_kept = MAX_BODY_BYTES if keep_bodies else PACKS_READ if packs else 0
         self.seed = own_seed() if asked.sightings is None else asked.sightings.seed
         self.held = self.opened = 0
         self.budget = MemoryBudget()
@@ -272,7 +275,7 @@ class ContentAssembler:
     def _begin_body(self, content):
         if self.new_hash is not None:
             content.hash = self.new_hash()
-        keeps: cython.bint = self.keep_bodies and content.channel > 0  # there it may be a login
+        keeps: cython.bint = self.most_kept > 0 and content.channel > 0  # there it may be a login
         return content.begin_body() if keeps else 0
 
     def _check_header(self, half, content, reader, at, end, whole):
@@ -331,6 +334,8 @@ class ContentAssembler:
         if content.hash is not None:
             content.hash.update(reader.bytes_at(at, count))
         if content.keeping and not content.body_missing:
+            if not self.keep_bodies:
+                count = min(count, max(self.most_kept - content.body.used, 0))
             if self.held + count > MAX_BODY_BYTES:
                 self.report("body-limit", half, "", content.place())
                 self._let_go(content)

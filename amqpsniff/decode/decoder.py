@@ -10,6 +10,7 @@ may be called directly by those who have bytes and no packets. Rows gather in th
 """
 
 import cython
+from cython.cimports.amqpsniff.decode.amqp10.frames import Amqp10Frames
 from cython.cimports.amqpsniff.decode.framer import Framer
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.state import Connection, Half
@@ -51,11 +52,13 @@ class Decoder:
         show_secrets: Write secrets as they are instead of `[redacted]`.
         new_hash: Makes a hash object for message bodies, or None for no hashes.
         keep_bodies: Keep message bodies.
+        packs: The `amqpsniff.packs.Packs` that say what messages mean; None not to ask.
         ports: Ports that servers listen on, beside 5671 and 5672.
         moments: A `Moments` that records which packet completed each row; null for none.
     """
 
     handler = cython.declare(FrameHandler, visibility="public")
+    amqp10: Amqp10Frames
     framer: Framer
     halves: list
     spare: list
@@ -76,15 +79,17 @@ class Decoder:
         show_secrets=False,
         new_hash=None,
         keep_bodies=False,
+        packs=None,
         ports=None,
         moments=None,
     ):
         self.log = log
         self.handler = FrameHandler(
-            reading, show_secrets, new_hash, keep_bodies, ports, self._report, asked
+            reading, show_secrets, new_hash, keep_bodies, packs, ports, self._report, asked
         )
         self.handler.dialect = method_layout.DIALECT_CODES[dialect]
-        self.framer = Framer(self.handler)
+        self.amqp10 = Amqp10Frames(self.handler, show_secrets, new_hash, keep_bodies)
+        self.framer = Framer(self.handler, self.amqp10)
         self.halves = []
         self.spare = []
         self.ended = []
@@ -126,6 +131,7 @@ class Decoder:
     def use_capture(self, name):
         """What comes next is of this capture."""
         self.handler.use_capture(name)
+        self.amqp10.use_capture(self.handler.frames.capture_code, self.handler.captures)
 
     def take_ended(self):
         """Conversations that ended since the last call.
@@ -169,14 +175,16 @@ class Decoder:
 
     def take(self):
         """Give the rows away; see `FrameHandler.take`."""
-        return self.handler.take()
+        taken = self.handler.take()
+        self.amqp10.use(self.handler.frames, self.handler.messages)
+        return taken
 
     def feed(self, batch, capture):
         """Decode the events of one `StreamBatch`; `capture` is the one of its packets.
 
         Events that earlier packets made are of those packets' captures.
         """
-        self.handler.use_capture(capture)
+        self.use_capture(capture)
         captures: list = batch.captures
         self.places = captures
         place: cython.longlong = captures.index(capture) if capture in captures else 0
@@ -214,7 +222,7 @@ class Decoder:
                 ts_ns: cython.longlong = times[i]
             if number >> _NUMBER_BITS != place:
                 place = number >> _NUMBER_BITS
-                self.handler.use_capture(captures[place])
+                self.use_capture(captures[place])
             if kind == _OPEN:
                 self.open(slot >> 1, batch.conversations[slot >> 1])
                 continue
@@ -345,7 +353,7 @@ class Decoder:
     def finish(self, capture):
         """The capture is over: close every conversation that is still open."""
         if capture is not None:
-            self.handler.use_capture(capture)
+            self.use_capture(capture)
         for slot in range(len(self.halves) // 2):
             if self.halves[2 * slot] is not None:
                 self.close(slot)

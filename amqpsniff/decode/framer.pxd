@@ -1,3 +1,4 @@
+from amqpsniff.decode.amqp10.framer cimport Amqp10Framer
 from amqpsniff.decode.contents cimport ContentAssembler
 from amqpsniff.decode.frames cimport FrameHandler
 from amqpsniff.decode.state cimport Connection, Half
@@ -7,6 +8,8 @@ cdef class Framer:
     cdef FrameHandler handler
     cdef ContentAssembler contents
     cdef object probe, report
+    cdef Amqp10Framer amqp10
+    cdef bint _is_amqp10(self, Half half, bytes octets) except? -1
     cdef int octets(self, Half half, bytes octets, long long start, long long length) except? -1
     cdef int data(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef int gap(self, Half half, long long missing) except? -1
@@ -21,7 +24,7 @@ cdef class Framer:
     cdef long long _kept(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef int _kept_header(self, Half half) except? -1
     cdef long long _begin(self, Half half, ValueReader reader, long long at, long long end) except? -1
-    cdef int _protocol_header(self, Half half, bytes octets) except? -1
+    cpdef int _protocol_header(self, Half half, bytes octets) except? -1
     cdef int _end_start(self, Half half) except? -1
     cdef long long _gap_in_counted(self, Half half, long long missing) except? -1
     cdef long long _gap_in_kept(self, Half half, long long missing) except? -1

@@ -21,12 +21,14 @@ from operator import itemgetter
 
 import cython
 from cython.cimports.amqpsniff.byteorder import u16, u32
+from cython.cimports.amqpsniff.decode.amqp10.framer import Amqp10Framer
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.state import Connection, Half
 from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import method_layout, state
+from amqpsniff.decode.amqp10.framer import HEADERS as AMQP10_HEADERS
 from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY, UNFINISHED
 from amqpsniff.decode.contents import LATE
 from amqpsniff.decode.preamble import MAX_PREAMBLE_BYTES, is_amqp_1_0, preamble_bytes
@@ -50,6 +52,7 @@ _FRAMES = cython.declare(cython.int, state.FRAMES)
 _NOT_AMQP = cython.declare(cython.int, state.NOT_AMQP)
 _UNSUPPORTED_VERSION = cython.declare(cython.int, state.UNSUPPORTED_VERSION)
 _UNIDENTIFIED = cython.declare(cython.int, state.UNIDENTIFIED)
+_AMQP10 = cython.declare(cython.int, state.AMQP10)
 _METHOD = cython.declare(cython.int, 1)
 _BODY = cython.declare(cython.int, 3)
 _END = cython.declare(cython.int, 0xCE)
@@ -59,9 +62,10 @@ _MAX_REREAD = cython.declare(cython.longlong, MAX_REREAD_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_BYTES)
 _DIALECTS = cython.declare(dict, method_layout.HEADER_DIALECTS)
 _BY_ROW = itemgetter(0)
-_AMQP_1_0 = next(row.octets for row in PROTOCOL_HEADERS if row.protocol == "1.0")
-_UNREAD = frozenset(row.octets for row in PROTOCOL_HEADERS) - frozenset(
-    method_layout.HEADER_DIALECTS
+_UNREAD = (
+    frozenset(row.octets for row in PROTOCOL_HEADERS)
+    - frozenset(method_layout.HEADER_DIALECTS)
+    - AMQP10_HEADERS
 )
 """What follows `AMQP` in protocol headers of versions that are not decoded."""
 
@@ -95,13 +99,15 @@ class Framer:
 
     Args:
         handler: Is given every frame.
+        amqp10_frames: Is given those of AMQP 1.0.
     """
 
-    def __init__(self, handler):
+    def __init__(self, handler, amqp10_frames):
         self.handler = handler
         self.contents = handler.contents
         self.report = handler.report
         self.probe = FrameProbe(handler)
+        self.amqp10 = Amqp10Framer(handler, amqp10_frames, self._protocol_header)
 
     def octets(self, half, octets, start, length):
         """Bytes that are not in the block at hand."""
@@ -122,6 +128,8 @@ class Framer:
                 at = self._begin(half, reader, at, end)
             elif half.mode == _SEARCH:
                 at = self._search(half, reader, at, end)
+            elif half.mode == _AMQP10:
+                at = self.amqp10.data(half, reader.data, at, end)
             else:
                 half.offset += end - at
                 return 0
@@ -129,6 +137,14 @@ class Framer:
 
     def gap(self, half, missing):
         """`missing` bytes of a half-stream are not in the capture."""
+        if half.mode == _AMQP10:
+            return self.amqp10.gap(half, missing)
+        if half.connection.is_amqp10 and half.mode in (_START, _SEARCH):
+            half.kept = 0
+            half.offset += missing
+            self.amqp10.begin(half)
+            self.amqp10.search(half)
+            return 0
         if half.mode == _SEARCH and half.connection.asked in _UNREAD:
             half.mode = _UNSUPPORTED_VERSION
             half.search = None
@@ -160,6 +176,8 @@ class Framer:
 
     def finish(self, half):
         """No more bytes of a half-stream: take what the search believes after all."""
+        if half.mode == _AMQP10:
+            self.amqp10.finish(half)
         if half.mode == _START and half.kept:
             self._end_start(half)
         if half.mode == _FRAMES and half.kept and self.handler.claims is not None:
@@ -226,7 +244,7 @@ class Framer:
         return half.search is not None and half.frame_offset < half.search
 
     def _refuse(self, half):
-        """What stands where a frame header should be cannot be one."""
+        """The bytes at the place of a frame header are none."""
         kind: cython.int = half.frame_type
         if 0 < kind < 11:
             code = "frame-too-large"
@@ -449,14 +467,20 @@ class Framer:
         from_client: cython.bint = half.direction == connection.client_direction
         if from_client:
             connection.asked = version
-        elif connection.asked is None or connection.asked == version:
+        elif (
+            connection.asked is None
+            or connection.asked == version
+            or (connection.asked in AMQP10_HEADERS and version in AMQP10_HEADERS)
+        ):
             half.first_bytes = octets  # an answer, or a refusal of what came before
         else:
             asked, offered = _version(connection.asked), _version(version)
             detail = f"the client asked for {asked}, the broker offers {offered}"
             self.report("protocol-version-refused", half, detail, (None, half.number, half.ts_ns))
         dialect: cython.int = _DIALECTS.get(version, 0)
-        if dialect == 0:
+        if version in AMQP10_HEADERS:
+            self.amqp10.begin(half)
+        elif dialect == 0:
             self._other_protocol(half, version)
         elif connection.dialect == 0 and from_client:
             connection.dialect = dialect
@@ -566,7 +590,19 @@ class Framer:
         search = half.search
         count: cython.longlong = min(end - at, search.room)
         octets: bytes = reader.bytes_at(at, count)
-        if self._is_unread(half, octets):
+        before: bytes = half.first_bytes
+        if half.offset != len(before) or half.connection.is_amqp:
+            before = b""
+        if self._is_amqp10(half, before + octets):
+            self.amqp10.begin(half)
+            self.amqp10.search(half)
+            half.offset -= len(before)
+            self.amqp10.data(half, before, 0, len(before))
+            return at
+        if half.connection.asked in _UNREAD:
+            half.mode = _UNSUPPORTED_VERSION
+            half.search = None
+            self._other_protocol(half, half.connection.asked)
             half.offset += end - at
             return end
         if len(half.first_bytes) < FIRST_BYTES and not half.connection.is_amqp:
@@ -583,18 +619,14 @@ class Framer:
             half.search = None
         return at + count
 
-    def _is_unread(self, half, octets):
-        """True if a connection speaks an AMQP that is not decoded; its header may be missing."""
+    def _is_amqp10(self, half, octets):
+        """True if a connection speaks AMQP 1.0; its protocol header may be missing."""
         connection = half.connection
-        if connection.asked not in _UNREAD:
-            if connection.is_amqp or not is_amqp_1_0(octets):
-                return False
-            connection.is_amqp = True
-            connection.asked = _AMQP_1_0
-            self.handler.refresh(connection)
-        half.mode = _UNSUPPORTED_VERSION
-        half.search = None
-        self._other_protocol(half, connection.asked)
+        if connection.is_amqp10:
+            return True
+        if connection.is_amqp or connection.asked is not None or not is_amqp_1_0(octets):
+            return False
+        self.handler.refresh(connection)
         return True
 
     def _take_up(self, half, search, chain, until, now):

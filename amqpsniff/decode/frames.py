@@ -59,6 +59,7 @@ class FrameHandler:
         show_secrets: Write secrets as they are.
         new_hash: Makes a hash object for bodies, or None.
         keep_bodies: Whether bodies are kept.
+        packs: The `amqpsniff.packs.Packs` that say what messages mean; None not to ask.
         ports: Ports that servers listen on, beside the well-known ones.
         report: Called for a finding; see `Decoder._report`.
         asked: The `amqpsniff.plan.Plan` of the run.
@@ -68,7 +69,7 @@ class FrameHandler:
     is the one to take for every connection, 0 to find out.
     """
 
-    def __init__(self, reading, show_secrets, new_hash, keep_bodies, ports, report, asked):
+    def __init__(self, reading, show_secrets, new_hash, keep_bodies, packs, ports, report, asked):
         self.decoder = MethodDecoder(show_secrets, not asked.arguments)
         self.ports = AMQP_PORTS | frozenset(ports or ())
         self.serial = self.dialect = 0
@@ -84,12 +85,12 @@ class FrameHandler:
         self.block = ValueReader(self.frames.arguments, reading)
         self.scratch = ValueReader(self.frames.arguments, reading)
         self.contents = ContentAssembler(
-            self.frames, self.messages, reading, report, new_hash, keep_bodies, asked
+            self.frames, self.messages, reading, report, new_hash, keep_bodies, packs, asked
         )
         self.report = report
         self.content = bytes(method_layout.content)
         self.senders = bytes(method_layout.senders)
-        self.known_methods = len(self.content)
+        self.known_methods = len(method_layout.NAMES)
         self.captures = []
         self.method_names = {}
         self.claims = [] if asked.claims else None

@@ -1,5 +1,6 @@
-from amqpsniff.columns cimport Codes, Texts, Vocabulary
+from amqpsniff.columns cimport Codes, Octets, Texts, Vocabulary
 from amqpsniff.decode.cache cimport TableCache
+from amqpsniff.decode.meanings cimport MeaningWriter
 from amqpsniff.decode.properties cimport PropertyDecoder
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.decode.state cimport Content, Half
@@ -10,6 +11,8 @@ cdef class MessageWriter:
     cdef public ValueReader reader
     cdef public TableCache tables
     cdef public PropertyDecoder properties
+    cdef public MeaningWriter meanings
+    cdef public bint keep_bodies
     cdef public object report
     cdef public int capture_code
     cdef public long long batch

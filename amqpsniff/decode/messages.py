@@ -6,7 +6,9 @@ here, once, when the content is over, so that rows come in the order in which co
 """
 
 import cython
+from cython.cimports.amqpsniff.columns import Octets
 from cython.cimports.amqpsniff.decode.cache import TableCache
+from cython.cimports.amqpsniff.decode.meanings import MeaningWriter
 from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
 from cython.cimports.amqpsniff.decode.rows import (
     MessageRows,
@@ -36,14 +38,18 @@ class MessageWriter:
         reading: The reading of field-value tags.
         report: Called for a finding; see `Decoder._report`.
         properties: Finds the properties of a content header.
+        keep_bodies: Whether bodies that were kept are written.
+        packs: The `amqpsniff.packs.Packs` that say what messages mean; None not to ask.
     """
 
-    def __init__(self, messages, reading, report, properties):
+    def __init__(self, messages, reading, report, properties, keep_bodies, packs):
         self.messages = messages
         self.reader = ValueReader(messages.headers, reading)
         self.tables = TableCache()
         self.report = report
         self.properties = properties
+        self.keep_bodies = keep_bodies
+        self.meanings = None if packs is None else MeaningWriter(packs)
         self.flags_of = method_layout.flag_masks
         self.batch = 0
         self.capture_code = 0
@@ -118,6 +124,10 @@ class MessageWriter:
             put_text(out.reply_text, row, content.safe_text)
         self._write_properties(half, content, row)
         self._write_body(content, status, sound, row)
+        if self.meanings is not None:
+            body: Octets = content.body if content.keeping else None
+            kept: cython.longlong = 0 if body is None else min(body.used, sound)
+            self.meanings.write(out, row, body, kept)
         out.rows += 1
         return 0
 
@@ -225,7 +235,7 @@ class MessageWriter:
     def _write_body(self, content, status, sound, row):
         """Write the body and its hash, where they were asked for."""
         out: MessageRows = self.messages
-        if content.keeping:
+        if content.keeping and self.keep_bodies:
             out.body.begin(row)
             out.body.put_from(content.body, 0, min(content.body.used, sound))
             out.body.end()

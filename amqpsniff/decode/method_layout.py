@@ -18,6 +18,7 @@ from amqpsniff.spec import (
     methods_for,
     properties_for,
 )
+from amqpsniff.spec.amqp10 import PERFORMATIVES
 
 DIALECT_CODES: dict[str | None, int] = {None: 0} | {d: i + 1 for i, d in enumerate(DIALECTS)}
 """0 stands for a dialect that is not known (yet)."""
@@ -28,6 +29,20 @@ HEADER_DIALECTS: dict[bytes, int] = {
     if row.protocol in DIALECT_CODES
 }
 """The dialect that a protocol header opens, by the four bytes after `AMQP`; others open none."""
+
+FIRST_PERFORMATIVE = len(METHODS)
+"""Places in `NAMES` from here on are of performatives of AMQP 1.0, and of its two directions."""
+
+NAMES = [
+    *(_method.name for _method in METHODS),
+    *(_row.name for _row in PERFORMATIVES),
+    "send",
+    "receive",
+]
+"""Names of methods in rows of frames and messages, by code."""
+
+SEND, RECEIVE = len(NAMES) - 2, len(NAMES) - 1
+"""A delivery of AMQP 1.0 from the client, and one from the server."""
 
 DIALECT_NAMES: tuple[str | None, ...] = (None, *DIALECTS)
 
@@ -178,11 +193,18 @@ def property_rows(dialect_code: int, class_id: int) -> tuple[tuple[str, str], ..
 
 
 _FRAME_NAMES = {row.code: row.name for row in FRAME_TYPES}
+FRAME_TYPE_NAMES = [
+    *(_FRAME_NAMES.get(_code, f"type-{_code}") for _code in range(256)),
+    "protocol-header",
+    "performative",
+    "sasl",
+]
+"""Names of frame types by the decoder's code: behind those on the wire the ones of AMQP 1.0."""
 
 
 def method_name(method: int) -> str:
     """Name of a method by its index."""
-    return METHODS[method].name if 0 <= method < len(METHODS) else "an unknown method"
+    return NAMES[method] if 0 <= method < len(NAMES) else "an unknown method"
 
 
 def frame_words(kind: int, method: int) -> str:

@@ -24,6 +24,7 @@ cdef class Rows:
 cdef class FrameRows(Rows):
     cdef public int capture_code
     cdef public long long moments
+    cdef public object performatives
     cpdef int follow(self, FrameRows others) except? -1
     cdef long long moment(self) except? -1
     cdef long long moment_after(self, long long row) except? -1
@@ -45,7 +46,9 @@ cdef class MessageRows(Rows):
     cdef public Integers message_timestamp, body_size, body_captured
     cdef public Integers publish_number, outcome_packet_number, outcome_ns
     cdef public Integers ordinal, mark, body_mark, ended_at
-    cdef public object links
+    cdef public object links, deliveries, meanings
+    cpdef int reserve(self) except? -1
+    cpdef int rewind(self) except? -1
     cdef public int made
     cdef public Texts headers, correlation_id, message_id, reply_text, body, body_sha256
     cdef long long sent(self, long long row) except? -1

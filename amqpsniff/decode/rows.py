@@ -7,6 +7,8 @@ turns them into the columns of the table contract. Text of arguments and propert
 the wire as UTF-8; bytes that are not UTF-8 become U+FFFD.
 """
 
+from collections import deque
+
 import cython
 from cython.cimports.amqpsniff.columns import Codes, Integers, Texts, Vocabulary
 
@@ -18,8 +20,8 @@ _NULL = cython.declare(cython.longlong, NULL)
 FIRST_ROWS = 1024
 """Rows that a table has room for at first; it doubles from there."""
 
-COMPLETE, TRUNCATED, INCOMPLETE = 0, 1, 2
-STATUS_NAMES = ("complete", "truncated", "incomplete")
+COMPLETE, TRUNCATED, INCOMPLETE, ABORTED = 0, 1, 2, 3
+STATUS_NAMES = ("complete", "truncated", "incomplete", "aborted")
 _INCOMPLETE = cython.declare(cython.int, INCOMPLETE)
 
 
@@ -188,6 +190,7 @@ class FrameRows(Rows):
     `bytes_expected` of arguments, are made room for.
 
     The methods that come with every message have their arguments as JSON only if `wanted`.
+    `performatives` are those of the rows of AMQP 1.0 that the session has not come to, in order.
     """
 
     CODES = _names(
@@ -209,6 +212,7 @@ class FrameRows(Rows):
         self.capture_code = 0
         self.moments = 0
         self.arguments = Texts(bytes_expected)
+        self.performatives = deque()
 
     def follow(self, others):
         """These rows come after others."""
@@ -276,7 +280,8 @@ class MessageRows(Rows):
     that the broker may return a `body_mark` that is the same for the same bytes of the body (null
     where they were not captured), and the number of frames that were there when it `ended_at`.
     `made` has a bit for each of `PROPERTIES` that is made, from the lowest; `links` are the columns
-    of `amqpsniff.session.link_columns`, None without links.
+    of `amqpsniff.session.link_columns`, None without links, `deliveries` those of `amqp10.columns`,
+    `meanings` those of `meanings`.
     """
 
     TEXTS = _names("headers correlation_id message_id reply_text body body_sha256")
@@ -313,7 +318,7 @@ class MessageRows(Rows):
     ):
         Rows.__init__(self, vocabularies, rows_expected, wanted, unmade)
         self.headers = Texts(bytes_expected)
-        self.links = None
+        self.links = self.deliveries = self.meanings = None
         self.made = 0
         for place, name in enumerate(self.PROPERTIES):
             if name not in unmade:
@@ -328,9 +333,27 @@ class MessageRows(Rows):
             return self.body_captured.values[row]
         return size
 
+    def reserve(self):
+        """Make room for one more row."""
+        Rows.reserve(self)
+        if self.meanings is not None:
+            self.meanings.reserve(self.capacity)
+        return 0
+
+    def rewind(self):
+        """Forget every row."""
+        self.deliveries = self.meanings = None
+        return Rows.rewind(self)
+
+    def octets(self):
+        """Bytes of texts."""
+        others = (self.deliveries, self.meanings)
+        return Rows.octets(self) + sum([one.octets() for one in others if one is not None])
+
     def give(self):
         """These rows as another object, with their links; see `Rows.give`."""
         taken = Rows.give(self)
-        taken.links = self.links
-        self.links = None
+        taken.links, taken.deliveries = self.links, self.deliveries
+        taken.meanings = self.meanings
+        self.links = self.deliveries = self.meanings = None
         return taken

@@ -15,11 +15,11 @@ cdef class StreamBuffer(Octets):
 
 cdef class Connection:
     cdef public object conversation, session, volume, login, asked, capture
-    cdef public bint is_amqp, began, role_proved, past_login
+    cdef public bint is_amqp, is_amqp10, began, role_proved, past_login
     cdef public tuple sent_secrets
     cdef public int client_direction, dialect, row_serial, row_code, named_for
     cdef tuple named
-    cdef public long long frame_max
+    cdef public long long frame_max, greeted_ns
     cpdef tuple name(self)
 
 cdef class Content:
@@ -57,7 +57,7 @@ cdef class Half:
     cdef public int frame_channel, frame_type
     cdef public Content active
     cdef public dict others
-    cdef public object search, opened_since
+    cdef public object search, opened_since, amqp10
     cdef public bytes first_bytes
     cdef public long long first_number, first_ns
     cdef int begin(self, Connection connection, int direction) except? -1

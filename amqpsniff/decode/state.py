@@ -15,11 +15,11 @@ from amqpsniff.decode import method_layout
 from amqpsniff.decode.redaction import login_name
 
 # modes of a half-stream
-START, SEARCH, FRAMES, NOT_AMQP, UNSUPPORTED_VERSION, UNIDENTIFIED = 0, 1, 2, 3, 4, 5
+START, SEARCH, FRAMES, NOT_AMQP, UNSUPPORTED_VERSION, UNIDENTIFIED, AMQP10 = 0, 1, 2, 3, 4, 5, 6
 """START: nothing seen yet but, it may be, a proxy's header. SEARCH: looking for a frame boundary.
 FRAMES: at a known place between or in frames. NOT_AMQP: another protocol. UNSUPPORTED_VERSION: AMQP
 of a version that is not decoded. UNIDENTIFIED: not AMQP, and not all of its first bytes were seen
-yet."""
+yet. AMQP10: AMQP 1.0, whose framer knows where it is."""
 
 TENTATIVE_BYTES = 128 * 1024
 """Bytes behind a search for which framing is tentative: a body that holds frames looks like them,
@@ -116,7 +116,8 @@ class Connection:
     four bytes after `AMQP` in the client's protocol header; without one, those of a version that
     is not decoded where frames or the server's header show it, else null. `capture` is the one that
     it begins in, null where bytes came without one. `session` and `volume` belong to those
-    who follow or count the connection.
+    who follow or count the connection, `greeted_ns` too: the time of the protocol header, 0 where
+    that is not known.
     """
 
     def __init__(self, conversation):
@@ -126,13 +127,14 @@ class Connection:
         self.login = None
         self.sent_secrets = None
         self.asked = None
-        self.is_amqp = False
+        self.is_amqp = self.is_amqp10 = False
         self.began = conversation.syn_seen
         self.client_direction = -1
         self.role_proved = False
         self.past_login = False
         self.dialect = 0
         self.frame_max = -1
+        self.greeted_ns = 0
         self.capture = None
         self.named = None
         self.named_for = -1
@@ -147,7 +149,7 @@ class Connection:
     @property
     def dialect_name(self):
         """The dialect; None while it is not known."""
-        return method_layout.DIALECT_NAMES[self.dialect]
+        return "1.0" if self.is_amqp10 else method_layout.DIALECT_NAMES[self.dialect]
 
     def name(self):
         """(id, client, server); without a known client the side with the higher port is it."""
@@ -176,7 +178,7 @@ class Half:
 
     `first_bytes` are those of a direction that is no AMQP, `first_…` packet and time of them.
     `search` is the search for the next boundary; behind one, the stream offset up to which framing
-    is tentative; else null.
+    is tentative; else null. `amqp10`: what its framer remembers where it is AMQP 1.0, else null.
 
     `lossy` says that bytes of unknown meaning were missing; `opened_since` are the channels on
     which a content was opened after that, whose state is therefore known again.
@@ -205,7 +207,7 @@ class Half:
         self.forget_frame()
         self.active.forget()
         self.others.clear()
-        self.search = None
+        self.search = self.amqp10 = None
         return 0
 
     def has_grown(self):

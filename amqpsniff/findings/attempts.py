@@ -1,5 +1,8 @@
 """TCP connections that were never established: refused (SYN, RST), or not answered (SYN only).
 
+ICMP's destination unreachable is an answer too: port unreachable and what is prohibited refuse a
+connection, a network or host that cannot be reached does not answer.
+
 Attempts of one client host at one server endpoint are one finding. Which of them are about AMQP is
 known at the end: those at ports that have AMQP in the capture, or that brokers listen on. In a
 capture without AMQP, which may consist of nothing else, attempts at every port are told.
@@ -12,11 +15,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amqpsniff.units import duration
+from amqpsniff.units import duration, plural
 
 from .finding import Finding
 
 REFUSED, UNANSWERED = "connect-refused", "connect-unanswered"
+
+REASONS = {
+    (4, 0): (UNANSWERED, "network unreachable"),
+    (4, 1): (UNANSWERED, "host unreachable"),
+    (4, 2): (REFUSED, "protocol unreachable"),
+    (4, 3): (REFUSED, "port unreachable"),
+    (4, 6): (UNANSWERED, "network unknown"),
+    (4, 7): (UNANSWERED, "host unknown"),
+    (4, 9): (REFUSED, "network prohibited"),
+    (4, 10): (REFUSED, "host prohibited"),
+    (4, 13): (REFUSED, "administratively prohibited"),
+    (6, 0): (UNANSWERED, "no route"),
+    (6, 1): (REFUSED, "administratively prohibited"),
+    (6, 3): (UNANSWERED, "address unreachable"),
+    (6, 4): (REFUSED, "port unreachable"),
+    (6, 5): (REFUSED, "source address prohibited"),
+    (6, 6): (REFUSED, "route rejected"),
+}
+"""Finding and words for the codes of ICMP's destination unreachable, by version of IP (RFC 792,
+RFC 1812 §5.2.7.1, RFC 4443 §3.1)."""
+
+STORM = 10
+"""Attempts a second of one host at one server from which on their rate is told: it does not wait
+between them."""
 
 MAX_PAIRS = 10_000
 """Client hosts and server endpoints whose attempts are counted; a scan has more, and those beyond
@@ -34,6 +61,8 @@ MAX_PORTS = 8
 
 MIN_UNANSWERED_NS = 500_000_000
 """Time between the first and the last SYN without an answer: TCP sends one again after a second."""
+
+SECOND_NS = 1_000_000_000
 
 Key = tuple[str, str, str]
 """Code, client host, server endpoint."""
@@ -55,7 +84,11 @@ class Attempts:
 
     def failed(self, conversation: Any, capture: str | None) -> Key | None:
         """An attempt that failed; its key if it is one of a finding for certain, for `known`."""
-        code = REFUSED if conversation.packets[1] else UNANSWERED
+        code, reason = REASONS.get(
+            (conversation.version, conversation.unreachable), (UNANSWERED, None)
+        )
+        if conversation.packets[1]:
+            code, reason = REFUSED, None
         client, server = conversation.a, conversation.b
         key = code, client.rpartition(":")[0], server
         first = [conversation.start_ns, capture or "", conversation.first_packet_number]
@@ -63,7 +96,8 @@ class Attempts:
         known = self._pairs.get(key)
         if known is None or first < known[2]:  # a name takes time
             first += [conversation.connection_id, client]
-        counted = self._add(key, [1, conversation.packets[0], first, last])
+        reasons = [] if reason is None else [reason]
+        counted = self._add(key, [1, conversation.packets[0], first, last, reasons])
         sure = code == REFUSED and conversation.ports[1] in self.ports
         return key if counted and sure else None
 
@@ -118,8 +152,8 @@ class Attempts:
         ports, made.served, pairs, established = plain
         made.ports = set(ports)
         made._pairs = {
-            (code, client, server): [count, packets, list(first), list(last)]
-            for (code, client, server), (count, packets, first, last) in pairs
+            (code, client, server): [count, packets, list(first), list(last), list(reasons)]
+            for (code, client, server), (count, packets, first, last, reasons) in pairs
         }
         made._established = {server: list(times) for server, times in established}
         return made
@@ -139,6 +173,7 @@ class Attempts:
         if pair[2] < known[2]:
             known[2] = pair[2]
         known[3] = max(known[3], pair[3])
+        known[4] = sorted({*known[4], *pair[4]})
         return True
 
     def _note(self, server: str, times: list[int]) -> None:
@@ -151,21 +186,27 @@ class Attempts:
             known += times
 
     def _is_unanswered(self, pair: list[Any]) -> bool:
-        _, packets, first, last = pair
-        return bool(packets > 1 and last[0] - first[0] >= MIN_UNANSWERED_NS)
+        _, packets, first, last, reasons = pair
+        return bool(reasons or (packets > 1 and last[0] - first[0] >= MIN_UNANSWERED_NS))
 
     def _finding(self, key: Key, pair: list[Any]) -> Finding:
         code, client, server = key
-        count, packets, first, last = pair
+        count, packets, first, last, reasons = pair
         lasted = last[0] - first[0] if first[0] > 0 else 0
-        over = f" in {duration(lasted)}" if count > 1 or code == UNANSWERED else ""
+        several = count > 1 or (code == UNANSWERED and packets > 1)
+        over = f" in {duration(lasted)}" if several else ""
         if code == REFUSED:
             times = "once" if count == 1 else f"{count:,} times"
             detail = f"{client} was refused by {server} {times}{over}"
         else:
-            detail = f"{client} sent {packets:,} SYN packets to {server}{over}, without an answer"
+            answer = "and was not connected" if reasons else "without an answer"
+            detail = f"{client} sent {plural(packets, 'SYN packet')} to {server}{over}, {answer}"
+        if reasons:
+            detail += f"; ICMP said: {', '.join(reasons)}"
         if over and lasted and self._nobody(server, first[0], last[0]):
             detail += "; nobody connected to it in that time"
+        if lasted and count * SECOND_NS >= STORM * lasted and count >= STORM:
+            detail += f"; {count * SECOND_NS // lasted:,} attempts a second"
         return self._made(code, detail, server, count, first, last)
 
     def _scan(self, keys: list[Key]) -> Finding:

@@ -27,8 +27,10 @@ from amqpsniff.live.peers import (
 )
 from amqpsniff.session.census import Census
 from amqpsniff.session.counts import NO_COUNTS, TopCounts
+from amqpsniff.session.owing import sentence
 from amqpsniff.session.recent_latencies import RecentLatencies
 from amqpsniff.session.table_rows import connection_row
+from amqpsniff.spec import DELIVERIES, PUBLISHES
 
 TURN_SECONDS = 30.0
 """How often latencies are begun anew: those shown are of the last 30 to 60 s."""
@@ -41,7 +43,7 @@ MAX_NAMES = 500
 
 Row = dict[str, Any]
 
-_MESSAGES = (("basic.publish",), ("basic.deliver", "basic.get-ok"))
+_MESSAGES = (PUBLISHES, DELIVERIES)
 
 MAX_ENDED = 200
 """Connections remembered after their end, to be looked at."""
@@ -197,10 +199,16 @@ class Figures:
         return []
 
     def connection(self, connection_id: str) -> Row | None:
-        """All that is known of a connection, as in the connections table, also when it ended."""
+        """All that is known of a connection, as in the connections table, also when it ended.
+
+        Of one that is open, who owes whom is said as of the last packet of all that are.
+        """
         for one in self._peers.values():
-            if one.peer.name()[0] == connection_id and one.peer.session is not None:
-                return connection_row(one.peer.session, one.peer.dialect_name)
+            session = one.peer.session
+            if session is not None and one.peer.name()[0] == connection_id:
+                now_ns = max(other.peer.conversation.end_ns for other in self._peers.values())
+                row = connection_row(session, one.peer.dialect_name)
+                return row | {"owed": sentence(session, now_ns)}
         peer, session = self._gone.get(connection_id, (None, None))
         return None if peer is None else connection_row(session, peer.dialect_name)
 

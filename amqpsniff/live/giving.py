@@ -8,7 +8,7 @@ as it is. Batches are made when their rows are; what changes later is put in whe
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -42,11 +42,14 @@ class Giver:
     Args:
         table: Which of the two.
         settle_ns: How long a row waits; None for as long as it takes.
+        columns: Those that are given; None for all but links.
     """
 
-    def __init__(self, table: str, settle_ns: int | None) -> None:
+    def __init__(
+        self, table: str, settle_ns: int | None, columns: Collection[str] | None = None
+    ) -> None:
         self.table = table
-        self.maker = Maker(table, encoded=True)
+        self.maker = Maker(table, encoded=True, columns=columns)
         self.waiting = 0
         self._settle_ns = settle_ns
         self._held: deque[_Held] = deque()

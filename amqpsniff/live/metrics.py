@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.errors import UsageError
+from amqpsniff.installation import how_to_add
 
 if TYPE_CHECKING:
     from amqpsniff.live.figures import Figures
@@ -119,6 +120,11 @@ class Collector:
                 metric = Histogram(f"amqpsniff_{name}_seconds", what, unit="seconds")
                 _add_spread(metric, [], outcomes[outcome][1])
                 yield metric
+        if self._watch.delivery_times is not None:
+            what = "Time from a publish to its delivery, where both were seen."
+            metric = Histogram("amqpsniff_deliver_seconds", what, unit="seconds")
+            _add_spread(metric, [], self._watch.delivery_times)
+            yield metric
         replies = Histogram(
             "amqpsniff_reply_seconds", "Time from a request to its reply.", labels=["method"],
             unit="seconds",
@@ -169,7 +175,7 @@ class Server:
             from prometheus_client import CollectorRegistry, start_http_server
         except ImportError:
             raise UsageError(
-                "--metrics needs prometheus_client; run `pip install 'amqpsniff[live]'`"
+                f"--metrics needs prometheus_client; run `{how_to_add('live')}`"
             ) from None
         registry = CollectorRegistry(auto_describe=False)
         registry.register(Collector(watch, figures))

@@ -10,19 +10,20 @@ import threading
 import time
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from amqpsniff.analysis.clients import Introductions
 from amqpsniff.capture.packets import NO_TIME, PacketBatch
 from amqpsniff.capture.pcapng_interface import InterfaceStatistics
-from amqpsniff.capture.writer import CaptureWriter
 from amqpsniff.findings import KINDS, Finding
 from amqpsniff.live.giving import Giver
 from amqpsniff.live.news import News
 from amqpsniff.options import Options
-from amqpsniff.pipeline import Pipeline
+from amqpsniff.pipeline import LATEST_NS, Pipeline
+from amqpsniff.session.counts import Histogram
 from amqpsniff.tables.batches import Maker, plan_for
+from amqpsniff.tables.values import values
 
 SETTLE_SECONDS = 10.0
 """Default time that a row waits for its reply or outcome. Most acknowledgements take milliseconds;
@@ -37,11 +38,11 @@ SETTLED_SECONDS = 0.25
 QUIET_SECONDS = 0.1
 """A packet that an interface saw is here after this time: its ring gives packets every 40 ms."""
 
-LATEST_NS = 2**63 - 2
-"""The latest time there is; what no time reaches is one later."""
-
 MAX_LATEST = 200
 """Latest findings of each severity kept to be shown: many of one do not hide those of another."""
+
+PUBLISHED = "published_ns"
+"""The column with the time from a publish to its delivery."""
 
 Batches = Iterator[tuple[str, Any]]
 
@@ -85,6 +86,22 @@ class Source(Protocol):
         """Let go of everything."""
 
 
+class PacketWriter(Protocol):
+    """A file for packets: `amqpsniff.capture.writer`, `amqpsniff.wireshark.extcap`."""
+
+    trouble: str | None
+
+    @property
+    def octets(self) -> int:
+        """Bytes written so far."""
+
+    def write(self, batch: PacketBatch, interfaces: Sequence[int], /) -> None:
+        """Write the packets of a batch, with each one's interface."""
+
+    def close(self) -> None:
+        """End what is written."""
+
+
 class Watch:
     """A live run.
 
@@ -97,6 +114,8 @@ class Watch:
         writer: Where packets are written; null for nowhere.
         packets: How many packets to take; null for any number.
         settle_seconds: How long rows wait; null for as long as it takes.
+        columns: Columns that are given, by table; those of links are made where they are named.
+        delivery_times: Counts the times from publishes to their deliveries; null not to.
 
     Attributes:
         lock: Held while anything changes that another thread may want to read.
@@ -113,19 +132,24 @@ class Watch:
         *,
         census: Any = None,
         judge: bool = False,
-        writer: CaptureWriter | None = None,
+        writer: PacketWriter | None = None,
         packets: int | None = None,
         settle_seconds: float | None = SETTLE_SECONDS,
+        columns: Mapping[str, Collection[str]] | None = None,
+        delivery_times: Histogram | None = None,
     ) -> None:
+        columns = columns or {}
         self.source = source
         self.writer = writer
         self.lock = threading.Lock()
         self.found: list[Finding] = []
-        self._makers = [Maker(table, encoded=True) for table in tables]
+        self._makers = [Maker(table, encoded=True, columns=columns.get(table)) for table in tables]
         self.introductions = Introductions()
         self.judged = judge or "findings" in tables
+        self.delivery_times = delivery_times
+        self._deliveries = Maker("messages", columns=(PUBLISHED,))
         plan = plan_for(
-            self._makers,
+            [*self._makers, *([self._deliveries] if delivery_times is not None else ())],
             ("findings",) if judge else (),
             census=census,
             on_connection_end=self.introductions.add,
@@ -136,7 +160,9 @@ class Watch:
         self._left = packets
         settle_ns = None if settle_seconds is None else int(settle_seconds * 1e9)
         self._givers = [
-            Giver(table, settle_ns) for table in tables if table in ("frames", "messages")
+            Giver(table, settle_ns, columns.get(table))
+            for table in tables
+            if table in ("frames", "messages")
         ]
         self._news = News()
         self._rows_at = self._settled_at = 0.0
@@ -255,6 +281,9 @@ class Watch:
 
     def _made(self, taken: Any, now_ns: int) -> Batches:
         frames, messages, *_ = taken
+        if self.delivery_times is not None:
+            for published_ns in values(self._deliveries.make(taken), PUBLISHED):
+                self.delivery_times.add(-1 if published_ns is None else published_ns)
         for giver in self._givers:
             yield from ((giver.table, batch) for batch in giver.add(taken, now_ns))
         tables = {giver.table for giver in self._givers}

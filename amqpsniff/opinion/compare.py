@@ -25,7 +25,7 @@ from amqpsniff.opinion.known import explain
 from amqpsniff.opinion.pairs import differences, only_ours, only_theirs
 from amqpsniff.opinion.redaction import redacted, sent_secret
 from amqpsniff.opinion.rows import our_frames
-from amqpsniff.opinion.sighting import Ours, Theirs, theirs
+from amqpsniff.opinion.sighting import TRANSFER, Ours, Theirs, theirs
 from amqpsniff.opinion.traffic import Traffic
 from amqpsniff.reader import Capture
 
@@ -117,6 +117,8 @@ class Comparison:
         else:
             self.compared += 1
             found = list(differences(ours, sight))
+            if sight.malformed and ours.method == TRANSFER:
+                self._traffic.malformed.add(sight.ends)
             self.equal += not found
         for difference in found:
             known = explain(difference, self._traffic)

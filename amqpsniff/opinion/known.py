@@ -15,7 +15,7 @@ from amqpsniff.capture.tshark_frames import Field
 from amqpsniff.opinion import difference as about
 from amqpsniff.opinion.difference import Difference
 from amqpsniff.opinion.pairs import FIELD_PREFIXES, FILTER
-from amqpsniff.opinion.sighting import PROTOCOL_HEADER
+from amqpsniff.opinion.sighting import DATA_OFFSET, KINDS_1_0, PROTOCOL_HEADER, TRANSFER
 from amqpsniff.opinion.traffic import Ends, Traffic
 
 Explains = Callable[[Difference, Traffic], bool]
@@ -162,6 +162,40 @@ def _other_numbers(difference: Difference, traffic: Traffic) -> bool:
     return difference.what == about.ONLY_OURS and _ends(difference) in traffic.renumbered
 
 
+def _message_sections(difference: Difference, traffic: Traffic) -> bool:
+    if difference.what == about.MALFORMED:
+        return difference.method == TRANSFER
+    return difference.what == about.ONLY_OURS and _ends(difference) in traffic.malformed
+
+
+def _long_descriptor(difference: Difference, _: Traffic) -> bool:
+    frames = difference.our_frame, difference.their_frame
+    return (
+        difference.what == about.METHOD
+        and frames[0] is not None
+        and frames[0].kind in KINDS_1_0.values()
+        and frames[1] is not None
+        and frames[1].method == "?"
+    )
+
+
+def _data_offset(difference: Difference, traffic: Traffic) -> bool:
+    frame = difference.their_frame
+    return (
+        frame is not None and frame.kind.startswith(DATA_OFFSET) and frame.ends in traffic.amqp_1_0
+    )
+
+
+def _type_of_1_0(difference: Difference, _: Traffic) -> bool:
+    frame = difference.our_frame
+    return (
+        difference.what == about.KIND
+        and frame is not None
+        and frame.kind in KINDS_1_0.values()
+        and f"{difference.theirs}".startswith("type-")
+    )
+
+
 def _other_protocol(difference: Difference, traffic: Traffic) -> bool:
     return difference.what == about.ONLY_THEIRS and _ends(difference) in traffic.undecoded
 
@@ -178,7 +212,7 @@ KNOWN: tuple[Known, ...] = (
         "close-of-0-8",
         "0-8 `connection.close` and `.close-ok` (10/60, 10/61)",
         "shown as Connection.Blocked and .Unblocked, which RabbitMQ gave these numbers in 0-9-1",
-        "told by the dialect of the connection",
+        "decoded by the dialect of the connection",
         _close_of_0_8,
     ),
     Known(
@@ -199,7 +233,7 @@ KNOWN: tuple[Known, ...] = (
         "confirm-in-0-8",
         "class 85 in a connection of 0-8",
         "shown as Confirm.Select",
-        "shown by its numbers: RabbitMQ has the class in 0-9-1 alone, and ends such a connection",
+        "shown by its numbers: RabbitMQ has the class only in 0-9-1, and closes such a connection",
         _confirm_in_0_8,
     ),
     Known(
@@ -213,19 +247,19 @@ KNOWN: tuple[Known, ...] = (
         "update-secret",
         "`connection.update-secret` and `.update-secret-ok` (10/70, 10/71)",
         "unknown method",
-        "decoded; the secret is redacted unless it is asked for",
+        "decoded; the secret is redacted unless `--show-secrets` is given",
         _method("connection.update-secret", "connection.update-secret-ok"),
     ),
     Known(
         "credit",
-        "`basic.credit` and what answers it (60/200 to 60/202)",
+        "`basic.credit` and its replies (60/200 to 60/202)",
         "unknown method",
         "decoded; RabbitMQ has them up to 3.13",
         _method("basic.credit", "basic.credit-ok", "basic.credit-drained"),
     ),
     Known(
         "class-unknown",
-        "a method of a class that nobody knows",
+        "a method of an unknown class",
         "its method number is not shown",
         "shown by both numbers",
         _class_unknown,
@@ -239,15 +273,15 @@ KNOWN: tuple[Known, ...] = (
     ),
     Known(
         "tags-of-nobody",
-        "field-table tags that neither reads, such as Qpid's `c`, `C` and `k`",
-        "reads on behind the tag, as if the value had no bytes",
-        "the rest of the table as bytes, for nothing says how long the value is",
+        "field-table tags unknown to both, such as Qpid's `c`, `C` and `k`",
+        "reads on after the tag, as if the value had no bytes",
+        "the rest of the table as bytes, because the length of the value is unknown",
         _tags(_UNREAD),
     ),
     Known(
         "negative-decimal",
         "negative decimals (tag `D`)",
-        "shown without their sign, 2^32 too large before the point is set",
+        "shown without their sign, 2^32 too large before the decimal point is set",
         "signed, as clients write them",
         _negative_decimal,
     ),
@@ -259,32 +293,60 @@ KNOWN: tuple[Known, ...] = (
         _bit_past_the_end,
     ),
     Known(
+        "message-sections",
+        "AMQP 1.0 transfers with a part of a message or with an empty section",
+        "reads each transfer as a whole message: calls it malformed, and may lose those after it",
+        "decoded; a message is assembled from its transfers, and may have an empty section",
+        _message_sections,
+    ),
+    Known(
+        "long-descriptor",
+        "AMQP 1.0 performatives whose descriptor is a symbol or a number of eight bytes",
+        "Unknown",
+        "decoded; the standard allows both",
+        _long_descriptor,
+    ),
+    Known(
+        "data-offset",
+        "AMQP 1.0 frames whose data would begin inside their header",
+        "reads a performative there",
+        "the finding `frame-type-unknown`: the beginning of the data is unknown",
+        _data_offset,
+    ),
+    Known(
+        "type-of-1-0",
+        "AMQP 1.0 frames of another type than AMQP and SASL",
+        "only their type is shown",
+        "read as a performative, with the finding `frame-type-unknown`",
+        _type_of_1_0,
+    ),
+    Known(
         "other-protocol",
-        "AMQP 0-10 and 1.0",
+        "AMQP 0-10",
         "decoded",
-        "the protocol headers alone, with the finding `protocol-not-decoded`",
+        "only the protocol headers, with the finding `protocol-not-decoded`",
         _other_protocol,
     ),
     Known(
         "other-numbers",
-        "a connection without a SYN in the capture, on the endpoints of the one before, with lower "
-        "sequence numbers; a connection with a SYN of other numbers, which TCP ignores",
+        "endpoints used again by a connection whose SYN was not captured, with lower sequence "
+        "numbers; a SYN of other numbers, which TCP ignores",
         "takes what follows for retransmissions",
-        "what is said and acknowledged decides which numbers count",
+        "content and acknowledgements decide which numbers count",
         _other_numbers,
     ),
     Known(
         "snap-length",
         "connections with packets that a snap length cut",
-        "gives frames up that were cut, and may lose its place behind them",
-        "goes on behind what is missing, for the sizes of frames are known",
+        "gives up frames that were cut, and may lose its place after them",
+        "goes on after the missing bytes, because the sizes of frames are known",
         _snap_length,
     ),
     Known(
         "lost-packets",
         "connections with packets that are not in the capture",
-        "loses its place at a hole and finds it again at a later packet, or not",
-        "goes on inside a body, else behind the first frames that prove themselves",
+        "loses its place at a gap, and may find it again at a later packet",
+        "goes on inside a body, else at the first plausible chain of frames",
         _lost_packets,
     ),
 )
@@ -292,5 +354,5 @@ KNOWN: tuple[Known, ...] = (
 
 
 def explain(difference: Difference, traffic: Traffic) -> str | None:
-    """The name of the known disagreement that explains a difference; null when none does."""
+    """The name of the known disagreement that explains a difference; None if there is none."""
     return next((each.name for each in KNOWN if each.explains(difference, traffic)), None)

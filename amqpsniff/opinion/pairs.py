@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from amqpsniff.capture.tshark_frames import Field
 from amqpsniff.opinion import difference as about
 from amqpsniff.opinion.difference import Difference
-from amqpsniff.opinion.sighting import PROTOCOL_HEADER, Ours, Theirs
+from amqpsniff.opinion.sighting import KINDS_1_0, PROTOCOL_HEADER, Ours, Theirs
 from amqpsniff.opinion.values import Table, compare, plain
 from amqpsniff.spec import METHODS
 
@@ -36,6 +36,9 @@ FIELD_PREFIXES = {
 
 _NOT_ARGUMENTS = ("publish_number",)
 """Fields among the arguments that tshark counted itself."""
+
+
+_WITH_METHOD = ("method", *KINDS_1_0.values())
 
 
 def only_ours(frame: Ours) -> Difference:
@@ -72,7 +75,7 @@ def differences(ours: Ours, theirs: Theirs) -> Iterator[Difference]:
         yield differ(about.SIZE, ours.size, theirs.size)
     if theirs.malformed and not _is_cut(ours):
         yield differ(about.MALFORMED, ours.method or ours.kind, "malformed")
-    if ours.kind == "method" and not _same_method(ours, theirs):
+    if ours.kind in _WITH_METHOD and not _same_method(ours, theirs):
         yield differ(about.METHOD, ours.method, theirs.method)
     if isinstance(ours.arguments, Table) and (ours.method in IDS or theirs.arguments):
         for pair in _named(ours.arguments, theirs.arguments):
@@ -83,17 +86,19 @@ def differences(ours: Ours, theirs: Theirs) -> Iterator[Difference]:
 
 
 def _is_cut(frame: Ours) -> bool:
-    """Whether we too miss arguments of a method."""
+    """Whether we too miss arguments of a method or performative."""
     if frame.method is None or frame.arguments is None:
-        return frame.kind == "method"
+        return frame.kind in _WITH_METHOD
     return frame.method in IDS and [name for name, _ in frame.arguments] not in SHAPES[frame.method]
 
 
 def _same_method(ours: Ours, theirs: Theirs) -> bool:
     """Whether both give it the same numbers and, where they know one, the same name."""
     if ours.method is None or theirs.method is None:
-        return ours.method is None and theirs.method is None
+        return ours.method is None and theirs.method in (None, "?")
     known = IDS.get(ours.method)
+    if known is None and ours.kind != "method":
+        return theirs.method == ours.method
     if known is None:
         return ours.method == f"{theirs.ids[0]}.{theirs.ids[1]}" and theirs.method.endswith("?")
     return theirs.ids in known and theirs.method == ours.method

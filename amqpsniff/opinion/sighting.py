@@ -6,12 +6,20 @@ import re
 from typing import Any, NamedTuple
 
 from amqpsniff.capture.tshark_frames import Dissected, Field
-from amqpsniff.spec import FRAME_TYPES
+from amqpsniff.spec import FRAME_OVERHEAD_BYTES, FRAME_TYPES
 
 KINDS = {row.code: row.name for row in FRAME_TYPES}
-PROTOCOL_HEADER = "protocol-header"
+KINDS_1_0 = {0: "performative", 1: "sasl"}
+MIN_DATA_OFFSET = 2
+"""Words of four bytes in the header of an AMQP 1.0 frame."""
 
-_WORD = re.compile(r"\w[\w -]*: ([\w-]+) \(\d+\)")
+DATA_OFFSET = "data-offset-"
+"""What the kind of an AMQP 1.0 frame begins with whose data would begin inside its header."""
+
+PROTOCOL_HEADER = "protocol-header"
+TRANSFER = "transfer"
+
+_WORD = re.compile(r"\w[\w -]*: ([\w.-]+) \(\d+\)")
 
 
 class Ours(NamedTuple):
@@ -58,6 +66,9 @@ def theirs(dissected: Dissected) -> Theirs:
         return Theirs(
             *place, PROTOCOL_HEADER, 0, 8, (None, None), None, [], [], None, dissected.malformed
         )
+    data_offset = top.below("amqp.doff")
+    if data_offset is not None:
+        return _frame_of_1_0(dissected, _number(kind), _number(data_offset))
     class_field, method_field = top.below("amqp.method.class"), top.below("amqp.method.method")
     arguments = top.below("amqp.method.arguments")
     properties = top.below("amqp.header.properties")
@@ -75,6 +86,30 @@ def theirs(dissected: Dissected) -> Theirs:
         _number(top.below("amqp.header.body-size")) if code == 2 else None,
         dissected.malformed,
     )  # fmt: skip
+
+
+def _frame_of_1_0(dissected: Dissected, code: int, data_offset: int) -> Theirs:
+    """A frame of AMQP 1.0: tshark gives the size of all of it, and where its data begin."""
+    top = dissected.fields
+    performative = top.below("amqp.performative") or top.below("amqp.sasl.method")
+    size = _number(top.below("amqp.length")) - FRAME_OVERHEAD_BYTES
+    if data_offset < MIN_DATA_OFFSET:
+        kind = f"{DATA_OFFSET}{data_offset}"
+    else:
+        kind = "heartbeat" if size == 0 else KINDS_1_0.get(code, f"type-{code}")
+    return Theirs(
+        dissected.packet_number,
+        dissected.ends,
+        kind,
+        _number(top.below("amqp.channel")),
+        size,
+        (None, None if performative is None else _number(performative)),
+        None if performative is None else _word(performative).replace(".", "-"),
+        [],
+        [],
+        None,
+        dissected.malformed,
+    )
 
 
 def _number(field: Field | None) -> int:

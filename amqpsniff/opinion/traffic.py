@@ -6,11 +6,12 @@ from collections import deque
 from typing import Any
 
 from amqpsniff.capture import CaptureSet
-from amqpsniff.decode.method_layout import DIALECT_CODES
 from amqpsniff.pipeline import Pipeline, run
 from amqpsniff.plan import Plan
 from amqpsniff.reader import Capture
-from amqpsniff.spec import protocol_of
+from amqpsniff.spec import DIALECTS, protocol_of
+
+_AMQP_1_0 = ("1.0", "1.0 TLS", "1.0 SASL")
 
 Ends = frozenset[str]
 """The two ends of a connection as `address:port`."""
@@ -27,6 +28,8 @@ class Traffic:
         renumbered: Those whose endpoints another one used before, without a SYN in the capture, and
             those with a SYN that TCP ignored.
         undecoded: Those that speak an AMQP that we do not decode.
+        amqp_1_0: Those that speak AMQP 1.0.
+        malformed: Those of them in which tshark called a transfer malformed so far.
     """
 
     def __init__(self) -> None:
@@ -36,6 +39,8 @@ class Traffic:
         self.lossy: set[Ends] = set()
         self.renumbered: set[Ends] = set()
         self.undecoded: set[Ends] = set()
+        self.amqp_1_0: set[Ends] = set()
+        self.malformed: set[Ends] = set()
 
     @classmethod
     def of(cls, capture: Capture) -> Traffic:
@@ -60,5 +65,7 @@ class Traffic:
         if reused or conversation.syn_ignored:
             self.renumbered.add(ends)
         asked = protocol_of(connection.asked) if connection.asked is not None else None
-        if asked is not None and asked.protocol not in DIALECT_CODES:
+        if asked is not None and asked.protocol in _AMQP_1_0:
+            self.amqp_1_0.add(ends)
+        elif asked is not None and asked.protocol not in DIALECTS:
             self.undecoded.add(ends)

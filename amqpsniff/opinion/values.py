@@ -11,7 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from amqpsniff.capture.tshark_frames import Field
@@ -124,7 +124,7 @@ def _seconds(text: Any) -> int | None:
         moment = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
     except ValueError:
         return None
-    return int((moment - datetime(1970, 1, 1, tzinfo=timezone.utc)).total_seconds())
+    return int((moment - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds())
 
 
 def _tables(way: str, ours: Table, fields: list[Field]) -> Iterator[Pair]:

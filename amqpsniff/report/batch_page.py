@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -154,7 +154,7 @@ def _summary(manifest: dict[str, Any]) -> str:
     size = sum(one["bytes"] for one in captures)
     parts = [f"{len(captures):,} files", f"{size / 1e6:,.1f} MB of packets"]
     if times:
-        ends = [datetime.fromtimestamp(one / 1e9, timezone.utc) for one in (min(times), max(times))]
+        ends = [datetime.fromtimestamp(one / 1e9, UTC) for one in (min(times), max(times))]
         parts.append(" to ".join(f"{one:%Y-%m-%d %H:%M:%S}" for one in ends) + " UTC")
     rows = manifest.get("rows", {})
     parts += [f"{rows[name]:,} {name}" for name in rows if name != "errors"]

@@ -234,7 +234,7 @@ class CapturePage:
             Column("began", "began s", form=_instant, number=True),
             _span("lasted"), _word("end"), _word("why"), _number("channels"), _number("published"),
             _number("delivered"), _size("sent"), _size("received"),
-            _number("sent_again", "sent again"),
+            _number("sent_again", "sent again"), _word("owed", "who owed whom at the end"),
         ]  # fmt: skip
         shown = [self._connection(row) for row in rows[:MAX_CONNECTIONS]]
         more = _more(len(shown), number, "amqpsniff connections CAPTURE")

@@ -10,6 +10,7 @@ from amqpsniff.analysis.quality import FLAWLESS
 from amqpsniff.analysis.times import SECOND_NS
 from amqpsniff.analysis.top_rows import BAD_ENDS, Row
 from amqpsniff.report.tables import shortened
+from amqpsniff.spec import PUBLISHES
 from amqpsniff.units import count, duration, octets, of_severity, plural
 from amqpsniff.wire_text import harmless
 
@@ -129,7 +130,7 @@ def _traffic(summary: Row, data: ReportData) -> Iterator[str]:
 
 def _flow(summary: Row, data: ReportData) -> Iterator[str]:
     rows = {row["method"]: row for row in summary["messages"]}
-    published = rows.get("basic.publish")
+    published = next((rows[method] for method in sorted(PUBLISHES) if method in rows), None)
     totals = _totals(data)
     if published is not None and totals["published"]:
         text = f"Clients published {plural(totals['published'], 'message')}"

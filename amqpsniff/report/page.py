@@ -25,6 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from amqpsniff.errors import UsageError
+from amqpsniff.installation import how_to_add
 from amqpsniff.subprocess_env import safe_environment
 
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -144,9 +145,7 @@ def begin_bundle() -> subprocess.Popen[bytes] | Path:
     UsageError when the package that does it is missing.
     """
     if find_spec("vl_convert") is None:
-        raise UsageError(
-            "charts need the package vl-convert-python: pip install 'amqpsniff[report]'"
-        )
+        raise UsageError(f"charts need the package vl-convert-python: {how_to_add('report')}")
     kept = _kept_bundle()
     if kept is not None and kept.exists():
         return kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
@@ -20,7 +20,7 @@ def plain(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, datetime) and value.tzinfo is not None:
-        return str(value.astimezone(timezone.utc).replace(tzinfo=None))
+        return str(value.astimezone(UTC).replace(tzinfo=None))
     if isinstance(value, float):
         return f"{value:,.2f}"
     if isinstance(value, int) and not isinstance(value, bool):

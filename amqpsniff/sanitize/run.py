@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from amqpsniff.capture import CaptureFile, CaptureSet, PacketBatch, is_regular, open_capture
+from amqpsniff.capture.interfaces import Interfaces
 from amqpsniff.capture.pcapng_writer import PcapngWriter
 from amqpsniff.decode import claims
 from amqpsniff.errors import UsageError
@@ -26,7 +27,7 @@ from amqpsniff.plan import Plan
 from amqpsniff.sanitize.addresses import AddressPseudonyms
 from amqpsniff.sanitize.decrypted import LINK_RAW, DecryptedStreams, End, Packet, end_of
 from amqpsniff.sanitize.frames import HEADER_BYTES, Cleaner
-from amqpsniff.sanitize.interfaces import Interfaces
+from amqpsniff.sanitize.interfaces import safe_options
 from amqpsniff.sanitize.options import SanitizeOptions
 from amqpsniff.sanitize.records import RecordCleaner
 from amqpsniff.sanitize.streams import SafeStreams
@@ -178,7 +179,7 @@ class _Second:
         self._reassembler = Reassembler(ports, places=True, joined=first.joined)
         self._rewriter = PacketRewriter(addresses)
         self._writer = PcapngWriter(sink)
-        self._interfaces = Interfaces(self._writer)
+        self._interfaces = Interfaces(self._writer, safe_options)
         self._number = 0
 
     def feed(self, capture: CaptureFile, batch: PacketBatch) -> None:

@@ -1,8 +1,8 @@
 """Connections, channels, and the life of each message.
 
 `Tracker` reads the decoder's rows before they are given out, fills their columns that tell what
-became of a request or a message, and makes the rows of `connections` and `channels`. `LinkRecorder`
-links messages across connections: deliveries with publishes, replies with requests.
+became of a request or a message, and makes the rows of `connections`, `channels` and `links`.
+`LinkRecorder` links messages across connections: deliveries with publishes, replies with requests.
 """
 
 from amqpsniff.session.limits import Limits, Memory

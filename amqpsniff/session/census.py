@@ -25,10 +25,11 @@ from cython.cimports.amqpsniff.session.counts import (
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
+from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
 from amqpsniff.decode.rows import STATUS_NAMES
 from amqpsniff.session import method_flags
 from amqpsniff.session.counts import MAX_NAMES, TopCounts
-from amqpsniff.spec import FIRST_ERROR_CODE, FRAME_OVERHEAD_BYTES, FRAME_TYPES
+from amqpsniff.spec import DELIVERIES, FIRST_ERROR_CODE, FRAME_OVERHEAD_BYTES, PUBLISHES
 
 MAX_ERRORS = 1_000
 """Distinct errors kept; reply texts often name what differs each time."""
@@ -40,11 +41,10 @@ _NULL = cython.declare(cython.longlong, NULL)
 _OVERHEAD = cython.declare(cython.longlong, FRAME_OVERHEAD_BYTES)
 _FIRST_ERROR = cython.declare(cython.int, FIRST_ERROR_CODE)
 _PROTOCOL_HEADER = cython.declare(cython.int, 256)
-_WAYS = {"basic.publish": 0, "stream.publish": 0}
-_WAYS |= {"basic.deliver": 1, "basic.get-ok": 1, "stream.deliver": 1}
-_ways = bytes(_WAYS.get(name, 2) for name in method_flags.NAMES)
+_WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
+_ways = bytes(_WAYS.get(name, 2) for name in NAMES)
 _REFUSALS = frozenset(("basic.nack", "channel.alert"))
-_refusals = bytes(name in _REFUSALS for name in method_flags.NAMES)
+_refusals = bytes(name in _REFUSALS for name in NAMES)
 _BLOCKED = method_flags.NAMES.index("connection.blocked")
 _OPEN = method_flags.NAMES.index("channel.open")
 _DECLARED = method_flags.NAMES.index("queue.declare-ok")
@@ -104,8 +104,8 @@ class Census:
         self.span = span
         self.from_ns = self.to_ns = None
         self.bounded = self.begun = False
-        count = len(method_flags.NAMES)
-        self.types = array("q", bytes(8 * 257))
+        count = len(NAMES)
+        self.types = array("q", bytes(8 * len(FRAME_TYPE_NAMES)))
         self.by_method = array("q", bytes(8 * count))
         self.ways = _ways
         self.refusals = _refusals
@@ -251,7 +251,7 @@ class Census:
         else:
             octets = frames.reply_text.bytes_of(row)
             text = None if octets is None else octets.decode(errors="replace")
-        key = (method_flags.NAMES[method], sender, code if code >= 0 else None, text)
+        key = (NAMES[method], sender, code if code >= 0 else None, text)
         if key not in self.errors and len(self.errors) >= MAX_ERRORS:
             key = (*key[:2], None, None)
         error = self.errors.get(key)
@@ -364,7 +364,7 @@ class Census:
     def counts(self):
         """Frames by method, as a dict; methods without a frame are left out."""
         by_name: dict = {}
-        for name, count in zip(method_flags.NAMES, self.by_method, strict=True):
+        for name, count in zip(NAMES, self.by_method, strict=True):
             if count:
                 by_name[name] = by_name.get(name, 0) + count
         return by_name | self.others
@@ -379,22 +379,16 @@ class Census:
         all channels and all times of those were counted.
         """
         self._name()
-        types = {row.code: row.name for row in FRAME_TYPES}
-        names = [types.get(code, f"type-{code}") for code in range(256)] + ["protocol-header"]
         by_name: dict = {}
-        for name, count in zip(method_flags.NAMES, self.by_method, strict=True):
+        for name, count in zip(NAMES, self.by_method, strict=True):
             by_name[name] = by_name.get(name, 0) + count
         methods = by_name | self.others
         return {
-            "frames": {name: n for name, n in zip(names, self.types, strict=True) if n},
+            "frames": {name: n for name, n in zip(FRAME_TYPE_NAMES, self.types, strict=True) if n},
             "methods": {name: n for name, n in methods.items() if n},
             "statuses": {name: n for name, n in zip(STATUS_NAMES, self.statuses, strict=True) if n},
-            "sizes": {
-                n: s for n, s in zip(method_flags.NAMES, self.sizes, strict=True) if s is not None
-            },
-            "rates": {
-                n: r for n, r in zip(method_flags.NAMES, self.rates, strict=True) if r is not None
-            },
+            "sizes": {n: s for n, s in zip(NAMES, self.sizes, strict=True) if s is not None},
+            "rates": {n: r for n, r in zip(NAMES, self.rates, strict=True) if r is not None},
             "routes": self.routes,
             "queues": self.queues,
             "depths": self.depths,

@@ -1,5 +1,6 @@
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.session.method_frame cimport HandshakeArguments
+from amqpsniff.session.routes cimport Routes
 
 cdef class LastSent:
     cdef long long last, publish, ack
@@ -47,7 +48,7 @@ cdef class Channel(Closeable):
     cdef public int number, incarnation
     cdef public bint known, numbering, numbered, in_transaction, broker_discards
     cdef public object opened_packet_number, start_ns, closed_packet_number, end_ns
-    cdef public object mode, prefetch_count
+    cdef public object mode, prefetch_count, amqp10
     cdef public object blamed_packet_number
     cdef public object prefetch_each, prefetch_shared
     cdef public long long published, confirmed, returned, delivered, acknowledged
@@ -69,6 +70,7 @@ cdef class Channel(Closeable):
     cdef public Ledger publishes, deliveries
     cdef public dict awaiting_return, by_fingerprint, by_tag
     cdef public Consumer recent_consumer
+    cdef public dict cancelled
     cdef public int recent_consumer_code
     cdef public long long recent_consumer_batch
     cdef public list noted, committing
@@ -76,6 +78,7 @@ cdef class Channel(Closeable):
     cdef public bint publishes_uncertain, deliveries_uncertain
     cdef public object last_queue, declaring, midstream_confirms, uncommitted
     cdef public long long uncommitted_start
+    cdef public tuple unfinished
 
 cdef class ChannelSlot:
     cdef public int number, incarnations, state_code, no_reply_expected, used_since_loss
@@ -97,8 +100,9 @@ cdef class Session(Closeable):
     cdef public str blocking
     cdef public int state_code, no_reply_expected, missing
     cdef public long long channels_opened, published, delivered, acknowledged
-    cdef public object close_packet_number, close_ns, blocked_since, blocked_ns
-    cdef public tuple used_since_loss
+    cdef public object close_packet_number, close_ns, blocked_since, blocked_ns, owed
+    cdef public tuple used_since_loss, bulky
+    cdef public Routes routes
     cdef list drain_used(self, int side)
     cdef int note_used(self, ChannelSlot slot) except? -1
     cpdef Channel holder(self, long long tag, Channel but)

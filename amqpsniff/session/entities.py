@@ -344,12 +344,15 @@ class Channel(Closeable):
     delivery before frames of the client may be missing, else -1; `publish_before_loss`: the number
     of the last publish before those of the broker may be. `maybe_confirmed_to`, `maybe_settled_to`:
     the numbers up to which what waits may have been answered by a method that was cut;
-    `maybe_returned_to`: or have come back. `publishes_uncertain`, `deliveries_uncertain`: frames
-    may be missing, or more waited than is remembered, so that the number of those that wait is not
-    known. `tentative`: acknowledgements that take effect unless the broker refuses them, as tuples
-    (entry, 0, outcome, packet number, ts_ns), each behind the one that it may refuse: (None, tag,
-    0, -1, ts_ns). None without any. `broker_discards`: a side has closed it, so the broker discards
-    what the client sends.
+    `maybe_returned_to`: or have come back. `cancelled`: the last consumers that the broker
+    cancelled, by tag: RabbitMQ 4.3 may deliver to them again. `publishes_uncertain`,
+    `deliveries_uncertain`: frames may be missing, or more waited than is remembered, so that the
+    number of those that wait is not known. `tentative`: acknowledgements that take effect unless
+    the broker refuses them, as tuples (entry, 0, outcome, packet number, ts_ns), each behind the
+    one that it may refuse: (None, tag, 0, -1, ts_ns). None without any. `broker_discards`: a side
+    has closed it, so the broker discards what the client sends. `unfinished`: the last content that
+    was not whole, as (side, packet, time, bytes of the body captured, its size). `amqp10`: the
+    `Amqp10Session` that it stands for, else None.
     """
 
     def __init__(self, session, slot, capture, known):
@@ -383,12 +386,14 @@ class Channel(Closeable):
         self.maybe_confirmed_to = self.maybe_settled_to = self.maybe_returned_to = 0
         self.publishes, self.deliveries = Ledger(), Ledger()
         self.awaiting_return, self.by_fingerprint, self.by_tag = {}, {}, {}
+        self.cancelled = None
         self.recent_consumer, self.recent_consumer_code, self.recent_consumer_batch = None, -1, -1
         self.noted, self.committing = [], []
         self.tentative = None
         self.publishes_uncertain = self.deliveries_uncertain = False
-        self.last_queue = self.declaring = None
+        self.last_queue = self.declaring = self.unfinished = None
         self.broker_discards = False
+        self.amqp10 = None
 
     @property
     def closing(self):
@@ -469,7 +474,10 @@ class Session(Closeable):
     for their answers. `last_sent`: of all channels, None before the client's first frame. `frames`:
     how many there were, where rules are asked. `used_since_loss`: channel slots that were used
     since frames of a side were lost, a list a side; None while none were. `last_…_ns`: time of the
-    last frame of a side, `silence_…_ns`: its longest pause.
+    last frame of a side, `silence_…_ns`: its longest pause. `owed`: who owed what at its
+    end, a sentence; None where that is not known. `routes`: its messages by route, where rules are
+    asked. `bulky`: the last delivery that may have held up others, as (channel, end, size,
+    took_ns), or None.
     """
 
     def __init__(self, peer, capture, number):
@@ -489,7 +497,8 @@ class Session(Closeable):
         self.last_client_ns = self.last_server_ns = _NULL
         self.silence_client_ns = self.silence_server_ns = 0
         self.blocked_since, self.blocked_ns = None, 0
-        self.used_since_loss = None
+        self.owed = self.routes = None
+        self.used_since_loss = self.bulky = None
 
     @property
     def state(self):

@@ -145,6 +145,26 @@ class Fingerprinter:
         h = mixed(h, self.text(messages.message_id, row))
         return mixed(h, self.text(messages.body_sha256, row))
 
+    def bare(self, messages, row):
+        """The hash of what a broker hands on of a message of AMQP 1.0 (§3.2): its bare sections."""
+        words: Vocabularies = messages.vocabularies
+        h: cython.ulonglong = mixed(
+            self._headers(messages.headers, row), messages.body_size.values[row] & _MASK64
+        )
+        h = mixed(h, self.word(words.content_type, messages.content_type.values[row]))
+        h = mixed(h, self.word(words.content_encoding, messages.content_encoding.values[row]))
+        h = mixed(h, self.word(words.reply_to, messages.reply_to.values[row]))
+        h = mixed(h, self.word(words.type, messages.type.values[row]))
+        h = mixed(h, self.text(messages.correlation_id, row))
+        return mixed(h, self.text(messages.body_sha256, row))
+
+    def identity(self, messages, row):
+        """The hash of message-id and correlation-id, 0 without a message-id."""
+        if not messages.message_id.has(row):
+            return 0
+        h: cython.ulonglong = self.text(messages.message_id, row)
+        return mixed(h, self.text(messages.correlation_id, row)) or 1
+
     def word(self, vocabulary, code):
         """The hash of the text of a code."""
         if self.own or code < 0:

@@ -28,6 +28,8 @@ cdef class LinkRecorder:
     cdef bint _publish(self, MessageRows messages, long long row, list peers) except? -1
     cdef bint _deliver(self, MessageRows messages, long long row, list peers) except? -1
     cdef bint _make(self, MessageRows messages, long long row, list peers) except? -1
+    cdef bint _make_amqp10(self, MessageRows messages, long long row, list peers, bint publish) except? -1
+    cdef int _place(self, MessageRows messages, long long row, list peers) except? -1
     cdef unsigned long long _make_any(self, MessageRows messages, long long row, list peers) except? 1
     cdef int _address(self, MessageRows messages, long long row) except? -1
     cdef int _ask(self, MessageRows messages, long long row) except? -1

@@ -7,6 +7,7 @@ replies were closed.
 """
 
 import cython
+from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.rows import (
     Vocabularies,
 )
@@ -24,10 +25,12 @@ from cython.cimports.amqpsniff.session.link_records import (
 from cython.cimports.amqpsniff.session.linker import Linker
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode import method_layout
 from amqpsniff.decode import rows as decoded
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.octets import own_seed
 from amqpsniff.session import link_records, method_flags
+from amqpsniff.session.amqp10 import virtual_host
 from amqpsniff.session.link_columns import id_number
 from amqpsniff.session.linker import UNKNOWN_VHOST
 from amqpsniff.session.rpc import closed_at
@@ -43,6 +46,8 @@ _MS = cython.declare(cython.longlong, 1_000_000)
 _PUBLISH = cython.declare(cython.int, method_flags.PUBLISH)
 _DELIVER = cython.declare(cython.int, method_flags.DELIVER)
 _GET_OK = cython.declare(cython.int, method_flags.GET_OK)
+_SEND = cython.declare(cython.int, method_layout.SEND)
+_ABORTED = cython.declare(cython.int, decoded.ABORTED)
 _INCOMPLETE = cython.declare(cython.int, decoded.INCOMPLETE)
 _UNKNOWN_VHOST = cython.declare(cython.ulonglong, UNKNOWN_VHOST)
 _IS_PUBLISH = cython.declare(cython.longlong, link_records.PUBLISH)
@@ -154,7 +159,11 @@ class LinkRecorder:
     def _make(self, messages, row, peers):
         """Make the message of a row; whether it is one that can be linked."""
         method: cython.int = messages.method.values[row]
-        if method < 0 or method >= len(self.kinds) or messages.body_size.values[row] == _NULL:
+        if method < 0 or messages.body_size.values[row] == _NULL:
+            return False
+        if method >= _SEND and messages.deliveries is not None:
+            return self._make_amqp10(messages, row, peers, method == _SEND)
+        if method >= len(self.kinds):
             return False
         kind: cython.int = self.kinds[method]
         if kind == _PUBLISH and messages.sender.values[row] == 0:
@@ -173,6 +182,7 @@ class LinkRecorder:
         one.flags |= _IS_PUBLISH
         if messages.message_id.has(row):
             one.flags |= _IDENTIFIED
+            one.identity = self.fingerprinter.identity(messages, row)
         if self.written is not None or self.linker.requests.waiting:
             self._address(messages, row)
         code: cython.int = messages.reply_to.values[row]
@@ -199,16 +209,52 @@ class LinkRecorder:
         code = messages.routing_key.values[row]
         if code >= 0 and is_direct(words.routing_key, code):
             one.flags |= _DIRECT_KEY
+        one.identity = like.identity(messages, row)
         return True
 
-    def _make_any(self, messages, row, peers):
-        """Fill in what publishes and deliveries have in common; gives the hash of size and
-        properties."""
+    def _make_amqp10(self, messages, row, peers, publish):
+        """Make a message of AMQP 1.0; whether it is one that can be linked."""
         one: LinkRecord = self.one
         like: Fingerprinter = self.fingerprinter
         words: Vocabularies = messages.vocabularies
+        more: DeliveryColumns = messages.deliveries
+        status: cython.int = messages.status.values[row]
+        if messages.sender.values[row] != (0 if publish else 1):
+            return False
+        if status == _ABORTED or (publish and status == _INCOMPLETE):
+            return False
+        self._place(messages, row, peers)
+        code: cython.int = more.address.values[row]
+        one.flags = _IS_PUBLISH if publish else 0
+        if code >= 0:
+            one.flags |= _ROUTED
+            one.routing_key = like.word(more.words["address"], code)
+        one.line = 0
+        one.correlation = like.text(messages.correlation_id, row)
+        one.identity = like.identity(messages, row)
+        if one.identity:
+            one.flags |= _IDENTIFIED if publish else 0
+        else:
+            one.identity = like.bare(messages, row) or 1
+        if not publish:
+            if messages.redelivered.values[row] == 1:
+                one.flags |= _AGAIN
+            self._queue(messages, row)
+            return True
+        code = messages.reply_to.values[row]
+        if code >= 0 and words.reply_to.ends[code + 1] > words.reply_to.ends[code]:
+            asked: cython.ulonglong = one.correlation
+            if not messages.correlation_id.has(row):
+                one.correlation = like.text(messages.message_id, row)
+            self._ask(messages, row)
+            if self.written is None and asked != one.correlation and self.linker.requests.waiting:
+                one.flags &= ~_ROUTED  # a request without a correlation-id is no reply
+        return True
+
+    def _place(self, messages, row, peers):
+        """Fill in where a message is."""
+        one: LinkRecord = self.one
         origin: Origin = self._origin(messages, row, peers)
-        code: cython.int = messages.routing_key.values[row]
         one.session = origin.session
         one.connection = origin.number
         one.connection_id = origin.connection_id
@@ -216,10 +262,20 @@ class LinkRecorder:
         one.channel = messages.channel.values[row]
         one.packet_number = messages.packet_number.values[row]
         one.sent_ns = messages.ts_ns.values[row]
+        one.routing_key = one.other = one.reply_to = one.queue = one.identity = 0
+        one.deadline = _NULL
+        return 0
+
+    def _make_any(self, messages, row, peers):
+        """Fill in what publishes and deliveries have in common; gives the hash of size and
+        properties."""
+        one: LinkRecord = self.one
+        like: Fingerprinter = self.fingerprinter
+        words: Vocabularies = messages.vocabularies
+        code: cython.int = messages.routing_key.values[row]
+        self._place(messages, row, peers)
         one.flags = _ROUTED if code >= 0 else 0
         one.routing_key = like.word(words.routing_key, code)
-        one.other = one.reply_to = one.queue = 0
-        one.deadline = _NULL
         h: cython.ulonglong = like.of(messages, row)
         one.correlation = like.correlation
         exchange: cython.ulonglong = like.word(words.exchange, messages.exchange.values[row])
@@ -287,6 +343,10 @@ class LinkRecorder:
     def _vhost(self, session):
         """The hash of the virtual host of a connection; `_UNKNOWN_VHOST` when it is not
         known."""
+        if session is not None and session.peer.is_amqp10:
+            state = session.memory.get("amqp10")
+            vhost = None if state is None else virtual_host(state)
+            return self.fingerprinter.octets(vhost.encode()) if vhost else _UNKNOWN_VHOST
         octets = None if session is None else session.handshake_json("connection.open")
         vhost = read_object(octets).get("virtual_host")
         return (

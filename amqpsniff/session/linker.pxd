@@ -7,7 +7,7 @@ cdef unsigned long long _on_channel(LinkRecord one) except? 1
 
 cdef class Linker:
     cdef public object memory
-    cdef public PublishIndex lines
+    cdef public PublishIndex lines, identities
     cdef public RpcRequests requests
     cdef public list vhosts
     cdef public bint unknown, any_vhost
@@ -16,12 +16,13 @@ cdef class Linker:
     cdef int _enter(self, unsigned long long vhost) except? -1
     cdef int _publish(self, LinkRecord one) except? -1
     cdef int _deliver(self, LinkRecord one) except? -1
-    cdef long long _line(self, unsigned long long h, unsigned long long vhost) except? -2
-    cdef int _say_publish(self, LinkRecord one, long long at, bint again, bint died) except? -1
+    cdef int _remember(self, PublishIndex index, unsigned long long h, LinkRecord one, RpcRequest answer, RpcRequest asked) except? -1
+    cdef long long _line(self, PublishIndex index, unsigned long long h, unsigned long long vhost) except? -2
+    cdef int _say_publish(self, LinkRecord one, PublishIndex lines, long long at, bint again, bint died) except? -1
     cdef RpcRequest _ask(self, LinkRecord one)
     cdef RpcRequest _waiting(self, unsigned long long h, unsigned long long vhost, bint delivered)
     cdef RpcRequest _reply(self, LinkRecord one)
-    cdef int _bring(self, LinkRecord one, long long publish) except? -1
+    cdef int _bring(self, LinkRecord one, PublishIndex index, long long publish) except? -1
     cdef RpcRequest _unseen(self, LinkRecord one)
     cdef int _say_reply(self, LinkRecord one, RpcRequest call) except? -1
 

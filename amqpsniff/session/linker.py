@@ -14,6 +14,10 @@ what such a choice left over.
 A queue that is not known (its consumer began before the capture) is the routing key with the
 default exchange; with others every consumer is taken for one of a queue of its own.
 
+Messages of AMQP 1.0 have no exchange and no routing key that stays: they are matched by their
+`identity` (`link_records`), and so are those that go from one protocol to the other. Publishes of
+0-9-1 with a message-id have one too.
+
 A linker is given messages one after the other, as `LinkRecord`s, whoever has read them.
 """
 
@@ -46,6 +50,8 @@ _ROUTED = cython.declare(cython.longlong, link_records.ROUTED)
 _DIRECT_KEY = cython.declare(cython.longlong, link_records.DIRECT_KEY)
 _ADDRESSED = cython.declare(cython.longlong, link_records.ADDRESSED)
 _REPLY = cython.declare(cython.ulonglong, 0x2545F4914F6CDD1D)
+_FOR_0_9_1 = cython.declare(cython.ulonglong, 0x9E6C63D0876A9A63)
+"""Mixed into the identity of what AMQP 1.0 published, where 0-9-1 looks for it."""
 _UNKNOWN_VHOST = cython.declare(cython.ulonglong, 0)
 
 UNKNOWN_VHOST = 0
@@ -59,6 +65,7 @@ class Linker:
         self.memory = memory or Memory()
         self.requests = RpcRequests(self.memory.calls, self.memory.age_ns)
         self.lines = PublishIndex(self.memory)
+        self.identities = PublishIndex(self.memory)
         self.vhosts = []
         self.unknown = False
         self.last_vhost = 0
@@ -67,7 +74,11 @@ class Linker:
     @property
     def hits(self):
         """Number of times that each limit was reached."""
-        return self.lines.hits | ({"calls": self.requests.hits} if self.requests.hits else {})
+        return (
+            self.identities.hits
+            | self.lines.hits
+            | ({"calls": self.requests.hits} if self.requests.hits else {})
+        )
 
     def link(self, one):
         """Find out what the next message belongs to."""
@@ -91,19 +102,32 @@ class Linker:
 
     def _publish(self, one):
         """Remember a publish; it may be a request, or a reply."""
-        at: cython.longlong = self.lines.at(
-            self.lines.remember(
-                mixed(one.line, one.vhost),
+        answer: RpcRequest = self._reply(one) if self.requests.waiting else None
+        asked: RpcRequest = self._ask(one) if one.flags & _ASKS else None
+        if one.line:
+            self._remember(self.lines, one.line, one, answer, asked)
+        if one.identity:
+            self._remember(self.identities, one.identity, one, answer, asked)
+            if not one.line and one.flags & _IDENTIFIED:
+                h: cython.ulonglong = mixed(one.identity, _FOR_0_9_1)
+                self._remember(self.identities, h, one, answer, asked)
+        return 0
+
+    def _remember(self, index, h, one, answer, asked):
+        """Put a publish in an index, under a hash and its virtual host."""
+        at: cython.longlong = index.at(
+            index.remember(
+                mixed(h, one.vhost),
                 one.packet_number,
                 one.sent_ns,
                 one.connection_id,
                 one.flags & _IDENTIFIED != 0,
             )
         )
-        if self.requests.waiting:
-            self.lines.answers[at] = self._reply(one)
-        if one.flags & _ASKS:
-            self.lines.asks[at] = self._ask(one)
+        if answer is not None:
+            index.answers[at] = answer
+        if asked is not None:
+            index.asks[at] = asked
         return 0
 
     # deliveries
@@ -112,39 +136,45 @@ class Linker:
         """Find the publish of a delivery, and the request that it brings the reply to."""
         died: cython.bint = one.flags & _DIED != 0
         again: cython.bint = one.flags & _AGAIN != 0
-        line: cython.longlong = self._line(one.line, one.vhost)
+        index: PublishIndex = self.lines
+        line: cython.longlong = -1
+        if one.line:
+            line = self._line(index, one.line, one.vhost)
         if line < 0 and died:
-            line = self._line(one.other, one.vhost)
+            line = self._line(index, one.other, one.vhost)
+        if line < 0 and one.identity:
+            index = self.identities
+            h: cython.ulonglong = mixed(one.identity, _FOR_0_9_1) if one.line else one.identity
+            line = self._line(index, h, one.vhost)
         publish: cython.longlong = -1
         if line >= 0:
             queue: cython.ulonglong = one.queue
             if one.flags & _OWN_QUEUE:
                 queue = mixed(mixed(queue, one.connection & _MASK64), one.channel & _MASK64)
-            publish = self.lines.match(line, queue, again or died)
+            publish = index.match(line, queue, again or died)
             if publish >= 0:
-                self._say_publish(one, self.lines.at(publish), again, died)
+                self._say_publish(one, index, index.at(publish), again, died)
         if self.requests.waiting:
-            self._bring(one, publish)
+            self._bring(one, index, publish)
         return 0
 
-    def _line(self, h, vhost):
+    def _line(self, index, h, vhost):
         """The line of publishes with a hash, in a virtual host, or -1."""
-        line: cython.longlong = self.lines.get(mixed(h, vhost))
+        line: cython.longlong = index.get(mixed(h, vhost))
         other: cython.ulonglong
         if line >= 0:
             return line
         if vhost != _UNKNOWN_VHOST:
-            return self.lines.get(mixed(h, _UNKNOWN_VHOST)) if self.unknown else -1
+            return index.get(mixed(h, _UNKNOWN_VHOST)) if self.unknown else -1
         for each in self.vhosts:
             other = each
-            line = self.lines.get(mixed(h, other))
+            line = index.get(mixed(h, other))
             if line >= 0:
                 return line
         return -1
 
-    def _say_publish(self, one, at, again, died):
+    def _say_publish(self, one, lines, at, again, died):
         """Say of a delivery where it was published; the publish stands at this place."""
-        lines: PublishIndex = self.lines
         one.published = True
         one.published_number = lines.packet_numbers[at]
         one.published_id = lines.connection_ids[at]
@@ -202,13 +232,13 @@ class Linker:
             self._say_reply(one, call)
         return call
 
-    def _bring(self, one, publish):
+    def _bring(self, one, index, publish):
         """Say what a delivery is the reply to, and learn where the reply to a request will go."""
         call: RpcRequest = None
         asked: RpcRequest = None
         if publish >= 0:
-            asked = self.lines.asks[self.lines.at(publish)]
-            call = self.lines.answers[self.lines.at(publish)]
+            asked = index.asks[index.at(publish)]
+            call = index.answers[index.at(publish)]
             if asked is not None and one.flags & _DIRECT_REPLY:
                 key: cython.ulonglong = mixed(one.reply_to, one.correlation)
                 self.requests.wait(asked, mixed(key, one.vhost))
@@ -296,6 +326,7 @@ class DistributedLinker:
         correlations: cython.longlong[::1] = columns["correlation"]
         addresses: cython.longlong[::1] = columns["reply_to"]
         deadlines: cython.longlong[::1] = columns["deadline"]
+        identities: cython.longlong[::1] = columns["identity"]
         at: cython.longlong
         connection: cython.longlong
         one: LinkRecord = self.one
@@ -321,6 +352,7 @@ class DistributedLinker:
             one.correlation = _unsigned(correlations[at])
             one.reply_to = _unsigned(addresses[at])
             one.deadline = deadlines[at]
+            one.identity = _unsigned(identities[at])
             self.linker.link(one)
             if one.published or one.replies:
                 self._put(tasks[at], messages[at])

@@ -33,8 +33,12 @@ from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
 from amqpsniff.session import method_flags
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.method_frame import read_reason
+from amqpsniff.session.owing import sentence
 from amqpsniff.session.state_machine import BLOCKING, CHANNEL, CONNECTION, MODE
 from amqpsniff.spec import SIDES
+
+MAX_CANCELLED = 64
+"""Consumers of a channel that the broker cancelled and that are remembered, the latest ones."""
 
 PROVED = CHANNEL.code("open")
 """State of a channel on which something comes although its beginning was not seen."""
@@ -372,6 +376,8 @@ def _add_consumer(tracker: Any, channel: Channel, tag: str, consumer: Any) -> No
             tracker.settler.limit_reached("consumers")
             return
         tracker.consumers_known += 1
+    if channel.cancelled is not None:
+        channel.cancelled.pop(tag, None)
     channel.by_tag[tag] = consumer
     channel.recent_consumer_batch = -1
 
@@ -383,9 +389,28 @@ def _cancelled(
         consumer = channel.by_tag.pop(frame.consumer_tag, None)
         channel.recent_consumer, channel.recent_consumer_batch = None, -1
         tracker.consumers_known -= consumer is not None
+        if consumer is not None and frame.name == "basic.cancel":
+            _keep_cancelled(channel, frame.consumer_tag, consumer)
         if tracker.rules_enabled and frame.name == "basic.cancel" and frame.whole:
             facts = {"consumer": consumer}
             tracker.emit("consumer-cancelled", channel, frame.number, frame.ts_ns, facts)
+
+
+def _keep_cancelled(channel: Channel, tag: str, consumer: Any) -> None:
+    """Keep a consumer that the broker cancelled: deliveries may come to it again."""
+    if channel.cancelled is None:
+        channel.cancelled = {}
+    channel.cancelled[tag] = consumer
+    if len(channel.cancelled) > MAX_CANCELLED:
+        del channel.cancelled[next(iter(channel.cancelled))]
+
+
+def resume_consumer(tracker: Any, channel: Channel, tag: str | None) -> Any:
+    """The consumer that the broker cancelled under a tag and delivers to again."""
+    consumer = None if channel.cancelled is None or tag is None else channel.cancelled.get(tag)
+    if consumer is not None and tag is not None:
+        _add_consumer(tracker, channel, tag, consumer)
+    return consumer
 
 
 def _get(
@@ -533,6 +558,8 @@ def end_connection(tracker, session):
     for slot in session.slots.values():
         if slot.channel is not None:
             tracker.settler.give_up_tentative(slot.channel, conversation.end_ns)
+    if tracker.wants_connections:
+        session.owed = sentence(session)
     _end_channels(tracker, session)
     for slot in session.slots.values():
         drop_requests(slot, _CLIENT, True)

@@ -20,7 +20,8 @@ WORD_BYTES = 32
 """Bytes that a distinct text of a batch takes in addition to its own."""
 
 CHANGING: Final = frozenset(
-    "outcome outcome_packet_number outcome_ns response_packet_number response_ns waiting".split()
+    "outcome outcome_packet_number outcome_ns response_packet_number response_ns waiting "
+    "state state_error settled_by transaction".split()
 )
 """Columns that change after their row was made."""
 
@@ -89,8 +90,10 @@ class _Packed:
     def __init__(self, rows: Any) -> None:
         self._columns: list[tuple[Any, Any]] = []
         self._rows = rows.rows
-        links = getattr(rows, "links", None)
-        columns = rows.columns() | (links.columns() if links is not None else {})
+        columns = dict(rows.columns())
+        for name in ("links", "deliveries", "meanings"):
+            more = getattr(rows, name, None)
+            columns |= {} if more is None else more.columns()
         for name, column in columns.items():
             if name not in CHANGING:
                 pack = _pack_texts if isinstance(column, Texts) else _pack_numbers

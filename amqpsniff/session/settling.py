@@ -23,9 +23,11 @@ from cython.cimports.amqpsniff.session.mandatory_publishes import (
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import entities
+from amqpsniff.session.rules.context import LATE_CONFIRM_NS
 
 _NULL = cython.declare(cython.longlong, NULL)
 _BY_PLACE = attrgetter("packet_number", "number")
+_LATE_CONFIRM = cython.declare(cython.longlong, LATE_CONFIRM_NS)
 _MAX_WAIT_NS = cython.declare(cython.longlong, entities.MAX_WAIT_NS)
 _CONFIRMED = cython.declare(cython.int, entities.CONFIRMED)
 _RETURNED = cython.declare(cython.int, entities.RETURNED)
@@ -250,12 +252,13 @@ class Settler:
                 channel.confirm_ns_max = took
                 channel.slow_confirm_number = entry.packet_number
                 channel.slow_confirm_ns = entry.ts_ns
+            if took >= _LATE_CONFIRM and self.emitter is not None:
+                self.emitter.emit("confirmed-late", channel, number, ts_ns, {"entry": entry})
         else:
             channel.rejected += 1
-        self.settle(entry, outcome, number, ts_ns)
         if outcome != _CONFIRMED and self.emitter is not None:
             self.emitter.emit("rejected", channel, number, ts_ns, {"entry": entry})
-        return 0
+        return self.settle(entry, outcome, number, ts_ns)
 
     def confirm_in_part(self, channel, tag):
         """The broker's ack or nack, of which not all was captured."""

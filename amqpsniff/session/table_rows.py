@@ -1,4 +1,4 @@
-"""Rows of the tables `connections` and `channels`, as mappings of their columns."""
+"""Rows of the tables `connections`, `channels` and `links`, as mappings of their columns."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from amqpsniff.spec import peer_property
 
 Row = dict[str, Any]
 
+_NO_WINDOWS = dict.fromkeys(
+    "server_channel client_window client_window_min server_window server_window_min "
+    "stalled_ns".split()
+)
 _NO_TLS = dict.fromkeys(("tls_version", "tls_cipher", "tls_server_name"))
 
 
@@ -42,11 +46,81 @@ def channel_row(channel: Any) -> Row:
         "close_code": channel.close_code,
         "close_text": channel.close_text,
         "close_method": channel.close_method,
+        **_windows(channel.amqp10),
     }
 
 
-def connection_row(session: Any, dialect: str | None) -> Row:
-    """The row of a connection that is over."""
+def _windows(session: Any) -> Row:
+    """Columns that only sessions of AMQP 1.0 have."""
+    if session is None:
+        return dict(_NO_WINDOWS)
+    windows = session.windows
+    return {
+        "server_channel": _known(session.server_channel),
+        "client_window": _known(windows.client_size),
+        "client_window_min": _known(windows.client.least),
+        "server_window": _known(windows.server_size),
+        "server_window_min": _known(windows.server.least),
+        "stalled_ns": windows.stalled_ns,
+    }
+
+
+def link_row(link: Any, channel: Any) -> Row:
+    """The row of a link that is over."""
+    address, credit, whole = link.address, link.credit, link.whole and channel.counts_deliveries()
+    return {
+        "capture": channel.capture,
+        **_ends(channel.session.peer),
+        "channel": channel.number,
+        "incarnation": channel.incarnation,
+        "link": link.name,
+        "role": "sender" if link.sends else "receiver",
+        "client_handle": _known(link.client_handle),
+        "server_handle": _known(link.server_handle),
+        "attached_packet_number": _known(link.attached_number),
+        "detached_packet_number": _known(link.detached_number),
+        "start_ns": _time(link.attached_ns),
+        "end_ns": _time(link.detached_ns) or channel.end_ns,
+        "source": link.source,
+        "target": link.target,
+        "queue": address and address.queue,
+        "exchange": address and address.exchange,
+        "routing_key": address and address.routing_key,
+        "dynamic": link.dynamic,
+        "durable": link.durable,
+        "expiry_policy": link.expiry_policy,
+        "distribution_mode": link.distribution_mode,
+        "filter": link.filter,
+        "sender_settle_mode": link.sender_mode,
+        "receiver_settle_mode": link.receiver_mode,
+        "max_message_size": _known(link.limit_bytes),
+        "refused": link.refused if link.whole else None,
+        "deliveries": link.deliveries,
+        "accepted": link.accepted,
+        "rejected": link.rejected,
+        "released": link.released,
+        "modified": link.modified,
+        "presettled": link.presettled,
+        "aborted": link.aborted,
+        "unsettled_max": link.unsettled_max if whole else None,
+        "unsettled_end": link.unsettled if whole else None,
+        "message_bytes": link.bytes,
+        "flows": link.flows,
+        "drains": link.drains,
+        "delivery_count": _known(credit.used),
+        "credit_granted": credit.granted,
+        "credit_max": _known(credit.most),
+        "credit_end": credit.balance,
+        "starved_ns": credit.waited_ns,
+        "closed_by": link.closed_by,
+        "close_condition": link.condition,
+        "close_text": link.description,
+        "suspended": link.suspended,
+    }
+
+
+def connection_row(session: Any, dialect: str | None, packs: Any = None) -> Row:
+    """The row of a connection that is over; `packs` say of which framework its client is."""
     conversation = session.peer.conversation
     direction = session.peer.client_direction
     client = 1 if direction == 1 else 0
@@ -66,6 +140,7 @@ def connection_row(session: Any, dialect: str | None) -> Row:
         **_login(facts),
         "user": session.peer.user,
         **_products(facts),
+        **_framework(facts, packs),
         **_tuning(facts),
         "channels": session.channels_opened,
         "client_packets": packets[client] if sides_known else None,
@@ -83,6 +158,7 @@ def connection_row(session: Any, dialect: str | None) -> Row:
         "close_code": session.close_code,
         "close_text": session.close_text,
         "close_method": session.close_method,
+        "owed": session.owed,
         **(_NO_TLS if tls is None else tls.columns),
     }
 
@@ -115,6 +191,14 @@ def _products(facts: dict[str, Row]) -> Row:
     }
 
 
+def _framework(facts: dict[str, Row], packs: Any) -> Row:
+    if packs is None:
+        return {}
+    properties = _table(facts.get("connection.start-ok", {}), "client_properties")
+    framework, application = packs.client(properties)
+    return {"client_framework": framework, "client_application": application}
+
+
 def _tuning(facts: dict[str, Row]) -> Row:
     tuned = facts.get("connection.tune-ok", {})
     return {name: tuned.get(name) for name in ("channel_max", "frame_max", "heartbeat")}
@@ -128,6 +212,10 @@ def _table(arguments: Row, name: str) -> Row:
 def _text(arguments: Row, name: str) -> str | None:
     value = arguments.get(name)
     return value if isinstance(value, str) else None
+
+
+def _known(number: int) -> int | None:
+    return number if number >= 0 else None
 
 
 def _time(ts_ns: int) -> int | None:

@@ -4,32 +4,37 @@ from amqpsniff.decode.state cimport Connection
 from amqpsniff.session.method_frame cimport MethodFrame, Request, HandshakeArguments
 from amqpsniff.session.link_recorder cimport LinkRecorder
 from amqpsniff.session.reply_matcher cimport ReplyMatcher
+from amqpsniff.session.routes cimport Routes
 from amqpsniff.session.recent_publishes cimport RecentPublishes
 from amqpsniff.session.settling cimport Settler
 from amqpsniff.session.message_log cimport MessageLog
 from amqpsniff.session.entities cimport Channel, Consumer, PendingMessage, ChannelSlot, Session
 from amqpsniff.session.event_log cimport EventLog
-from amqpsniff.columns cimport Texts
+from amqpsniff.columns cimport Texts, Vocabulary
+from amqpsniff.session.amqp10 cimport Amqp10Tracker
 
 cdef class Tracker:
     cdef public object log
     cdef public bint rules_enabled
-    cdef public dict memory, rules
+    cdef public dict memory, rules, amqp10_rules
     cdef public list names
     cdef const unsigned char[::1] kinds
     cdef public long long large, stalled
     cdef public RecentPublishes recent_publishes
     cdef public object words
     cdef public list captures
+    cdef public Amqp10Tracker amqp10
     cdef public MessageLog message_log
     cdef public LinkRecorder link_recorder
-    cdef public object moments
+    cdef public object moments, on_silence
     cdef public bint in_message_row
     cdef public long long now_row
     cdef public FrameRows frames
     cdef public dict exchanges
+    cdef list routes_known
     cdef long long[::1] exchange_counts
     cdef int on_frame(self, FrameRows frames, long long row, list peers) except? -1
+    cdef int _end_silence(self, FrameRows frames, long long row, list peers) except? -1
     cdef int _note_sent(self, Session session, FrameRows frames, long long row) except? -1
     cpdef emit(self, str event, Channel channel, object number, object ts_ns, dict facts, int bits=*)
     cpdef emit_connection(self, str event, Session session, object number, object ts_ns, dict facts, int bits=*)
@@ -44,6 +49,12 @@ cdef class Tracker:
     cdef int on_unopened(self, FrameRows frames, long long row, Channel channel) except? -1
     cdef dict _describe(self, FrameRows frames, long long row)
     cdef int count_message(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, long long size) except? -1
+    cdef int _count_route(self, Channel channel, MessageRows messages, long long row, bint publish) except? -1
+    cdef int _note_unfinished(self, Channel channel, MessageRows messages, long long row, int side) except? -1
+    cdef int _note_bulky(
+        self, Channel channel, MessageRows messages, long long row, long long size
+    ) except? -1
+    cdef int _see_behind(self, Channel channel, long long number, long long ts_ns) except? -1
     cdef int _queued(self, Channel channel, MessageRows messages, long long row) except? -1
     cdef int _check_publish(self, Channel channel, PendingMessage entry, MessageRows messages, long long row) except? -1
     cdef int _check_headers(self, Channel channel, PendingMessage entry, MessageRows messages, long long row) except? -1
@@ -75,15 +86,18 @@ cdef class Tracker:
     cdef int _acknowledge_in_part(self, Channel channel, int kind, int side, long long tag) except? -1
     cdef object capture_of(self, FrameRows frames, long long row)
     cdef Channel proved_channel(self, Session session, ChannelSlot slot, FrameRows frames, long long row)
-    cdef public list channels, connections
+    cdef public list channels, connections, link_rows
     cdef const unsigned char[::1] close_ok_methods
     cdef public list channel_handlers, connection_handlers
-    cdef public bint replies_only, states_only, settles, wants_connections, wants_channels
+    cdef public object packs
+    cdef public bint replies_only, states_only, settles, wants_connections, wants_channels, wants_links
     cdef public long long sessions, slots, max_slots
     cdef public set lost_before
     cdef const unsigned char[::1] followed, classes, senders, content
     cdef const unsigned char[::1] synchronous, answers, closing_methods, discarded
     cpdef long long feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list peers, list losses, list captures, long long until=*) except? -1
+    cdef int _performative(self, FrameRows frames, long long row, list peers) except? -1
+    cpdef int code_of(self, Vocabulary vocabulary, str text) except? -1
     cdef int _method(self, FrameRows frames, long long row, int method, list peers) except? -1
     cdef object _follow(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind, int side)
     cdef Session _begin(self, Connection peer, object capture)

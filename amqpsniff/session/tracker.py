@@ -16,6 +16,7 @@ import cython
 from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import FrameRows, Vocabularies
 from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.amqp10 import Amqp10Tracker
 from cython.cimports.amqpsniff.session.entities import (
     Channel,
     ChannelSlot,
@@ -44,6 +45,7 @@ from cython.cimports.amqpsniff.session.methods import (
 )
 from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes
 from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher
+from cython.cimports.amqpsniff.session.routes import Routes
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.settling import Settler
 
@@ -53,8 +55,12 @@ from amqpsniff.decode.contents import LATE
 from amqpsniff.session import entities, method_flags, methods
 from amqpsniff.session.limits import Limits
 from amqpsniff.session.link_recorder import LinkRecorder
+from amqpsniff.session.owing import silence_before
 from amqpsniff.session.rules.context import (
     ANYTHING,
+    BEHIND_NS,
+    BULKY_BYTES,
+    BULKY_NS,
     DELIVERED,
     LARGE_BYTES,
     LARGE_HEADERS_BYTES,
@@ -70,7 +76,7 @@ from amqpsniff.session.rules.context import (
 )
 from amqpsniff.session.rules.provisional import CHECK_BITS, check_waiting
 from amqpsniff.session.state_machine import CONNECTION
-from amqpsniff.session.table_rows import channel_row, connection_row
+from amqpsniff.session.table_rows import channel_row, connection_row, link_row
 from amqpsniff.spec import METHODS
 
 _MANY_TABLES = cython.declare(cython.int, MANY_TABLES)
@@ -122,6 +128,7 @@ _LATE = cython.declare(cython.int, LATE)
 _NULL = cython.declare(cython.longlong, NULL)
 _ALLOWED = cython.declare(bytes, CONNECTION.allowed)
 _METHODS = cython.declare(cython.int, len(METHODS))
+_SEND = cython.declare(cython.int, method_layout.SEND)
 _NO_WAIT = cython.declare(cython.int, method_layout.NO_WAIT)
 
 _PUBLISH = cython.declare(cython.int, method_flags.PUBLISH)
@@ -150,10 +157,14 @@ _MAX_ALIKE = cython.declare(cython.int, 8)
 _MANY_OPENED = cython.declare(cython.int, 4_096)
 
 _METHOD_FRAME = cython.declare(cython.int, 1)
+_HEARTBEAT = cython.declare(cython.int, 8)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
 _TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
 _PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
 _PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
+_BULKY = cython.declare(cython.longlong, BULKY_BYTES)
+_BULKY_NS = cython.declare(cython.longlong, BULKY_NS)
+_BEHIND = cython.declare(cython.longlong, BEHIND_NS)
 _ANYTHING = cython.declare(cython.int, ANYTHING)
 _PUBLISHED_BIT = cython.declare(cython.int, PUBLISHED)
 _DELIVERED_BIT = cython.declare(cython.int, DELIVERED)
@@ -239,18 +250,18 @@ class Tracker:
         log = log if "findings" in tables else None
         self.log = log
         self.rules_enabled = log is not None
-        self.rules = {}
+        self.rules, self.amqp10_rules = {}, {}
         self.memory = {}
         self.names = method_flags.NAMES
         self.kinds = method_flags.KINDS
         self.large = LARGE_BYTES
         self.recent_publishes = RecentPublishes() if self.rules_enabled else None
         if self.rules_enabled:
-            from amqpsniff.session.rules.registry import RULES
+            from amqpsniff.session.rules.registry import AMQP10_RULES, RULES
 
-            self.rules = RULES
+            self.rules, self.amqp10_rules = RULES, AMQP10_RULES
         self.stalled = STALLED_NS
-        self.link_recorder = None
+        self.link_recorder = self.packs = None
         self.in_message_row = False
         self.frames = None
         self.captures = []
@@ -258,12 +269,14 @@ class Tracker:
         self.words = None
         self.exchanges = {}
         self.exchange_counts = array("q")
+        self.routes_known = [0]
         self.limits = limits or Limits()
         self.max_handshake_bytes = self.limits.fact
         self.max_all_handshakes_bytes = self.limits.facts
         self.settler = Settler(self.limits)
         self.settler.emitter = self if self.rules_enabled else None
         self.reader = ByteReader()
+        self.amqp10 = Amqp10Tracker(self, self.settler)
         self.consumers_known = 0
         self.handshakes_bytes = 0
         self.handshakes = {}
@@ -276,8 +289,10 @@ class Tracker:
         self.replies_only = tables == {"frames"}
         self.states_only = self.replies_only and not asked.handshakes
         self.settles = asked.settles
+        self.on_silence = asked.on_silence
         self.wants_connections = "connections" in tables
         self.wants_channels = "channels" in tables
+        self.wants_links = "links" in tables
         self.moments = moments
         self.message_log = asked.sightings
         if asked.links and "messages" in tables:
@@ -292,6 +307,7 @@ class Tracker:
         self.max_slots = self.limits.channels
         self.channels = []
         self.connections = []
+        self.link_rows = []
         self.classes = method_flags.ON_CHANNEL_ZERO
         self.senders = bytes(method_layout.senders)
         self.content = bytes(method_layout.content)
@@ -371,12 +387,57 @@ class Tracker:
                 next_loss = losses[lost][0] if lost < len(losses) else last + 1
             if row < last:
                 self.now_row = row
+                if self.on_silence is not None:
+                    self._end_silence(frames, row, peers)
                 method = frames.method.values[row]
                 if 0 <= method < len(self.followed) and self.followed[method]:
                     self._method(frames, row, method, peers)
+                elif _METHODS <= method < _SEND:
+                    self._performative(frames, row, peers)
                 if self.rules_enabled:
                     self.on_frame(frames, row, peers)
         return message
+
+    def _end_silence(self, frames, row, peers):
+        """Tell the silence that a frame ends."""
+        peer: Connection = peers[frames.connection.values[row]]
+        now: cython.longlong = frames.ts_ns.values[row]
+        if peer.session is None or peer.is_amqp10 or now == _NULL:
+            return 0
+        if frames.frame_type.values[row] == _HEARTBEAT:
+            return 0
+        silence = silence_before(peer.session, frames.packet_number.values[row], now)
+        if silence is not None:
+            self.on_silence(silence)
+        return 0
+
+    def _performative(self, frames, row, peers):
+        """One frame of AMQP 1.0."""
+        found = frames.performatives.popleft()
+        peer: Connection = peers[frames.connection.values[row]]
+        side: cython.int = frames.sender.values[row]
+        if self.replies_only or side < 0:
+            return 0
+        session: Session = peer.session
+        if session is None:
+            session = self._begin(peer, self.capture_of(frames, row))
+        if session.missing & (1 << side):
+            resume_side(session, side)
+        return self.amqp10.follow(session, frames, row, found)
+
+    def slot_for(self, session, number):
+        """The slot of a channel number; None when there are too many."""
+        return self._slot(session, number)
+
+    def capture_name(self, frames, row):
+        """Name of the capture of a row."""
+        return self.capture_of(frames, row)
+
+    def code_of(self, vocabulary, text):
+        """The code of a text in a vocabulary."""
+        octets: bytes = text.encode(errors="replace")
+        self.reader.read_from(octets)
+        return self.reader.code_in(vocabulary, 0, len(octets))
 
     def _method(self, frames, row, method, peers):
         """One method frame."""
@@ -560,11 +621,15 @@ class Tracker:
             bits: cython.int = _end_bits(session)
             number, ts_ns = tcp.last_packet_number, tcp.end_ns
             self.emit_connection("connection-ends", session, number, ts_ns, {}, bits)
+        if peer.is_amqp10:
+            self.amqp10.end(session)
         end_connection(self, session)
         self.on_connection_end(session)
+        if session.routes is not None:
+            session.routes.forget()
         self.slots -= len(session.slots)
         if self.wants_connections:
-            self.connections.append(connection_row(session, peer.dialect_name))
+            self.connections.append(connection_row(session, peer.dialect_name, self.packs))
         peer.session = None
         for known in session.handshake.values():
             self.forget(known)
@@ -582,6 +647,15 @@ class Tracker:
             self.channels.append(channel_row(channel))
         return 0
 
+    def add_link(self, link, channel):
+        """A link of AMQP 1.0 is over."""
+        if self.rules_enabled:
+            number = link.detached_number if link.detached_number > 0 else None
+            self.emit("link-ends", channel, number, link.detached_ns, {"link": link})
+        if self.wants_links:
+            self.link_rows.append(link_row(link, channel))
+        return 0
+
     def finish(self, number, ts_ns):
         """The capture is over, at a packet; every connection was ended before."""
         if self.rules_enabled:
@@ -591,13 +665,13 @@ class Tracker:
 
     @property
     def rows(self):
-        """Rows of `connections` and `channels` since the last `take`."""
-        return len(self.connections) + len(self.channels)
+        """Rows of `connections`, `channels` and `links` since the last `drain`."""
+        return len(self.connections) + len(self.channels) + len(self.link_rows)
 
     def drain(self):
-        """Give the rows of `connections` and `channels` since the last call away, as two lists."""
-        taken = (self.connections, self.channels)
-        self.connections, self.channels = [], []
+        """Give the rows since the last call away: of `connections`, `channels` and `links`."""
+        taken = (self.connections, self.channels, self.link_rows)
+        self.connections, self.channels, self.link_rows = [], [], []
         return taken
 
     # methods that come with every message
@@ -616,7 +690,10 @@ class Tracker:
         words: Vocabularies = frames.vocabularies
         batch: cython.longlong = self.batch_of(words)
         if channel.recent_consumer_code != code or channel.recent_consumer_batch != batch:
-            channel.recent_consumer = channel.by_tag.get(words.consumer_tag.text(code))
+            tag = words.consumer_tag.text(code)
+            channel.recent_consumer = channel.by_tag.get(tag)
+            if channel.recent_consumer is None and channel.cancelled is not None:
+                channel.recent_consumer = methods.resume_consumer(self, channel, tag)
             channel.recent_consumer_code = code
             channel.recent_consumer_batch = batch
         return channel.recent_consumer
@@ -677,7 +754,11 @@ class Tracker:
             channel.first_publish_ns = entry.ts_ns
         channel.last_publish_ns, channel.last_publish_number = entry.ts_ns, entry.packet_number
         if self.rules_enabled:
-            if channel.broker_discards and (channel.closing[1] or session.closing[1]):
+            if (
+                channel.closing[1] or session.closing[1]
+                if channel.broker_discards
+                else session.peer.conversation.ended is not None
+            ):
                 facts = {"frames": frames, "row": row}
                 self.emit("published-on-closed", channel, entry.packet_number, entry.ts_ns, facts)
             if session.blocked_since is not None:
@@ -804,6 +885,10 @@ class Tracker:
             self.handshakes_bytes -= len(known.json)
         return 0
 
+    def forget_handshake(self, known):
+        """Facts that a connection said before, and corrects now."""
+        self.forget(known)
+
     def begin_content(self, known):
         """The next content begins: `known` is its entry, only its channel or consumer, or None."""
         self.open_contents.append(known)
@@ -824,6 +909,8 @@ class Tracker:
 
     def attach(self, messages, row):
         """A message's row is there: give it what its method told."""
+        if messages.deliveries is not None and messages.method.values[row] >= _SEND:
+            return self.amqp10.attach(messages, row)
         ordinal: cython.longlong = messages.ordinal.values[row] - self.first_open_content
         opened: object
         if ordinal < 0:
@@ -901,6 +988,8 @@ class Tracker:
         side: cython.int = frames.sender.values[row]
         now: cython.longlong = frames.ts_ns.values[row]
         session: Session = peer.session
+        if session is None and side == 0 and now != _NULL:
+            peer.greeted_ns = now
         if session is None or side < 0 or now == _NULL:
             return 0
         session.frames += 1
@@ -911,7 +1000,8 @@ class Tracker:
             ):
                 session.silence_client_ns = now - session.last_client_ns
             session.last_client_ns = now
-            self._note_sent(session, frames, row)
+            if not peer.is_amqp10:
+                self._note_sent(session, frames, row)
         else:
             if session.last_server_ns != _NULL and (
                 now - session.last_server_ns > session.silence_server_ns
@@ -948,15 +1038,16 @@ class Tracker:
 
     def emit(self, event, channel, number, ts_ns, facts, bits=_ANYTHING):
         """Ask the rules of an event on a channel; `bits`: see `rules.context.where`."""
-        rules = self.rules.get(event, ())
+        session: Session = channel.session
+        rules = (self.amqp10_rules if session.peer.is_amqp10 else self.rules).get(event, ())
         if rules:
-            session: Session = channel.session
             context = RuleContext(self, session, channel, number, ts_ns, None, None, facts)
             _ask(rules, context, session.memory, bits)
 
     def emit_connection(self, event, session, number, ts_ns, facts, bits=_ANYTHING):
         """Ask the rules of an event of a connection."""
-        rules = self.rules.get(event, ())
+        is_amqp10: cython.bint = session is not None and session.peer.is_amqp10
+        rules = (self.amqp10_rules if is_amqp10 else self.rules).get(event, ())
         if rules:
             memory = {} if session is None else session.memory
             context = RuleContext(self, session, None, number, ts_ns, None, None, facts)
@@ -1071,9 +1162,12 @@ class Tracker:
                 channel.publish_bytes += sent
             else:
                 channel.deliver_bytes += sent
+        if messages.status.values[row] == _INCOMPLETE:
+            self._note_unfinished(channel, messages, row, 0 if publish else 1)
         if not self.rules_enabled:
             return 0
         self._count_exchange(messages, row, publish, sent)
+        self._count_route(channel, messages, row, publish)
         facts: dict
         number: cython.longlong = messages.packet_number.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
@@ -1103,11 +1197,65 @@ class Tracker:
             self._check_headers(channel, entry, messages, row)
         if publish:
             return self._check_publish(channel, entry, messages, row)
+        if size >= _BULKY:
+            self._note_bulky(channel, messages, row, size)
+        elif channel.session.bulky is not None:
+            self._see_behind(channel, number, ts_ns)
         if channel.session.pending_rpcs > 0 and (
             messages.correlation_id.has(row) or messages.status.values[row] == _TRUNCATED
         ):
             facts = {"entry": entry, "rows": messages, "row": row}
             self.emit("answered", channel, number, ts_ns, facts)
+        return 0
+
+    def _count_route(self, channel, messages, row, publish):
+        """Count a message for its route."""
+        routes: Routes = channel.session.routes
+        if routes is None:
+            routes = channel.session.routes = Routes(self.routes_known)
+        if publish:
+            return routes.publish(messages, row)
+        return routes.deliver(messages, row, channel.incarnation)
+
+    def _note_unfinished(self, channel, messages, row, side):
+        """A content is not whole: the rest may come yet, unless another method stands there."""
+        frames: FrameRows = self.frames
+        number: cython.longlong = messages.packet_number.values[row]
+        after: cython.longlong = messages.ended_at.values[row]
+        if 0 < after <= frames.rows and (
+            frames.connection.values[after - 1] == messages.connection.values[row]
+            and frames.channel.values[after - 1] == messages.channel.values[row]
+            and frames.sender.values[after - 1] == side
+            and frames.frame_type.values[after - 1] == _METHOD_FRAME
+            and frames.packet_number.values[after - 1] != number
+        ):
+            channel.unfinished = None
+        else:
+            captured = messages.body_captured.values[row]
+            size = messages.body_size.values[row]
+            channel.unfinished = side, number, messages.ts_ns.values[row], captured, size
+        return 0
+
+    def _note_bulky(self, channel, messages, row, size):
+        """Remember a large delivery that was long on its way."""
+        frames: FrameRows = self.frames
+        requires: cython.longlong = messages.ended_at.values[row]
+        ts_ns: cython.longlong = messages.ts_ns.values[row]
+        channel.session.bulky = None
+        if messages.status.values[row] == _INCOMPLETE or not 0 < requires <= frames.rows:
+            return 0
+        end_ns: cython.longlong = frames.ts_ns.values[requires - 1]
+        if _NULL not in (ts_ns, end_ns) and end_ns - ts_ns >= _BULKY_NS:
+            channel.session.bulky = (channel.number, end_ns, size, end_ns - ts_ns)
+        return 0
+
+    def _see_behind(self, channel, number, ts_ns):
+        """See whether a delivery came right behind a large one of another channel."""
+        of, end_ns, size, took_ns = channel.session.bulky
+        if ts_ns - end_ns > _BEHIND:
+            channel.session.bulky = None
+        elif of != channel.number and ts_ns >= end_ns:
+            self.emit("held-up", channel, number, ts_ns, {"behind": (of, size, took_ns)})
         return 0
 
     def _queued(self, channel, messages, row):
@@ -1139,15 +1287,9 @@ class Tracker:
             facts = {"entry": entry, "rows": messages, "row": row}
             self.emit("called", channel, number, ts_ns, facts)
         if messages.status.values[row] == _INCOMPLETE:
-            if 0 < requires <= frames.rows and (
-                frames.connection.values[requires - 1] == messages.connection.values[row]
-                and frames.channel.values[requires - 1] == messages.channel.values[row]
-                and frames.frame_type.values[requires - 1] == _METHOD_FRAME
-                and frames.packet_number.values[requires - 1] != number
-            ):
-                return 0  # another method stands where more of it should be
-            facts = {"rows": messages, "row": row, "took_ns": None}
-            self.emit("half-sent", channel, number, ts_ns, facts)
+            if channel.unfinished is not None:
+                facts = {"rows": messages, "row": row, "took_ns": None}
+                self.emit("half-sent", channel, number, ts_ns, facts)
         elif ts_ns != _NULL and 0 < requires <= frames.rows:
             took: cython.longlong = frames.ts_ns.values[requires - 1]
             if took != _NULL and took - ts_ns >= _PAUSED:

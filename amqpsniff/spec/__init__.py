@@ -20,7 +20,7 @@ from .constants import (
     protocol_of,
     reply_code,
 )
-from .methods import METHODS, Argument, Method, methods_for
+from .methods import DELIVERIES, METHODS, PUBLISHES, Argument, Method, methods_for
 from .peers import PEER_PROPERTIES, peer_property
 from .properties import CONTENT_CLASSES, Property, properties_for
 from .rows import DIALECTS, SIDES, Row
@@ -29,6 +29,7 @@ from .tags import FIELD_TAGS, FIELD_TYPES, READINGS, FieldTag, field_tags, unusu
 __all__ = [
     "CONSTANTS",
     "CONTENT_CLASSES",
+    "DELIVERIES",
     "DIALECTS",
     "FIELD_TAGS",
     "FIELD_TYPES",
@@ -39,6 +40,7 @@ __all__ = [
     "PEER_PROPERTIES",
     "PROTOCOL_HEADERS",
     "PROTOCOL_HEADER_BYTES",
+    "PUBLISHES",
     "READINGS",
     "REPLY_CODES",
     "SIDES",

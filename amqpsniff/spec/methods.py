@@ -132,3 +132,10 @@ def methods_for(dialect: str | None, class_id: int, method_id: int) -> tuple[Met
     or meaning.
     """
     return _BY_ID.get((dialect, class_id, method_id), ())
+
+
+PUBLISHES = frozenset(("basic.publish", "stream.publish", "send"))
+"""Methods of messages that a client sends to the broker; `send` is a delivery of AMQP 1.0."""
+
+DELIVERIES = frozenset(("basic.deliver", "basic.get-ok", "stream.deliver", "receive"))
+"""Methods of messages that the broker sends to a client; `receive` is a delivery of AMQP 1.0."""

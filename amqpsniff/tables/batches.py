@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from amqpsniff.columns import NULL, Integers, Texts
+from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
 from amqpsniff.decode.rows import STATUS_NAMES, FrameRows, MessageRows
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import SHOWN, Finding, Kind
@@ -25,9 +26,8 @@ from amqpsniff.plan import Plan
 from amqpsniff.session.entities import OUTCOMES
 from amqpsniff.session.link_columns import MATCHES
 from amqpsniff.session.row_buffer import CHANGING
-from amqpsniff.spec import FRAME_TYPES, METHODS
 from amqpsniff.tables import bitmaps
-from amqpsniff.tables.schema import FINDINGS, FRAMES, LINKS, MESSAGES, OUTCOME, schema_of
+from amqpsniff.tables.schema import FINDINGS, FRAMES, LINKED, MEANINGS, MESSAGES, OUTCOME, schema_of
 from amqpsniff.tables.statements import no_column
 
 Connections = Sequence[tuple[str, str | None, str | None]]
@@ -64,13 +64,6 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="backslashreplace")
 
 
-def _frame_type_names() -> Iterable[str]:
-    """Name of every frame-type code: 0 to 255, and 256 for a protocol header."""
-    known = {row.code: row.name for row in FRAME_TYPES}
-    yield from (known.get(code, f"type-{code}") for code in range(256))
-    yield "protocol-header"
-
-
 class _Words:
     """The strings that the codes of a column stand for, each once.
 
@@ -94,11 +87,10 @@ NEVER_NULL = frozenset("packet_number channel stream_offset size body_captured".
 """Columns that the decoder writes for every row, and never null: nobody looks for nulls there. They
 are out of the processor's cache by then, and reading them took a tenth of making a batch."""
 
-_METHOD_NAMES = [method.name for method in METHODS]
 _WORDS = {
     "sender": _Words(["client", "server"]),
-    "frame_type": _Words(list(_frame_type_names())),
-    "method": _Words(_METHOD_NAMES),
+    "frame_type": _Words(FRAME_TYPE_NAMES),
+    "method": _Words(NAMES),
     "status": _Words(STATUS_NAMES),
     "outcome": _Words(OUTCOMES),
     "link_confidence": _Words(MATCHES),
@@ -115,14 +107,15 @@ class _Columns:
 
     def __init__(self, rows: FrameRows | MessageRows, words: Mapping[str, _Words]) -> None:
         self._source = rows.columns()
-        links = getattr(rows, "links", None)
+        others = [getattr(rows, name, None) for name in ("links", "deliveries", "meanings")]
         self._rows = rows.rows
         self._given = rows.given
         self._words = words
         self._vocabularies = rows.vocabularies.by_name()
-        if links is not None:
-            self._source |= links.columns()
-            self._vocabularies |= links.by_name()
+        for more in others:
+            if more is not None:
+                self._source |= more.columns()
+                self._vocabularies |= more.by_name()
         self._taken: dict[str, tuple[Any, Any, int]] = {}
 
     def make(self, name: str, kind: pa.DataType) -> pa.Array:
@@ -207,7 +200,7 @@ def _batch(
         "server": _Words(servers),
     }
     if method_names:
-        words["method"] = _Words([*_METHOD_NAMES, *method_names])
+        words["method"] = _Words([*NAMES, *method_names])
     columns = _Columns(rows, words)
     arrays = [columns.make(field.name, field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
@@ -251,7 +244,7 @@ def waiting_rows(rows: Any) -> pa.BooleanArray:
 
 
 def record_batch(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows of `connections` or `channels` as the tracker gives them; nothing is encoded."""
+    """Rows of `connections`, `channels` or `links` as the tracker gives them."""
     arrays = [_record_column(rows, field.name, field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
@@ -264,9 +257,12 @@ def _record_column(rows: Sequence[Mapping[str, Any]], name: str, kind: pa.DataTy
     if kind == pa.string():
         return _strings(values)
     if kind == pa.bool_():
-        truths = bytearray(bool(value) for value in values)
-        buffers = [None, pa.py_buffer(bitmaps.of_bytes(truths, len(values)))]
-        return pa.Array.from_buffers(kind, len(values), buffers, 0)
+        truths, known = (
+            bitmaps.of_bytes(bytearray(some), len(values))
+            for some in (map(bool, values), (value is not None for value in values))
+        )
+        buffers = [pa.py_buffer(known), pa.py_buffer(truths)]
+        return pa.Array.from_buffers(kind, len(values), buffers, values.count(None))
     return _integers(values, kind)
 
 
@@ -339,7 +335,10 @@ def plan_for(makers: Collection[Maker], tables: Iterable[str] = (), **more: Any)
     if "findings" in made:
         made.add("messages")  # some findings are made together with a message's row
     more.setdefault("links", any(maker.links for maker in makers))
+    more.setdefault("meanings", any(maker.meanings for maker in makers))
     columns = {maker.table: maker.schema.names for maker in makers}
+    if more["meanings"] and "messages" in columns:
+        columns["messages"] = [*columns["messages"], *MessageRows.PROPERTIES]  # what packs read
     outcomes = any(maker.outcomes for maker in makers)
     return Plan(frozenset(made), columns, outcomes, **more)
 
@@ -378,15 +377,20 @@ class Maker:
     @property
     def links(self) -> bool:
         """Whether a column is wanted that links messages across connections."""
-        return self.table == "messages" and not LINKS.isdisjoint(self.schema.names)
+        return self.table == "messages" and not LINKED.isdisjoint(self.schema.names)
+
+    @property
+    def meanings(self) -> bool:
+        """True if a column is wanted that packs fill."""
+        return not MEANINGS.isdisjoint(self.schema.names)
 
     def make(self, taken: Any) -> pa.RecordBatch:
-        """A batch from what `Pipeline.take` gave; for `findings`, `connections` and `channels` from
-        a list of them.
+        """A batch from what `Pipeline.take` gave; for `findings`, `connections`, `channels` and
+        `links` from a list of them.
         """
         if self.table == "findings":
             return finding_batch(taken, self.schema)
-        if self.table in ("connections", "channels"):
+        if self.table in ("connections", "channels", "links"):
             return record_batch(taken, self.schema)
         frames, messages, connections, captures, method_names = taken
         if self.table == "frames":

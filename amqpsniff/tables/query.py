@@ -16,15 +16,15 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import duckdb
 import pyarrow as pa
 
 from amqpsniff.errors import AmqpsniffError, FilterError
 from amqpsniff.html_repr import grid
-from amqpsniff.rereadable import Rereadable
+from amqpsniff.rereadable import Tabular
 from amqpsniff.tables.batches import plain, plain_schema
 from amqpsniff.tables.schema import JSON_COLUMNS
 from amqpsniff.tables.spool import spooled
@@ -82,6 +82,9 @@ DAY_SECONDS = 86_400
 
 TABLE_NAME = "rows"
 """What a filter's table is called in messages and in qualified names."""
+
+Parameters: TypeAlias = "Sequence[Any] | Mapping[str, Any] | None"
+"""Values of a statement's parameters."""
 
 Opened = Callable[[Collection[str]], Iterable[pa.RecordBatch]]
 """Reads a table anew: given the names of columns, batches of those in the table's order, encoded
@@ -206,7 +209,7 @@ def _filtered(chosen: Filter, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         chosen.close()
 
 
-class Result(Rereadable[pa.RecordBatch]):
+class Result(Tabular[pa.RecordBatch]):
     """The rows that a statement gives, as record batches of this `schema`.
 
     Every loop over it and every `table()` runs the statement once more. A field whose strings are
@@ -214,10 +217,14 @@ class Result(Rereadable[pa.RecordBatch]):
     `ARROW_TYPES` are strings: DuckDB's text of them.
     """
 
-    def __init__(self, statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> None:
-        self._statement = statement
-        self._tables = tables
-        self._ready: _Run | None = _Run(statement, tables)
+    def __init__(
+        self,
+        statement: str,
+        tables: Mapping[str, tuple[pa.Schema, Opened]],
+        parameters: Parameters = None,
+    ) -> None:
+        self._asked = statement, tables, parameters
+        self._ready: _Run | None = _Run(*self._asked)
         self.schema = self._ready.schema
 
     def __repr__(self) -> str:
@@ -226,7 +233,7 @@ class Result(Rereadable[pa.RecordBatch]):
     def _repr_html_(self) -> str:
         """For notebooks: the first rows."""
         if self._ready is None:
-            self._ready = _Run(self._statement, self._tables)
+            self._ready = _Run(*self._asked)
         ahead = self._ready.look_ahead()
         columns = [python_values(column[: ROWS_SHOWN + 1]) for one in ahead for column in one]
         rows = list(zip(*columns, strict=True))
@@ -234,12 +241,16 @@ class Result(Rereadable[pa.RecordBatch]):
         return grid("Result", self.schema.names, rows[:ROWS_SHOWN], more=more)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        run, self._ready = self._ready or _Run(self._statement, self._tables), None
+        run, self._ready = self._ready or _Run(*self._asked), None
         return run.batches()
 
-    def table(self) -> pa.Table:
+    def arrow(self) -> pa.Table:
         """All rows as one table."""
         return pa.Table.from_batches(iter(self), self.schema)
+
+    def table(self) -> pa.Table:
+        """The same."""
+        return self.arrow()
 
     def close(self) -> None:
         """Let DuckDB go, and its files, where a loop over the rows was left early."""
@@ -258,8 +269,14 @@ class _Run:
         folder: Where rows wait; gone when the run is over.
     """
 
-    def __init__(self, statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> None:
+    def __init__(
+        self,
+        statement: str,
+        tables: Mapping[str, tuple[pa.Schema, Opened]],
+        parameters: Parameters,
+    ) -> None:
         self._statement = statement
+        self._parameters = parameters
         self.folder = tempfile.TemporaryDirectory(prefix="amqpsniff-")
         self._connection = _connect(SQL_MEMORY, SQL_THREADS, self.folder.name)
         self.sources: dict[str, _Source] = {}
@@ -270,7 +287,7 @@ class _Run:
             for name, (schema, opened) in tables.items():
                 source = self.sources[name] = _Source(schema, opened, columns)
                 self._connection.register(name, source)
-            relation = self._run(lambda: self._connection.sql(statement))
+            relation = self._run(lambda: self._connection.sql(statement, params=parameters))
             if relation is None:
                 raise FilterError("not a statement that gives rows; begin it with SELECT")
             if any(map(_holds_rows, self._plan())):
@@ -339,7 +356,9 @@ class _Run:
     def _plan(self) -> list[Any]:
         """DuckDB's plan for the statement: steps with those whose rows they take, `children`."""
         explain = f"EXPLAIN (FORMAT json) {self._statement}"
-        ((_, plan),) = self._run(lambda: self._connection.execute(explain).fetchall())
+        ((_, plan),) = self._run(
+            lambda: self._connection.execute(explain, self._parameters).fetchall()
+        )
         steps: list[Any] = json.loads(plan)
         return steps
 
@@ -361,12 +380,17 @@ class _Run:
             raise FilterError(said(error, self._statement, self._names, self.sources)) from None
 
 
-def sql(statement: str, tables: Mapping[str, tuple[pa.Schema, Opened]]) -> Result:
+def sql(
+    statement: str,
+    tables: Mapping[str, tuple[pa.Schema, Opened]],
+    parameters: Parameters = None,
+) -> Result:
     """Run one SELECT over tables, each given as its schema and a function that reads it anew.
 
+    `parameters` are the values of `?` in order, or of `$name` by name.
     Raises FilterError, in one line, for a statement that does not run, and what reading raises.
     """
-    return Result(statement, tables)
+    return Result(statement, tables, parameters)
 
 
 def answer(

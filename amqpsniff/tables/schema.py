@@ -66,7 +66,14 @@ MESSAGES: Final = _schema(
     int64: outcome_packet_number outcome_ns"""
 )
 
-_LINKS = _schema(
+DELIVERIES: Final = _schema(
+    """int32: transfers delivery_count
+    int64: message_format message_bytes
+    string: tag address annotations state state_error settled_by transaction"""
+)
+"""Columns of messages that only those of AMQP 1.0 have: made only where they are named."""
+
+_LINKED = _schema(
     """int64: published_packet_number
     string: published_connection_id
     int64: published_ns delivery_number
@@ -77,7 +84,19 @@ _LINKS = _schema(
     bool: reply_late"""
 )
 
-LINKS: Final = frozenset(_LINKS.names)
+_MEANINGS = _schema(
+    """string: framework operation error_type message_key conversation_key parent_key
+    string: trace_id span_id
+    int64: retry_count
+    timestamp: not_before"""
+)
+
+_CLIENTS = _schema("string: client_framework client_application")
+
+MEANINGS: Final = frozenset((*_MEANINGS.names, *_CLIENTS.names))
+"""Columns that packs fill: made only where they are named."""
+
+LINKED: Final = frozenset(_LINKED.names)
 """Columns of messages that link them across connections: made only where they are named."""
 
 OUTCOME: Final = frozenset("publish_number outcome outcome_packet_number outcome_ns".split())
@@ -98,7 +117,7 @@ CONNECTIONS: Final = _schema(
     int64: published delivered acknowledged retransmissions gaps lost_bytes blocked_ns
     string: closed_by
     int32: close_code
-    string: close_text close_method
+    string: close_text close_method owed
     string: tls_version tls_cipher tls_server_name"""
 )
 
@@ -113,7 +132,29 @@ CHANNELS: Final = _schema(
     int64: unsettled_max unsettled_end unconfirmed_max unconfirmed_end consumers
     string: closed_by
     int32: close_code
-    string: close_text close_method"""
+    string: close_text close_method
+    int32: server_channel
+    int64: client_window client_window_min server_window server_window_min stalled_ns"""
+)
+
+LINKS: Final = _schema(
+    """string: capture connection_id client server
+    int32: channel incarnation
+    string: link role
+    int64: client_handle server_handle
+    int64: attached_packet_number detached_packet_number start_ns end_ns
+    timestamp: start end
+    string: source target queue exchange routing_key
+    bool: dynamic
+    string: durable expiry_policy distribution_mode filter
+    string: sender_settle_mode receiver_settle_mode
+    int64: max_message_size
+    bool: refused
+    int64: deliveries accepted rejected released modified presettled aborted
+    int64: unsettled_max unsettled_end message_bytes flows drains
+    int64: delivery_count credit_granted credit_max credit_end starved_ns
+    string: closed_by close_condition close_text
+    bool: suspended"""
 )
 
 FINDINGS: Final = _schema(
@@ -133,10 +174,17 @@ TABLES: Final[dict[str, pa.Schema]] = {
     "messages": MESSAGES,
     "connections": CONNECTIONS,
     "channels": CHANNELS,
+    "links": LINKS,
     "findings": FINDINGS,
 }
 
-EVERYTHING: Final = TABLES | {"messages": pa.schema([*MESSAGES, *_LINKS])}
+LINKED_MESSAGES: Final = pa.schema([*MESSAGES, *_LINKED])
+"""The messages of a batch that links them."""
+
+EVERYTHING: Final = TABLES | {
+    "messages": pa.schema([*LINKED_MESSAGES, *DELIVERIES, *_MEANINGS]),
+    "connections": pa.schema([*CONNECTIONS, *_CLIENTS]),
+}
 """The schemas with all columns that can be named."""
 
 IN_EVERY_ROW: Final = {
@@ -157,7 +205,7 @@ RENAMED: Final = {
 }
 """Columns that had other names before: the old one to the new one."""
 
-JSON_COLUMNS: Final = frozenset(("arguments", "headers"))
+JSON_COLUMNS: Final = frozenset(("arguments", "headers", "annotations", "filter"))
 """String columns that hold one JSON object each."""
 
 

@@ -11,7 +11,7 @@ import base64
 import json
 import math
 from collections.abc import Iterator
-from datetime import date, datetime, time, timezone
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -104,7 +104,7 @@ def _infinite(value: float) -> str:
 
 def _rfc3339(value: datetime) -> str:
     """With a Z where the zone is known; a time of no zone has none."""
-    text = value.astimezone(timezone.utc) if value.tzinfo else value
+    text = value.astimezone(UTC) if value.tzinfo else value
     return text.replace(tzinfo=None).isoformat(timespec="microseconds") + (
         "Z" if value.tzinfo else ""
     )

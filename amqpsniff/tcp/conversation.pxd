@@ -2,11 +2,13 @@ from amqpsniff.tcp.half_stream cimport HalfStream
 
 cdef class Conversation:
     cdef HalfStream first, second
-    cdef int version, a_port, b_port
+    cdef readonly int version
+    cdef int a_port, b_port
     cdef long long a_high, a_low, b_high, b_low, first_isn
     cdef readonly bint syn_seen
     cdef readonly long long incarnation, first_packet_number, start_ns, serial
     cdef readonly object ended, ended_by
+    cdef readonly long long unreachable
     cdef readonly long long over_ns, ended_ns, reset_ns
     cdef long long ended_number
     cdef bytes key, back_key

@@ -35,11 +35,12 @@ class Conversation:
     """One TCP conversation; direction 0 is what the originator sends, 1 what the responder sends.
 
     The originator sent the SYN; where none was captured, it sent the first segment captured.
-    `ports` and the counts below are pairs by direction. `a` and `b` are the endpoints as text.
-    `syn_seen`: its beginning was captured (a SYN or the answer to one). `isn`: the originator's
-    initial sequence number, null when not known. `incarnation`: how many conversations of the same
-    endpoints came before it. `ended`: `fin`, `rst`, or null while it is open or when it never
-    ended; `ended_by`: the direction that ended it first, `ended_ns` when that was (-1: it was not).
+    `version` is that of IP, 4 or 6. `ports` and the counts below are pairs by direction. `a` and
+    `b` are the endpoints as text. `syn_seen`: its beginning was captured (a SYN or the answer to
+    one). `isn`: the originator's initial sequence number, null when not known. `incarnation`: how
+    many conversations of the same endpoints came before it. `ended`: `fin`, `rst`, or null while it
+    is open or when it never ended; `ended_by`: the direction that ended it first, `ended_ns` when
+    that was (-1: it was not).
 
     `serial`: the number of its first packet captured, with the place of its capture, which no other
     conversation has.
@@ -49,6 +50,9 @@ class Conversation:
     `reset_ns`: the time of a RST that TCP takes, -1 without one.
 
     `reset`, `another`: a `Reset` or `Another` whose consequences are still in doubt, or None.
+
+    `unreachable`: the code of the first ICMP packet that says that the SYN did not reach its
+    destination, -1 without one.
 
     `round_trip_ns`: from the SYN to the acknowledgement of its answer, -1 for unknown.
 
@@ -73,6 +77,7 @@ class Conversation:
         self.lingers = False
         self.reset = self.another = None
         self.round_trip_ns = -1
+        self.unreachable = -1
         self.findings_made = None
         self.name = None
         self.tls = None
@@ -189,6 +194,13 @@ class Conversation:
         return _owes(self.first), _owes(self.second)
 
     @property
+    def unacknowledged(self) -> tuple[bool, bool]:
+        """True if bytes were sent that the other side's last packet does not acknowledge, by
+        direction.
+        """
+        return _waits(self.first), _waits(self.second)
+
+    @property
     def gaps(self) -> tuple[int, int]:
         """Holes given up, by direction."""
         return self.first.gaps, self.second.gaps
@@ -240,6 +252,14 @@ class Conversation:
         return self.ended_number & NUMBER_MASK
 
     @property
+    def reset_by_stranger(self) -> bool:
+        """True if a RST without an acknowledgement ended it first: so answers a host that has no
+        such connection (RFC 9293 §3.10.7.1), while one that ends its own sets the ACK flag.
+        """
+        reset = self.reset
+        return reset is not None and reset.ack < 0 and self.ended_ns == reset.ts_ns
+
+    @property
     def last_times_ns(self) -> tuple[int, int]:
         """Time of the last packet, by direction."""
         return self.first.last_ns, self.second.last_ns
@@ -256,6 +276,13 @@ def _owes(half: HalfStream) -> cython.bint:
     if half.holds():
         return True
     return half.next_seq >= 0 and half.acked > half.next_offset
+
+
+@cython.cfunc
+def _waits(half: HalfStream) -> cython.bint:
+    """True if the last bytes of a direction have no acknowledgement."""
+    behind: cython.longlong = (half.next_seq - half.ack_seq) & 0xFFFFFFFF
+    return half.ack_seen and half.next_seq >= 0 and 0 < behind < 1 << 31
 
 
 @cython.cfunc

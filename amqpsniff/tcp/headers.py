@@ -4,7 +4,7 @@
 Ethernet, IPv4 and TCP with nothing between are read in the loop itself; `link` and `layers` find
 the TCP header of all other packets. What is not a followed TCP segment is counted and left. A
 segment whose first 14 bytes of header were captured is a row; of less there is no telling what it
-was.
+was. A segment that ICMP says could not reach its destination is a row too, marked `UNREACHABLE`.
 """
 
 from array import array
@@ -24,6 +24,7 @@ from .fragments import Fragments
 #  3 b_high, 4 b_low  destination address
 #  5 ports            IP version << 32 | source port << 16 | destination port
 #  6 seq, 7 ack, 8 flags, and 256 where the window is 0
+#  (of ICMP that quotes a segment: flags 512, the code of ICMP as ack, and no payload)
 #  9 source           -1: the payload is in the batch's bytes, else an index into `extra`
 # 10 start, 11 captured, 12 length   the payload, as captured, and its length on the wire
 # 13 seen             bytes of packets captured so far, with this one
@@ -32,10 +33,13 @@ SEGMENT_FIELDS = 15
 FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
 
 NO_WINDOW = cython.declare(cython.int, 256)
+UNREACHABLE = 512
+_UNREACHABLE = cython.declare(cython.int, UNREACHABLE)
 
 TCP = cython.declare(cython.int, 6)
 NOT_TCP = cython.declare(cython.int, -2)
 MALFORMED = cython.declare(cython.int, -3)
+QUOTED = cython.declare(cython.int, -4)
 
 
 @cython.cfunc
@@ -149,6 +153,7 @@ class HeaderParser:
         identification: cython.longlong
         payload: cython.longlong
         flags: cython.longlong
+        kind: cython.int
         row: cython.longlong = 0
         seen: cython.longlong = self.seen
         if begin < 0 or end > min(
@@ -177,7 +182,10 @@ class HeaderParser:
                 layers.end = stop
                 layers.wire_end = wire_stop
                 layers.ts_ns = ts_ns[packet]
-                if not self._walk(link_place(block, at, stop, link_type[packet])):
+                kind = self._walk(link_place(block, at, stop, link_type[packet]))
+                if kind == QUOTED:
+                    row += self._quote(table, row, packet, seen)
+                if kind != TCP:
                     continue
                 at, stop, wire_stop = layers.at, layers.end, layers.wire_end
                 family = layers.family
@@ -214,7 +222,33 @@ class HeaderParser:
                 layers.leave(payload >= 0)
                 view = block
         self.seen = seen
+        if batch.passed is not None:
+            self._pass(batch.passed, begin, end, row)
         return row // FIELDS
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _pass(
+        self,
+        passed: cython.longlong[::1],
+        begin: cython.longlong,
+        end: cython.longlong,
+        stop: cython.longlong,
+    ) -> cython.int:
+        """Count the bytes of packets that were left out, in the rows below `stop` too."""
+        at: cython.longlong
+        packet: cython.longlong = begin
+        octets: cython.longlong = 0
+        for at in range(0, stop, FIELDS):
+            while packet <= self.table[at]:
+                octets += passed[packet]
+                packet += 1
+            self.table[at + 13] += octets
+        while packet < end:
+            octets += passed[packet]
+            packet += 1
+        self.seen += octets
+        return 0
 
     @cython.cfunc
     def _table(self, rows: cython.longlong) -> cython.longlong[::1]:
@@ -228,21 +262,50 @@ class HeaderParser:
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _walk(self, place: cython.longlong) -> cython.int:
-        """True if the layers from `place` lead to TCP; counts what else they lead to."""
+        """The end of the layers from `place`; counts what is not TCP."""
         kind: cython.int
         if place < 0:
             self.not_ip += 1
-            return 0
+            return NOT_TCP
         kind = self.layers.walk(place)
         if kind == TCP:
-            return 1
-        if kind == NOT_TCP:
+            return kind
+        if kind == NOT_TCP or kind == QUOTED:
             self.not_tcp += 1
         elif kind == MALFORMED:
             self.malformed += 1
         if self.layers.source >= 0:
             self.layers.leave(False)
-        return 0
+            return NOT_TCP
+        return kind
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _quote(
+        self,
+        table: cython.longlong[::1],
+        row: cython.longlong,
+        packet: cython.longlong,
+        seen: cython.longlong,
+    ) -> cython.longlong:
+        """Write the row of a segment that ICMP quotes; gives its length, 0 if not followed."""
+        layers: Layers = self.layers
+        at: cython.longlong = layers.at
+        ports: cython.longlong = u32(layers.octets, at)
+        if self.filtered and not (self.followed[ports >> 16] or self.followed[ports & 0xFFFF]):
+            return 0
+        if row + FIELDS > len(table):
+            raise IndexError("no room for a row")
+        table[row] = packet
+        table[row + 1], table[row + 2] = layers.a_high, layers.a_low
+        table[row + 3], table[row + 4] = layers.b_high, layers.b_low
+        table[row + 5] = layers.family << 32 | ports
+        table[row + 6] = u32(layers.octets, at + 4)
+        table[row + 7], table[row + 8] = layers.reason, _UNREACHABLE
+        table[row + 9], table[row + 10] = -1, at
+        table[row + 11] = table[row + 12] = 0
+        table[row + 13], table[row + 14] = seen, -1
+        return FIELDS
 
     @cython.cfunc
     @cython.inline

@@ -4,11 +4,12 @@ cdef class Layers:
     cdef readonly dict unread
     cdef const unsigned char[::1] block, octets
     cdef long long source, at, end, wire_end, ts_ns, identification
-    cdef long long family, a_high, a_low, b_high, b_low
+    cdef long long family, a_high, a_low, b_high, b_low, reason
     cdef int begin_batch(self, const unsigned char[::1] octets, list extra) except? -1
     cdef int leave(self, bint used) except? -1
     cdef int walk(self, long long place) except? -9
     cdef int _layer(self, int kind) except? -9
+    cdef int _icmp(self, int unreachable) except? -9
     cdef int _ipv4(self) except? -9
     cdef int _ipv6(self) except? -9
     cdef int _extension(self, long long unit, long long base) except? -9

@@ -11,6 +11,10 @@ record's length stands.
 Tunnels are transparent: the innermost addresses are the conversation's. Not read: encrypted payload
 (ESP), compressed headers, GRE version 1, and UDP tunnels on other ports than those named here.
 Packets of tunnels that are known and not read are counted by the tunnel's name in `unread`.
+
+ICMP's destination unreachable quotes the packet that it is about (RFC 792, RFC 4443 §3.1): the
+addresses and the TCP header are then those of the quoted packet, of which eight bytes of TCP are
+enough, and `reason` is its code.
 """
 
 import cython
@@ -54,6 +58,7 @@ TCP = cython.declare(cython.int, 6)
 WAITING = cython.declare(cython.int, -1)
 NOT_TCP = cython.declare(cython.int, -2)
 MALFORMED = cython.declare(cython.int, -3)
+UNREACHABLE = cython.declare(cython.int, -4)
 
 
 @cython.cfunc
@@ -93,6 +98,7 @@ class Layers:
         self.unread = {}
         self.source = -1
         self.identification = -1
+        self.reason = 0
 
     def begin_batch(self, octets, extra):
         """Packets from here on are in `octets`; whole packets of fragments go to `extra`."""
@@ -137,6 +143,10 @@ class Layers:
             return self._extension(4, 8)
         if kind in (0, 43, 60, 135, 139, 140):
             return self._extension(8, 8)
+        if kind == 1:
+            return self._icmp(3)
+        if kind == 58:
+            return self._icmp(1)
         if kind in _PROTOCOLS:
             return self._unread(_PROTOCOLS[kind])
         return NOT_TCP
@@ -145,6 +155,22 @@ class Layers:
         """Count a packet of a tunnel that is not read."""
         self.unread[tunnel] = self.unread.get(tunnel, 0) + 1
         return NOT_TCP
+
+    def _icmp(self, unreachable):
+        """ICMP: what a packet of type `unreachable` quotes, if that is TCP."""
+        at: cython.longlong = self.at
+        kind: cython.int = NOT_TCP
+        if self.end - at < 28 or self.octets[at] != unreachable:
+            return NOT_TCP
+        self.reason = self.octets[at + 1]
+        if unreachable == 3 and self.reason == 4:  # it was too large for the path
+            return NOT_TCP
+        self.at = at + 8
+        if unreachable == 1:
+            kind = self._ipv6()
+        elif _u16(self.octets, at + 14) & 0x3FFF == 0:  # no fragment
+            kind = self._ipv4()
+        return UNREACHABLE if kind == TCP and self.end - self.at >= 8 else NOT_TCP
 
     def _ipv4(self):
         at: cython.longlong = self.at

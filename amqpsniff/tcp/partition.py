@@ -13,8 +13,12 @@ from ipaddress import ip_address
 import cython
 
 from .fragments import Fragments
-from .headers import SEGMENT_FIELDS, HeaderParser
+from .headers import SEGMENT_FIELDS, UNREACHABLE, HeaderParser
 from .limits import NO_TIME, Limits
+
+COLUMN_NAMES = (
+    "number", "ts_ns", "start", "captured", "original", "link_type", "passed", "order_ns"
+)  # fmt: skip
 
 _NO_TIME = cython.declare(cython.longlong, NO_TIME)
 
@@ -26,6 +30,7 @@ _THIRD = cython.declare(cython.ulonglong, 0x165667B19E3779F9)
 
 # Columns of a segment's row (named in `amqpsniff.tcp.headers`).
 FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
+_UNREACHABLE = cython.declare(cython.int, UNREACHABLE)
 
 # Packets whose headers are read at once.
 CHUNK = cython.declare(cython.longlong, 1024)
@@ -36,6 +41,13 @@ CELLS = cython.declare(cython.longlong, 16_384)
 
 # Numbers kept of each conversation: packets, bytes of packets.
 COUNTS = cython.declare(cython.longlong, 2)
+
+# Numbers of a packet that is dealt out, in the order of the columns of a `PacketBatch`.
+COLUMNS = cython.declare(cython.longlong, len(COLUMN_NAMES))
+
+# Buckets of packets that are nobody's, and of those that may be anybody's.
+NONE = cython.declare(cython.longlong, -1)
+ALL = cython.declare(cython.longlong, -2)
 
 
 @cython.cfunc
@@ -96,6 +108,220 @@ class Partition:
             self.known[cell] = mark
             self.answers[cell] = (mark in self.marks) != self.inverted
         return self.answers[cell] != 0
+
+
+@cython.cclass
+class Columns:
+    """The columns of a `PacketBatch`."""
+
+    number: cython.longlong[::1]
+    ts_ns: cython.longlong[::1]
+    start: cython.longlong[::1]
+    captured: cython.longlong[::1]
+    original: cython.longlong[::1]
+    link_type: cython.longlong[::1]
+
+    def __init__(self, batch: object) -> None:
+        self.number, self.ts_ns, self.start = batch.number, batch.ts_ns, batch.start
+        self.captured, self.original = batch.captured, batch.original
+        self.link_type = batch.link_type
+
+
+@cython.cclass
+class Pile:
+    """Packets of one bucket: their bytes, and `COLUMNS` numbers of each.
+
+    `reached`: captured bytes of the capture up to the end of its last packet.
+    """
+
+    octets: object
+    numbers: object
+    table: cython.longlong[::1]
+    count: cython.longlong
+    reached: cython.longlong
+
+    def __init__(self) -> None:
+        self.reached = 0
+        self._clear()
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _clear(self) -> cython.int:
+        self.octets = bytearray()
+        self.numbers = array("q", [0]) * (COLUMNS * 64)
+        self.table = self.numbers
+        self.count = 0
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def room(self) -> cython.longlong:
+        """The place for the numbers of the next packet."""
+        at: cython.longlong = self.count * COLUMNS
+        if at + COLUMNS > len(self.table):
+            self.table = self.numbers = self.numbers + array("q", [0]) * len(self.numbers)
+        self.count += 1
+        return at
+
+    def take(self) -> tuple:
+        """(packets, the columns one after the other, bytes), and begin anew."""
+        rows: array = self.numbers[: self.count * COLUMNS]
+        columns: list = [rows[column::COLUMNS].tobytes() for column in range(COLUMNS)]
+        taken = self.count, b"".join(columns), self.octets
+        self._clear()
+        return taken
+
+
+@cython.cclass
+class Dealer:
+    """Deals the packets of one capture out to buckets: `feed` for each of its batches.
+
+    `buckets` has the bucket of each mark, counted from 0, and None of none; packets of other
+    conversations are left out. A fragment may be anybody's, so it goes to every bucket, and what
+    else came with it and is no TCP segment goes there too. `take` gives piles that are `full`.
+    """
+
+    parser: object
+    fragments: object
+    extra: list
+    buckets: dict
+    known: cython.longlong[::1]
+    cells: cython.longlong[::1]
+    piles: list
+    full: list
+    size: cython.longlong
+    latest: cython.longlong
+    seen: cython.longlong
+
+    def __init__(
+        self,
+        buckets: dict[int, int],
+        count: int,
+        block_bytes: int,
+        begin_ns: int,
+        ports: frozenset[int] | None = None,
+    ) -> None:
+        self.fragments = Fragments(Limits())
+        self.parser = HeaderParser(ports, self.fragments)
+        self.extra = []
+        self.buckets = buckets
+        self.known = array("q", [-1]) * CELLS
+        self.cells = array("q", [0]) * CELLS
+        self.piles = [Pile() for _ in range(count)]
+        self.full = []
+        self.size = block_bytes
+        self.latest = begin_ns
+        self.seen = 0
+
+    def feed(self, batch: object) -> None:
+        """Deal out the packets of a `PacketBatch`."""
+        begin: cython.longlong = batch.begin
+        end: cython.longlong = batch.end
+        chunk: cython.longlong
+        stop: cython.longlong
+        count: cython.longlong
+        fragments: cython.longlong
+        for chunk in range(begin, end, CHUNK):
+            stop = min(chunk + CHUNK, end)
+            self.extra.clear()
+            fragments = self.fragments.count
+            count = self.parser.parse(batch, chunk, stop, self.extra)
+            self._deal(batch, chunk, stop, count, self.fragments.count > fragments)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _deal(
+        self,
+        batch: object,
+        begin: cython.longlong,
+        end: cython.longlong,
+        count: cython.longlong,
+        loose: cython.bint,
+    ) -> cython.int:
+        """Deal out rows of which `count` are segments; with `loose` fragments are among them."""
+        rows: cython.longlong[::1] = self.parser.segments() if count else self.known
+        columns: Columns = Columns(batch)
+        octets: bytes = batch.octets
+        packet: cython.longlong
+        at: cython.longlong = 0
+        mark: cython.longlong
+        bucket: cython.longlong
+        for packet in range(begin, end):
+            if columns.ts_ns[packet] > self.latest:
+                self.latest = columns.ts_ns[packet]
+            bucket = ALL if loose else NONE
+            if at < count * FIELDS and rows[at] == packet:
+                if rows[at + 9] < 0:
+                    mark = mark_of(
+                        rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5]
+                    )
+                    bucket = self._bucket(mark)
+                at += FIELDS
+            if bucket >= 0:
+                self._put(bucket, columns, octets, packet)
+            elif bucket == ALL:
+                for bucket in range(len(self.piles)):
+                    self._put(bucket, columns, octets, packet)
+            self.seen += columns.captured[packet]
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-3, check=True)
+    def _bucket(self, mark: cython.longlong) -> cython.longlong:
+        """The bucket of a mark, or `NONE`."""
+        cell: cython.longlong = mark & (CELLS - 1)
+        if self.known[cell] != mark:
+            self.known[cell] = mark
+            self.cells[cell] = self.buckets.get(mark, NONE)
+        return self.cells[cell]
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _put(
+        self,
+        bucket: cython.longlong,
+        columns: Columns,
+        octets: bytes,
+        packet: cython.longlong,
+    ) -> cython.int:
+        pile: Pile = self.piles[bucket]
+        start: cython.longlong = columns.start[packet]
+        captured: cython.longlong = columns.captured[packet]
+        at: cython.longlong = pile.room()
+        pile.table[at] = columns.number[packet]
+        pile.table[at + 1] = columns.ts_ns[packet]
+        pile.table[at + 2] = len(pile.octets)
+        pile.table[at + 3] = captured
+        pile.table[at + 4] = columns.original[packet]
+        pile.table[at + 5] = columns.link_type[packet]
+        pile.table[at + 6] = self.seen - pile.reached
+        pile.table[at + 7] = self.latest
+        pile.octets += octets[start : start + captured]
+        pile.reached = self.seen + captured
+        if len(pile.octets) >= self.size:
+            self.full.append((bucket, *pile.take()))
+        return 0
+
+    def take(self) -> list[tuple[int, int, bytes, bytearray]]:
+        """Piles that are full: (bucket, packets, columns one after the other, bytes of packets)."""
+        taken, self.full = self.full, []
+        return taken
+
+    def take_all(self) -> list[tuple[int, int, bytes, bytearray]]:
+        """All piles that are not empty, in the same way."""
+        pile: Pile
+        for bucket, pile in enumerate(self.piles):
+            if pile.count:
+                self.full.append((bucket, *pile.take()))
+        return self.take()
+
+    def behind(self) -> list[int]:
+        """Captured bytes of the capture behind the last packet of each bucket."""
+        pile: Pile
+        found = []
+        for pile in self.piles:
+            found.append(self.seen - pile.reached)
+        return found
 
 
 @cython.cclass
@@ -186,6 +412,8 @@ class Survey:
                 self.known[cell] = mark
                 self.cells[cell] = self._place(mark)
             place = self.cells[cell]
+            if rows[at + 8] & _UNREACHABLE:
+                self.segments -= 1
             self.table[place] += 1
             self.table[place + 1] += captured[rows[at]]
         return 0

@@ -18,6 +18,7 @@ when three segments in a row agree on a place where it cannot be; by the limit o
 """
 
 from array import array
+from collections.abc import Iterable
 
 import cython
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
@@ -31,13 +32,14 @@ from amqpsniff.columns import NUMBER_BITS as _NUMBER_BITS
 
 from . import limits as bounds
 from .fragments import Fragments
-from .headers import SEGMENT_FIELDS, HeaderParser
+from .headers import SEGMENT_FIELDS, UNREACHABLE, HeaderParser
 from .limits import Limits
 from .stream import StreamBatch
 
 DATA = cython.declare(cython.int, 1)
 ACK = cython.declare(cython.int, 16)
 SPECIAL = cython.declare(cython.int, 256 | 16 | 7)  # no window, ACK, SYN, FIN, RST
+_UNREACHABLE = cython.declare(cython.int, UNREACHABLE)
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 
 NUMBER_BITS = cython.declare(cython.int, _NUMBER_BITS)
@@ -70,7 +72,7 @@ class Reassembler:
 
     `ports`: only conversations that have one of them are followed; null for all. `limits`: other
     bounds than the usual ones. `share`: only its conversations are followed; what they give is what
-    they give among all others, since the time of every packet counts. `places`: say where segments
+    they give among all others. `places`: say where segments
     lie in their streams; then nothing waits for a begin that was captured late: `joined` says what
     another reading of the same packets, which `keep_joined` was asked of, found out about it.
     Nothing a packet contains raises.
@@ -214,14 +216,22 @@ class Reassembler:
         """Skip packets with this many captured bytes."""
         self.parser.skip(octets)
 
+    def expect(self, captures: Iterable[str]) -> None:
+        """Packets of these captures may come: earlier ones stand before in packet numbers.
+
+        Where not all of their packets come, the first that does would not tell.
+        """
+        for capture in captures:
+            if capture not in self.places:
+                self.places[capture] = len(self.names)
+                self.names.append(capture)
+
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _use(self, capture: object) -> cython.int:
         """Packets from here on are of this capture."""
         if not self.names or self.names[self.place] != capture:
-            if capture not in self.places:
-                self.places[capture] = len(self.names)
-                self.names.append(capture)
+            self.expect((capture,))
             self.place = self.places[capture]
         return 0
 
@@ -286,6 +296,10 @@ class Reassembler:
                 slow_path.expire(ts_ns)
             if share is not None and not share.takes(mark_of(a_high, a_low, b_high, b_low, ports)):
                 others += 1
+                continue
+            if flags & _UNREACHABLE:
+                others += 1
+                slow_path.note_unreachable(rows, at)
                 continue
             low = (a_low & MASK) * 0x1E3779B1 + (b_low & MASK) * 0x05EBCA77
             cell = ((low + (ports & MASK) * 0x42B2AE3D) >> 20) & (CELLS - 1)

@@ -22,6 +22,7 @@ cdef class SlowPath:
     cdef public object places
     cdef dict keys
     cdef HalfStream find(self, long long[::1] rows, long long at)
+    cdef int note_unreachable(self, long long[::1] rows, long long at) except? -1
     cdef int unknown(
         self, bytes octets, long long[::1] rows, long long at, long long number, long long ts_ns
     ) except? -2
@@ -45,7 +46,6 @@ cdef class SlowPath:
     cdef int _evict(self, long long number, long long ts_ns) except? -1
     cdef int _close(self, Conversation conversation, long long number, long long ts_ns, int over) except? -1
     cpdef int close_all(self) except? -1
-    cdef long long _over_at(self, Conversation conversation) except? -1
     cdef int handle_segment(
         self, bytes octets, int index, long long[::1] rows, long long at, long long number,
         long long ts_ns

@@ -72,11 +72,6 @@ NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 _NEVER = cython.declare(cython.longlong, NEVER)
 
 
-def _due_and_number(waiting):
-    """Sorts conversations by when they are over."""
-    return waiting[:2]
-
-
 class SlowPath:
     """State of all conversations; `expire` is to be called at `deadlines.next_ns`.
 
@@ -107,6 +102,16 @@ class SlowPath:
     def find(self, rows, at):
         """The half-stream of a segment, or None."""
         return self.keys.get(key_of(rows, at))
+
+    def note_unreachable(self, rows, at):
+        """ICMP says that a segment did not reach its destination: note the first about a SYN."""
+        half: HalfStream = self.find(rows, at)
+        if half is None or half.isn != rows[at + 6]:
+            return 0
+        conversation: Conversation = self.table.conversations[half.index >> 1]
+        if conversation.unreachable < 0:
+            conversation.unreachable = rows[at + 7]
+        return 0
 
     def unknown(self, octets, rows, at, number, ts_ns):
         """A segment of no open conversation: gives the half-stream it opens, or -1."""
@@ -237,36 +242,18 @@ class SlowPath:
         return 0
 
     def close_all(self):
-        """End every open conversation, in the order in which they were opened.
-
-        Those that wait for the end of a time come first: when they are over does not depend on how
-        far other conversations go.
+        """End every open conversation: those that wait for a time as if it had come, the others in
+        the order in which they were opened.
         """
         conversation: Conversation
+        self.expire(_NEVER - 1)
         while self.rooms:
             self._enter(self.rooms.queue[0])
-        waiting = []
-        for conversation in self.table.all_open():
-            due_ns = self._over_at(conversation)
-            if due_ns < _NEVER:
-                waiting.append((due_ns, conversation.last_number(), conversation))
-        for due_ns, number, conversation in sorted(waiting, key=_due_and_number):
-            conversation.over_ns = due_ns
-            self._close(conversation, number, conversation.end_ns, 1)
         while self.table.open:  # to close one may open another
             for conversation in self.table.all_open():
                 self._close(conversation, conversation.last_number(), conversation.end_ns, 0)
         self.deadlines.clear()
         return 0
-
-    def _over_at(self, conversation):
-        """When a conversation is over that waits for it; `NEVER` for one that does not."""
-        first: HalfStream = conversation.first
-        second: HalfStream = conversation.second
-        reset = conversation.reset
-        if reset is not None and reset.place != OUTSIDE:
-            return later(reset.quiet_ns, self._reset_wait(conversation))
-        return min(first.linger_ns, second.linger_ns) if conversation.lingers else _NEVER
 
     def handle_segment(self, octets, index, rows, at, number, ts_ns):
         """Take any segment of an open conversation; `octets` is the block of packets."""
@@ -613,7 +600,7 @@ class SlowPath:
             else:
                 half = self.deadlines.take()
                 if half.open:
-                    self._expire(half, ts_ns)
+                    self._expire(half, due_ns)
             self.writer.note_late(first, -1, due_ns)
         return 0
 

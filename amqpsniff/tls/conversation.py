@@ -21,6 +21,7 @@ Against it speaks another protocol in the ALPN, or the port of another protocol;
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from datetime import UTC
 from typing import Any, NamedTuple, Protocol
 
 from .derive import key_block, next_secret
@@ -43,6 +44,7 @@ from .records import (
     HEADER,
     SEARCHING,
     Direction,
+    FirstRecord,
     RecordClaim,
 )
 from .secrets import EARLY, TRAFFIC, Secrets
@@ -76,6 +78,11 @@ END_BYTES = 4
 
 _GRACE = 8
 """Records looked for beyond those that fit into a hole: some carry nothing."""
+
+FINISHED_BYTES = 53
+"""The smallest Finished that TLS 1.3 encrypts: four bytes of header, 32 of hash, the type, a tag of
+16. If all that a client sends encrypted is less, it is an alert: 19 bytes, and 35 as Java pads it.
+"""
 
 WRONG_KEYS = "the keys do not fit: no record opens with them"
 
@@ -211,7 +218,9 @@ class TlsConversation:
         return header[0] == CHANGE_CIPHER_SPEC or not (way.encrypted or header[0] == DATA)
 
     def _take(self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int) -> None:
-        if way.protection is not None:
+        if header[0] == ALERT and len(payload) == 2:  # one that is encrypted is longer
+            self._alert(way, payload, number, ts_ns)
+        elif way.protection is not None:
             self.open(way, header, payload, number, ts_ns)
         elif self._is_clear(way, header):
             self.clear(way, header[0], payload, number, ts_ns)
@@ -401,7 +410,10 @@ class TlsConversation:
 
     def _wait(self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int) -> None:
         """Keep an encrypted record until there are keys."""
+        if way.first is None:
+            way.first = FirstRecord(len(payload), way.place + HEADER + len(payload), number, ts_ns)
         if self.state == SEALED:
+            way.silence()
             return
         if self.handshake.client is None and self.handshake.server is None:
             self.seal(self._reason())
@@ -613,8 +625,14 @@ class TlsConversation:
         self._silence()
 
     def _silence(self) -> None:
-        """Listen no more to what is encrypted; an alert in clear may come from the other side."""
+        """Listen no more to what is encrypted; an alert in clear may come from the other side.
+
+        A client of TLS 1.3 may send one too, until its first encrypted record.
+        """
+        may_refuse = self.handshake.version == TLS_1_3
         for way in self.directions:
+            if may_refuse and way.index == self.client and way.first is None:
+                continue
             if way.encrypted or self.handshake.server is None:
                 way.silence()
 
@@ -730,6 +748,12 @@ class TlsConversation:
             yield from self._weaknesses(conversation)
         if self.state == OPENED or self.alerts:
             return
+        refusal = self._refusal(conversation)
+        if refusal is not None:
+            sent = f"what the client sent encrypted, {refusal.size} bytes,"
+            detail = f"{sent} has the size of an alert; {self._shown()}"
+            yield Trouble("tls-alert-encrypted", detail, refusal.number, refusal.ts_ns)
+            return
         if server is None and not self.why:
             if conversation.ended is not None and not any(conversation.gaps):
                 yield Trouble(
@@ -737,6 +761,16 @@ class TlsConversation:
                 )
             return
         yield self._unread_trouble("" if is_amqp else why)
+
+    def _refusal(self, conversation: Any) -> FirstRecord | None:
+        """The record with which a client of TLS 1.3 ended the handshake, if it is an alert."""
+        client = self.client_of(conversation)
+        first = self.directions[client].first
+        if self.handshake.version != TLS_1_3 or first is None or first.size >= FINISHED_BYTES:
+            return None
+        if conversation.ended is None or any(conversation.gaps):
+            return None
+        return first if conversation.octets[client] == first.end else None
 
     def suspicion(self, port: int, ports: Collection[int]) -> str:
         """Why a conversation may be AMQP, in words; empty when nothing speaks for it."""
@@ -794,11 +828,9 @@ class TlsConversation:
         if server.version < TLS_1_2:
             yield Trouble("tls-outdated", self._shown())
         if certificate is not None and certificate.expires and conversation.start_ns > 0:
-            from datetime import datetime, timezone
+            from datetime import datetime
 
-            day = datetime.fromtimestamp(
-                conversation.start_ns // 1_000_000_000, timezone.utc
-            ).date()
+            day = datetime.fromtimestamp(conversation.start_ns // 1_000_000_000, UTC).date()
             if certificate.expires < day.isoformat():
                 names = ", ".join(certificate.names[:NAMES_SHOWN])
                 yield Trouble(

@@ -38,6 +38,16 @@ class RecordClaim(NamedTuple):
     payload: bytes | None
 
 
+class FirstRecord(NamedTuple):
+    """The first encrypted record of a direction: its payload's size, its end in the stream, its
+    packet."""
+
+    size: int
+    end: int
+    number: int
+    ts_ns: int
+
+
 class Direction:
     """What one side sends; `conversation` is given the records.
 
@@ -53,6 +63,7 @@ class Direction:
         held: Bytes kept of a record that is not whole.
         end: Stream offset behind the bytes that were heard, as they were sent.
         place: Stream offset of the record that is handed on.
+        first: Its first encrypted record for which there were no keys yet, or None.
     """
 
     def __init__(self, conversation: Any, index: int) -> None:
@@ -71,6 +82,7 @@ class Direction:
         self.held = 0
         self.end = 0
         self.place = 0
+        self.first: FirstRecord | None = None
         self._buffer = bytearray()
         self._need = HEADER
         self._pieces: list[tuple[int, bytes]] | None = None

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amqpsniff.errors import UsageError
+from amqpsniff.installation import how_to_add
 
 MAX_SECRETS = 400_000
 """Secrets kept, those of some 100,000 connections in 110 MB; beyond, the oldest are forgotten, an
@@ -52,7 +53,7 @@ _SESSION = b"Session-ID:"
 _MASTER_KEY = b"Master-Key:"
 _SESSION_MARK = b"\xff"
 
-NEEDS = 'opening TLS needs the Python package cryptography: pip install "amqpsniff[tls]"'
+NEEDS = f"opening TLS needs the Python package cryptography: {how_to_add('tls')}"
 
 
 _LINE = r"\b(CLIENT_RANDOM|[A-Z_]+_SECRET(?:_\d+)?|RSA)((?:\s+[0-9A-Fa-f]{16,}){1,2})"

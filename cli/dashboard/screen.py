@@ -193,7 +193,7 @@ class Screen:
         )
 
     def _about(self, width: int) -> Iterator[Text]:
-        """What is known of the connection that is looked at: four lines, or one."""
+        """Facts of the connection on the screen: up to five lines."""
         picture, state = self._picture, self._state
         if state.connection is None:
             return
@@ -221,6 +221,8 @@ class Screen:
         )
         if row is not None:
             yield from sides(row, width)
+            if login["owed"] is not None:
+                yield line(width, (login["owed"], "key"))
             return
         reason = " ".join(text(one) for one in (login["close_code"], login["close_text"]) if one)
         by = f"ended by {text(login['closed_by'])}"

@@ -34,6 +34,7 @@ MIN_UNITS = 10
 STAGES = {
     "spark": "Starting Spark",
     "files": "Looking at files",
+    "plan": "Planning",
     "tasks": "Decoding",
     "links": "Linking messages",
     "frames": "Spark writes tables",

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.timeline import GAP
-from amqpsniff.units import octets, plural
+from amqpsniff.units import duration, octets, plural
 from amqpsniff.wire_text import harmless, word
 
 from .body import preview
@@ -18,6 +18,7 @@ from .text import cut
 if TYPE_CHECKING:
     from amqpsniff.analysis.conversation import Conversation
     from amqpsniff.analysis.timeline import Entry
+    from amqpsniff.session.owing import Silence
 
     from ..output import Output
     from .clock import Clock
@@ -51,6 +52,7 @@ class Telling:
         self._output = output
         self._row = conversation.row
         self._findings = deque(sorted(conversation.findings, key=_place))
+        self._silences = deque(conversation.silences)
         self._body_limit = body_limit
         self._lines = Lines(output, clock, several=captures > 1, whose=False)
 
@@ -73,15 +75,15 @@ class Telling:
         """The lines of an entry, after the findings that come before it."""
         while self._findings and _place(self._findings[0]) < _moment(entry):
             yield from self._finding(self._findings.popleft())
+        yield from self._silence(entry)
         if entry.frame_type == GAP:
             arrow = ARROWS.get(entry.sender, "?")
             text = f"{arrow} - {octets(entry.size)} before this packet are missing or not decoded"
             yield from self._lines.aside(entry, "warning", text)
             return
         yield self._lines.frame(entry)
-        body = (entry.message or {}).get("body")
-        if body:
-            yield from preview(body, self._body_limit, self._output)
+        if entry.message and entry.message.get("body"):
+            yield from preview(entry.message, self._body_limit, self._output)
 
     def end(self, *, whole: bool) -> Iterator[str]:
         """What comes after the last entry; `whole` when nothing was left out after it."""
@@ -89,6 +91,17 @@ class Telling:
             yield from self._finding(self._findings.popleft())
         if whole and self._row["closed_by"] in ENDS:
             yield self._cut(ENDS[self._row["closed_by"]])
+        if whole and self._row["owed"] is not None:
+            yield self._cut(self._row["owed"])
+
+    def _silence(self, entry: Entry) -> Iterator[str]:
+        """Who owed whom in the silence that an entry, or one that is left out before it, ended."""
+        silence = None
+        while self._silences and _when(self._silences[0]) <= _moment(entry):
+            silence = self._silences.popleft()
+        if silence is not None and _when(silence) == _moment(entry):
+            text = f"… {duration(silence.lasted_ns)} without traffic: {silence.owed}"
+            yield from self._lines.aside(entry, "key", text)
 
     def _finding(self, finding: dict[str, Any]) -> Iterator[str]:
         """What a finding says."""
@@ -107,6 +120,10 @@ class Telling:
 
 def _place(finding: dict[str, Any]) -> tuple[int, int]:
     return finding["ts_ns"] or 0, finding["packet_number"] or 0
+
+
+def _when(silence: Silence) -> tuple[int, int]:
+    return silence.ts_ns, silence.packet_number
 
 
 def _moment(entry: Entry) -> tuple[int, int]:

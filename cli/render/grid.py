@@ -77,9 +77,10 @@ class Grid:
         self._rows.append(tuple(c if isinstance(c, Words) else str(c) for c in cells_))
 
     def fits(self, width: int) -> bool:
-        """Whether all columns are this wide or less with enough of each to read."""
+        """True if all columns are beside each other at this width, with enough of each to read."""
         widths = self._widths()
-        return self._comfort(widths, list(range(len(widths)))) <= width
+        enough = self._comfort(widths, list(range(len(widths)))) <= width
+        return enough and self._layout(width)[2] is None
 
     def _widths(self) -> list[int]:
         return [

@@ -1,4 +1,4 @@
-"""Connections and channels: as a table, and one by one in full."""
+"""Connections, channels and links: as a table, and one by one in full."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ CONNECTION_COLUMNS = (
 CHANNEL_COLUMNS = (
     ">ch|>????began|>???lasted|??mode|>?????prefetch|>?published|>?????confirmed|>?????returned|"
     ">unconf|>?delivered|>?????acked|>unsettled|>??????consumers|closed|~~why"
+)
+LINK_COLUMNS = (
+    ">ch|way|link|*address|>????began|>???lasted|>?deliveries|>?accepted|>???rejected|>???released|"
+    ">???modified|>unsettled|>??credit|>????starved|closed|~~why"
 )
 _WHOSE = frozenset(("connection_id", "client", "server"))
 _TIMES = frozenset(("start", "end"))
@@ -90,9 +94,41 @@ def _channel(row: dict[str, Any], start_ns: int | None) -> Iterator[Any]:
     yield from _closed(row)
 
 
+def _link(row: dict[str, Any], start_ns: int | None) -> Iterator[Any]:
+    sends = row["role"] == "sender"
+    yield str(row["channel"])
+    yield "→" if sends else "←"
+    yield named(row["link"])
+    yield named(row["target" if sends else "source"])
+    yield BEFORE if row["attached_packet_number"] is None else _since(row["start_ns"], start_ns)
+    yield lasted(row["start_ns"], row["end_ns"])
+    for name in ("deliveries", "accepted", "rejected", "released", "modified"):
+        yield count(row[name])
+    yield _waiting(row, "unsettled")
+    yield UNKNOWN if row["credit_end"] is None else count(row["credit_end"])
+    yield duration(row["starved_ns"]) if row["starved_ns"] else NONE
+    yield _detached(row)
+    said = (row["close_condition"], row["close_text"])
+    yield harmless(": ".join(filter(None, said)))
+
+
+def _detached(row: dict[str, Any]) -> Words:
+    """The end of a link: who detached it first, and if it was refused."""
+    by = row["closed_by"]
+    if by is None:
+        return Words("open")
+    if row["refused"]:
+        return Words(f"refused by {by}", "error")
+    if by in ("fin", "rst"):
+        return Words(by, "warning")
+    verb = "left" if row["suspended"] else "closed"
+    return Words(f"{verb} by {by}", "error" if row["close_condition"] else "")
+
+
 _TABLES = {
     "connections": (CONNECTION_COLUMNS, _connection),
     "channels": (CHANNEL_COLUMNS, _channel),
+    "links": (LINK_COLUMNS, _link),
 }
 
 
@@ -133,7 +169,7 @@ def blocks(table: str, rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator
     """All that is known of each row, one field a line."""
     for row in rows:
         ends = f"{named(row['client'])} → {named(row['server'])}"
-        place = f" channel {row['channel']}" if table == "channels" else ""
+        place = f" channel {row['channel']}" if table != "connections" else ""
         yield f"{paint('connection', row['connection_id'])} {ends}{place}"
         yield from tree(_fields(row), paint, 1)
 

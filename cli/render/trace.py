@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amqpsniff.analysis.one_line import STYLES, WAITING, Part, named, property_parts, status
+from amqpsniff.spec import DELIVERIES, PUBLISHES
 from amqpsniff.units import duration, octets
 from amqpsniff.wire_text import harmless, quoted
 
@@ -17,14 +18,9 @@ if TYPE_CHECKING:
     from amqpsniff.analysis.trace import Row, TracedMessage
 
     from ..output import Output
-    from .clock import Clock
 
-DEEDS = {
-    "basic.publish": "published",
-    "basic.deliver": "delivered",
-    "basic.get-ok": "got",
-    "basic.return": "returned",
-}
+DEEDS = dict.fromkeys(PUBLISHES, "published") | dict.fromkeys(DELIVERIES, "delivered")
+DEEDS |= {"basic.get-ok": "got", "basic.return": "returned"}
 """What a row says befell the message."""
 
 UNSAID = ("returned", "automatic")
@@ -38,11 +34,8 @@ class Step(NamedTuple):
     parts: list[Part]
 
 
-def told(
-    messages: Iterable[TracedMessage], output: Output, clock: Clock, *, several: bool
-) -> Iterator[str]:
+def told(messages: Iterable[TracedMessage], lines: Lines, output: Output) -> Iterator[str]:
     """The lines of all messages, an empty one between them."""
-    lines = Lines(output, clock, several=several)
     for number, message in enumerate(messages):
         if number:
             yield ""
@@ -64,7 +57,7 @@ def _told(message: TracedMessage, lines: Lines, output: Output) -> Iterator[str]
 def _heading(message: TracedMessage) -> Iterator[Part]:
     """What the message is; of several rows the first says it."""
     first = message.rows[0]
-    publishes = sum(row["method"] == "basic.publish" for row in message.rows)
+    publishes = sum(row["method"] in PUBLISHES for row in message.rows)
     if message.requested_ns is None:
         yield Part("heading", "message")
     elif first["ts_ns"] is not None:

@@ -25,27 +25,23 @@ def captures_of(folder: str) -> list[str]:
     return sorted(str(one) for one in FOLDERS[folder].iterdir() if ".pcap" in one.name)
 
 
-@pytest.fixture(scope="module", params=FOLDERS)
-def captures(request: Any) -> list[str]:
-    return captures_of(request.param)
+CAPTURES = [*captures_of("samples"), *captures_of("incidents")]
 
 
 @pytest.fixture(scope="module")
-def archive(captures: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tables that a batch has written of the captures."""
     output = tmp_path_factory.mktemp("tables")
-    Batch(captures, str(output)).run()
+    Batch(CAPTURES, str(output)).run()
     return output
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", REPORTS)
-def test_duckdb_and_spark_give_equal_rows(
-    spark: Any, captures: list[str], archive: Path, name: str
-) -> None:
+def test_duckdb_and_spark_give_equal_rows(spark: Any, archive: Path, name: str) -> None:
     from amqpsniff.spark_jobs.reports import Config, dataframe
 
-    here = amqpsniff.open(*captures).report_table(name)
+    here = amqpsniff.open(*CAPTURES).report_table(name)
     there = dataframe(spark, name, Config((str(archive),))).toArrow()
     assert here.num_rows or name == "quality"
     assert [(one.name, one.type) for one in here.schema] == [
@@ -109,7 +105,7 @@ def gathered(names: list[str]) -> Topology:
     return topology
 
 
-@pytest.mark.parametrize("capture", [*captures_of("samples"), *captures_of("incidents")])
+@pytest.mark.parametrize("capture", CAPTURES)
 def test_edges_are_those_of_the_command_topology(capture: str) -> None:
     edges = amqpsniff.open(capture).report_table("topology").to_pylist()
     wanted = gathered([capture]).result(MAX_ROWS)

@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 
 from amqpsniff import engine, objects, reader
+from amqpsniff.live import stream
 from tests.conftest import REPO, SAMPLES
 
 
@@ -17,7 +18,7 @@ def test_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     blocks = re.findall(
         r"^```python\n(.*?)^```$", (REPO / "docs/python.md").read_text(), re.M | re.S
     )
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)
@@ -30,3 +31,8 @@ def test_examples(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     failed, tried = doctest.testmod(module)
     assert tried >= 3
     assert failed == 0
+
+
+def test_the_example_of_a_live_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(SAMPLES).parent)
+    assert doctest.testmod(stream) == (0, 3)

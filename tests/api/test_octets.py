@@ -23,8 +23,9 @@ WAYS = ("client", "server")
 ENDS = ("10.0.0.1:40000", "10.0.0.2:5672")
 CAPTURES = [*sorted(SAMPLES.glob("*.pcap*")), OWN / "violations.pcap"]
 
-OF_PACKETS = {"acked", "incarnation", "isn", "serial", "syn_ignored"}
-"""What only those ask of a conversation who have its packets: `sanitize`, `compare`, `opinion`."""
+OF_PACKETS = {"acked", "incarnation", "isn", "serial", "syn_ignored", "version"}
+"""What only those ask of a conversation who have its packets: `sanitize`, `compare`, `opinion`, and
+those who count attempts to connect."""
 
 
 def test_streams_are_conversations() -> None:

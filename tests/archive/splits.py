@@ -23,8 +23,9 @@ from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
 from amqpsniff.tables.batches import Maker, finding_batch
+from amqpsniff.tables.schema import LINKED_MESSAGES
 
-TABLES = ("frames", "messages", "connections", "channels", "findings")
+TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 ETHERNET = 1
 
 MAX_SIGHTINGS = 40
@@ -129,7 +130,8 @@ def by_one_engine(
 ) -> dict[str, list[tuple[Any, ...]]]:
     """Rows of the tables as one engine gives them, that reads all files."""
     pipeline = Pipeline(options or Options(), Plan({*tables, "messages"}, links=links))
-    makers = [Maker(table, everything=links) for table in tables]
+    linked = {"messages": LINKED_MESSAGES.names} if links else {}
+    makers = [Maker(table, columns=linked.get(table)) for table in tables]
     made: dict[str, list[Any]] = {table: [] for table in tables}
     with CaptureSet(sorted(map(str, paths))) as packets:
         for batch in packets:

@@ -25,7 +25,7 @@ from amqpsniff.spark_jobs.batch import _unreadable
 from .splits import by_one_engine, deal, packets_of, write_pcap
 from .tables import everything, files_there, manifest, written_rows
 
-TABLES = ("frames", "messages", "connections", "channels", "findings")
+TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 
 
 class Killed(Exception):
@@ -322,7 +322,7 @@ def test_a_file_that_vanishes_on_the_way(archive: Path, tmp_path: Path) -> None:
 
     def vanishing(function: Callable[[Any], Any], items: Sequence[Any], watch: Any) -> list[Any]:
         if items and hasattr(items[0], "task"):
-            lost.unlink()
+            lost.unlink(missing_ok=True)
         return run_here(function, items, watch)
 
     Batch([str(archive)], str(output), task_bytes=15_000).run(vanishing)

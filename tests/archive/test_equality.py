@@ -3,10 +3,8 @@
 `ARCHIVE_SECONDS` in the environment makes the search over random cuts longer.
 """
 
-import os
 import random
 import struct
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 from amqpsniff.session.rules import requeueing
 from amqpsniff.tables.schema import schema_of
 from tests.conftest import CAPTURES, own_capture
+from tests.thorough import rounds
 
 from .broker import ACROSS, traffic
 from .splits import TABLES, Packet, by_one_engine, by_tasks, deal, packets_of, write_pcap
@@ -27,23 +26,25 @@ NAMES = (
 BESIDE = "TLSv1_3 aiopika_multi amqp10 bunny kombu violations".split()
 """Own captures of which no sample is a copy, or not as a file that can be cut here."""
 
-CASES = ("consumer_not_restored", "consumer_restored", "consumer_starved_after_timeout")
+CASES = (
+    "consumer_not_restored",
+    "consumer_restored",
+    "consumer_starved_after_timeout",
+    "delivery_limit",
+)
 """Cases of findings that take what a client did on several connections, and near ones."""
 
 TCP = 6
 
 CODE = schema_of("findings").names.index("code")
 
-SECONDS = float(os.environ.get("ARCHIVE_SECONDS", "1"))
+TURNS = rounds(10)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_do_not_depend_on_the_cuts(samples: Path, tmp_path: Path, name: str) -> None:
     own = packets_of([samples / f"{name}.pcap"])
-    until = time.monotonic() + SECONDS
-    turn = 0
-    while turn < 2 or time.monotonic() < until:
-        turn += 1
+    for turn in range(TURNS):
         chance = random.Random(f"{name}{turn}")
         packets = own
         if chance.random() < 0.4:  # two captures of one time
@@ -110,11 +111,8 @@ def _later(packet: Packet, turn: int, span: int) -> Packet:
 
 def test_findings_that_take_all_messages_do_not_depend_on_the_cuts(tmp_path: Path) -> None:
     """Messages go from connection to connection, and come again on others."""
-    until = time.monotonic() + SECONDS
-    turn = 0
     told = set()
-    while turn < 3 or time.monotonic() < until:
-        turn += 1
+    for turn in range(1, 2 + TURNS):
         chance = random.Random(f"across{turn}")
         packets = traffic(chance, 400)
         folder = tmp_path / str(turn)

@@ -20,7 +20,7 @@ from amqpsniff.archive import Batch, linking
 from amqpsniff.archive.batch import run_here
 from amqpsniff.errors import UsageError
 from amqpsniff.session import Memory, event_log
-from amqpsniff.tables.schema import EVERYTHING
+from amqpsniff.tables.schema import LINKED_MESSAGES, TABLES
 from tests.session.crossing import made
 
 from .broker import traffic
@@ -31,7 +31,8 @@ from .test_leftovers import of_script
 
 SECONDS = float(os.environ.get("ARCHIVE_SECONDS", "1"))
 
-SCHEMA = EVERYTHING["messages"]
+SCHEMA = LINKED_MESSAGES
+SCHEMAS = TABLES | {"messages": SCHEMA}
 MATCH, REQUEST = SCHEMA.names.index("link_confidence"), SCHEMA.names.index("request_packet_number")
 
 Rows = list[tuple[Any, ...]]
@@ -45,7 +46,7 @@ def by_batch(paths: list[Path], output: Path, **more: Any) -> dict[str, Rows]:
     for table in tables:
         names = manifest(output)["tables"][table]
         read = [parquet.ParquetFile(output / name).read() for name in names]
-        assert all(one.schema.names == EVERYTHING[table].names for one in read)
+        assert all(one.schema.names == SCHEMAS[table].names for one in read)
         rows[table] = rows_of(pa.concat_tables(read)) if read else []
     return rows
 

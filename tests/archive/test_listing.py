@@ -83,3 +83,12 @@ def test_a_file_system_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(UsageError) as raised:
         list_captures(["hdfs://nowhere/x"])
     assert str(raised.value) == "hdfs://nowhere/x: cannot be opened here: libhdfs is missing"
+
+
+def test_the_name_that_hadoop_has_for_s3() -> None:
+    from amqpsniff.archive.filesystem import file_system
+
+    more = "?region=eu-central-1&scheme=http&endpoint_override=127.0.0.1:1"
+    for scheme in ("s3", "s3a", "s3n"):
+        system, path = file_system(f"{scheme}://cap/day{more}")
+        assert (system.type_name, path) == ("s3", "cap/day")

@@ -6,6 +6,7 @@ from array import array
 import pytest
 
 from amqpsniff.archive import Surveyed, Task, make_plan
+from tests.thorough import rounds
 
 
 def surveyed(name: str, first_ns: int, marks: dict[int, int]) -> Surveyed:
@@ -29,7 +30,7 @@ def takes(task: Task, mark: int) -> bool:
     return (mark in task.marks) != task.inverted
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(rounds(30)))
 def test_every_conversation_is_in_one_task_with_all_its_files(seed: int) -> None:
     chance = random.Random(seed)
     files = [
@@ -133,3 +134,39 @@ def test_a_file_is_read_again_where_there_is_enough_beside_a_large_connection(
     assert len(plan.tasks) == tasks
     assert plan.tasks[0].octets == 1_000 + (beside if tasks == 1 else 0)
     assert sum(task.octets for task in plan.tasks) == 1_000 + beside
+
+
+def test_what_files_would_be_read_too_often_for_is_dealt_out() -> None:
+    marks = dict.fromkeys(range(1, 200), 1_000)
+    files = [surveyed(f"{at:02d}.pcap", at * 10, marks) for at in range(50)]
+    plan = make_plan(files, task_bytes=400_000, deals=True)
+    assert plan.buckets == len(plan.tasks) > 4
+    assert plan.why.startswith("dealt out")
+    assert plan.read_bytes == plan.octets == sum(task.octets for task in plan.tasks)
+    dealt = {mark: set[int]() for mark in marks}
+    for pack in plan.packs:
+        for path, own in pack.marks.items():
+            for mark, bucket in zip(own, pack.buckets[path], strict=True):
+                dealt[mark].add(bucket)
+    for mark, buckets in dealt.items():
+        (bucket,) = buckets
+        (task,) = (one for one in plan.tasks if one.bucket == bucket)
+        assert task.marks is not None
+        assert mark in task.marks
+
+
+def test_few_connections_from_pack_to_pack_are_read_straight() -> None:
+    files = [surveyed(f"{at}.pcap", at * 10, {at * 10 + 1: 900, 5: 90}) for at in range(3)]
+    plan = make_plan(files, task_bytes=1_000, deals=True)
+    assert not plan.buckets
+    assert plan.why.startswith("read straight")
+
+
+def test_long_connections_do_not_make_tasks_that_read_everything() -> None:
+    """Fewer parts come before larger families."""
+    files = [
+        surveyed(f"{at:03d}.pcap", at, dict.fromkeys(range(at * 4, at * 4 + 24), 300))
+        for at in range(100)
+    ]
+    plan = make_plan(files, task_bytes=1_000)
+    assert max(task.read_bytes for task in plan.tasks) < plan.octets // 4

@@ -19,7 +19,7 @@ from .tables import everything, written_rows
 
 pytest.importorskip("cryptography")
 
-TABLES = ("frames", "messages", "connections", "channels", "findings")
+TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 
 
 def batch(folder: Path, output: Path, options: Options | None = None) -> Summary:

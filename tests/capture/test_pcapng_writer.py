@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.capture import open_capture
+from amqpsniff.capture.interfaces import Interfaces
 from amqpsniff.capture.packets import NO_TIME
 from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.capture.pcapng_writer import PcapngWriter
-from amqpsniff.sanitize.interfaces import Interfaces
+from amqpsniff.sanitize.interfaces import safe_options
 from tests.capture import build
 
 
@@ -91,7 +92,7 @@ def test_interfaces_of_sections(order: str, block_bytes: int, tmp_path: Path) ->
     path = tmp_path / "sections.pcapng"
     path.write_bytes(sections(order))
     sink = io.BytesIO()
-    interfaces = Interfaces(PcapngWriter(sink))
+    interfaces = Interfaces(PcapngWriter(sink), safe_options)
     numbers = []
     with open_capture(path, block_bytes=block_bytes) as capture:
         for batch in capture:

@@ -17,7 +17,7 @@ from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.cli.commands import COMMANDS
 from tests.cli.running import Result, run
 
-TABLES = ("frames", "messages", "connections", "channels", "findings")
+TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 
 WAYS = (
     "inspect {capture}",
@@ -28,7 +28,7 @@ WAYS = (
     "summary {capture} --format json",
     *(
         f"{command} {{capture}} {form}"
-        for command in ("connections", "channels")
+        for command in ("connections", "channels", "links")
         for form in ("", "--verbose", "--format ndjson", "--format csv")
     ),
     "messages {capture}",
@@ -68,6 +68,7 @@ WAYS = (
         for table in TABLES
         for form in ("parquet", "arrow")
     ),
+    "export {capture} -t messages --format otlp -o {out}/spans.json",
     *(f"sql {{capture}} 'SELECT * FROM {table}'" for table in TABLES),
     *(
         f"sql {{capture}} 'SELECT * FROM messages' --format {form} -o {{out}}/sql.{form}"
@@ -75,6 +76,8 @@ WAYS = (
     ),
     "bodies {capture} -o {out}/bodies --decode",
     "bodies {capture} -o {out}/bodies-csv --format csv",
+    "cut {capture} -o {out}/part.pcapng --errors",
+    "annotate {capture} -o {out}/told.pcapng",
     "sanitize {capture} -o {out}/safe.pcapng",
     "sanitize {capture} -o {out}/safe-names.pcapng --names --addresses",
 )
@@ -82,6 +85,7 @@ WAYS = (
 
 ELSEWHERE = {
     "live": "tests/live/test_not_text.py",
+    "extcap": "reads no capture",
     "batch": "tests/spark/test_null_rows.py",
     "verify": "tests/cli/test_verify.py",
     "explain": "reads no capture",

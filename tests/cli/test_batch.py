@@ -12,7 +12,7 @@ import pytest
 
 from amqpsniff.cli.render.batch import Shown
 from amqpsniff.spark_jobs.batch import _parser
-from tests.cli.running import PROGRAM, environment
+from tests.cli.running import PROGRAM, environment, run
 from tests.conftest import SAMPLES
 from tests.waiting import PATIENCE
 
@@ -79,7 +79,6 @@ def test_a_line_of_sparks_that_says_enough(line: str, said: str, tmp_path: Path)
     assert done.stderr == f"amqpsniff: the Spark job failed: {said}\n"
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python does not know of it")
 def test_no_module_comes_from_the_folder_one_is_in(told: Any, tmp_path: Path) -> None:
     assert str(tmp_path / "here") not in told(str(CAPTURE), "-o", "tables")["path"]
 
@@ -137,3 +136,10 @@ def test_a_report_in_a_pipe_is_whole(
     narrow = shown()
     assert max(map(len, narrow)) <= 80
     assert "column 19" in " ".join(narrow[-3:])
+
+
+def test_packs_are_refused(tmp_path: Path) -> None:
+    done = run("batch", CAPTURE, "-o", tmp_path / "tables", "--packs", "shop.toml")
+    assert done.code == 2
+    assert "see sql and export" in done.err
+    assert not (tmp_path / "tables").exists()

@@ -30,6 +30,8 @@ ARGUMENTS: dict[str, list[str]] = {
     "report": [CAPTURE, "--output", "out"],
     "report-table": ["traffic", CAPTURE],
     "diff": [CAPTURE, CAPTURE],
+    "cut": [CAPTURE, "--output", "out"],
+    "annotate": [CAPTURE, "--output", "out"],
     "sanitize": [CAPTURE, "--output", "out"],
     "explain": ["tcp-gap"],
     "spec": [],
@@ -38,7 +40,8 @@ ARGUMENTS: dict[str, list[str]] = {
 
 CLOSED = {
     "--dialect", "--table-dialect", "--reader", "--time", "--format", "--table", "--tables",
-    "--report", "--fail-on", "--only", "--writer", "--color", "--ignore", "--severity", "--for",
+    "--report", "--finding", "--fail-on", "--only", "--writer", "--color", "--ignore",
+    "--severity", "--for", "--by",
 }  # fmt: skip
 """Options with a list of words."""
 

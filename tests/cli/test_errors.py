@@ -138,12 +138,14 @@ def test_a_number_without_end(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [name for name in COMMANDS if name not in ("spec", "explain", "batch")]
+    "command", [name for name in COMMANDS if name not in ("spec", "explain", "batch", "extcap")]
 )
 def test_what_is_no_capture(command: str, tmp_path: Path) -> None:
     more = {
         "export": ["-t", "frames"],
         "bodies": ["-o", str(tmp_path / "new")],
+        "cut": ["-o", str(tmp_path / "new")],
+        "annotate": ["-o", str(tmp_path / "new")],
         "sanitize": ["-o", str(tmp_path / "new")],
         "report": ["-o", str(tmp_path / "new")],
         "diff": [CAPTURE],

@@ -32,4 +32,7 @@ def test_only_what_a_command_needs_is_imported(command: str, needed: str) -> Non
         [sys.executable, "-c", SCRIPT, *command.split(), *(() if "spec" in command else ("-q",))],
         cwd=SAMPLES, capture_output=True, text=True, check=True, timeout=PATIENCE,
     )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == needed
+    imported = set(done.stdout.splitlines()[-1].split())
+    if "pyarrow" in imported:  # it imports numpy where that is installed
+        imported.discard("numpy")
+    assert imported == set(needed.split())

@@ -23,6 +23,7 @@ WAYS = (
     "summary @ --format json",
     "connections @",
     "channels @",
+    "links @",
     "messages @",
     "trace @ --routing-key *",
     "follow @ --connection 028ce3bf",
@@ -39,13 +40,15 @@ WAYS = (
     "export @ -t findings",
     'sql @ SELECT(capture)FROM"frames"',
     "bodies @ -o out/bodies",
+    "cut @ -o out/part.pcapng",
+    "annotate @ -o out/told.pcapng",
     "sanitize @ -o out/safe.pcapng",
     "verify @",
     "verify @ --format ndjson",
 )
 """Commands with a capture in place of @."""
 
-ELSEWHERE = {"live", "batch", "explain", "spec"}
+ELSEWHERE = {"live", "extcap", "batch", "explain", "spec"}
 """Commands that are given no capture, or hand it to Spark."""
 
 

@@ -22,8 +22,10 @@ HEALTHY = 39_999
 
 FIRST = HEALTHY + 1
 BY_HOST = ("saturation", "redelivery", "churn", "closes", "quality", "findings")
-SHOWS_ONE = ("follow", "--names", *(f"report-table {name}" for name in BY_HOST))
-"""Ways that show one connection, replace names, or add up by the client's address."""
+LINKS = ("links {capture}", "-t links", "FROM links")
+SHOWS_ONE = ("follow", "--names", *LINKS, *(f"report-table {name}" for name in BY_HOST))
+"""Ways that show one connection, replace names, have rows of AMQP 1.0 alone, or add up by the
+client's address."""
 
 HOSTILE = REPO / "tests" / "captures" / "hostile"
 BY_NAME = (

@@ -14,7 +14,8 @@ from tests.conftest import SAMPLES
 
 COMMANDS = (
     "summary", "inspect", "connections", "channels", "messages", "diagnose", "topology", "trace",
-    "bodies", "report", "diff", "same-traffic", "sanitize", "export",
+    "bodies", "report", "diff", "same-traffic", "sanitize", "export", "cut",
+    "annotate",
 )  # fmt: skip
 """The commands that read captures; `same-traffic` is that option of `diff`."""
 
@@ -43,6 +44,8 @@ def test_every_command_ends_well(command: str, tmp_path: Path) -> None:
         "report": ["-o", tmp_path / "page.html"],
         "diff": [SAMPLES / "pika_mix.pcap"],
         "same-traffic": [SAMPLES / "pika_mix.pcap", "--same-traffic"],
+        "cut": ["-o", tmp_path / "part.pcapng"],
+        "annotate": ["-o", tmp_path / "told.pcapng"],
         "sanitize": ["-o", tmp_path / "safe.pcapng"],
         "bodies": ["-o", tmp_path / "bodies"],
         "export": ["--table", "messages", "-o", tmp_path / "rows.parquet"],

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.theme import Theme
 
 from amqpsniff.analysis import times
+from amqpsniff.analysis.body_text import as_text
 from amqpsniff.analysis.one_line import Part, argument_parts
-from amqpsniff.cli.render.body import as_text
 from amqpsniff.cli.render.clock import Clock
 from amqpsniff.cli.render.fitting import fitted, joined
 from amqpsniff.cli.render.grid import Grid, facts

@@ -11,6 +11,7 @@ from amqpsniff.compare import matching
 from amqpsniff.compare.matching import WHOLE, pairs
 from amqpsniff.compare.sighting import Direction, Sighting, Talk
 from amqpsniff.compare.spill import Spill
+from tests.thorough import rounds
 
 MANY = 1_000
 
@@ -97,7 +98,7 @@ def test_many_that_could_all_be_the_same(spill: Spill, looks: list[str]) -> None
     assert len(looks) == 2 * MANY
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(rounds(40)))
 def test_what_is_looked_at_makes_no_difference(
     spill: Spill, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

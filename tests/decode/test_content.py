@@ -228,7 +228,7 @@ SHOWN: dict[str, Any] = {
     if name != "timestamp"
 } | {
     "headers": '{"h":1}',
-    "message_timestamp": datetime.datetime.fromtimestamp(1700000000, datetime.timezone.utc),
+    "message_timestamp": datetime.datetime.fromtimestamp(1700000000, datetime.UTC),
 }
 
 

@@ -172,8 +172,6 @@ def test_a_large_body() -> None:
 @pytest.mark.parametrize(
     ("header_bytes", "code"),
     [
-        (b"AMQP\x03\x01\0\0", "protocol-not-decoded"),
-        (b"AMQP\0\x01\0\0", "protocol-not-decoded"),
         (b"AMQP\x02\x01\0\0", "protocol-not-decoded"),
         (b"AMQP\x01\x01\0\x0a", "protocol-not-decoded"),
         (b"AMQP\x01\x01\x09\x09", "protocol-header-unknown"),

@@ -19,6 +19,7 @@ from tests.decode.feeding import (
     run_packets,
     streams_of,
 )
+from tests.thorough import rounds
 
 Pieces = list[tuple[int, "bytes | int"]]
 
@@ -107,7 +108,7 @@ def both_ways(pieces: Pieces, lengths: list[int]) -> Run:
     return whole
 
 
-@settings(max_examples=300)
+@settings(max_examples=rounds(300))
 @given(data=st.data())
 def test_rows_do_not_depend_on_the_pieces(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(["kombu", "bunny", "pika_mix"]))

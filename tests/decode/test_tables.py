@@ -16,6 +16,7 @@ from tests.decode.feeding import Row
 from tests.decode.script import findings, frames, sent
 from tests.decode.strategies import parsed
 from tests.encoder import Field, longstr, shortstr
+from tests.thorough import rounds
 
 WHERE = "arguments of queue.declare"
 DECLARE = b"\0\x32\0\x0a\0\0" + shortstr(b"q") + b"\0"
@@ -231,7 +232,7 @@ def test_floats(tag: str, number: float, text: str) -> None:
     assert f'"arguments":{{"a":{text}}}' in row["arguments"]
 
 
-@settings(max_examples=150)
+@settings(max_examples=rounds(150))
 @given(st.binary(max_size=120), st.sampled_from(READINGS))
 def test_any_bytes_give_whole_json(octets: bytes, reading: str) -> None:
     """Whatever is in a table, its JSON is whole."""

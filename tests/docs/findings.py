@@ -15,6 +15,7 @@ HEADINGS = {
     "contents": "Contents",
     "channels": "Connections and channels",
     "closings": "How channels and connections end",
+    "links": "Links",
     "publishing": "Publishing",
     "delivery": "Delivery",
     "timing": "Time",
@@ -25,11 +26,11 @@ HEADINGS = {
 
 BEGIN = """# Findings
 
-What is wrong with a capture or with the traffic in it is a row of the
-[`findings` table](tables.md#findings), which counts how often it was seen on that connection and
-channel. A finding is never a reason to stop: what could be read is in the other tables.
-`amqpsniff diagnose` lists the findings of a capture; `amqpsniff explain CODE` prints an entry of
-this page.
+This page explains every finding: its evidence, advice and known false alarms. A finding is a
+problem of a capture or of the traffic in it, and a row of the
+[`findings` table](tables.md#findings), with a count for its connection and channel. Findings never
+stop the analysis. `amqpsniff diagnose` lists the findings of a capture; `amqpsniff explain CODE`
+prints an entry of this page.
 
 The severity is `error`, `warning` or `info`. The confidence says what a finding rests on:
 
@@ -41,7 +42,7 @@ def page() -> str:
     parts = [
         BEGIN,
         "".join(f"- **{confidence}**: {meaning}\n" for confidence, meaning in CONFIDENCES.items()),
-        "\nThe category says what a finding means for somebody who looks for a fault:\n\n",
+        "\nThe category says what a finding means for a search for faults:\n\n",
         "".join(f"- **{category}**: {meaning}\n" for category, meaning in CATEGORIES.items()),
     ]
     for subject, kinds in SUBJECTS.items():

@@ -15,7 +15,7 @@ PAGE = REPO / "docs" / "options.md"
 
 BEGIN = """# Every command and option
 
-What `amqpsniff COMMAND --help` says, on one page. [Commands](commands.md) shows what they print.
+This page has the help of every command. [Commands](commands.md) shows what they print.
 """
 
 

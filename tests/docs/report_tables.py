@@ -11,8 +11,8 @@ PAGE = REPO / "docs" / "report-tables.md"
 
 BEGIN = """# Reports as tables
 
-Ten reports answer questions that come up again and again. Each is one SQL query over the
-[tables](tables.md), so its rows are the same whoever asks:
+This page explains ten reports that answer common questions. Each is one SQL query over the
+[tables](tables.md), so its rows are the same in every place:
 
 | where | how |
 |---|---|
@@ -20,17 +20,17 @@ Ten reports answer questions that come up again and again. Each is one SQL query
 | in Python | `amqpsniff.open("trace.pcapng").report_table("latency")`, a `pyarrow.Table` |
 | an archive | `amqpsniff batch … --report latency`: Spark; `--html` for all of them with charts |
 
-Several captures and folders are read as one, in the order of time. A time bucket is 1 second,
-10 seconds, a minute, 10 minutes, an hour or a day long, so that there are at most 120;
+Several captures and folders are read as one, merged by time. A time bucket is 1 second,
+10 seconds, a minute, 10 minutes, an hour or a day long, so that there are at most 120.
 `--bucket SECONDS` (`bucket_seconds` in Python) chooses another length. [Spark](spark.md#reports)
 has more about archives.
 
-`topology` is a graph, which no query can make: the query chooses the rows that matter, and edges
-are made of them by the code of the command `topology`.
+`topology` is a graph. Its query chooses the rows, and the code of the command `topology` makes
+edges of them.
 
 Percentiles are times that occurred. Spark takes them from `percentile_approx`, whose rank is right
 to a ten-thousandth; those of DuckDB are exact. `summary`, `diff` and `report` take the time of the
-same rank, rounded down by less than 0.4 %. Of several message ids with the most deliveries
+same rank, rounded down by less than 0.4 %. If several message ids have the most deliveries,
 `redelivery` names the first in alphabetical order.
 """
 

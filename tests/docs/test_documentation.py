@@ -13,16 +13,23 @@ import pytest
 
 from amqpsniff.errors import TsharkError
 from amqpsniff.tables.schema import EVERYTHING
-from tests.docs import findings, options, pictures, report_tables, verify
+from tests.docs import findings, options, pictures, recipes, report_tables, sentences, verify
 from tests.docs.blocks import REPO, commands, run
 from tests.waiting import PATIENCE
 
 PAGES = [REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))]
+GENERATED = {findings.PAGE, options.PAGE, report_tables.PAGE}
+OTHERS = [REPO / name for name in ("ARCHITECTURE.md", "benchmarks/README.md", "samples/README.md")]
+WRITTEN = [page for page in (*PAGES, *OTHERS) if page not in GENERATED]
 SHOWN = [
     pytest.param(command, output, id=f"{page.name}:{number}")
     for page in PAGES
     for number, (command, output) in enumerate(commands(page.read_text(encoding="utf-8")), 1)
 ]
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(REPO))
 
 
 @pytest.mark.parametrize(("command", "output"), SHOWN)
@@ -78,12 +85,41 @@ def test_every_column_is_explained(table: str) -> None:
     assert set(re.findall(r"`(\w+)`", first_cells)) == set(EVERYTHING[table].names)
 
 
+@pytest.mark.parametrize(
+    ("program", "output"), recipes.recipes(recipes.PAGE.read_text(encoding="utf-8"))
+)
+def test_recipe_prints_what_is_shown(program: str, output: str) -> None:
+    """The programs of docs/recipes.md (`python -m tests.docs.recipes`)."""
+    if ".df()" in program:
+        pytest.importorskip("pandas")
+    assert output
+    assert recipes.run(program) == output
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=_name)
+def test_page_is_easy_to_read(page: Path) -> None:
+    """No sentence is long (`python -m tests.docs.sentences`)."""
+    assert sentences.too_long(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=_name)
+def test_page_says_first_what_it_is_for(page: Path) -> None:
+    assert sentences.opening(page.read_text(encoding="utf-8"))
+
+
+def test_long_sentences_are_found() -> None:
+    words = " ".join(["word"] * sentences.LONGEST)
+    assert sentences.too_long(f"# {words} more\n\n{words}. `x` {words[5:]}\n- {words}\n") == []
+    assert sentences.too_long(f"| {words} more |\n") == [f"{words} more"]
+    assert sentences.too_long(f"`a b`, `c` {words}") == [f"CODE {words}"]
+
+
 def test_links_lead_somewhere() -> None:
     """Relative links of the pages are files of the repository."""
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
-            assert Path(target).suffix in {".md", ".svg", ""}, target
+            assert Path(target).suffix in {".md", ".svg", ".ipynb", ""}, target
 
 
 @pytest.mark.parametrize("name", sorted(pictures.PICTURES))

@@ -5,10 +5,11 @@ cases are compared by. A step is a packet with the time since the one before, or
 `distance` counts the steps in which two cases differ. So a near miss is near by measure: where one
 packet was changed, one is added or one is missing, that packet makes the finding.
 
-Cases are scripts in the language of `tests.session.script`, which has two more lines here:
+Cases are scripts in the language of `tests.session.script`, which has three more lines here:
 
     BYTES C 08000000000000ce       bytes in hexadecimal, as a packet
     HOSTS 127.0.0.1 127.0.0.1       addresses of client and broker
+    WAIT 5000                       milliseconds before the next line
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from amqpsniff import Engine
 from amqpsniff.tcp import Limits
 from tests.capture.build import NANOSECONDS, pcap_header, pcap_record
 from tests.session import script as scripts
-from tests.session.script import Script
+from tests.session.script import MS, Script
 from tests.tcp import wire
 
 HOSTS = ("10.0.0.1", "10.0.0.2")
@@ -106,6 +107,8 @@ def _script(text: str) -> tuple[Script, tuple[str, str]]:
             name = more[0].rpartition(".")[0] or "a"
             side = scripts.SIDES[more[0][-1]]
             script.packets.append(scripts.Packet(script._now, name, side, octets))
+        elif word == "WAIT":
+            script._now += MS * int(more[0])
         elif word == "HOSTS":
             hosts = (more[0], more[1])
         else:

@@ -17,6 +17,7 @@ from tests.findings.cases import NS, Case, Pair, edited, file_of, kept, reassemb
 from tests.findings.pairs_of_tls import (
     _alert,
     _damaged_record,
+    _encrypted_alert,
     _other_key,
     _other_name,
     _starting,
@@ -351,6 +352,7 @@ PAIRS: dict[str, Pair] = {
     "tls-keys-wrong": Pair(_tls(keys=_other_key), _tls()),
     "tls-record-damaged": Pair(_tls(_damaged_record), _tls()),
     "tls-alert": Pair(_alert(48), _alert(0)),
+    "tls-alert-encrypted": Pair(_encrypted_alert(52), _encrypted_alert(53), 2),
     "tls-handshake-unanswered": Pair(_unanswered(True), _unanswered(False)),
     "tls-outdated": Pair(
         _tls(lambda packets: _version(packets, b"\3\2")),
@@ -365,7 +367,7 @@ PAIRS: dict[str, Pair] = {
     "not-amqp": Pair(_greeted(b"AMQQ" + HELLO[4:], HELLO), _greeted(HELLO, HELLO)),
     "protocol-version-refused": Pair(_greeted(HELLO, b"AMQP\0\0\x08\0"), _greeted(HELLO, HELLO)),
     "protocol-header-unknown": Pair(_greeted(b"AMQP\0\0\x09\x07"), _greeted(HELLO)),
-    "protocol-not-decoded": Pair(_greeted(b"AMQP\0\1\0\0"), _greeted(HELLO)),
+    "protocol-not-decoded": Pair(_greeted(b"AMQP\2\1\0\0"), _greeted(HELLO)),
     "connection-silent": Pair(_greeted(HELLO[:7]), _greeted(HELLO)),
     # frames
     "frame-end-wrong": Pair(OPEN + f"BYTES C {_ACK[:-2]}cd", OPEN + _ACKS),

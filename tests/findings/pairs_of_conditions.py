@@ -226,8 +226,17 @@ PAIRS: dict[str, Pair] = {
         499,
     ),
     "confirms-slow few": less(
-        CONFIRM + each(9, PUBLISH, "@+900ms S1: basic.ack delivery_tag={n}\n") + PUBLISH,
-        "@+900ms S1: basic.ack delivery_tag=10\n",
+        CONFIRM + each(9, PUBLISH, "@+550ms S1: basic.ack delivery_tag={n}\n") + PUBLISH,
+        "@+550ms S1: basic.ack delivery_tag=10\n",
+    ),
+    "confirms-slow share": pair(
+        CONFIRM
+        + each(30, PUBLISH, "S1: basic.ack delivery_tag={n}\n")
+        + (PUBLISH + "@+2000ms S1: basic.ack delivery_tag=31\n")
+        + (PUBLISH + "@+2000ms S1: basic.ack delivery_tag=32\n")
+        + (PUBLISH + "@+~ms S1: basic.ack delivery_tag=33\n"),
+        1000,
+        999,
     ),
     "confirm-per-message share": pair(
         CONFIRM + each(49, PUBLISH, "@+4ms S1: basic.ack delivery_tag={n}\n") + "@+~ms " + PUBLISH,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from amqpsniff.session.rules.opening import CAPABILITIES
-from tests.findings.cases import Pair
+from tests.findings.cases import Case, Pair, packets_of, sent
 from tests.findings.pairs_of_bytes import OPEN
+from tests.tcp import wire
 
 END = "C: connection.close reply_code=200\nS: connection.close-ok\n"
 CLOSED = "FIN C\nFIN S\n"
@@ -15,6 +17,11 @@ CONSUMER = OPEN + "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-o
 DELIVER = "S1: basic.deliver consumer_tag=t routing_key=q delivery_tag={n} | body=5\n"
 CONFIRM = OPEN + "C1: confirm.select\nS1: confirm.select-ok\n"
 PUBLISH = "C1: basic.publish routing_key=q | body=5\n"
+ROUTED = OPEN + (
+    "C1: exchange.declare exchange=e type=topic\nS1: exchange.declare-ok\n"
+    "C1: queue.bind queue=q exchange=e routing_key=orders.*\nS1: queue.bind-ok\n"
+    "C1: basic.publish exchange=e routing_key=~ | body=1\n"
+)
 
 
 def table(**fields: Any) -> str:
@@ -49,6 +56,11 @@ def opening(
         f"{name}S: connection.open-ok",
     ]
     return f"{name}hello\n" + "\n".join(lines[:steps]) + "\n"
+
+
+def _start_after(ms: int) -> str:
+    """A handshake whose first method comes so long after the protocol header."""
+    return opening().replace("S: connection.start ", f"@+{ms}ms S: connection.start ")
 
 
 def refused(code: int, text: str, at: str = "S1: channel.close", ids: str = "") -> str:
@@ -109,6 +121,18 @@ def _stale(more: str) -> str:
     )  # fmt: skip
 
 
+def _stranger(ms: int) -> Callable[[], Case]:
+    """A host that has no such connection answers a frame, so long after its own last one."""
+
+    def make() -> Case:
+        packets = packets_of(OPEN + f"@+{ms - 2}ms S1: basic.qos-ok\nRST C\n")
+        octets = bytearray(packets[-1].octets)
+        octets[28:34] = bytes(4) + octets[32:33] + bytes([wire.RST])
+        return sent([*packets[:-1], packets[-1]._replace(octets=bytes(octets))])
+
+    return make
+
+
 def _cancelled(ms: int) -> str:
     return CONSUMER + f"S1: basic.cancel consumer_tag=t\n@+{ms}ms C2: channel.open\n"
 
@@ -119,6 +143,24 @@ def _restored(ms: int) -> str:
     consumes = "C1: channel.open\nS1: channel.open-ok\nC1: basic.consume queue=q\n"
     lost = opening(client=named) + consumes + "S1: basic.consume-ok consumer_tag=t\nRST C\n"
     return lost + opening(name="b.", client=named) + f"@+{ms - 6}ms b.RST C\n"
+
+
+def _counted(*counts: int) -> str:
+    """Deliveries of a queue with a delivery limit of 3, which came back so often."""
+    limit = table(**{"x-delivery-limit": 3})
+    text = OPEN + f"C1: queue.declare queue=q arguments='{limit}'\n" + CONSUMER.removeprefix(OPEN)
+    for number, count in enumerate(counts, 1):
+        headers = table(**{"x-delivery-count": count})
+        again = DELIVER.replace(" | ", f" redelivered=1 | headers='{headers}' ")
+        text += again.replace("{n}", str(number))
+    return text
+
+
+def _after_cancel(wait_ms: int) -> str:
+    """A delivery that was under way when its consumer was cancelled."""
+    cancel = "C1: basic.cancel consumer_tag=t\n"
+    answer = "S1: basic.cancel-ok consumer_tag=t\n"
+    return CONSUMER + cancel + DELIVER.format(n=1) + answer + f"@+{wait_ms}ms " + END
 
 
 def _timed_out(ms: int) -> str:
@@ -193,6 +235,7 @@ def _client(name: str = "connection_name", nack: bool = True) -> str:
 PAIRS: dict[str, Pair] = {
     # handshakes
     "handshake-slow": Pair(opening(wait=1001), opening(wait=1000)),
+    "connection-start-delayed": Pair(_start_after(1001), _start_after(1000)),
     "authentication-failed": Pair(
         opening(steps=2) + "@+5000ms FIN S\n", opening(steps=2) + "@+5001ms FIN S\n"
     ),
@@ -266,8 +309,15 @@ PAIRS: dict[str, Pair] = {
     ),
     "connection-forced-closed": Pair(_connection_closed(320), _connection_closed(321)),
     "disconnect-unclean": Pair(OPEN + CLOSED, OPEN + "C: connection.close\n" + CLOSED),
+    "connection-half-open": Pair(_stranger(1000), _stranger(999)),
     "consumer-cancelled": Pair(_cancelled(5000), _cancelled(4999)),
     "consumer-not-restored": Pair(_restored(30_001), _restored(30_000)),
+    "delivery-limit-near": Pair(_counted(2), _counted(1)),
+    "delivery-limit-bystander": Pair(
+        _counted(2, 2) + "RST C\n",
+        _counted(2, 2) + "C1: basic.ack delivery_tag=1\nRST C\n",
+    ),
+    "deliveries-after-cancel": Pair(_after_cancel(5000), _after_cancel(4990)),
     "prefetch-global-ignored": Pair(_global("4.3.0"), _global("4.2.9")),
     "consumer-timed-out": Pair(_timed_out(12_000), _timed_out(11_999)),
     "consumer-starved-after-timeout": Pair(
@@ -313,6 +363,19 @@ PAIRS: dict[str, Pair] = {
     ),
     # deliveries
     "automatic-acknowledgement": Pair(CONSUMER.replace("=t\nS1", "=t no_ack=1\nS1"), CONSUMER),
+    "publishes-unbound": Pair(*(ROUTED.replace("~", key) for key in ("ordre.paid", "orders.paid"))),
+    "publishes-after-deletion": Pair(
+        *(
+            OPEN + f"C1: queue.delete queue={queue}\nS1: queue.delete-ok\n" + PUBLISH
+            for queue in "qp"
+        )
+    ),
+    "deliveries-stopped": Pair(
+        *(
+            CONSUMER + each(3, DELIVER) + PUBLISH * 10 + f"@+{ms}ms S1: channel.flow active=1\n"
+            for ms in (9_990, 9_989)
+        )
+    ),
     "deliveries-in-doubt": Pair(
         CONSUMER + DELIVER.format(n=1) + END,
         CONSUMER + DELIVER.format(n=1) + "C1: basic.ack delivery_tag=1\n" + END,
@@ -360,7 +423,7 @@ PAIRS: dict[str, Pair] = {
     ),
     "idle-connection-cut": Pair(_idle(2000), _idle(2001)),
     "connection-blocked": Pair(
-        OPEN + "S: connection.blocked reason=low\n", OPEN + "S: connection.unblocked\n"
+        OPEN + "S: connection.blocked reason=low\n", OPEN + "S1: basic.cancel-ok\n"
     ),
     # security
     "credentials-in-clear": Pair(opening(), opening(mechanism="EXTERNAL")),

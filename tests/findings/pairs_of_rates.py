@@ -68,6 +68,31 @@ def _unanswered(ms: int) -> str:
     return CONSUMER + asked + f"@+{ms}ms C1: basic.qos\n"
 
 
+def _server_lost(ms: int) -> str:
+    """A server's connection is reset with a request in hand; the client waits for so long."""
+    asked = "routing_key=work | body=1 reply_to=q correlation_id=k\n"
+    server = CONSUMER.replace("C1:", "b.C1:").replace("S1:", "b.S1:").replace("hand", "b.hand")
+    return (
+        CONSUMER + server + "C1: basic.publish " + asked
+        + f"b.S1: basic.deliver consumer_tag=t delivery_tag=1 {asked}b.RST C\n"
+        + f"@+{ms}ms C1: basic.qos\n"
+    )  # fmt: skip
+
+
+def _held_up(ms: int) -> str:
+    """Three deliveries behind large ones that take 100 ms, the last so long behind."""
+    row = DEFINED["basic.deliver"]
+    given = {"consumer_tag": b"t", "delivery_tag": 1, "redelivered": 0, "exchange": b"",
+             "routing_key": b"q"}  # fmt: skip
+    method, header, body = (one.hex() for one in encoder.content(row, given, bytes(65_536)))
+    large = f"BYTES S {method}{header}\n@+99ms C2: basic.qos\nBYTES S {body}\n"
+    small = "S2: basic.deliver consumer_tag=u delivery_tag={n} routing_key=u | body=1\n"
+    begun = "C2: channel.open\nS2: channel.open-ok\n"
+    rounds = [large + (f"@+{ms}ms " if n == 3 else "") + small.replace("{n}", str(n))
+              for n in (1, 2, 3)]  # fmt: skip
+    return OPEN + begun + "".join(rounds)
+
+
 def _reply_queues(last: str) -> str:
     """Three calls, each with a queue of its own but perhaps the last."""
     queues = each(3, "C1: basic.consume queue=r{n} consumer_tag=r{n} no_ack=1\n")
@@ -127,6 +152,16 @@ def _stalled(ms: int) -> str:
         + f"BYTES C {method}\nBYTES C {header}\n@+{ms}ms C2: channel.open\n"
         + (f"BYTES C {body}\n")
     )
+
+
+def _unconfirmed(ms: int) -> str:
+    """A publish without its confirm, and the client's end after a time."""
+    return CONFIRM + PUBLISH + f"@+{ms}ms FIN C\n"
+
+
+def _incomplete(parts: int) -> str:
+    """The first parts of a publish, and the end of TCP."""
+    return OPEN + "".join(f"BYTES C {one.hex()}\n" for one in _publish(5)[:parts]) + "FIN C\n"
 
 
 def _publish(size: int) -> list[bytes]:
@@ -298,9 +333,13 @@ PAIRS: dict[str, Pair] = {
     "queue-residence-long": Pair(_queued(10_000), _queued(9_999)),
     "rpc-slow": Pair(_called(1_000), _called(999)),
     "rpc-unanswered": Pair(_unanswered(10_001), _unanswered(10_000)),
+    "rpc-server-lost": Pair(_server_lost(1_000), _server_lost(999)),
+    "head-of-line-wait": Pair(_held_up(1), _held_up(2)),
     "reply-missing": Pair(OPEN + _ASKED.format(ms=5_001), OPEN + _ASKED.format(ms=5_000)),
     "broker-slow": Pair(OPEN + _ASKED.format(ms=1_000), OPEN + _ASKED.format(ms=999)),
     "synchronous-waiting": Pair(_waited(5_000), _waited(4_999)),
+    "publish-incomplete": Pair(_incomplete(2), _incomplete(3)),
+    "traffic-stopped": Pair(_unconfirmed(10_000), _unconfirmed(9_999)),
     "message-stalled": Pair(_stalled(999), _stalled(998)),
     "delayed-ack-stall": Pair(_pauses(35 * MS), _pauses(34 * MS)),
     "broker-not-reading": Pair(_shut(1, 1_000), _shut(1, 999)),

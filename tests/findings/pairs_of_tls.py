@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 import tempfile
 from collections.abc import Callable
@@ -110,6 +111,34 @@ def _distrusted() -> list[wire.Packet]:
     except ssl.SSLError:
         channel.deliver(0)
     return talk.goodbye().packets
+
+
+@cache
+def _refused_flight() -> list[tuple[int, bytes]]:
+    """What both sides of a handshake in TLS 1.3 send until the client refuses the certificate."""
+    from tests.tls import talk as tls
+
+    ends = tls.Ends("1.3", None, None)
+    ends.client.verify_mode = ssl.CERT_REQUIRED
+    talk = wire.Talk(ports=(40000, 5671)).hands()
+    with contextlib.suppress(ssl.SSLError):
+        tls.Channel(ends, talk).handshake()
+    return [(int(one.octets[12:16] != b"\x0a\0\0\1"), one.octets[40:])
+            for one in talk.packets if len(one.octets) > 40]  # fmt: skip
+
+
+def _encrypted_alert(size: int) -> Callable[[], Case]:
+    """The client's only encrypted record has this size."""
+
+    def make() -> Case:
+        talk = wire.Talk(ports=(40000, 5671)).hands()
+        for side, octets in _refused_flight():
+            talk.put(side, octets)
+        talk.client(b"\x17\3\3\0" + bytes([size]) + bytes(size))
+        talk.client(flags=wire.RST | wire.ACK)
+        return _opened(talk.packets)
+
+    return make
 
 
 def _alert(description: int) -> Callable[[], Case]:

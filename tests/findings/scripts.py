@@ -277,6 +277,32 @@ COMMIT = said(1, "tx.commit")
 ONE_PUBLISH = PUBLISH + "\n"
 WAIT = "@+{ms}ms C1: queue.declare queue=work\n@+{answer}ms S1: queue.declare-ok\n"
 
+
+def _unbound(key: str) -> str:
+    """A routing key that no binding takes, or one that does."""
+    declared = said(1, "exchange.declare", True, "exchange=news type=topic")
+    bound = said(1, "queue.bind", True, "queue=work exchange=news routing_key=orders.*")
+    publish = f"C1: basic.publish exchange=news routing_key={key} | body=10\n"
+    return WORK + declared + bound + CONFIRM + (publish + "S1: basic.ack\n") * 3 + END
+
+
+def _deleted(again: str) -> str:
+    """A queue that another client deletes, and that is declared again or not."""
+    deletes = login("b") + opened("b") + "b.C1: queue.delete queue=work\nb.S1: queue.delete-ok\n"
+    publish = "C1: basic.publish routing_key=work | body=10\nS1: basic.ack\n"
+    return WORK + CONFIRM + publish + deletes + again + publish * 3 + END
+
+
+def _stopped(then: str) -> str:
+    """A consumer whose queue is unbound, or not."""
+    declared = said(1, "exchange.declare", True, "exchange=news type=fanout")
+    bound = said(1, "queue.bind", True, "queue=work exchange=news")
+    publish = "C1: basic.publish exchange=news | body=10\n"
+    rounds = each(4, publish + DELIVER, "C1: basic.ack delivery_tag={n}")
+    asked = "@+12000ms C2: channel.open\nS2: channel.open-ok\n"
+    return WORK + declared + bound + consumer() + rounds + then + asked + END
+
+
 CONVERSATIONS: dict[str, tuple[str, str]] = {
     "connection-silent": ("FIN C\n", LOGIN + END),
     "handshake-slow": (steps(4000) + END, steps(400) + END),
@@ -308,6 +334,15 @@ CONVERSATIONS: dict[str, tuple[str, str]] = {
     "requeue-storm": (_storm(30), _storm(2)),
     "dead-letter-cycle": (_circle(4), _circle(1)),
     "consumer-stuck": (_held(45), _held(15)),
+    "publishes-unbound": (_unbound("ordre.paid"), _unbound("orders.paid")),
+    "publishes-after-deletion": (_deleted(""), _deleted(queue())),
+    "deliveries-stopped": (
+        _stopped(
+            said(1, "queue.unbind", True, "queue=work exchange=news")
+            + "C1: basic.publish exchange=news | body=10\n" * 12
+        ),
+        _stopped(("C1: basic.publish exchange=news | body=10\n" + DELIVER + "\n") * 12),
+    ),
     "backlog-in-client": (_backlog(1000), _backlog(30)),
     "confirms-slow": (_confirmed(6000), _confirmed(300)),
     "consumer-slow": (_worked(31_000), _worked(5_000)),

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scapy.layers.inet import TCP
+from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6
 
 from amqpsniff import Engine
 from amqpsniff.findings import attempts
@@ -22,6 +24,7 @@ INCIDENTS = REPO / "tests" / "captures" / "incidents"
 CODES = ("connect-refused", "connect-unanswered")
 SECOND = 1_000_000_000
 CLIENT, OTHER, SERVER = b"\x0a\0\0\1", b"\x0a\0\0\3", b"\x0a\0\0\2"
+IPV6_LINK = 229
 TLS = b"\x16\x03\x01\x00\x01\x01"
 HELLO = b"AMQP\0\0\x09\x01"
 
@@ -99,6 +102,65 @@ def test_what_is_not_answered() -> None:
     assert [row["count"] for row in found(rejected)] == [2]
     assert not found(attempt(0, None))  # the answer may come after the capture
     assert not found(attempt(0, SYN | ACK, times=4))
+
+
+def unreachable(
+    at: float, code: int, ports: tuple[int, int] = (40000, 5672), kind: int = 3, cut: int = 28,
+    isn: int = 1000, fragment: int = 0,
+) -> list[Packet]:  # fmt: skip
+    """A SYN, and ICMP that quotes so much of it."""
+    (syn,) = attempt(at, None, ports)
+    quoted = bytearray(tcp(isn, b"", SYN, 0, ports, (CLIENT, SERVER)))
+    quoted[6:8] = fragment.to_bytes(2, "big")
+    payload = bytes([kind, code]) + bytes(6) + quoted[:cut]
+    header = b"\x45\0" + (20 + len(payload)).to_bytes(2, "big") + bytes(5) + b"\1\0\0"
+    icmp = header + b"\x0a\0\0\x09" + CLIENT + payload
+    return [syn, Packet(icmp, syn.ts_ns + 1000)]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (0, ("connect-unanswered", "network unreachable")),
+        (1, ("connect-unanswered", "host unreachable")),
+        (3, ("connect-refused", "port unreachable")),
+        (13, ("connect-refused", "administratively prohibited")),
+    ],
+)
+def test_what_icmp_says(code: int, told: tuple[str, str]) -> None:
+    (row,) = found(unreachable(0, code))
+    assert (row["code"], row["detail"].rpartition("; ICMP said: ")[2]) == told
+    again = unreachable(0, code) + unreachable(2, 1, (40001, 5672))
+    assert {one["code"] for one in found(again)} == {told[0], "connect-unanswered"}
+
+
+@pytest.mark.parametrize(("code", "told"), [(3, "address unreachable"), (4, "port unreachable")])
+def test_what_icmp_says_in_ipv6(code: int, told: str) -> None:
+    syn = IPv6(src="2001:db8::1", dst="2001:db8::2") / TCP(sport=40000, dport=5672, flags="S")
+    answer = IPv6(src="2001:db8::9", dst="2001:db8::1") / ICMPv6DestUnreach(code=code) / syn
+    packets = [Packet(bytes(one), wire.START_NS + n) for n, one in enumerate((syn, answer))]
+    (detail,) = details(one._replace(link_type=IPV6_LINK) for one in packets)
+    assert detail.endswith(f"ICMP said: {told}")
+
+
+@pytest.mark.parametrize(
+    "other", [{"kind": 11}, {"code": 4}, {"cut": 27}, {"isn": 1001}, {"fragment": 1}]
+)
+def test_what_icmp_does_not_say(other: dict[str, int]) -> None:
+    """Another type, a packet too large, too little quoted, another SYN, a fragment."""
+    assert not found(unreachable(0, **{"code": 3} | other))
+
+
+def test_icmp_about_a_connection() -> None:
+    """Packets of one that is established were lost, which TCP knows to mend."""
+    talk = wire.Talk().hands()
+    assert not found([*talk.packets, *unreachable(1, 1)[1:]])
+
+
+def test_a_storm() -> None:
+    packets = [one for n in range(30) for one in attempt(n / 10, ports=(40000 + n, 5672))]
+    (detail,) = details(packets)
+    assert detail.endswith("in 2.90 s; nobody connected to it in that time; 10 attempts a second")
 
 
 def test_each_client_and_server_has_its_own() -> None:
@@ -183,6 +245,8 @@ def some_traffic(chance: random.Random) -> list[Packet]:
         client = chance.choice([CLIENT, OTHER])
         times = chance.choice([1, 1, 3])
         packets += attempt(chance.random() * 60, answer, (41000 + n, port), client, 1000 + n, times)
+        if n % 4 == 0:
+            packets += unreachable(chance.random() * 60, chance.choice([1, 3]), (42000 + n, port))
     for n in range(chance.randrange(3)):
         packets += connected(chance.random() * 60, chance.choice([5672, 5673, 80]), 50000 + n)
     return packets
@@ -198,7 +262,7 @@ def test_an_archive_has_the_same(seed: int, tmp_path: Path) -> None:
     assert any(code in row for row in alone["findings"] for code in CODES)
 
 
-@pytest.mark.parametrize("name", ["o_refused", "t_excl", "z_cancel", "p_tls"])
+@pytest.mark.parametrize("name", ["o_refused", "t_excl", "z_cancel", "p_tls", "m_rpc"])
 def test_incidents_in_an_archive(name: str, tmp_path: Path) -> None:
     chance = random.Random(name)
     paths = deal(packets_of([INCIDENTS / f"{name}.pcap"]), tmp_path, chance, 4)

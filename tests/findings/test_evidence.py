@@ -17,7 +17,15 @@ SEEN_IN: dict[str, str] = {
     "cases/consumer_starved_after_timeout.pcap.gz": (
         "consumer-timed-out consumer-starved-after-timeout"
     ),
+    "cases/delivery_limit.pcap.gz": ("delivery-limit-bystander"),
+    "incidents/u_stream_quorum.pcap": ("delivery-limit-near"),
     "cases/feature_deprecated.pcap.gz": ("feature-deprecated"),
+    "cases/half_open.pcap.gz": ("connection-half-open"),
+    "cases/head_of_line.pcap.gz": ("head-of-line-wait"),
+    "cases/proxy_detection.pcap.gz": ("connection-start-delayed"),
+    "cases/publish_incomplete.pcap.gz": ("publish-incomplete"),
+    "cases/tls_refused.pcap.gz": ("tls-alert-encrypted"),
+    "cases/traffic_stopped.pcap.gz": ("traffic-stopped"),
     "own/rabbitmq43_changes.pcap": ("prefetch-global-ignored"),
     "own/TLSv1_3.pcap": ("tls-unreadable"),
     "own/violations.pcap": (
@@ -39,6 +47,7 @@ SEEN_IN: dict[str, str] = {
     "public/negative/rohanyh101__Go-RabbitMQ-Streams__rabbitmq-streams-5552-pub.pcap": (
         "capture-truncated"
     ),
+    "incidents/m_rpc.pcap": ("rpc-server-lost"),
     "incidents/i_router_down.pcap": ("path-interrupted"),
     "samples/aiopika_rpc.pcap": (
         "connection-shared credentials-in-clear connection-unencrypted software-outdated"
@@ -65,6 +74,11 @@ SEEN_IN: dict[str, str] = {
         "not-amqp protocol-version-refused protocol-header-unknown protocol-not-decoded "
         "method-unknown channel-opened-twice traffic-after-close disconnect-unclean"
     ),
+    "amqp10/amqp10_rabbitmq43.pcap.gz": "filter-ignored",
+    "amqp10/erlang_shovel.pcap": "credit-exceeded",
+    "amqp10/links.pcap": ("link-refused link-detached-idle link-reattach-loop publish-released"),
+    "amqp10/transactions.pcap": "transaction-failed",
+    "amqp10/violations_rhea.pcap": "link-stolen delivery-aborted",
     "samples/zerowindow.pcap": ("delivery-tag-gap broker-not-reading client-not-reading"),
 }
 """Codes by the capture that shows them: of samples, or beside the repository."""
@@ -92,11 +106,18 @@ MADE_IN: dict[str, str] = {
     "connect-unanswered": "findings/test_attempts.py",
     "server-not-amqp": "findings/test_wrong_protocols.py",
     "protocol-header-unanswered": "findings/test_wrong_protocols.py",
+    "deliveries-after-cancel": "session/rules/test_cancelling.py",
     "deliveries-deleted": "session/rules/test_queues.py",
     "tls-alert": "tls/test_troubles.py",
     "tls-handshake-unanswered": "tls/test_troubles.py",
     "tls-outdated": "tls/test_troubles.py",
     "tls-certificate-expired": "tls/test_troubles.py",
+    **dict.fromkeys(
+        "link-detached link-limit-reached address-deprecated credit-exhausted "
+        "credit-not-renewed session-window-closed session-window-violated outcome-not-settled "
+        "message-lock-lost token-refused field-type-wrong".split(),
+        "findings/pairs_of_links.py",
+    ),
 }
 """Codes of limits, damaged files, TLS and failed connects by the test that makes a case of them."""
 

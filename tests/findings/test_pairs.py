@@ -12,7 +12,13 @@ from collections.abc import Iterator
 import pytest
 
 from amqpsniff.findings import KINDS
-from tests.findings import pairs_of_bytes, pairs_of_conditions, pairs_of_peers, pairs_of_rates
+from tests.findings import (
+    pairs_of_bytes,
+    pairs_of_conditions,
+    pairs_of_links,
+    pairs_of_peers,
+    pairs_of_rates,
+)
 from tests.findings.cases import Pair, case_of, distance, packets_of, sent
 from tests.tcp.wire import Packet
 
@@ -20,8 +26,9 @@ PAIRS: dict[str, Pair] = {
     **pairs_of_bytes.PAIRS,
     **pairs_of_peers.PAIRS,
     **pairs_of_rates.PAIRS,
+    **pairs_of_links.PAIRS,
 }
-EVERY = {**PAIRS, **pairs_of_conditions.PAIRS}
+EVERY = {**PAIRS, **pairs_of_conditions.PAIRS, **pairs_of_links.CONDITIONS}
 SCRIPTS = [name for name, pair in PAIRS.items() if isinstance(pair.near, str) and not pair.bounds]
 CUTS = 4
 """Places at which a near miss is cut; any place is silent, which takes 20 s to see."""

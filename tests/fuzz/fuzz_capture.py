@@ -6,8 +6,6 @@
 Coverage guides it only through uncompiled modules: run it on a tree without the compiled ones.
 """
 
-import sys
-
 from amqpsniff.capture.compressed import Damaged, GzipBytes, ZstdBytes
 from amqpsniff.capture.formats import GZIP, PCAP, PCAPNG, ZSTD, describe, recognise
 from amqpsniff.capture.packets import PacketBatch
@@ -15,6 +13,7 @@ from amqpsniff.capture.pcap import PcapReader
 from amqpsniff.capture.pcapng import PcapngReader
 from amqpsniff.capture.reader import Reader
 from amqpsniff.errors import CaptureError
+from tests.fuzz.guided import fuzz
 
 READERS: dict[str, type[Reader]] = {PCAP: PcapReader, PCAPNG: PcapngReader}
 
@@ -94,8 +93,4 @@ def _gather(batch: PacketBatch, packets: Packets) -> None:
 
 
 if __name__ == "__main__":
-    import atheris
-
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, one_input)
-    atheris.Fuzz()
+    fuzz(one_input)

@@ -10,11 +10,11 @@ uncompiled modules.
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 from tests.decode.feeding import Feeder, Talk
 from tests.encoder import PROTOCOL_HEADERS, frame
+from tests.fuzz.guided import fuzz
 
 MAX_PIECES = 200
 Piece = tuple[int, bytes | int]
@@ -78,8 +78,4 @@ def one_input(data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    import atheris
-
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, one_input)
-    atheris.Fuzz()
+    fuzz(one_input)

@@ -9,12 +9,12 @@ modules.
 from __future__ import annotations
 
 import json
-import sys
 
 from amqpsniff.spec import READINGS
 from tests.decode.feeding import CLIENT, Feeder, Talk
 from tests.decode.script import OPENING, publish
 from tests.encoder import frame, longstr
+from tests.fuzz.guided import fuzz
 
 DECLARE = b"\0\x32\0\x0a\0\0\1q\0"
 HEADERS = b"\0\x3c\0\0" + bytes(8) + b"\x20\0"
@@ -51,8 +51,4 @@ def one_input(data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    import atheris
-
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, one_input)
-    atheris.Fuzz()
+    fuzz(one_input)

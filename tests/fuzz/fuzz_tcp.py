@@ -6,9 +6,8 @@ An input is a list of small instructions for two hosts' segments, with raw packe
 that mutations stay near conversations. Coverage guides it only through uncompiled modules.
 """
 
-import sys
-
 from amqpsniff.tcp import Limits
+from tests.fuzz.guided import fuzz
 from tests.tcp.wire import IPV4_LINK, START_NS, Packet, run, tcp
 
 LINK_TYPES = (0, 1, 9, 12, 50, 51, 101, 104, 108, 113, 166, 204, 219, 228, 229, 239, 258, 276, 147)
@@ -66,8 +65,4 @@ def one_input(data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    import atheris
-
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, one_input)
-    atheris.Fuzz()
+    fuzz(one_input)

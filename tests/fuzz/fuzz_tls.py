@@ -6,7 +6,6 @@ An input is a list of small instructions for the packets of a conversation over 
 keys are known, with raw bytes between them. Coverage guides it only through uncompiled modules.
 """
 
-import sys
 from functools import cache
 
 from amqpsniff.capture import read
@@ -15,6 +14,7 @@ from amqpsniff.tcp import Reassembler
 from amqpsniff.tls import Secrets, TlsStage
 from amqpsniff.tls.secrets import KEY_LOG
 from tests.conftest import REPO, SAMPLES
+from tests.fuzz.guided import fuzz
 from tests.tcp.wire import Packet, batch
 
 CONVERSATIONS = (
@@ -106,8 +106,4 @@ def one_input(data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    import atheris
-
-    atheris.instrument_all()
-    atheris.Setup(sys.argv, one_input)
-    atheris.Fuzz()
+    fuzz(one_input)

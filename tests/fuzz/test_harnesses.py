@@ -14,12 +14,13 @@ import pytest
 from tests.conftest import REPO, SAMPLES, SHARED
 from tests.decode.feeding import streams_of
 from tests.fuzz.seeds import SEEDS
+from tests.thorough import rounds
 
 HERE = Path(__file__).parent
 HARNESSES = sorted(path.stem for path in HERE.glob("fuzz_*.py"))
 RAW = SHARED / "captures" / "public" / "raw"
 MAX_BYTES = 4000
-EACH = 60
+EACH = rounds(60)
 
 
 def found() -> Iterator[bytes]:

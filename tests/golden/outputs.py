@@ -135,7 +135,7 @@ def chosen() -> list[Line]:
     """Rows chosen by each option that chooses some."""
     return [
         (command, "pika_mix.pcap", *options, "--format", "ndjson")
-        for command in ("inspect", "messages", "connections", "channels", "diagnose")
+        for command in ("inspect", "messages", "connections", "channels", "links", "diagnose")
         for options in CHOICES
         if command in ("inspect", "messages") or options[0] != "--where"
     ]
@@ -145,6 +145,7 @@ KINDS: dict[str, Callable[[], list[Line]]] = {
     "summary": lambda: over(every(), "summary", "--format", "json"),
     "connections": lambda: over(every(), "connections", "--format", "ndjson"),
     "channels": lambda: over(every(), "channels", "--format", "ndjson"),
+    "links": lambda: over(every(), "links", "--format", "ndjson"),
     "messages": lambda: over(every(), "messages", "--format", "ndjson"),
     "csv": lambda: [
         line
@@ -176,7 +177,7 @@ KINDS: dict[str, Callable[[], list[Line]]] = {
     ],
     "export": lambda: [
         ("export", name, "-t", table)
-        for table in ("frames", "messages", "connections", "channels", "findings")
+        for table in ("frames", "messages", "connections", "channels", "links", "findings")
         for name in ("bunny.pcapng", "lost.pcap")
     ],
     "sql": lambda: [

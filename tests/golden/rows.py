@@ -15,7 +15,7 @@ from typing import Any
 
 import amqpsniff
 from amqpsniff.errors import NotACapture
-from tests.conftest import SHARED, own_capture
+from tests.conftest import CAPTURES, SHARED, own_capture
 
 KEPT = Path(__file__).parent / "kept"
 PUBLIC = SHARED / "captures" / "public"
@@ -47,7 +47,18 @@ COLUMNS: Columns = {
         "client", "channel", "incarnation", "opened_packet_number", "closed_packet_number", "mode",
         "prefetch_count", "published", "confirmed", "returned", "delivered", "acknowledged",
         "unsettled_max", "unsettled_end", "unconfirmed_max", "unconfirmed_end", "consumers",
-        "closed_by", "close_code", "close_text", "close_method",
+        "closed_by", "close_code", "close_text", "close_method", "server_channel", "client_window",
+        "client_window_min", "server_window", "server_window_min", "stalled_ns",
+    ),
+    "links": (
+        "client", "channel", "incarnation", "link", "role", "client_handle", "server_handle",
+        "attached_packet_number", "detached_packet_number", "source", "target", "queue",
+        "exchange", "routing_key", "dynamic", "durable", "expiry_policy", "distribution_mode",
+        "filter", "sender_settle_mode", "receiver_settle_mode", "max_message_size", "refused",
+        "deliveries", "accepted", "rejected", "released", "modified", "presettled", "aborted",
+        "unsettled_max", "unsettled_end", "message_bytes", "flows", "drains", "delivery_count",
+        "credit_granted", "credit_max", "credit_end", "starved_ns", "closed_by",
+        "close_condition", "close_text", "suspended",
     ),
     "findings": (
         "packet_number", "last_packet_number", "client", "channel", "code", "detail", "count",
@@ -70,9 +81,17 @@ NAMES = (
 )  # fmt: skip
 
 
+CASES = (
+    "client_killed", "connect_unreachable", "half_open", "head_of_line", "proxy_detection",
+    "published_after_fin", "tls_refused",
+)  # fmt: skip
+"""Cases of `tests/captures/cases` whose findings rest on TCP and TLS."""
+
+
 def captures() -> dict[str, Path]:
     """Captures that have golden rows here, by name."""
-    return {name: own_capture(name) for name in NAMES}
+    cases = {name: CAPTURES / "cases" / f"{name}.pcap.gz" for name in CASES}
+    return {name: own_capture(name) for name in NAMES} | cases
 
 
 def lines(path: Path, columns: Columns = COLUMNS) -> Iterator[str]:

@@ -6,10 +6,13 @@ from amqpsniff.cli.commands import COMMANDS
 from tests.golden import outputs
 
 ELSEWHERE = {
+    "extcap": "reads no capture",
     "live": "tests/live",
     "batch": "tests/archive, tests/spark",
     "verify": "tests/differential",
     "sanitize": "tests/sanitize",
+    "cut": "tests/wireshark",
+    "annotate": "tests/wireshark",
 }
 """Commands that write no rows, or rows that another program has a part in, with their tests."""
 

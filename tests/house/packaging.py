@@ -1,15 +1,10 @@
 """What pyproject.toml says about packages and compiled modules, and what the tree holds."""
 
-import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from tests.conftest import REPO
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 # Where each top-level folder of sources is installed.
 INSTALLED_AS = {

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="Python does not know of it")
-
 PAGE = "from amqpsniff.report.page import bundle; bundle()"
 
 

@@ -21,9 +21,11 @@ PROGRAMS = ("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server")
 CONTROLS = ("/usr/lib/rabbitmq/bin/rabbitmqctl", "rabbitmqctl")
 """Debian's own scripts on the PATH become another user, in a session that cannot be ended."""
 
+ROOTS = ["/", *os.environ.get("AMQPSNIFF_BROKER_ROOTS", "").split(os.pathsep)]
+"""Roots of systems with a broker that tests run against: this one, and others (see `chroot`).
 
-ROOTS = [None, *filter(None, os.environ.get("AMQPSNIFF_BROKER_ROOTS", "").split(os.pathsep))]
-"""Where brokers are installed that tests run against: here, and in other roots (see `chroot`)."""
+The empty one stands for the versions that are not here.
+"""
 
 
 class Broker:
@@ -32,9 +34,9 @@ class Broker:
     `root` is a folder with a system of its own, in which another version is installed.
     """
 
-    def __init__(self, name: str, namespace: str | None = None, root: str | None = None) -> None:
+    def __init__(self, name: str, namespace: str | None = None, root: str = "/") -> None:
         self.port = free_port()
-        self._root = Path(root or "/")
+        self._root = Path(root)
         self._folder = Path(tempfile.mkdtemp(prefix="amqpsniff-broker-", dir=self._root / "tmp"))
         self._folder.chmod(0o777)
         self._namespace = namespace

@@ -62,6 +62,9 @@ def test_metrics_of_a_broker(broker: Broker, tmp_path: Path) -> None:
     assert found["amqpsniff_exchange_published_messages_total amq.topic"] == 60
     assert found["amqpsniff_queue_delivered_messages_total aio"] == 60
     assert found["amqpsniff_ack_seconds_count"] == found["amqpsniff_ack_seconds_bucket +Inf"] == 112
+    delivered = "amqpsniff_queue_delivered_messages_total"
+    deliveries = sum(count for name, count in found.items() if name.startswith(delivered))
+    assert found["amqpsniff_deliver_seconds_count"] == deliveries > 112
     assert 0 < found["amqpsniff_confirm_seconds_sum"] < 121 * (time.monotonic() - began)
     assert found[mismatch] == 1
 

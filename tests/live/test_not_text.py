@@ -85,7 +85,7 @@ def test_dashboard_and_metrics(part: float, tmp_path: Path) -> None:
     watch.close()
 
 
-@pytest.mark.parametrize("table", every_way.TABLES)
+@pytest.mark.parametrize("table", [name for name in every_way.TABLES if name != "links"])
 def test_rows(table: str, tmp_path: Path) -> None:
     made = _packets()
     capture = write_capture(tmp_path / "all.pcap", made)

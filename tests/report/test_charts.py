@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,8 +13,8 @@ from amqpsniff.report import charts
 from amqpsniff.report.page import NOTHING, Page
 from tests.report.drawn import wrong
 
-DAY = datetime(2026, 1, 2, tzinfo=timezone.utc)
-LATER = datetime(2026, 1, 3, tzinfo=timezone.utc)
+DAY = datetime(2026, 1, 2, tzinfo=UTC)
+LATER = datetime(2026, 1, 3, tzinfo=UTC)
 
 Draw = Callable[[list[Any]], "dict[str, Any] | None"]
 

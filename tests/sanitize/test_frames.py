@@ -19,6 +19,7 @@ from amqpsniff.spec import METHODS, properties_for
 from tests import encoder
 from tests.decode.feeding import Talk
 from tests.decode.strategies import tables
+from tests.thorough import rounds
 
 STRANGE = SanitizeOptions(names=True)
 
@@ -108,7 +109,7 @@ def test_methods(index: int, options: SanitizeOptions) -> None:
         assert (b"secret" in made) == (policy.KEEP in shown)
 
 
-@settings(max_examples=200)
+@settings(max_examples=rounds(200))
 @given(st.integers(-1, len(METHODS) - 1), st.binary(max_size=200), st.booleans())
 def test_any_bytes(method: int, payload: bytes, names: bool) -> None:
     """Nothing raises; what comes out is no longer than what went in."""
@@ -119,7 +120,7 @@ def test_any_bytes(method: int, payload: bytes, names: bool) -> None:
             assert len(made) <= 7 + len(payload)
 
 
-@settings(max_examples=100)
+@settings(max_examples=rounds(100))
 @given(tables("rabbitmq"))
 def test_any_table(table: list[tuple[bytes, encoder.Field]]) -> None:
     """Lengths stay, so it can be read, and cleaning what is clean changes nothing."""

@@ -358,15 +358,17 @@ def _from_server(
     elif method == "basic.return":
         incarnation.returned(event)
     elif method == "basic.deliver":
-        incarnation.deliver(event, message, incarnation.consumers.get(given["consumer_tag"]))
+        incarnation.deliver(event, message, incarnation.consumer_of(given["consumer_tag"]))
     elif method == "basic.get-ok":
         incarnation.deliver(event, message, consumer)
     elif method == "basic.consume-ok":
         incarnation.row["consumers"] += 1
         if consumer is not None:
-            incarnation.consumers[given["consumer_tag"]] = consumer
+            incarnation.add_consumer(given["consumer_tag"], consumer)
     elif method in ("basic.cancel", "basic.cancel-ok"):
-        incarnation.consumers.pop(given["consumer_tag"], None)
+        gone = incarnation.consumers.pop(given["consumer_tag"], None)
+        if gone is not None and method == "basic.cancel":
+            incarnation.cancelled[given["consumer_tag"]] = gone
     elif method == "queue.declare-ok" and answered and answered.declared:
         answered.declared.name = answered.declared.name or given["queue"]
     elif method == "tx.commit-ok" and answered:

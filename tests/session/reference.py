@@ -95,7 +95,8 @@ D1  A consumer of an incarnation is known by its tag: from basic.consume on when
     consume-ok that answers it, under the tag there (with no_wait and no tag:
     never). A known tag consumed again is replaced so.
 D2  A consumer is forgotten at the server's cancel-ok (by its consumer_tag) and at the server's
-    basic.cancel. A client's cancel with no_wait forgets nothing: deliveries may be under way.
+    basic.cancel; after the latter a delivery that names it brings it back. A client's cancel with
+    no_wait forgets nothing: deliveries may be under way.
 D3  The queue is that of basic.consume or of the basic.get that get-ok answers. When it is empty
     there: the queue of the last queue.declare that was sent on the incarnation before it, as named
     in the declare or, when that is empty too, in the declare-ok that answers it; null when there

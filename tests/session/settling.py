@@ -116,6 +116,7 @@ class Incarnation:
         self.publishes: list[Message] = []
         self.deliveries: list[Message] = []
         self.consumers: dict[str, Consumer] = {}
+        self.cancelled: dict[str, Consumer] = {}  # by the server [D2]
         self.declared: Declared | None = None
         self.unconfirmed_max = 0
         self.unsettled_max = 0
@@ -185,10 +186,21 @@ class Incarnation:
         consumer = Consumer(event, self.declared)
         tag, no_wait = event.arguments["consumer_tag"], event.arguments["no_wait"]
         if tag and (no_wait or tag not in self.consumers):
-            self.consumers[tag] = consumer
+            self.add_consumer(tag, consumer)
         if no_wait:
             self.row["consumers"] += 1
         return consumer
+
+    def add_consumer(self, tag: str, consumer: Consumer) -> None:
+        """[D1]"""
+        self.cancelled.pop(tag, None)
+        self.consumers[tag] = consumer
+
+    def consumer_of(self, tag: str) -> Consumer | None:
+        """[D2]"""
+        if tag not in self.consumers and tag in self.cancelled:
+            self.add_consumer(tag, self.cancelled[tag])
+        return self.consumers.get(tag)
 
     def deliver(self, event: Event, row: Row, consumer: Consumer | None) -> None:
         """[D3, D4, D5]"""

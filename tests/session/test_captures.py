@@ -9,6 +9,7 @@ from tests.session.capturing import comparable, events_of, rows_of
 from tests.session.comparing import ENGINES, same
 from tests.session.events import Rows
 from tests.session.reference import expected
+from tests.thorough import rounds
 
 WHOLE = (
     "aiopika_rpc.pcap",
@@ -84,7 +85,7 @@ def test_a_cut_capture_says_nothing_else(samples: Path, name: str) -> None:
     whole = _by_place(expected(events))
     everything = frozenset(event.connection for event in events)
     last = events[-1].packet
-    for first in range(1, last, max(1, last // 40)):
+    for first in range(1, last, max(1, last // rounds(40))):
         cut = [event for event in events if event.packet >= first]
         for place, row in _by_place(expected(cut, everything)).items():
             known = {column: value for column, value in row.items() if value is not None}

@@ -98,7 +98,7 @@ def test_cancelled_by_the_server(ask: Ask) -> None:
         """
         messages:
             d1 deliver queue=q acked a 5ms
-            d2 deliver -
+            d2 deliver queue=q unsettled
         replies:
             open channel.open -> #9 1ms
             x basic.cancel -> -

@@ -17,6 +17,7 @@ import pytest
 from amqpsniff import Engine
 from amqpsniff.capture import open_capture
 from tests.conftest import own_capture
+from tests.thorough import some
 
 Packet = tuple[bytes, int, int, int]
 """Bytes, time, link type and length on the wire."""
@@ -94,9 +95,12 @@ def _mistimed(packets: list[Packet], choose: random.Random, most: float) -> list
 WAYS = [(_late, 1), (_late, 2), (_displaced, 3), (_displaced, 12), (_mistimed, 3), (_mistimed, 8)]
 
 
-@pytest.mark.parametrize(("way", "most"), WAYS, ids=lambda one: getattr(one, "__name__", str(one)))
-@pytest.mark.parametrize("path", _paths(), ids=lambda path: path.name)
-@pytest.mark.parametrize("losses", [0, 3])
+CASES = [(path, way, most, losses) for losses in (0, 3) for path in _paths() for way, most in WAYS]
+
+
+@pytest.mark.parametrize(
+    ("path", "way", "most", "losses"), some(CASES), ids=lambda one: getattr(one, "name", None)
+)
 def test_frames_of_the_whole(path: Path, way: Any, most: float, losses: int) -> None:
     choose = random.Random(f"{path.name} {way.__name__} {most} {losses}")
     packets = list(_packets(path))

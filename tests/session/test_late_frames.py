@@ -17,6 +17,7 @@ from amqpsniff.pipeline import Pipeline
 from amqpsniff.tables.batches import Maker, plan_for
 from tests.session.script import HEARTBEATS, Script
 from tests.tcp import wire
+from tests.thorough import rounds
 
 Row = dict[str, Any]
 
@@ -25,7 +26,7 @@ MESSAGES = (
     "packet_number", "channel", "method", "delivery_tag", "queue", "outcome",
     "outcome_packet_number", "outcome_ns",
 )  # fmt: skip
-CUTS = 24
+CUTS = rounds(24)
 
 
 def decoded(pipeline: Pipeline, makers: list[Maker]) -> tuple[list[Row], list[Row]]:
@@ -160,4 +161,4 @@ def test_what_a_part_of_a_capture_tells_is_what_the_whole_one_does(
             if place[-1] != "outcome" or value == "automatic":
                 assert value == whole.get(place), (place, kept[0], len(kept))
                 compared += 1
-    assert compared > 100
+    assert compared > 10

@@ -13,6 +13,7 @@ from tests.session.crossing import crossings
 from tests.session.events import Row
 from tests.session.linking import linked
 from tests.session.script import Script, feed
+from tests.thorough import rounds
 
 CONVERSATIONS = crossings() | crossings(holes=True)
 
@@ -39,21 +40,21 @@ def by_engine(script: Script, **options: Any) -> list[Row]:
 
 @pytest.mark.parametrize("bodies", [False, True])
 @given(script=CONVERSATIONS)
-@settings(max_examples=120)
+@settings(max_examples=rounds(120))
 def test_the_engine_links_what_the_reference_links(bodies: bool, script: Script) -> None:
     """Every column of every message."""
     assert by_engine(script, body_sha256=bodies) == linked(script, bodies)
 
 
 @given(script=CONVERSATIONS)
-@settings(max_examples=40)
+@settings(max_examples=rounds(40))
 def test_links_do_not_depend_on_batches(script: Script) -> None:
     """Packets one by one, rows in small batches."""
     assert by_engine(script, limits=Limits(packets=1, rows_per_batch=5)) == linked(script)
 
 
 @given(script=CONVERSATIONS)
-@settings(max_examples=80)
+@settings(max_examples=rounds(80))
 def test_what_is_forgotten_links_nothing(script: Script) -> None:
     """Four publishes and two requests are remembered."""
     few = Limits(memory=Memory(publishes=4, calls=2))

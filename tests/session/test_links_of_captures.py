@@ -9,7 +9,7 @@ import pytest
 import amqpsniff
 from amqpsniff.limits import Limits
 from amqpsniff.tables.batches import Maker, plan_for
-from amqpsniff.tables.schema import EVERYTHING, LINKS
+from amqpsniff.tables.schema import EVERYTHING, LINKED
 from tests.conftest import SAMPLES
 
 EVERY = EVERYTHING["messages"].names
@@ -57,7 +57,7 @@ def test_real_calls() -> None:
 
 def test_nothing_is_linked_that_nobody_asked_for() -> None:
     """Columns chosen without links: the same rows, and no work for them."""
-    chosen = [name for name in EVERY if name not in LINKS]
+    chosen = [name for name in EVERY if name not in LINKED]
     every = amqpsniff.open(SAMPLES / "node.pcap").table("messages", columns=EVERY)
     few = amqpsniff.open(SAMPLES / "node.pcap").table("messages", columns=chosen)
     assert few.equals(every.select(chosen))

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from tests.session.comparing import ENGINES, by_reference, same
 from tests.session.script import Script, feed
 from tests.session.strategies import scripts
+from tests.thorough import rounds
 
 CONVERSATIONS = st.one_of(scripts(), scripts(losses=True), scripts(midstream=True))
 
 
 @given(script=CONVERSATIONS)
-@settings(max_examples=150)
+@settings(max_examples=rounds(150))
 def test_the_engine_sees_every_method(script: Script) -> None:
     """Packets, channels and methods are those of the script, whatever is lost between them."""
     fed = feed(script)
@@ -31,14 +32,14 @@ def test_the_engine_sees_every_method(script: Script) -> None:
 
 @pytest.mark.parametrize("name", [name for name in ENGINES if name != "reference"])
 @given(script=CONVERSATIONS)
-@settings(max_examples=300)
+@settings(max_examples=rounds(300))
 def test_everybody_agrees_with_the_reference(name: str, script: Script) -> None:
     """Frames, messages, channels and connections of random conversations."""
     same(ENGINES[name](script), by_reference(script))
 
 
 @given(script=CONVERSATIONS)
-@settings(max_examples=150)
+@settings(max_examples=rounds(150))
 def test_the_reference_adds_up(script: Script) -> None:
     """Counts of channels are those of their messages, and those of connections their sums."""
     rows = by_reference(script)

@@ -23,7 +23,7 @@ from tests.waiting import PATIENCE, wait_for
 
 pytestmark = pytest.mark.spark
 
-TABLES = ("frames", "messages", "connections", "channels", "findings")
+TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 
 
 def amqpsniff(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -16,14 +16,14 @@ import pytest
 
 from tests.archive.broker import ACROSS, traffic
 from tests.archive.splits import by_one_engine, deal, packets_of
-from tests.archive.tables import written_rows
+from tests.archive.tables import manifest, written_rows
 from tests.waiting import PATIENCE, free_port, wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 CHANCE = random.Random(6)
 
-TABLES = ("frames", "messages", "connections", "channels", "findings")
+TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +66,7 @@ def check(archive: Path, output: Path, master: str) -> None:
     assert made.returncode == 0, made.stderr[-3000:]
     (fact,) = [json.loads(line) for line in made.stdout.splitlines() if '"summary"' in line]
     assert fact["summary"]["tasks"] > 4
+    assert manifest(output)["plan"].startswith("dealt out by conversation")
     good = [one for one in archive.iterdir() if one.name != "bad.pcap"]
     alone = by_one_engine(good, links=True)
     for table in TABLES:

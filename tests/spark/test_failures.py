@@ -130,3 +130,12 @@ def test_another_connection_is_not_that_to_java(spark: object) -> None:
 
     assert spark is not None
     assert explained(RuntimeError("s3.example:443: Connection refused")) is None
+
+
+def test_object_storage_that_does_not_answer(spark: object) -> None:
+    from amqpsniff.spark_jobs.errors import explained
+
+    text = "When listing objects in bucket 'cap': AWS Error NETWORK_CONNECTION: no answer"
+    told = str(explained(OSError(text)))
+    assert "AWS_ENDPOINT_URL" in told
+    assert "bucket 'cap'" in told

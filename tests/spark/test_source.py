@@ -12,6 +12,7 @@ import amqpsniff
 from amqpsniff.tables.query import filtered
 from amqpsniff.tables.schema import TABLES, schema_of
 from tests.archive.splits import deal, packets_of
+from tests.conftest import CAPTURES
 
 pytestmark = pytest.mark.spark
 
@@ -34,6 +35,10 @@ def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("table", TABLES)
 def test_rows_are_those_of_one_machine(spark: Any, samples: Path, table: str) -> None:
     paths = [str(samples / name) for name in NAMES]
+    if table == "links":
+        paths += [
+            str(CAPTURES / "amqp10" / name) for name in ("links.pcap", "rabbit_outcomes.pcap")
+        ]
     source = spark.read.format("amqp").option("table", table).option("taskBytes", "100000")
     frame = source.load(paths[::-1])
     alone = amqpsniff.open(*sorted(paths)).table(table)
@@ -180,6 +185,7 @@ def test_a_folder_is_read_whole(spark: Any, samples: Path) -> None:
     ("options", "schema", "words"),
     [
         ({"table": "letters"}, None, "no table `letters`"),
+        ({"tabel": "frames"}, None, "no option `tabel` .did you mean table"),
         ({"port": "x"}, None, "no list of numbers"),
         ({"mode": "LENIENT"}, None, "no mode `LENIENT`"),
         ({"bodies": "perhaps"}, None, "neither true nor false"),
@@ -211,3 +217,13 @@ def test_a_file_that_is_no_capture(spark: Any, samples: Path, tmp_path: Path) ->
     assert dropped.where("code = 'capture-unreadable'").count() == 0
     with pytest.raises(Exception, match=r"notes\.pcap"):
         source.option("mode", "FAILFAST").load(paths).count()
+
+
+def test_workers_of_another_python_are_told(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from amqpsniff.spark_jobs import register
+
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(spark.sparkContext, "pythonExec", "/bin/sh")
+        with pytest.warns(UserWarning, match="PYSPARK_PYTHON="):
+            register(spark)
+    register(spark)  # which keeps the Python that it was given with

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-UTC = datetime.timezone.utc
+UTC = datetime.UTC
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
 
 text = st.text(max_size=20) | st.text('"\\/\b\t\n\r\x00\x1f\x7f\u2028é😀a', max_size=20)

@@ -49,11 +49,13 @@ def test_columns_that_are_not_searched_for_nulls_have_none(samples: Path, table:
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("name", ["v08_v09.pcap", "pika_mix.pcap"])
+@pytest.mark.parametrize(
+    "name", ["v08_v09.pcap", "pika_mix.pcap", "../tests/captures/amqp10/links.pcap"]
+)
 def test_columns_asked_for_are_as_in_the_whole_table(samples: Path, name: str, table: str) -> None:
     capture = amqpsniff.open(samples / name, bodies=True, body_sha256=True)
     whole = capture.table(table)
-    assert whole.num_rows
+    assert whole.num_rows or table == "links"
     for name in whole.column_names:
         assert capture.table(table, columns=[name]).equals(whole.select([name])), name
     some = whole.column_names[::3]

@@ -11,7 +11,7 @@ import pytest
 
 from amqpsniff.tables.values import ROWS_AT_ONCE, bytes_text, json_text, rows_of
 
-UTC = datetime.timezone.utc
+UTC = datetime.UTC
 
 
 @pytest.mark.parametrize(

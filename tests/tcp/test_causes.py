@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from amqpsniff.tcp import Limits
 from amqpsniff.tcp.limits import HELD_SEGMENT_BYTES, NO_TIME
 from tests.tcp.wire import ACK, FIN, MILLISECOND, Packet, Talk, alike_in_any_batches, run
+from tests.thorough import rounds
 
 
 def said(packets: list[Packet], limits: Limits | None = None) -> list[tuple[int, bytes | int]]:
@@ -152,7 +153,7 @@ def test_acknowledgements_without_end_hold_nothing_for_ever() -> None:
     assert sum(lengths) == 3000
 
 
-@settings(max_examples=200)
+@settings(max_examples=rounds(200))
 @given(st.randoms(use_true_random=False), st.integers(0, 12), st.booleans(), st.floats(0, 0.2))
 def test_displaced_packets(choose: random.Random, far: int, timed: bool, loss: float) -> None:
     """Displaced by so many places, some missing: every answer after its question, all bytes."""

@@ -11,6 +11,7 @@ from scapy.contrib.geneve import GENEVE
 from scapy.contrib.mpls import MPLS
 from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption, fragment
 from scapy.layers.inet6 import (
+    ICMPv6DestUnreach,
     IPv6,
     IPv6ExtHdrDestOpt,
     IPv6ExtHdrFragment,
@@ -268,6 +269,8 @@ def other_packets() -> dict[str, tuple[Layer, str]]:
         "arp": (ether(Raw(bytes(40))), "not_ip"),
         "udp": (ether(four(UDP(dport=53) / Raw(b"query"))), "not_tcp"),
         "icmp": (ether(outer(ICMP() / Raw(b"x"))), "not_tcp"),
+        "icmp that quotes a segment": (ether(outer(ICMP(type=3, code=1) / four())), "not_tcp"),
+        "icmp of IPv6": (ether(six(ICMPv6DestUnreach(code=4) / six())), "not_tcp"),
         "gre 1": (ether(outer(GRE(version=1) / Raw(bytes(20)))), "not_tcp"),
         "short header": (ether(four(TCP(dataofs=4))), "malformed"),
         "long header": (ether(four(TCP(dataofs=15))), "malformed"),

@@ -1,10 +1,13 @@
 """What the capture has not: when a hole is given up, and how much is held until then."""
 
+import random
+
 import pytest
 
 from amqpsniff.tcp import Limits
 from amqpsniff.tcp.limits import HELD_SEGMENT_BYTES, NO_TIME
 from tests.tcp.wire import MILLISECOND, Packet, Talk, alike_in_any_batches, run
+from tests.thorough import rounds
 
 PIECES = [b"alpha", b"beta", b"gamma", b"delta", b"epsilon", b"zeta"]
 
@@ -68,6 +71,41 @@ def test_acknowledged_hole_by_time() -> None:
     assert run(talk.packets).stream(0) == [b"keptlostnext"]
     packets = [*talk.packets[:-1], late._replace(ts_ns=late.ts_ns + talk.step_ns)]
     assert run(packets).stream(0) == [b"kept", 4, b"next"]
+
+
+@pytest.mark.parametrize("seed", range(rounds(30)))
+def test_holes_are_given_up_alike_whoever_else_is_there(seed: int) -> None:
+    """Several holes in a row: the wait for the next one begins when the one before is over."""
+    chance = random.Random(seed)
+    talks = [exchange_slowly(chance, 40000 + at) for at in range(4)]
+    packets = sorted(
+        (one for talk in talks for one in talk.packets[:3] + lossy(chance, talk.packets[3:])),
+        key=lambda one: one.ts_ns,
+    )
+    together = run(packets)
+    for talk in talks:
+        numbers = {one: at for at, one in enumerate(packets, 1)}
+        own = [one for one in talk.packets if one in numbers]
+        name = f":{talk.ports[0]}"
+        among = [e for e in together.events if e.a.endswith(name)]
+        alone = [e._replace(number=numbers[own[e.number - 1]]) for e in run(own).events]
+        assert [e._replace(connection_id="") for e in alone] == [
+            e._replace(connection_id="") for e in among
+        ]
+
+
+def lossy(chance: random.Random, packets: list[Packet]) -> list[Packet]:
+    """Some of the packets."""
+    return [one for one in packets if chance.random() < 0.6]
+
+
+def exchange_slowly(chance: random.Random, port: int) -> Talk:
+    """Some segments of both sides with pauses about as long as holes are waited for."""
+    talk = Talk(ports=(port, 5672)).hands()
+    for turn in range(40):
+        talk.put(chance.randrange(2), b"%d" % (turn * port))
+        talk.wait(chance.choice([1000, 3 * MILLISECOND, 9 * MILLISECOND, 700 * MILLISECOND]))
+    return talk
 
 
 def test_time_of_another_conversation_counts() -> None:

@@ -12,9 +12,10 @@ from tests.fuzz.fuzz_tcp import LIMITS, LINK_TYPES, one_input
 from tests.fuzz.fuzz_tcp import packets as packets_of
 from tests.tcp.test_headers import CASES
 from tests.tcp.wire import START_NS, Packet, Talk, run
+from tests.thorough import rounds
 
 
-@settings(max_examples=400)
+@settings(max_examples=rounds(400))
 @given(st.binary(max_size=400))
 def test_instructions(data: bytes) -> None:
     one_input(data)
@@ -32,19 +33,19 @@ def mutated(draw: st.DrawFn) -> Packet:
     return Packet(bytes(octets[:cut]), START_NS, original, link_type)
 
 
-@settings(max_examples=300)
+@settings(max_examples=rounds(300))
 @given(st.lists(mutated(), max_size=8))
 def test_damaged_packets(packets: list[Packet]) -> None:
     assert run(packets) == run(packets, 1)
 
 
-@settings(max_examples=200)
+@settings(max_examples=rounds(200))
 @given(st.lists(st.tuples(st.binary(max_size=120), st.sampled_from(LINK_TYPES)), max_size=8))
 def test_garbage(octets: list[tuple[bytes, int]]) -> None:
     run([Packet(block, START_NS, None, link_type) for block, link_type in octets])
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(rounds(30)))
 def test_wild_talk(seed: int) -> None:
     choose = random.Random(seed)
     limits = Limits(held_bytes=3000, conversations=4, closed_conversations=2)
@@ -73,7 +74,7 @@ def instructions(choose: random.Random) -> bytes:
     return bytes(found)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(rounds(60)))
 def test_bytes_stay_in_their_place(seed: int) -> None:
     data = instructions(random.Random(seed))
     one_input(data)

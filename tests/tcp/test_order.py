@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from amqpsniff.tcp import Limits
 from tests.tcp.wire import ACK, FIN, SYN, Packet, Talk, alike_in_any_batches, run
+from tests.thorough import rounds
 
 PATIENT = Limits(acked_hole_segments=10_000, acked_hole_ns=10**15, unacked_hole_ns=10**15)
 
@@ -87,7 +88,7 @@ def shuffled(draw: st.DrawFn) -> tuple[list[Packet], bytes, bytes]:
     return talk.goodbye().packets, *streams
 
 
-@settings(max_examples=300)
+@settings(max_examples=rounds(300))
 @given(shuffled())
 def test_any_order_any_pieces(case: tuple[list[Packet], bytes, bytes]) -> None:
     packets, client, server = case

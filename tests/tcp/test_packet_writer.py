@@ -23,6 +23,7 @@ from tests.fuzz.fuzz_tcp import LINK_TYPES
 from tests.tcp.test_headers import CASES, PAYLOAD, PREFIX
 from tests.tcp.test_hostile import mutated
 from tests.tcp.wire import START_NS, Packet, run
+from tests.thorough import rounds
 
 SAFE = b"=" * len(PAYLOAD)
 
@@ -199,7 +200,7 @@ def test_fragments() -> None:
         assert made[14:34] == octets[14:34]
 
 
-@settings(max_examples=300)
+@settings(max_examples=rounds(300))
 @given(mutated(), st.booleans())
 def test_damaged_packets(packet: Packet, addresses: bool) -> None:
     original = packet.original or 0
@@ -208,7 +209,7 @@ def test_damaged_packets(packet: Packet, addresses: bool) -> None:
     assert PAYLOAD not in made
 
 
-@settings(max_examples=300)
+@settings(max_examples=rounds(300))
 @given(st.binary(max_size=200), st.sampled_from(LINK_TYPES), st.booleans())
 def test_garbage(octets: bytes, link_type: int, addresses: bool) -> None:
     assert len(rewritten(octets, link_type, addresses=addresses)) == len(octets)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.tcp.wire import ACK, FIN, MILLISECOND, RST, SYN, Packet, Result, Talk, run
+from tests.thorough import rounds
 
 HEADER = b"AMQP\x00\x00\x09\x01"
 RESPONDER = b"\x16\x28"
@@ -150,7 +151,7 @@ def told(result: Result) -> list[Said]:
     return [(bytes(one), bytes(other)) for one, other in found.values()]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(rounds(40)))
 def test_each_conversation_comes_out_as_it_was(seed: int) -> None:
     choose = random.Random(seed)
     for _ in range(5):

@@ -49,7 +49,7 @@ def identity(kind: str) -> Identity:
         else ec.generate_private_key(ec.SECP256R1())
     )
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Test broker")])
-    begin = datetime.datetime(2025, 1, 1, tzinfo=datetime.timezone.utc)
+    begin = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -187,7 +187,7 @@ VARYING = (
     "response_packet_number", "response_ns", "outcome_packet_number", "outcome_ns",
     "first_packet_number", "start_ns", "end_ns", "start", "end", "client_packets",
     "server_packets", "opened_packet_number", "closed_packet_number", "cause_packet_number",
-    "tls_version", "tls_cipher", "tls_server_name",
+    "owed", "tls_version", "tls_cipher", "tls_server_name",
 )  # fmt: skip
 """Columns that say when and in which packet, which differ with and without TLS."""
 

@@ -117,7 +117,7 @@ def test_files_that_are_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(UsageError, match=said):
             amqpsniff.open(sample, **options).table("frames")  # type: ignore[arg-type]
     monkeypatch.setattr(module, "can_decrypt", lambda: False)
-    with pytest.raises(UsageError, match=r'pip install "amqpsniff\[tls\]"'):
+    with pytest.raises(UsageError, match=r"pip install 'amqpsniff\[tls\]'"):
         amqpsniff.open(sample, tls_key=tls.identity("rsa").key).table("frames")
     (row,) = findings(tls.SAMPLES / "tls12.pcapng", "tls-unreadable")
     assert "pip install" in row["detail"]

@@ -1,7 +1,7 @@
 WITH answered AS (
     SELECT
         CASE
-            WHEN method = 'basic.publish' AND outcome IN ('confirmed', 'rejected') THEN 'confirm'
+            WHEN method IN {publishes} AND outcome IN ('confirmed', 'rejected') THEN 'confirm'
             WHEN outcome IN ('acked', 'requeued', 'discarded') THEN 'settle'
         END AS kind,
         {host} AS client,

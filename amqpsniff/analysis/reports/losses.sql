@@ -9,7 +9,7 @@ SELECT
     count(*) FILTER (WHERE outcome = 'unconfirmed') AS unconfirmed,
     count(*) FILTER (WHERE status = 'incomplete') AS incomplete
 FROM {messages}
-WHERE method = 'basic.publish'
+WHERE method IN {publishes}
 GROUP BY ALL
 ORDER BY
     rejected + returned + unconfirmed + incomplete DESC, unprotected DESC, exchange, client

@@ -2,7 +2,7 @@ WITH deliveries AS (
     SELECT
         coalesce(queue, routing_key) AS queue, {host} AS client, redelivered, outcome, message_id
     FROM {messages}
-    WHERE method IN ('basic.deliver', 'basic.get-ok')
+    WHERE method IN {deliveries}
 ),
 counts AS (
     SELECT

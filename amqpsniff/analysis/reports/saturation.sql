@@ -4,11 +4,12 @@
 WITH outstanding AS (
     SELECT
         connection_id, client, channel, ts_ns, outcome, outcome_ns,
-        method <> 'basic.publish' AS is_delivery
+        method IN {deliveries} AS is_delivery
     FROM {messages}
-    WHERE (method IN ('basic.deliver', 'basic.get-ok')
+    WHERE (method IN {deliveries}
             AND (outcome IS NULL OR outcome <> 'automatic'))
-        OR (method = 'basic.publish' AND publish_number IS NOT NULL)
+        OR (method IN {publishes} AND publish_number IS NOT NULL)
+        OR (method = 'send' AND outcome IS NOT NULL)
 ),
 ended AS (
     SELECT

@@ -34,5 +34,5 @@ SELECT
     CAST(sum({sent}) AS BIGINT),
     count({sent})
 FROM {messages}
-WHERE method IN ('basic.publish', 'basic.deliver', 'basic.get-ok')
+WHERE method IN {publishes} OR method IN {deliveries}
 GROUP BY connection_id, client, method, exchange, routing_key, queue

@@ -7,11 +7,11 @@ SELECT
     routing_key,
     queue,
     client,
-    count(*) FILTER (WHERE method = 'basic.publish') AS published,
-    CAST(coalesce(sum(sent) FILTER (WHERE method = 'basic.publish'), 0) AS BIGINT)
+    count(*) FILTER (WHERE method IN {publishes}) AS published,
+    CAST(coalesce(sum(sent) FILTER (WHERE method IN {publishes}), 0) AS BIGINT)
         AS published_bytes,
-    count(*) FILTER (WHERE method IN ('basic.deliver', 'basic.get-ok')) AS delivered,
-    CAST(coalesce(sum(sent) FILTER (WHERE method IN ('basic.deliver', 'basic.get-ok')), 0)
+    count(*) FILTER (WHERE method IN {deliveries}) AS delivered,
+    CAST(coalesce(sum(sent) FILTER (WHERE method IN {deliveries}), 0)
         AS BIGINT) AS delivered_bytes,
     count(*) FILTER (WHERE method = 'basic.return') AS returned,
     CAST(coalesce(sum(sent) FILTER (WHERE method = 'basic.return'), 0) AS BIGINT)

@@ -44,8 +44,8 @@ CAPTURES = (
          category="capture"),
     Kind("tunnel-unreadable", "warning", "high",
          "Packets are in a tunnel that is not read",
-         "IPsec, L2TP, Teredo, LISP, IPComp or GRE version 1 by protocol or port, or a version or "
-         "content that is not known of another tunnel; the detail counts packets by tunnel.",
+         "IPsec, L2TP, Teredo, LISP, IPComp or GRE version 1 by protocol or port, or another "
+         "tunnel with an unknown version or content. The detail counts packets by tunnel.",
          "What is in them is not shown. Capture where the tunnel ends; --reader tshark knows more "
          "tunnels.",
          "Nothing says that there is AMQP in them.",
@@ -88,16 +88,16 @@ CAPTURES = (
          "It was ignored; look for spoofed packets or a reused address and port."),
     Kind("tcp-reset-ignored", "warning", "high",
          "A TCP reset did not end the connection",
-         "A RST was captured, and the side in whose name it was sent went on: TCP ignores a RST "
+         "A RST was captured, and the side that it claims to come from went on. TCP ignores a RST "
          "outside the receive window, and answers one that is not exactly at the next byte with "
          "a challenge ACK (RFC 9293, RFC 5961).",
          "The connection was followed further. Look for a firewall or another device on the path "
          "that sends resets, for forged packets, or for a late packet of an earlier connection."),
     Kind("tcp-syn-ignored", "warning", "high",
          "A SYN did not begin another connection",
-         "A SYN with another sequence number was captured on an open connection, and the side in "
-         "whose name it was sent went on with the old numbers: TCP answers it with a challenge "
-         "ACK (RFC 5961).",
+         "A SYN with another sequence number was captured on an open connection, and the side that "
+         "it claims to come from went on with the old numbers. TCP answers such a SYN with a "
+         "challenge ACK (RFC 5961).",
          "The connection was followed further. Look for forged packets, for address translation "
          "that gives one port to two clients, or for a late packet of another connection."),
     Kind("midstream", "info", "high",
@@ -134,9 +134,9 @@ CAPTURES = (
          category="capture"),
     Kind("session-limit", "warning", "high",
          "More channels or messages were open at once than are followed",
-         "A bounded number of channels, consumers, requests that wait for a reply, messages that "
-         "wait for an answer, and bytes of frames, content headers and handshakes is remembered; "
-         "the detail says which bound was reached.",
+         "There are bounds on open channels, consumers, requests without reply, messages without "
+         "outcome, and bytes of frames, content headers and handshakes. The detail says which one "
+         "was reached.",
          "What came beyond the bound has no outcome, reply, properties or arguments in the tables. "
          "Read fewer connections at once (--connection, --port), or a shorter capture.",
          "A capture in which state is opened and never ended: scans, attacks, a damaged file.",
@@ -152,8 +152,7 @@ CAPTURES = (
     Kind("tls-unreadable", "warning", "high",
          "An encrypted connection cannot be read",
          "TLS records on a connection that is AMQP by its ALPN, or may be: by its port, or because "
-         "neither its port nor its ALPN names another protocol; the detail says which, and why "
-         "they do not open.",
+         "neither names another protocol. The detail says which, and why they do not open.",
          "Let the client or the broker write its keys while you capture (the environment variable "
          "SSLKEYLOGFILE for Python and many others, node --tls-keylog), then use --tls-keylog "
          "FILE. Or capture behind the TLS terminator.",

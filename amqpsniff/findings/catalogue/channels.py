@@ -37,7 +37,8 @@ CHANNELS = (
          "another channel, needs no acknowledgement, or was never delivered. RabbitMQ closes the "
          "channel with 406 \"unknown delivery tag\".",
          "Settle each delivery once, on the channel that delivered it, and not at all with "
-         "no-ack; look for a framework that acknowledges by itself besides the handler.",
+         "no-ack; look for a framework that acknowledges by itself besides the handler. Tags "
+         "begin again at 1 on each channel: keep them with their channel.",
          "",
          ("acknowledgement-stale", "automatic-acknowledgement")),
     Kind("acknowledgement-stale", "error", "medium",
@@ -72,8 +73,8 @@ CHANNELS = (
          "Some clients pause their consumers this way."),
     Kind("prefetch-exceeded", "warning", "low",
          "The broker delivered more than the prefetch count allows",
-         "Unacknowledged deliveries of a consumer were more, when it ended, than the prefetch "
-         "count that was set before it was started, or more than twice as many at any time.",
+         "At its end a consumer had more unacknowledged deliveries than the prefetch count set "
+         "before it was started, or more than twice as many at any time.",
          "Check where basic.qos is called and with which `global`: in RabbitMQ the count holds "
          "for each consumer that is started afterwards.",
          "A basic.qos after basic.consume does not change consumers that run; a queue of the type "

@@ -19,7 +19,8 @@ _FRAMING = (
 CLOSINGS = (
     Kind("channel-closed-by-broker", "error", "high",
          "The broker closed a channel with an error",
-         "channel.close from the broker with a reply code, a text, and the method it objects to.",
+         "channel.close from the broker with a reply code, a text, and the method it objects to; "
+         "in AMQP 1.0 an end with an error, which takes all links of the session along.",
          "The detail has the broker's reason and, where it is known, what to do about it. "
          "Deliveries that were not acknowledged go back to their queues; the client must open a "
          "new channel.",
@@ -29,10 +30,11 @@ CLOSINGS = (
     Kind("connection-closed-by-broker", "error", "high",
          "The broker closed a connection with an error",
          "connection.close from the broker with a reply code, a text, and the method it objects "
-         "to.",
+         "to; in AMQP 1.0 a close with an error.",
          "By code: 501 to 505 the client broke the protocol, look at what it sent last; 506 the "
-         "broker could not store or route; 530 not allowed; 540 not implemented; 541 the broker "
-         "failed inside, see its log. All channels of the connection are gone.",
+         "broker lacked something it needs, memory for instance; 530 not allowed; 540 not "
+         "implemented; 541 the broker failed inside: see its log, and update it. All channels of "
+         "the connection are gone.",
          "",
          _FRAMING),
     Kind("feature-deprecated", "error", "high",
@@ -49,17 +51,18 @@ CLOSINGS = (
          "Make the declarations of all applications agree, or move to a new name; set length and "
          "time limits by policy instead of by argument."),
     Kind("publishes-discarded", "error", "medium",
-         "Messages were published on a channel that the broker had closed",
-         "basic.publish after the broker's channel.close and before the client's close-ok: the "
-         "broker drops such messages without a word.",
+         "Messages were published after the broker had closed the channel or connection",
+         "basic.publish after the broker's channel.close or connection.close and before the "
+         "client's close-ok, or after the broker's FIN: the broker drops such messages without a "
+         "word.",
          "They are lost unless published again. Use publisher confirms, and publish again "
          "whatever was not confirmed.",
          "Far from the broker the order in the capture is that of the capturing point.",
          (*CHANNEL_ENDS, *BROKER_CLOSES)),
     Kind("connection-forced-closed", "warning", "high",
          "The broker was told to close a connection",
-         "connection.close 320 CONNECTION_FORCED; the text has the reason: an operator's, a "
-         "shutdown, credentials that expired.",
+         "connection.close 320 CONNECTION_FORCED, in AMQP 1.0 amqp:connection:forced; the text "
+         "has the reason: an operator's, a shutdown, credentials that expired.",
          "Expected during maintenance. Check that the client connects again, and waits longer "
          "after each attempt."),
     Kind("disconnect-unclean", "warning", "high",
@@ -71,7 +74,18 @@ CLOSINGS = (
          "After a legal close some stacks still send RST.",
          ("heartbeat-missed", "path-interrupted", "client-not-reading", "idle-connection-cut",
           "tuning-rejected", "authentication-failed", "method-unknown", "handshake-slow",
-          "field-tag-unknown", "field-tag-unusual", "connection-blocked", "broker-not-reading")),
+          "field-tag-unknown", "field-tag-unusual", "connection-blocked", "broker-not-reading",
+          "traffic-stopped", "connection-half-open")),
+    Kind("connection-half-open", "error", "medium",
+         "A connection was open at one end only",
+         "A side that had been silent answers packets of the other with a RST that acknowledges "
+         "nothing, as a host does that knows no such connection (RFC 9293 §3.10.7.1); no FIN went "
+         "before. A program that ends its own connection sends another RST.",
+         "The silent host was restarted or lost its network while its process ended, or a load "
+         "balancer, NAT or firewall between forgot the connection. Set heartbeats, so that the "
+         "other end notices within two intervals; until then the broker keeps consumers, "
+         "exclusive queues and deliveries for a client that is gone.",
+         "A firewall that begins to reject packets with RST answers in the same way."),
     Kind("consumer-cancelled", "error", "medium",
          "The broker cancelled a consumer, and it was not started again",
          "basic.cancel from the broker, as after its queue was deleted or moved, and no "
@@ -97,29 +111,31 @@ CLOSINGS = (
          "channel.close 406 whose text says that delivery acknowledgement timed out.",
          "Acknowledge earlier, split long jobs, or raise consumer_timeout. In Celery, tasks with "
          "an ETA beyond the timeout and acks_late do this.",
-         "",
+         "Where the capture shows that nothing was outstanding for so long, "
+         "channel-closed-by-broker says so instead.",
          ("consumer-stuck", "celery-eta-prefetch")),
     Kind("message-too-large", "error", "high",
          "A message is larger than the broker accepts",
          "channel.close 406 whose text gives the message's size and the configured maximum (16 "
-         "MiB by default since RabbitMQ 4.0, 128 MiB before).",
+         "MiB by default since RabbitMQ 4.0, 128 MiB before). In AMQP 1.0: a message larger than "
+         "the max-message-size of its link, or amqp:link:message-size-exceeded.",
          "Store the payload elsewhere and send its address, split it, or compress it; raising "
          "max_message_size costs the broker memory.",
          "",
          ("message-oversized",)),
     Kind("reconnect-loop", "error", "low",
          "A client connects again and again, and each time fails the same way",
-         "Connections of one client end with the same reason three times a minute or more: an "
-         "error of the broker, a refused login, or TCP ended by the broker.",
+         "Three or more connections of one client in a minute end with the same reason: an error "
+         "of the broker, a refused login, or TCP ended by the broker.",
          "Correct the first error of the series; let the client wait longer after each attempt.",
          "Many clients behind one address look like one unless their connections have names.",
          ("authentication-failed", "vhost-refused", "tuning-rejected", "limit-reached",
           "connection-closed-by-broker", "channel-closed-by-broker", "declaration-mismatch")),
     Kind("exclusive-queue-locked", "warning", "high",
          "An exclusive queue belongs to another connection",
-         "The broker refused access to the queue with 405 RESOURCE_LOCKED; the detail names the "
-         "connection that declared it exclusive if that is in the capture, else it says whether "
-         "the same client has another connection open.",
+         "The broker refused access to the queue with 405 RESOURCE_LOCKED. The detail names the "
+         "connection that declared it exclusive, if that is in the capture. Otherwise it says "
+         "whether the same client has another connection open.",
          "If two programs claim one name, use names given by the broker or queues that are not "
          "exclusive. If it is the client's own old connection, that has not ended for the broker "
          "yet: a shorter heartbeat ends it sooner.",

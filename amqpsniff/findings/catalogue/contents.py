@@ -12,8 +12,8 @@ CONTENTS = (
          ("content-interrupted",)),
     Kind("content-interrupted", "error", "high",
          "A frame came before the previous content was complete",
-         "Between a method with content and the end of its body, a frame came on the same channel "
-         "that does not belong there: another method or header, or a body without its header.",
+         "A frame came between a method with content and the end of its body, on the same channel: "
+         "another method or header, or a body without its header.",
          "RabbitMQ answers 505; look for two threads publishing on one channel, and give each "
          "thread a channel of its own or take a lock around publish.",
          "Contents of two channels may alternate; those are not reported."),

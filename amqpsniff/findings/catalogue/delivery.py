@@ -7,15 +7,16 @@ from .ends import CHANNEL_ENDS, CONNECTION_ENDS
 DELIVERY = (
     Kind("automatic-acknowledgement", "warning", "high",
          "Deliveries count as acknowledged when they are sent",
-         "basic.consume or basic.get with no-ack on a queue that is no private reply queue.",
+         "basic.consume or basic.get with no-ack on a queue that is no private reply queue. In "
+         "AMQP 1.0: a link whose deliveries were all sent settled.",
          "Acknowledge by hand what must not be lost: with no-ack a consumer that dies loses all "
          "it has received, and prefetch has no effect.",
          "Intended for metrics and events; direct reply-to requires it.",
          category="note"),
     Kind("deliveries-in-doubt", "warning", "medium",
          "A channel ended with deliveries that were not acknowledged",
-         "Deliveries had neither ack, nack nor reject when the channel or connection ended; the "
-         "broker delivers them again.",
+         "Deliveries had neither ack, nack nor reject, or in AMQP 1.0 no outcome, when the "
+         "channel, session or connection ended; the broker delivers them again.",
          "Expect them twice: make handlers recognise work that is done, and look at the "
          "redelivered flag.",
          "Deliveries do not come again if their queue is deleted before they do: by a client, or "
@@ -32,9 +33,11 @@ DELIVERY = (
     Kind("poison-message", "error", "medium",
          "A message is delivered and put back again and again",
          "The same message is delivered from a queue five times or more: by message-id, by "
-         "x-delivery-count, or by properties and size where consumers put it back each time.",
-         "Stop putting it back: dead-letter it after some attempts (delivery-limit on quorum "
-         "queues), and find out why its handler fails.",
+         "x-delivery-count or the delivery-count of AMQP 1.0, or by properties and size where "
+         "consumers put it back each time.",
+         "Stop putting it back: reject it without requeue after some attempts, into a dead-letter "
+         "exchange, and find out why its handler fails. The delivery limit of quorum queues stops "
+         "it too, but since RabbitMQ 4.3 that does not count what consumers put back themselves.",
          "Different messages with one message-id, or with the same properties and size and no id, "
          "look like one."),
     Kind("requeue-storm", "warning", "low",
@@ -53,17 +56,32 @@ DELIVERY = (
          "Retry queues are built like this on purpose."),
     Kind("consumer-stuck", "error", "medium",
          "A consumer holds all it may hold and acknowledges nothing",
-         "When its client cancels it, or its channel or the capture ends, unacknowledged "
-         "deliveries have reached the prefetch count (1000 without one), and for 30 s and ten "
-         "times longer than usual there was no acknowledgement.",
-         "Find the handler that hangs (a lock, a call without timeout). A higher prefetch helps "
-         "only where tasks that wait for their time fill it.",
+         "At its cancel, or at the end of its channel or the capture, unacknowledged deliveries "
+         "have reached the prefetch count (1000 without one). There was no acknowledgement for "
+         "30 s and ten times longer than usual, or for 10 s and a hundred times longer. Tasks with "
+         "an eta header that lies ahead do not count. In AMQP 1.0: the link's credit is used up "
+         "and all of it is held.",
+         "Find the handler that hangs (a lock, a call without timeout). A higher prefetch count "
+         "only puts it off.",
          "Jobs may really take that long."),
+    Kind("deliveries-stopped", "warning", "low",
+         "A consumer gets nothing, though messages for it are published",
+         "Three messages or more came to a consumer, then none for ten seconds and ten times "
+         "longer than usual, though ten or more were published with the same exchange and routing "
+         "key; or a consumer of which everything was captured got none at all, though the "
+         "bindings in the capture take ten or more to its queue. The consumer was not cancelled, "
+         "the broker's host was there, and nobody else got them.",
+         "If it holds deliveries, it has reached its prefetch count: find the handler that hangs. "
+         "Otherwise look at the queue (rabbitmqctl list_queues name messages_ready consumers): "
+         "whether it is still bound, and who else consumes from it.",
+         "A consumer that was not captured may get them. Where the capture begins late, the "
+         "consumer's prefetch count is not known, and a long job looks the same.",
+         ("consumer-stuck", "client-not-reading", "traffic-stopped")),
     Kind("consumer-timed-out", "error", "medium",
          "The broker cancelled a consumer that held deliveries for too long",
-         "basic.cancel from a RabbitMQ 4.3 or later for a consumer whose oldest delivery was held "
-         "for x-consumer-timeout of the declared queue (30 minutes by default), or to which "
-         "deliveries came again after the cancel without a new basic.consume.",
+         "basic.cancel from RabbitMQ 4.3 or later, for a consumer that held its oldest delivery "
+         "for x-consumer-timeout of the queue (30 minutes by default). Or deliveries came to it "
+         "again after the cancel, without a new basic.consume.",
          "Settle deliveries earlier or split long jobs; or raise x-consumer-timeout of the queue. "
          "The deliveries are back in the queue and come again: handlers must recognise work that "
          "is done. The client must handle the cancellation.",
@@ -77,6 +95,32 @@ DELIVERY = (
          "RabbitMQ 4.3 delivers nothing to it, though the consumer is still there.",
          "The queue may have been empty meanwhile.",
          ("consumer-timed-out",)),
+    Kind("delivery-limit-near", "warning", "high",
+         "A message is about to reach the delivery limit of its queue",
+         "A delivery's x-delivery-count is the x-delivery-limit of the queue's declaration in the "
+         "capture, or one below; without such a declaration that of RabbitMQ 4.0 and later, 20.",
+         "Find out why its handler fails or its consumer dies: with the next failure the queue "
+         "drops the message, or dead-letters it where a dead-letter exchange is set. Set one.",
+         "A policy may set another limit; the smaller one applies."),
+    Kind("delivery-limit-bystander", "warning", "medium",
+         "Messages in one prefetch window use up their delivery limit together",
+         "Deliveries whose x-delivery-count is the queue's limit, or one below (3 or more where "
+         "the limit was not captured), were held together by a channel that the client did not "
+         "close.",
+         "One message that kills its consumer costs the others in the window an attempt each "
+         "time. Lower the prefetch count (1 until the message is found), settle the others early, "
+         "and set a dead-letter exchange, so that nothing is dropped.",
+         "The consumer may have been killed from outside, again and again.",
+         ("disconnect-unclean",)),
+    Kind("deliveries-after-cancel", "warning", "medium",
+         "Deliveries that came after the client's basic.cancel were never settled",
+         "Deliveries to a consumer after its client sent basic.cancel had neither ack, nack nor "
+         "reject when the channel or the capture ended, five seconds later or more.",
+         "The broker keeps them for this channel, and gives them to nobody else: acknowledge or "
+         "reject what comes until basic.cancel-ok, or close the channel. Set a prefetch count, so "
+         "that little is under way.",
+         "A client that works off its local queue after a cancel settles them later.",
+         ("prefetch-unlimited",)),
     Kind("prefetch-global-ignored", "warning", "high",
          "A prefetch limit for the whole channel limits each consumer instead",
          "basic.qos with global=true, and basic.qos-ok from a RabbitMQ 4.3 or later.",

@@ -59,8 +59,8 @@ EFFICIENCY = (
          category="cost"),
     Kind("overhead-high", "info", "low",
          "Frames and headers are larger than what they carry",
-         "At 100 messages a second or more, what is around the bodies of a connection takes more "
-         "than four times their bytes; or the headers of a message exceed 4 KiB.",
+         "At 100 messages a second or more, the bytes around the bodies of a connection are more "
+         "than four times the bodies. Or the headers of a message exceed 4 KiB.",
          "Put several small payloads in a message; shorten the headers.",
          "Control messages are small by nature.",
          category="cost"),
@@ -71,6 +71,17 @@ EFFICIENCY = (
          "them wait too.",
          "Small applications get along with one.",
          category="note"),
+    Kind("head-of-line-wait", "warning", "medium",
+         "Messages wait behind large ones of another channel",
+         "Three deliveries or more whose first byte came within 1 ms behind the last one of a body "
+         "of 64 KiB or more on another channel of their connection, which was on its way for "
+         "100 ms or longer.",
+         "Channels share the bytes of one TCP connection: give large messages a connection of "
+         "their own, or store them elsewhere and send their address. If the client's window was "
+         "closed, it reads slowly; else the path is slow.",
+         "Messages that were published just then have not waited.",
+         ("client-not-reading",),
+         category="cost"),
     Kind("reply-queue-per-call", "warning", "medium",
          "Each request has a reply queue of its own",
          "Requests name more than two queues in reply-to that their connection consumes from, "
@@ -86,7 +97,7 @@ EFFICIENCY = (
          "Servers that give each thread a channel."),
     Kind("connections-leaking", "warning", "low",
          "A client opens more and more connections",
-         "Twenty connections or more that it opened over half a minute or longer are open at the "
+         "It opened twenty connections or more over half a minute or longer. They are open at the "
          "end of the capture, without consumers, and carried no message for ten seconds.",
          "Close connections that are not needed; name them, to see which part of the program "
          "opens them.",

@@ -24,8 +24,8 @@ FRAMES = (
     Kind("frame-too-large", "error", "high",
          "A frame is larger than the negotiated frame-max",
          "Its payload is larger than frame-max of tune-ok; RabbitMQ closes with 501 "
-         "frame_too_large. A method or content header of more than 1 MiB is reported whatever "
-         "frame-max is.",
+         "frame_too_large. In AMQP 1.0: larger than the other side's max-frame-size. A method or "
+         "content header of more than 1 MiB is reported whatever frame-max is.",
          "The client must split bodies at frame-max minus 8 bytes. A content header is never "
          "split: if it is the one, make the headers smaller (long exception texts, x-death), or "
          "raise frame-max on both sides.",

@@ -13,8 +13,11 @@ FRAMEWORKS = (
     Kind("celery-eta-prefetch", "warning", "medium",
          "Celery tasks that wait for their time fill the prefetch",
          "basic.qos raises the count by one, three times or more, on a channel with deliveries "
-         "that have an eta header.",
-         "Use native delayed delivery, or keep tasks with an ETA out of the queues of workers.",
+         "that have an eta header; or all that the prefetch count allows are tasks whose eta lies "
+         "ahead, and nothing else came for ten seconds.",
+         "Use native delayed delivery, or keep tasks with an ETA out of the queues of workers. On "
+         "quorum queues Celery cannot raise the count: the worker takes no more tasks until the "
+         "first of them is due.",
          "Workers that scale themselves change the prefetch count too.",
          category="cost"),
     Kind("celery-result-queues", "warning", "medium",

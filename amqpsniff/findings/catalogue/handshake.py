@@ -5,19 +5,21 @@ from amqpsniff.findings.kind import Kind
 HANDSHAKE = (
     Kind("connect-refused", "error", "high",
          "Connections were refused",
-         "SYN, and RST instead of an answer, at a port that has AMQP in the capture or is one of "
-         "brokers; in a capture without AMQP, at any port.",
+         "SYN, and RST or ICMP (port unreachable, prohibited) instead of an answer, at a port that "
+         "has AMQP in the capture or is usual for brokers. In a capture without AMQP any port "
+         "counts.",
          "Nothing listens at that address and port: see whether the broker runs, and whether host "
-         "and port of the client's configuration are right. Let clients wait longer after each "
-         "attempt.",
+         "and port of the client's configuration are right. Where ICMP says that it is prohibited, "
+         "a firewall or a route rejects it. Let clients wait longer after each attempt.",
          "A client that tries several addresses in turn; port scans.",
          ("connection-forced-closed", "disconnect-unclean")),
     Kind("connect-unanswered", "error", "high",
          "Connections were not answered",
-         "SYN again and again and no answer, at a port that has AMQP in the capture or is one of "
-         "brokers; in a capture without AMQP, at any port.",
+         "Repeated SYN without an answer, or ICMP that says that the network or host cannot be "
+         "reached, at a port that has AMQP in the capture or is usual for brokers. In a capture "
+         "without AMQP any port counts.",
          "Look for a firewall or security group that drops packets, for a wrong address, and for "
-         "a host that is down.",
+         "a host that is down; where ICMP says that it cannot be reached, for a missing route.",
          "A capture that does not show the answers: of one direction, or of one of several paths.",
          ("connection-forced-closed", "disconnect-unclean")),
     Kind("not-amqp", "error", "high",
@@ -46,6 +48,15 @@ HANDSHAKE = (
          "unknown_ca and certificate_unknown, check the other side's certificate chain and the "
          "sender's list of authorities; for protocol_version and handshake_failure, compare "
          "versions and ciphers; for certificate_required, give the client a certificate."),
+    Kind("tls-alert-encrypted", "error", "medium",
+         "A client ended the TLS handshake with an alert",
+         "In TLS 1.3, all that a client sends encrypted after the server's certificate is one "
+         "record that is too small for the end of a handshake (53 bytes), and then TCP ends.",
+         "So ends a client that does not accept the server's certificate: compare the "
+         "certificate's names and dates with the name that the client connects to, and its issuer "
+         "with the client's list of authorities. The client's own log has the reason; with a key "
+         "log the alert is read here.",
+         "A client that gives up in the handshake closes TLS with an alert too."),
     Kind("tls-handshake-unanswered", "warning", "high",
          "A TLS handshake was begun and not answered",
          "A ClientHello, nothing from the server, and the end of the connection.",
@@ -67,8 +78,9 @@ HANDSHAKE = (
          "Compare with the versions the broker offers; it answers with its own header."),
     Kind("protocol-not-decoded", "warning", "high",
          "The connection speaks a protocol not decoded here",
-         "Its protocol header is that of AMQP 1.0, of 0-10 or of a relative of AMQP.",
-         "Only AMQP 0-8, 0-9 and 0-9-1 are decoded; Wireshark decodes AMQP 1.0.",
+         "Its protocol header is that of AMQP 0-10, of TLS begun inside AMQP 1.0, or of a relative "
+         "of AMQP.",
+         "AMQP 0-8, 0-9, 0-9-1 and 1.0 are decoded; Wireshark decodes 0-10.",
          category="capture"),
     Kind("connection-silent", "info", "high",
          "A TCP connection was opened and closed without speaking AMQP",
@@ -80,19 +92,29 @@ HANDSHAKE = (
          category="note"),
     Kind("handshake-slow", "warning", "high",
          "Opening a connection took long, or was given up",
-         "A step between connecting and open-ok took a second longer than the quickest of the same "
-         "side, or the broker ended TCP without open-ok at its handshake timeout (10 s).",
+         "A step between connecting and open-ok took a second longer than the fastest of the same "
+         "side. Or the broker ended TCP without open-ok at its handshake timeout (10 s).",
          "The detail says which step took the time. Login: the backend that checks passwords "
          "(LDAP, HTTP, OAuth). Tuning: the client was busy. Raise handshake_timeout only once "
          "that is mended.",
          "On a slow path every step takes a round trip of its own."),
+    Kind("connection-start-delayed", "warning", "high",
+         "The broker's first method came late",
+         "connection.start came a second or more after the client's protocol header, and that "
+         "much later than the quickest answer of the handshake. A broker sends it at once.",
+         "Where each connection waits for the same round time, such as 5 or 10 s, something waits "
+         "for a timeout: a proxy or service mesh that detects the protocol (in Linkerd and Istio "
+         "exempt AMQP ports from it, as opaque or TCP ports), or the broker's reverse_dns_lookups "
+         "with a name server that does not answer. Where the times differ, the broker is busy or "
+         "its machine is."),
     Kind("authentication-failed", "error", "high",
          "The broker refused a login",
-         "After start-ok the broker closed the connection with 403; or it closed TCP within a few "
-         "seconds and never sent tune, as it does when the client has not announced "
-         "authentication_failure_close.",
-         "Check user, password and mechanism; the account guest works from the broker's own host "
-         "only. The broker's log has the exact reason.",
+         "After start-ok the broker closed the connection with 403. Or it closed TCP within a few "
+         "seconds without tune, as it does if the client has not announced "
+         "authentication_failure_close. In AMQP 1.0: sasl-outcome with another code than 0, or a "
+         "close with amqp:unauthorized-access before open.",
+         "Check user, password and mechanism; by default the account guest works from the "
+         "broker's own host only. The broker's log has the exact reason.",
          "Without the close method, a crash of the client or broker during login looks the same."),
     Kind("vhost-refused", "error", "high",
          "The virtual host does not exist or the user may not use it",
@@ -103,10 +125,10 @@ HANDSHAKE = (
     Kind("tuning-rejected", "error", "high",
          "The broker refused the client's channel or frame limits",
          "tune-ok asks for more channels or larger frames than tune offered (0 means no limit), "
-         "or for frames below 4096 bytes (8192 since RabbitMQ 4.1); then TCP closes without a "
+         "or for frames below 4096 bytes (8192 since RabbitMQ 4.1). Then TCP closes without a "
          "close method.",
          "Let the client take over the broker's numbers; update clients that always send 0 or "
-         "65535."),
+         "65535. RabbitMQ 4.1 and later need amqplib 0.10.7 (Node.js) or later."),
     Kind("limit-reached", "error", "high",
          "A limit on connections or channels is reached",
          "connection.close 530 whose text names the limit of the node, virtual host or user, or "

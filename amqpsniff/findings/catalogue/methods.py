@@ -31,6 +31,12 @@ METHODS = (
          "Often another dialect of AMQP; the arguments before them were read. RabbitMQ answers "
          "501.",
          "OpenAMQ's queue.unbind and Qpid's 0-8 basic.consume have an argument more."),
+    Kind("field-type-wrong", "error", "high",
+         "A field of a performative has the wrong type",
+         "A field of an AMQP 1.0 performative has another type than the standard gives it, such as "
+         "a ulong for a uint.",
+         "A fault of the sender's library: most peers close the connection with "
+         "amqp:decode-error. Here the field counts as not sent."),
     Kind("arguments-cut", "info", "high",
          "Arguments of methods were not captured whole",
          "A snap length or a hole fell into a method frame.",

@@ -8,7 +8,7 @@ PUBLISHING = (
     Kind("publishes-unprotected", "warning", "medium",
          "Messages are published without confirms or transactions",
          "basic.publish on a channel that was seen to open and has neither confirm.select nor "
-         "tx.select.",
+         "tx.select. In AMQP 1.0: a link whose messages were all sent settled.",
          "Use publisher confirms for what must not be lost; without them a message that the "
          "broker never stored looks sent.",
          "Some data may be lost by design: metrics, for instance.",
@@ -16,25 +16,54 @@ PUBLISHING = (
     Kind("message-unroutable", "error", "high",
          "A message was returned because no queue would take it",
          "basic.return 312 NO_ROUTE. In confirm mode a basic.ack follows, so the confirm alone "
-         "looks like success.",
+         "looks like success. In AMQP 1.0: RabbitMQ 4 released the message.",
          "Bind a queue for that routing key or set an alternate exchange; in the publisher treat "
          "return and ack as failure.",
          "Answers to callers whose reply queue is gone are returned too; answers by direct "
          "reply-to are not counted, because RabbitMQ returns those that it delivers."),
+    Kind("publishes-unbound", "warning", "low",
+         "Messages are published that no binding of the capture takes",
+         "An exchange whose bindings are made in the capture gets messages, not mandatory, with a "
+         "routing key that none of them takes, and nobody gets such a message. Everything of the "
+         "broker's connections was captured from their beginning.",
+         "Compare routing key and binding keys, and list the bindings (rabbitmqctl list_bindings): "
+         "without one the broker drops such messages and confirms them all the same. Publish with "
+         "mandatory, or give the exchange an alternate exchange.",
+         "A binding from before the capture may take them, or an alternate exchange that a policy "
+         "sets. Events that nobody listens to may be meant to be dropped."),
+    Kind("publishes-after-deletion", "error", "medium",
+         "Messages are published for a queue that was deleted",
+         "queue.delete-ok in the capture, no declaration of that queue afterwards, and publishes "
+         "later that it would have got: to the default exchange with its name as routing key, or "
+         "with a routing key that only bindings to it take. Nobody got them.",
+         "The broker drops them. Find out who deleted the queue, declare and bind it again, and "
+         "publish with mandatory, so that the publisher learns of it.",
+         "Answers to callers that have gone. A declaration, or another binding, that was not "
+         "captured.",
+         ("operation-destructive",)),
     Kind("publish-rejected", "error", "high",
          "The broker refused published messages",
          "basic.nack from the broker: a queue is full and rejects (x-overflow), or could not "
-         "store the message.",
-         "Publish them again after a pause; check the limits of the queues and the health of "
-         "quorum queues."),
+         "store the message. The detail has the limits of the queue if its publisher declares it. "
+         "In AMQP 1.0: the outcome rejected, with the broker's error.",
+         "Publish them again after a pause. A queue that is full needs more consumers, or a higher "
+         "limit (x-max-length, or a policy); a quorum queue that cannot store needs its majority."),
     Kind("publishes-in-doubt", "error", "medium",
          "A channel ended with publishes that the broker had not confirmed",
          "In confirm mode, publishes had neither ack nor nack when the channel or connection "
-         "ended.",
+         "ended. In AMQP 1.0: messages sent on a link had no outcome when the session ended.",
          "Whether they were stored is unknown: publish them again, and let consumers recognise "
          "duplicates by message-id.",
          "Confirms may lie in a hole of the capture: see tcp-gap.",
          (*CHANNEL_ENDS, *CONNECTION_ENDS)),
+    Kind("publish-incomplete", "error", "medium",
+         "A message was not whole when its connection ended",
+         "TCP ended after the method of a publish and before the end of its body, and no side had "
+         "closed the connection.",
+         "The broker drops what it got of it: publish it again. Let programs close their "
+         "connections before they end, and wait for confirms.",
+         "The broker may have ended TCP for a reason of its own, which its log names.",
+         ("broker-not-reading", "connection-blocked", "path-interrupted")),
     Kind("publish-repeated", "warning", "low",
          "The same message was published more than once",
          "Two publishes within five minutes have the same message-id, properties, size and route, "
@@ -45,7 +74,7 @@ PUBLISHING = (
          ("publishes-in-doubt",)),
     Kind("message-oversized", "warning", "high",
          "A message is very large",
-         "The content header declares a body of more than 1 MiB.",
+         "A body of more than 1 MiB, by the content header or the sections of AMQP 1.0.",
          "While it is on its way, it holds up the other channels and heartbeats of its "
          "connection: store large payloads elsewhere and send their address, or use a connection "
          "of their own.",

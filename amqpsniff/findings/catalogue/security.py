@@ -13,7 +13,7 @@ SECURITY = (
          category="note"),
     Kind("account-default", "warning", "high",
          "A client logs in as guest",
-         "start-ok has the user name guest, whose password everybody knows.",
+         "start-ok has the user name guest, whose password is the same in every new broker.",
          "Give each application a user of its own, and delete guest.",
          "Test brokers.",
          category="note"),

@@ -5,8 +5,9 @@ from amqpsniff.findings.kind import Kind
 TIMING = (
     Kind("confirms-slow", "warning", "medium",
          "Publisher confirms are slow, or do not come",
-         "The time from a publish to its confirm is half a second on average, or five once; or the "
-         "broker sent other frames for five seconds after a publish, but no confirm.",
+         "The time from a publish to its confirm is half a second on average, or five seconds "
+         "once. Or confirms of half a second took a fifth of the time, and five seconds in all. Or "
+         "the broker sent other frames for five seconds after a publish, but no confirm.",
          "Look at disks and quorum queues of the broker, at alarms and flow control, and at the "
          "size of messages. A quorum queue without its majority confirms nothing.",
          "Captured at the client, the network's round trip is included.",
@@ -30,6 +31,15 @@ TIMING = (
          "correlation-id came back on its connection within 10 s, though it consumes there.",
          "Check that the answering consumer runs; give requests an expiration and callers a "
          "timeout.",
+         "The answer may have come on a connection that was not captured.",
+         ("rpc-server-lost",)),
+    Kind("rpc-server-lost", "warning", "medium",
+         "A server lost its connection with a request in hand",
+         "A request was delivered, neither acknowledged nor answered, when the connection of the "
+         "consumer that had it ended without a close; no answer to it came afterwards.",
+         "The broker puts the request back into its queue: see whether another server takes it, "
+         "and why this one ended. Give requests an expiration, or a server that comes back answers "
+         "callers that gave up; make the work safe to repeat.",
          "The answer may have come on a connection that was not captured."),
     Kind("rpc-slow", "warning", "medium",
          "Requests are answered late",
@@ -38,10 +48,22 @@ TIMING = (
          "See whether the request waited in its queue or the answering consumer took the time; "
          "start more of them in the first case.",
          "Requests that get several answers, or reuse their ids."),
+    Kind("traffic-stopped", "warning", "medium",
+         "Traffic stopped while a side had something to send",
+         "A side owed a confirm, a reply or the rest of a message, and sent no frame for ten "
+         "seconds, up to the connection's last packet. Nobody had closed or blocked the "
+         "connection, and the other side was reading.",
+         "Look at the side that owes. Where its packets of TCP went on, its program hangs: the "
+         "broker at a disk that does not answer, at a quorum queue without its majority or in a "
+         "pause of its machine, a client in its own code. Where they ended too, look at its host "
+         "and at the network.",
+         "A capture that was stopped soon after may have missed the answer.",
+         ("broker-not-reading", "client-not-reading")),
     Kind("heartbeat-missed", "error", "medium",
          "A side was silent for longer than the heartbeat allows",
          "Nothing came from it for two heartbeat intervals of tune-ok, or for one and then the "
-         "other side ended TCP without a close method.",
+         "other side ended TCP without a close method. In AMQP 1.0 the interval is the other "
+         "side's idle-time-out, and a close that names it shows the same.",
          "Let the client send heartbeats while it works: do not block its I/O thread in a "
          "handler. An interval of 5 to 20 s suits most networks.",
          "Any frame counts as a heartbeat.",
@@ -49,7 +71,9 @@ TIMING = (
     Kind("path-interrupted", "error", "medium",
          "Nothing got through between client and broker any more",
          "At the end of the connection or of the capture, neither side sent a frame for longer "
-         "than the heartbeat interval, and no packet at all came from one of them.",
+         "than the heartbeat interval, and no packet at all came from one of them. Where no "
+         "heartbeat is known: a side sent its last bytes again for more than five seconds, and "
+         "no packet came from the other.",
          "Look between the two hosts: a firewall, a link that is down, an address that moved, a "
          "host that was stopped. Neither the client's program nor its heartbeats are at fault. See "
          "whether other connections of the same hosts stopped at that time.",
@@ -63,7 +87,7 @@ TIMING = (
          category="note"),
     Kind("heartbeat-too-short", "warning", "high",
          "The heartbeat interval is very short",
-         "tune-ok sets heartbeat below 5 seconds.",
+         "tune-ok sets heartbeat, or an open of AMQP 1.0 idle-time-out, below 5 seconds.",
          "Use 5 to 20 s: a short pause of the network or of the client's process now ends the "
          "connection.",
          category="note"),
@@ -91,7 +115,8 @@ TIMING = (
          ("prefetch-unlimited", "automatic-acknowledgement")),
     Kind("connection-blocked", "error", "high",
          "The broker blocked publishing because of an alarm",
-         "connection.blocked with the reason; publishing goes on after connection.unblocked.",
+         "connection.blocked with the reason; publishing goes on after connection.unblocked. "
+         "connection.unblocked alone is the end of a block from before the capture.",
          "Free memory or disk space on the broker. Let consumers use connections of their own: a "
          "blocked one also holds up their acknowledgements.",
          "A client that does not publish is told nothing, so more of them may be affected."),
@@ -101,13 +126,14 @@ TIMING = (
          "5 s, while the connection was alive.",
          "Most often an alarm; otherwise the broker waits for a queue's leader or for its disk.",
          "The capture may end before the answer.",
-         ("connection-blocked", "broker-not-reading")),
+         ("connection-blocked", "broker-not-reading", "traffic-stopped")),
     Kind("tcp-retransmissions", "warning", "medium",
          "TCP had to send again",
          "Of one side's packets, ten or more and one in a hundred or more were sent again.",
          "Look at the network's path, not at AMQP; each loss holds up all channels of the "
          "connection.",
-         "Capturing on two interfaces shows each packet twice."),
+         "Capturing on two interfaces shows each packet twice.",
+         ("connection-half-open", "path-interrupted")),
     Kind("message-stalled", "error", "medium",
          "A message was begun but not finished for a long time",
          "The method or header of a message was sent and its body did not follow for more than a "

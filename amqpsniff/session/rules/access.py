@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import lru_cache
 from typing import Any
 
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
 from amqpsniff.session.rules.peers import (
+    ALIKE,
     client_host,
     client_property,
     client_text,
@@ -103,17 +106,27 @@ def judge_shared(
 
 def _server_says(context: RuleContext) -> None:
     """connection.start: report a broker whose version is not supported."""
-    properties = table(handshake(context, "connection.start"), "server_properties")
-    product, version = (peer_property(properties, name) for name in ("product", "version"))
-    oldest = OLDEST_SERIES.get(product or "")
-    if oldest is not None and (0, 0) < release(version) < oldest:
+    outdated = _outdated_server(context.session.handshake_json("connection.start"))
+    if outdated is not None:
+        product, version, supported = outdated
         server = server_end(context)
         report_once(
             context,
             "software-outdated",
             (server, version),
-            lambda: f"{product} {version} at {server}; supported from {_dotted(oldest)} on",
+            lambda: f"{product} {version} at {server}; supported from {supported} on",
         )
+
+
+@lru_cache(ALIKE)
+def _outdated_server(start: bytes | None) -> tuple[str, str | None, str] | None:
+    """Product and version in a start's arguments, and the oldest series with support."""
+    properties = table(read_object(start), "server_properties")
+    product, version = (peer_property(properties, name) for name in ("product", "version"))
+    oldest = OLDEST_SERIES.get(product or "")
+    if product is None or oldest is None or not (0, 0) < release(version) < oldest:
+        return None
+    return product, version, _dotted(oldest)
 
 
 def _client_says(context: RuleContext) -> None:
@@ -180,4 +193,8 @@ def judge_refused(
 RULES: dict[str, tuple[Rule, ...]] = {
     "connection.start": (_server_says,),
     "connection.start-ok": (_logs_in, _client_says),
+}
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
+    "amqp10-opened": (_server_says, _logs_in, _client_says)
 }

@@ -14,7 +14,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
@@ -43,8 +42,13 @@ def unknown_tag(context: RuleContext) -> None:
     left = unsettled_before(context, tag)
     if left is None:
         question = question_for(context, tag)
-        variant = None if question is None else partial(record_question, context, question)
-        defer(context, INVALID, lambda: f"delivery {tag} {_why(context, tag)}", tag, variant)
+        defer(
+            context,
+            INVALID,
+            lambda: f"delivery {tag} {_why(context, tag)}",
+            tag,
+            lambda: NEVER_SENT if question is None else record_question(context, question),
+        )
     else:
         defer(context, STALE, lambda: stale_words(tag, left, channel.opened_packet_number), tag)
 
@@ -90,6 +94,10 @@ def gap(context: RuleContext) -> None:
 
 
 INVALID, STALE = "acknowledgement-invalid", "acknowledgement-stale"
+
+NEVER_SENT = -1
+"""The variant of an acknowledgement of what the channel never delivered: another fault than to
+settle a delivery twice. Questions that wait for an answer are numbered from 1."""
 
 MAX_UNSETTLED_CHANNELS = 4_096
 """Channels whose outstanding tags are remembered after their end, the latest ones."""
@@ -300,9 +308,9 @@ def settle_stale(
     if forgotten:
         forget({"channels": forgotten})
     for one in found:
-        if one.code == INVALID and one.variant is not None:
+        if one.code == INVALID and one.variant not in (None, NEVER_SENT):
             place = (one.connection_id or "", one.channel or 0, one.variant)
-            one.variant = None
+            one.variant = None if place in stale else NEVER_SENT
             if place in stale:
                 one.code, one.detail = STALE, stale[place]
 

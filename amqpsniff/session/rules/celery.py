@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
+from typing import Any
 
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.format import queue_text
 from amqpsniff.session.rules.shared_state import MAX_NAMES, exchanges_of
+from amqpsniff.units import duration
 
 EVENTS = "celeryev"
 """The exchange of Celery's events."""
@@ -19,9 +24,18 @@ EVENTS_SEEN = 100
 RISES = 3
 """Times that the prefetch count rose by one; a pool that grows does so too, but seldom."""
 
+ETA_PREFETCH = "celery-eta-prefetch"
+
+FULL_NS = 10 * SECOND_NS
+"""Time without a delivery from which on a full prefetch count is told."""
+
+MAX_LATER = 1_000
+"""Deliveries with an ETA that are remembered of a channel; prefetch counts are lower."""
+
 RESULT_QUEUES = 3
 """Queues named by a UUID from which on each task has one; a client may have one for itself."""
 
+_ETA = re.compile(rb'"eta":"([0-9T:.+Z-]{10,40})"')
 _UUID = re.compile("[0-9a-f]{8}(-?)[0-9a-f]{4}\\1[0-9a-f]{4}\\1[0-9a-f]{4}\\1[0-9a-f]{12}")
 
 
@@ -45,9 +59,32 @@ def judge_noise(context: RuleContext, counts: dict[str, tuple[int, ...]]) -> Non
 
 def note_eta(context: RuleContext) -> None:
     """to-be-done-later: a task that a worker received before its time."""
-    entry = context.facts["entry"]
-    if entry is not None and entry.consumer is not None:
-        _delayed(context).tasks += 1
+    entry, rows, row = (context.facts[name] for name in ("entry", "rows", "row"))
+    if entry is None or entry.consumer is None:
+        return
+    delayed = _delayed(context)
+    delayed.tasks += 1
+    eta = _ETA.search(rows.headers.bytes_of(row))
+    if eta and len(delayed.later) < MAX_LATER:
+        delayed.later.append((entry, eta[1].decode()))
+
+
+def held_for_later(context: RuleContext, now_ns: int) -> list[Any]:
+    """Deliveries of a channel that a worker holds on purpose: their time lies ahead."""
+    delayed = context.memory.get("eta", {}).get(context.channel.number)
+    if delayed is None:
+        return []
+    now = datetime.fromtimestamp(now_ns // SECOND_NS, UTC)
+    return [entry for entry, eta in delayed.later if entry.held and _is_ahead(eta, now)]
+
+
+def _is_ahead(eta: str, now: datetime) -> bool:
+    """True if a time of a header, in UTC where it does not say, lies ahead; False if it is none."""
+    try:
+        at = datetime.fromisoformat(eta.replace("Z", "+00:00"))
+    except ValueError:
+        return False
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)) > now
 
 
 def note_prefetch(context: RuleContext) -> None:
@@ -63,9 +100,13 @@ def note_prefetch(context: RuleContext) -> None:
 
 
 class Delayed:
-    """A channel's tasks with an ETA, its prefetch count, how often that rose, and where."""
+    """A channel's tasks with an ETA, its prefetch count, how often that rose, and where.
+
+    `later` are deliveries with the text of their ETA.
+    """
 
     def __init__(self) -> None:
+        self.later: list[tuple[Any, str]] = []
         self.tasks = 0
         self.prefetch: int | None = None
         self.rises = 0
@@ -83,12 +124,13 @@ def _delayed(context: RuleContext) -> Delayed:
 
 @requires("eta")
 def judge_eta(context: RuleContext) -> None:
-    """channel-ends: tasks with an ETA that raise the prefetch count."""
+    """channel-ends: tasks with an ETA that raise the prefetch count, or take up all of it."""
+    _judge_full(context)
     delayed = context.memory["eta"].pop(context.channel.number, None)
     if delayed is None or min(delayed.tasks, delayed.rises) < RISES:
         return
     context.report(
-        "celery-eta-prefetch",
+        ETA_PREFETCH,
         f"{delayed.tasks} tasks with an ETA; the prefetch count rose {delayed.rises} times, "
         f"to {delayed.prefetch}",
         number=delayed.number,
@@ -96,6 +138,25 @@ def judge_eta(context: RuleContext) -> None:
         count=delayed.rises,
         last=delayed.last,
     )
+
+
+def _judge_full(context: RuleContext) -> None:
+    """Report a prefetch count that is taken up by tasks whose time lies ahead."""
+    channel = context.channel
+    end_ns = channel.end_ns or context.session.peer.conversation.end_ns
+    waited_ns = end_ns - channel.last_delivery_ns
+    if not context.certain or not channel.known or end_ns <= 0 or waited_ns < FULL_NS:
+        return
+    later = held_for_later(context, end_ns)
+    limit = channel.prefetch_shared or next((one.consumer.prefetch for one in later), 0)
+    if not limit or len(later) < limit:
+        return
+    first = later[0]
+    detail = (
+        f"all {limit} deliveries that the prefetch count allows are tasks whose ETA lies ahead, "
+        f"from {queue_text(first.consumer.queue)}: nothing else came for {duration(waited_ns)}"
+    )
+    context.report(ETA_PREFETCH, detail, number=first.packet_number, ts_ns=first.ts_ns)
 
 
 def note_queue(context: RuleContext) -> None:

@@ -49,10 +49,13 @@ def judge_connection(context: RuleContext) -> None:
     if conversation.ended is None and session.closed_by is None:
         return  # it may go on for long after the capture
     lasted = conversation.end_ns - conversation.start_ns
-    channels = list(open_channels(session))
-    published = session.published + sum(channel.published for channel in channels)
-    delivered = session.delivered + sum(channel.delivered for channel in channels)
-    if lasted >= SHORT_NS or published > FEW_MESSAGES or delivered > FEW_MESSAGES:
+    if lasted >= SHORT_NS:
+        return
+    published, delivered = session.published, session.delivered
+    for channel in open_channels(session):
+        published += channel.published
+        delivered += channel.delivered
+    if published > FEW_MESSAGES or delivered > FEW_MESSAGES:
         return
     where = session.peer.name()
     if not client_host(context):
@@ -161,3 +164,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection-ends": (judge_connection, judge_channels),
     "channel-ends": (note_channel,),
 }
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"connection-ends": (judge_connection,)}

@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from amqpsniff.session.method_flags import NAMES
 from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reason_text
 from amqpsniff.session.rules.opening import step
-from amqpsniff.session.rules.peers import client_host, client_text, server_end, user_of
+from amqpsniff.session.rules.peers import (
+    client_host,
+    client_text,
+    rabbitmq_release,
+    server_end,
+    user_of,
+)
 from amqpsniff.session.rules.queues import Key, owner_words
-from amqpsniff.session.rules.remedies import is_exclusive, remedy
+from amqpsniff.session.rules.remedies import fault, is_exclusive, remedy
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
 from amqpsniff.spec import FIRST_ERROR_CODE
 
@@ -43,7 +50,10 @@ def _connection_closed(context: RuleContext) -> None:
     elif code == "feature-deprecated":
         context.report(code, _deprecated(context))
     else:
-        what, _ = remedy(context.frame.reply_code, context.session.close_text)
+        reply_code, text = context.frame.reply_code, context.session.close_text
+        method = context.session.close_method or _last_method(context)
+        what = remedy(reply_code, text)[0]
+        what = what or fault(reply_code, method, rabbitmq_release(context))
         context.report(code, objection(context) + what)
 
 
@@ -186,8 +196,18 @@ def objection(context: RuleContext) -> str:
     if method is not None:
         return f"{frame.reply_code} {text}; answer to {method}{in_packet(number)}"
     if number:
-        return f"{frame.reply_code} {text}; the client's last frame before is{in_packet(number)}"
+        last = _last_method(context)
+        name = f" {last}" if last else ""
+        before = f"the client's last frame before is{name}{in_packet(number)}"
+        return f"{frame.reply_code} {text}; {before}"
     return f"{frame.reply_code} {text}"
+
+
+def _last_method(context: RuleContext) -> str | None:
+    """The method of the client's last frame before; None if it has none, or two came together."""
+    number = request_packet(context, None)
+    names = [name for name in set(NAMES) if number and request_packet(context, name) == number]
+    return names[0] if len(names) == 1 else None
 
 
 def is_first_close(context: RuleContext) -> bool:

@@ -9,10 +9,14 @@ from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.consumer_timeouts import timed_out
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.peers import client_host
+from amqpsniff.session.rules.queues import deletion_words, queue_key
 from amqpsniff.session.rules.shared_state import apart, contribute, report_at
 
 RESUME_NS = 5_000_000_000
 """Time within which a client that handles a cancellation has consumed again or gone away."""
+
+DELETED_NS = 1_000_000_000
+"""Time between a consumer's cancellation and the answer to who deleted its queue, at most."""
 
 MAX_QUEUES = 10_000
 """Names of queues remembered; of a connection, and of all, the latest."""
@@ -102,12 +106,13 @@ def judge_cancelled(context: RuleContext) -> None:
         if ts_ns is None or end_ns - ts_ns < RESUME_NS or not context.complete:
             continue
         place = Place(channel.capture, number, ts_ns, *context.session.peer.name())
-        what = (f"consumer '{tag}' of queue '{queue or '?'}'", queue, channel.number)
+        key = queue_key(context, queue or "")
+        what = (f"consumer '{tag}' of queue '{queue or '?'}'", queue, key, channel.number)
         contribute(context, judge_lost, client_host(context), *what, place)
 
 
 def judge_lost(
-    context: RuleContext, host: str, what: str, queue: str | None, channel: int,
+    context: RuleContext, host: str, what: str, queue: str | None, key: Any, channel: int,
     where: tuple[Any, ...],
 ) -> None:  # fmt: skip
     """A consumer that was cancelled: did its host consume from the queue again?"""
@@ -119,7 +124,10 @@ def judge_lost(
         again = consumed.get((host, named))
         if again and place.ts_ns is not None and again > place.ts_ns:
             return
-    detail = f"{what}, and nothing was consumed from it since"
+    about = place.ts_ns or 0
+    deletion = deletion_words(context, key, about - DELETED_NS, about + DELETED_NS)
+    gone = f" ({deletion})" if queue and deletion else ""
+    detail = f"{what}{gone}, and nothing was consumed from it since"
     report_at(context, place, "consumer-cancelled", detail, channel=channel)
 
 

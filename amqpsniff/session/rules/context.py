@@ -27,13 +27,15 @@ EVENTS = {
     "side",
     "tag-unknown": "a client's ack, nack or reject that means nothing outstanding; facts: tag, "
     "multiple, outcome (a code of entities.OUTCOMES)",
-    "published-on-closed": "a publish after the server closed the channel; facts: frames, row",
+    "published-on-closed": "a publish after the server closed the channel, or while an end of TCP "
+    "is known, which may come later; facts: frames, row",
     "published-again": "the first publish of a channel with message-id, properties, size and route "
     "of an earlier one, further ones are counted; facts: first (packet of that), rows, row",
     "published-while-blocked": "a publish after connection.blocked; facts: none",
     "frames-lost": "frames of a side may be missing from here on; facts: side",
     "consumer-cancelled": "a consumer that the broker cancelled; facts: consumer (None: not known)",
     "delivery-tag-gap": "a delivery whose tag is not the last one plus 1; facts: tag, last",
+    "confirmed-late": "a confirm that took `LATE_CONFIRM_NS` or longer; facts: entry",
     "rejected": "a nack of the broker for a publish; facts: entry",
     "returned": "a return whose content is whole; facts: entry (of the publish, None), rows, row",
     "requeued": "a delivery that its consumer gives back; facts: entry",
@@ -50,10 +52,37 @@ EVENTS = {
     "facts: rows, row, took_ns (None: not whole)",
     "paused": "a publish whose end came `PAUSED_NS` (from, to) after its method; facts: "
     "rows, row, took_ns",
+    "held-up": "a delivery whose method came `BEHIND_NS` or sooner behind one of `BULKY_BYTES` or "
+    "more on another channel, which took `BULKY_NS` or longer; facts: behind (its channel number, "
+    "size, took_ns)",
     "large": "a message above `LARGE_BYTES`; facts: entry, rows, row",
     "channel-waits": "now and then while a channel has publishes that are not confirmed or "
     "deliveries that are not settled, and no bytes are waited for, see `foreseeing`; facts: none",
     "connection-waits": "the same of a connection that has requests or calls without a reply",
+    "amqp10-opened": "both sides of a connection of AMQP 1.0 have opened; facts: state (its "
+    "`Amqp10Connection`)",
+    "amqp10-closed": "the first close of a connection of AMQP 1.0; facts: side, found (its "
+    "`Performative`)",
+    "frame-oversized": "a frame of AMQP 1.0 above the other side's max-frame-size; facts: side, "
+    "size, limit",
+    "login-refused": "a sasl-outcome that is not ok; facts: its arguments",
+    "session-ended": "the first end of a session; facts: side, found, of (its `Amqp10Session`)",
+    "link-attached": "both sides have attached a link; facts: link, side (of the second), of",
+    "link-taken": "a side attaches a name that it has attached; facts: link (the old), side, of",
+    "link-detached": "a detach; facts: link, side, found, of",
+    "link-ends": "a link is over, before its row; facts: link",
+    "credit-overrun": "a delivery without credit; facts: link, side, found, of",
+    "window-overrun": "a transfer outside the window; facts: link (or None), side, found, of",
+    "delivery-aborted": "a sender gives up a delivery; facts: link, side, found, of",
+    "publish-outcome": "an outcome of a delivery of the client that is not accepted; facts: of "
+    "(its `Transferred`)",
+    "settlement-refused": "the broker says an error of its own delivery; facts: link, side, "
+    "found, of",
+    "larger-than-link": "a message larger than the link's max-message-size; facts: entry, rows, "
+    "row, link",
+    "claims-answered": "a message of the node for tokens; facts: entry, rows, row, link",
+    "deliveries-left": "a session is over that has deliveries nobody settled; facts: left (lists "
+    "of `Transferred` by side and link)",
     "replied": "a reply of a method that has a handler or is synchronous; `request` is answered",
 }
 """Occasions that are not methods, and what is known then."""
@@ -75,12 +104,24 @@ MAX_PROVISIONAL = 64
 more.
 """
 
+LATE_CONFIRM_NS = SECOND_NS // 2
+"""Time to a confirm that is long: a healthy disk takes some milliseconds."""
+
 STALLED_NS = SECOND_NS
 """Time from a method to the end of its content from which on `half-sent` comes."""
 
 PAUSED_NS = (35_000_000, 55_000_000)
 """Times from a method to the end of its content with which `paused` comes: so long waits who waits
 for a delayed acknowledgement."""
+
+BULKY_BYTES = 1 << 16
+"""Size of a body that may hold up others: a smaller one is in most buffers at once."""
+
+BULKY_NS = SECOND_NS // 10
+"""Time from the method to the end of such a delivery, from which on it holds up others."""
+
+BEHIND_NS = SECOND_NS // 1000
+"""Time after the end of such a delivery in which what comes has waited for it."""
 
 
 class ProvisionalFinding(NamedTuple):

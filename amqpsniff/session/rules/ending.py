@@ -15,6 +15,7 @@ from amqpsniff.session.rules.peers import (
     end_ns,
     ended_by_server,
     ender,
+    forgotten,
     server_end,
 )
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_once
@@ -72,8 +73,26 @@ def _unclean(context: RuleContext) -> None:
     left = _left(context)
     if left:
         parts.append(f"left open: {left}")
+    _disowned(context, left)
     context.report("disconnect-unclean", "; ".join(parts))
     _cut(context)
+
+
+def _disowned(context: RuleContext, left: str) -> None:
+    """A side that had been silent answered with the RST of a host without such a connection."""
+    found = forgotten(context)
+    if found is None:
+        return
+    side, silence = found
+    detail = (
+        f"{_SIDES[side]} had been silent for {duration(silence)} when its end answered "
+        f"{_SIDES[1 - side]}'s packets with a RST, as one that has no such connection"
+    )
+    if left:
+        detail += f"; until then {_SIDES[1 - side]} took it for open, with {left}"
+    conversation = context.session.peer.conversation
+    number, ts_ns = conversation.ended_packet_number, conversation.ended_ns
+    context.report("connection-half-open", detail, number=number, ts_ns=ts_ns)
 
 
 def _age(context: RuleContext) -> str:
@@ -172,3 +191,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection.close-ok": (_parted,),
     "connection-ends": (_ended,),
 }
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"connection-ends": (_ended,)}

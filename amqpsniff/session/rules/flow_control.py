@@ -11,7 +11,7 @@ from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import number_of, reason_text
 from amqpsniff.session.rules.heartbeats import quiet_ns
 from amqpsniff.session.rules.peers import end_ns, last_packets_ns
-from amqpsniff.session.rules.shared_state import contribute, report_at
+from amqpsniff.session.rules.shared_state import contribute, open_channels, report_at
 from amqpsniff.units import duration
 
 ROUND_TRIP_NS = 500_000_000
@@ -20,6 +20,10 @@ world, and time for the client's threads to learn of it."""
 
 LATE = "published while blocked"
 """Name in `RuleContext.memory` of publishes that are not reported yet: a `Late` per channel."""
+
+
+UNSEEN = 1
+"""The variant of a block whose beginning was not captured."""
 
 
 def was_blocked(session: Any) -> bool:
@@ -72,9 +76,26 @@ def judge_blocked(context: RuleContext, connection_id: str) -> None:
     counts[connection_id] = len(counts) + 1
 
 
-@requires("blocked")
 def _unblocked(context: RuleContext) -> None:
-    _report_block(context, context.ts_ns, "")
+    if "blocked" in context.memory:
+        _report_block(context, context.ts_ns, "")
+    elif context.session.has_loss or not context.session.peer.began:
+        _report_unseen(context)
+
+
+def _report_unseen(context: RuleContext) -> None:
+    """Report a block whose beginning was not captured; its end was."""
+    session = context.session
+    detail = "when it began and why was not captured"
+    start_ns, now = session.peer.conversation.start_ns, context.ts_ns
+    first = not session.has_loss and not session.peer.began and not session.blocked_ns
+    if first and now is not None and start_ns > 0:
+        channels = open_channels(session)
+        publishes = session.published + sum(channel.published for channel in channels)
+        detail += f"; it lasted for the first {duration(now - start_ns)} of the capture"
+        if publishes:
+            detail += f", {number_of(publishes, 'publish', 'publishes')} meanwhile"
+    context.report("connection-blocked", f"{detail}, and ended here", variant=UNSEEN)
 
 
 @requires("blocked")

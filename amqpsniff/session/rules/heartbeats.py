@@ -8,9 +8,11 @@ they did not get through.
 
 from __future__ import annotations
 
+from typing import Any
+
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT, SERVER
-from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import (
     application,
@@ -18,6 +20,7 @@ from amqpsniff.session.rules.peers import (
     client_text,
     end_ns,
     ender,
+    forgotten,
     handshake,
     last_packets_ns,
     server_end,
@@ -62,11 +65,20 @@ def _opened(context: RuleContext) -> None:
     context.memory["silence"] = (session.silence_client_ns, broker_ns)
 
 
-@requires("silence")
 def _ended(context: RuleContext) -> None:
     beat = interval(context)
-    if not beat or _longest_ns(context) <= beat * SECOND_NS or not context.certain:
+    if not beat:
+        _judge_unanswered(context)
+    elif "silence" in context.memory:
+        _judge_silence(context, beat)
+
+
+def _judge_silence(context: RuleContext, beat: int) -> None:
+    """Report a side that was silent for longer than its heartbeats allow."""
+    if _longest_ns(context) <= beat * SECOND_NS or not context.certain:
         return
+    if forgotten(context) is not None:
+        return  # who sent heartbeats sent them to nobody
     found, cut = [], ""
     for side, unheard, at_end in _silences(context):
         silence = unheard - _blocked_ns(context) if side == "client" else unheard
@@ -74,9 +86,36 @@ def _ended(context: RuleContext) -> None:
             found.append(f"nothing from the {side} for {duration(silence)}")
             cut = "; then TCP was ended by the other side" if at_end else cut
     if found and interrupted_ns(context):
+        context.memory["interrupted"] = True
         context.report("path-interrupted", _interruption(context, beat, cut))
     elif found:
         context.report("heartbeat-missed", f"{', '.join(found)}, heartbeat {beat} s{cut}")
+
+
+def _judge_unanswered(context: RuleContext) -> None:
+    """Report a path on which nothing comes back, where no heartbeat says so: a host that is there
+    acknowledges what it gets.
+    """
+    session = context.session
+    if context.complete and session.closed_by is None and any(map(_is_unanswered, *_ends(context))):
+        context.memory["interrupted"] = True
+        context.report("path-interrupted", _interruption(context, None, ""))
+
+
+def _ends(context: RuleContext) -> tuple[tuple[Any, ...], ...]:
+    """Times of the last frame and packet of each side, of the last packet of the other side, and
+    whether bytes of it were not acknowledged.
+    """
+    session = context.session
+    waits: tuple[bool, bool] = session.peer.conversation.unacknowledged
+    packets = last_packets_ns(context)
+    frames = session.last_client_ns, session.last_server_ns
+    return frames, packets, packets[::-1], waits[:: -1 if session.peer.client_direction else 1]
+
+
+def _is_unanswered(frame_ns: int, packet_ns: int, other_ns: int, waits: bool) -> bool:
+    """True if a side sent its last frame again for long, and no packet came back."""
+    return waits and frame_ns > 0 and packet_ns - max(frame_ns, other_ns) > TOO_SHORT_S * SECOND_NS
 
 
 def interrupted_ns(context: RuleContext) -> int:
@@ -101,16 +140,17 @@ def quiet_ns(context: RuleContext) -> int:
     return quiet
 
 
-def _interruption(context: RuleContext, beat: int, cut: str) -> str:
+def _interruption(context: RuleContext, beat: int | None, cut: str) -> str:
     """The same in words: who still sent packets, and whether they were answered."""
     client, broker = last_packets_ns(context)
     side, other, direction = ("client", "broker", context.session.peer.client_direction)
     if client < broker:
         side, other, direction = ("broker", "client", 1 - direction)
-    detail = (
-        f"no frame of either side for {duration(interrupted_ns(context))}, heartbeat {beat} s; "
-    )
-    quiet = duration(int(end_ns(context) or 0) - min(client, broker))
+    now, session = int(end_ns(context) or 0), context.session
+    silence = duration(now - max(session.last_client_ns, session.last_server_ns))
+    detail = f"no frame of either side for {silence}, "
+    detail += f"heartbeat {beat} s; " if beat else "no heartbeat known; "
+    quiet = duration(now - min(client, broker))
     detail += f"no packet from the {other} for {quiet}"
     again = context.session.peer.conversation.retransmissions[direction]
     if again:

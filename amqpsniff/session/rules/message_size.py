@@ -15,6 +15,7 @@ from amqpsniff.session.rules.context import (
     where,
 )
 from amqpsniff.session.rules.format import exchange_text, integer_at, name_at, number_of, queue_text
+from amqpsniff.session.rules.links import link_text
 from amqpsniff.session.rules.shared_state import exchanges_of, open_channels
 from amqpsniff.units import octets
 
@@ -63,6 +64,8 @@ def judge_headers(context: RuleContext) -> None:
 def _place(context: RuleContext) -> str:
     """Where a message comes from or goes to."""
     rows, row, entry = context.facts["rows"], context.facts["row"], context.facts["entry"]
+    if context.facts.get("link") is not None:
+        return f"on {link_text(context.facts['link'])}"
     way = "to" if entry is None or entry.kind == PUBLISH else "from"
     queue = name_at(rows, "queue", row)
     if queue:
@@ -142,4 +145,11 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "channel-ends": (count_channel,),
     "connection-ends": (judge_overhead,),
     "capture-ends": (judge_exchanges,),
+}
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
+    "large": (judge_large,),
+    "large-headers": (judge_headers,),
+    "channel-ends": (count_channel,),
+    "connection-ends": (judge_overhead,),
 }

@@ -143,3 +143,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     ),
     "channel-ends": (_channel_ended,),
 }
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"connection-ends": (_ended, judge_windows)}

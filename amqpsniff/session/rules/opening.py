@@ -117,6 +117,11 @@ def _opened(context: RuleContext) -> None:
         for of_client in (True, False)
     }
     extra = {name: time - least[name in _OF_CLIENT] for name, time in spent.items()}
+    greeted_ns, started_ns = context.session.peer.greeted_ns, step(context, STEPS[0])[0] or 0
+    late_ns = started_ns - greeted_ns if greeted_ns > 0 else 0
+    if min(late_ns, extra.pop(STEPS[0])) >= SLOW_STEP_NS:
+        detail = f"connection.start came {duration(late_ns)} after the client's protocol header"
+        context.report("connection-start-delayed", detail)
     worst = max(extra, key=extra.__getitem__)
     if extra[worst] < SLOW_STEP_NS:
         return
@@ -186,8 +191,9 @@ def _hung_up(context: RuleContext) -> None:
         return
     name, then, number = last
     if name == "connection.start-ok" and now - then <= LOGIN_GIVEN_UP_NS:
-        announced = _announced(context).get("authentication_failure_close") is True
-        if context.session.handshake_whole("connection.start-ok") and not announced:
+        start_ok = context.session.handshake_json("connection.start-ok")
+        unannounced = "authentication_failure_close" in _missing(start_ok)
+        if context.session.handshake_whole("connection.start-ok") and unannounced:
             _refuse_login(context, number, then, now - then)
             return
     if now - began >= HANDSHAKE_GIVEN_UP_NS:
@@ -265,11 +271,11 @@ def _least_frame_max(server: dict[str, Any]) -> int:
     return MIN_FRAME_MAX_NOW if newer else MIN_FRAME_MAX
 
 
-def _announced(context: RuleContext) -> dict[str, Any]:
-    """The capabilities among the client's properties."""
-    return table(
-        table(handshake(context, "connection.start-ok"), "client_properties"), "capabilities"
-    )
+@lru_cache(ALIKE)
+def _missing(start_ok: bytes | None) -> tuple[str, ...]:
+    """The names in `CAPABILITIES` that the client's properties do not announce."""
+    announced = table(table(read_object(start_ok), "client_properties"), "capabilities")
+    return tuple(name for name in CAPABILITIES if announced.get(name) is not True)
 
 
 def _introduced(context: RuleContext) -> None:
@@ -277,8 +283,7 @@ def _introduced(context: RuleContext) -> None:
     if not context.session.handshake_whole("connection.start-ok"):
         return
     client = (client_host(context), server_end(context), client_property(context, "product"))
-    announced = _announced(context)
-    missing = tuple(name for name in CAPABILITIES if announced.get(name) is not True)
+    missing = _missing(context.session.handshake_json("connection.start-ok"))
     if missing:
         report_once(
             context,

@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from amqpsniff.decode.json_objects import read_object
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import SERVER
 from amqpsniff.session.rules.context import RuleContext
 from amqpsniff.spec import PEER_PROPERTIES, peer_property
@@ -110,6 +111,25 @@ def ender(context: RuleContext) -> int | None:
     if tcp.acked[other] == read + 1:
         return None
     return int(tcp.ended_by ^ client)
+
+
+FORGOTTEN_NS = SECOND_NS
+"""Silence of a side before the RST with which its end shows that it knows no such connection: less
+is what a firewall rule that is set in the middle of traffic looks like."""
+
+
+def forgotten(context: RuleContext) -> tuple[int, int] | None:
+    """(side, its silence before) if TCP ended with a RST as of a host without such a connection."""
+    session, client = context.session, context.session.peer.client_direction
+    conversation = session.peer.conversation
+    if client < 0 or conversation.ended != "rst" or not conversation.reset_by_stranger:
+        return None
+    side = int(conversation.ended_by ^ client)
+    last = (session.last_client_ns, session.last_server_ns)
+    silence, others = (conversation.ended_ns - last[one] for one in (side, 1 - side))
+    if min(last) <= 0 or silence < FORGOTTEN_NS or others >= silence:
+        return None
+    return side, silence
 
 
 def ended_by_server(context: RuleContext) -> bool:

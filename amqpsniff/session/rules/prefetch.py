@@ -326,3 +326,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
         forget_cancelled,
     ),
 }
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"channel-ends": (judge_backlog,)}

@@ -75,3 +75,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection-ends": (withdraw_unsure,),
 }
 """The rules of this module by event; the last to be asked."""
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = RULES

@@ -5,19 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.message_log import FORGET
-from amqpsniff.session.rules.context import PUBLISHED, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import (
+    LATE_CONFIRM_NS,
+    PUBLISHED,
+    Rule,
+    RuleContext,
+    requires,
+    where,
+)
 from amqpsniff.session.rules.format import (
     code_at,
+    exchange_text,
     in_packet,
     name_at,
     number_of,
     packets_text,
+    queue_text,
     route,
     took_text,
     when_closed,
 )
+from amqpsniff.session.rules.peers import table
+from amqpsniff.session.rules.routes import queues_on
+from amqpsniff.session.rules.shared_state import drop, remember
 from amqpsniff.units import duration, rate
 
 REPEATED = "publish-repeated"
@@ -51,9 +64,43 @@ def rejected(context: RuleContext) -> None:
     """The broker refused a publish."""
     entry = context.facts["entry"]
     _not_taken(context, entry)
-    where = f" to {route(*entry.route)}" if entry.route and entry.route[1] else ""
+    if context.again("publish-rejected"):
+        return
+    names = _route_of(entry)
+    where = ""
+    if names is not None:
+        where = f" to {route(*names) if names[1] else exchange_text(names[0])}"
     detail = f"publish {entry.number} of the channel{in_packet(entry.packet_number)}{where}"
-    context.report("publish-rejected", detail)
+    context.report("publish-rejected", detail + _limits_on(context, names))
+
+
+def _route_of(entry: Any) -> tuple[str, str] | None:
+    """Exchange and routing key of a publish; None where they are not known any more."""
+    names = entry.route
+    if names is None and entry.rows is not None:
+        names = tuple(name_at(entry.rows, one, entry.row) for one in ("exchange", "routing_key"))
+    return None if names is None or None in names else names
+
+
+def _limits_on(context: RuleContext, names: tuple[str, str] | None) -> str:
+    """The limits of the queues on a route, in words, as far as the connection declared them."""
+    limits = context.memory.get(LIMITS, {})
+    queues = sorted(queues_on(context, *names)) if names and limits else ()
+    known = ((one, limits[one]) for one in queues if one in limits)
+    return "".join(f"; {queue_text(one)} was declared with {words}" for one, words in known)
+
+
+def note_limits(context: RuleContext) -> None:
+    """queue.declare: note how much the queue holds, and what it does then."""
+    frame = context.frame
+    octets = frame.arguments_json or b""
+    if not frame.queue or not any(name in octets for name in (b'"x-max-length', b'"x-overflow"')):
+        return
+    given = table(read_object(octets), "arguments")
+    words = ", ".join(f"{name} {given[name]}" for name in LIMITING if name in given)
+    limits = context.memory.setdefault(LIMITS, {})
+    drop(context, limits, frame.queue)
+    remember(context, limits, frame.queue, words)
 
 
 def repeated(context: RuleContext) -> None:
@@ -94,9 +141,12 @@ def unprotected(context: RuleContext) -> None:
     if not context.certain or not channel.known or channel.mode or not channel.published:
         return
     first, last = channel.first_publish_number, channel.last_publish_number
+    detail = ""
+    if context.tracker.log.has_room("publishes-unprotected"):  # not shown without a place
+        detail = f"{number_of(channel.published, 'message')} in {packets_text(first, last)}"
     context.report(
         "publishes-unprotected",
-        f"{number_of(channel.published, 'message')} in {packets_text(first, last)}",
+        detail,
         number=first,
         ts_ns=channel.first_publish_ns,
         count=channel.published,
@@ -141,11 +191,22 @@ def in_doubt(context: RuleContext) -> None:
     )
 
 
-SLOW_NS = SECOND_NS // 2
-"""Mean time to a confirm that is long: a healthy disk takes some milliseconds."""
+LIMITS = "limits of queues"
+"""Name in `RuleContext.memory` of the limits of queues, in words, as the connection declares them.
+"""
+
+LIMITING = ("x-max-length", "x-max-length-bytes", "x-overflow")
+"""Arguments of queues with which publishes may be refused."""
 
 VERY_SLOW_NS = 5 * SECOND_NS
 """A single time to a confirm that is long, also where none came at all."""
+
+LATE_SHARE = 0.2
+"""Share of the time since a channel's first publish in which late confirms were waited for, from
+which on it matters."""
+
+LATE = "late confirms"
+"""Name in `RuleContext.memory` of the confirms that came late: a `_Late` by channel."""
 
 MIN_SAMPLES = 10
 """Confirms or commits below which there is no pattern."""
@@ -157,6 +218,48 @@ WAITED_SHARE = 0.8
 """Share of the time between publishes that goes into waiting; else there was little to send."""
 
 
+class _Late:
+    """Late confirms of one channel; waits that overlap count once.
+
+    Attributes:
+        count: Their number.
+        waited_ns: Time in which one of them was waited for.
+        until_ns: Time of the last of them.
+    """
+
+    def __init__(self) -> None:
+        self.count = self.waited_ns = self.until_ns = 0
+
+
+def note_late(context: RuleContext) -> None:
+    """confirmed-late: add up the time that went into waiting."""
+    entry, now_ns = context.facts["entry"], context.ts_ns
+    noted = context.memory.setdefault(LATE, {})
+    late = noted.get(context.channel)
+    if late is None:
+        late = noted[context.channel] = _Late()
+    late.count += 1
+    if now_ns is not None:
+        late.waited_ns += max(0, now_ns - max(entry.ts_ns, late.until_ns))
+        late.until_ns = max(late.until_ns, now_ns)
+
+
+def _late_text(context: RuleContext) -> str:
+    """Confirms that came late and took a good part of the time, in words; else empty."""
+    late = context.memory.get(LATE, {}).pop(context.channel, None)
+    first_ns = context.channel.first_publish_ns
+    if late is None or first_ns == NULL:
+        return ""
+    spent_ns = max(context.channel.last_publish_ns, late.until_ns) - first_ns
+    if late.waited_ns < max(VERY_SLOW_NS, LATE_SHARE * spent_ns):
+        return ""
+    return (
+        f"{number_of(late.count, 'confirm')} took {duration(LATE_CONFIRM_NS)} or longer and "
+        f"{duration(context.channel.confirm_ns_max)} at most: {duration(late.waited_ns)} of "
+        f"{duration(spent_ns)} were spent waiting for them"
+    )
+
+
 @where(PUBLISHED)
 def judge_confirms(context: RuleContext) -> None:
     """channel-ends: confirms that came late, or did not come while the broker sent other frames."""
@@ -165,10 +268,13 @@ def judge_confirms(context: RuleContext) -> None:
         return
     details, number, ts_ns = [], channel.slow_confirm_number, channel.slow_confirm_ns
     mean = channel.confirm_ns / max(channel.confirmed, 1)
-    often = channel.confirmed >= MIN_SAMPLES and mean >= SLOW_NS
+    often = channel.confirmed >= MIN_SAMPLES and mean >= LATE_CONFIRM_NS
     if context.complete and (often or channel.confirm_ns_max >= VERY_SLOW_NS):
         took = took_text(channel.confirmed, channel.confirm_ns, channel.confirm_ns_max)
         details.append(f"{number_of(channel.confirmed, 'confirm')}, after {took}")
+    late = _late_text(context)
+    if late and not details and context.complete:
+        details.append(late)
     waiting = _neglected(context)
     if waiting:
         first = waiting[0]
@@ -263,8 +369,10 @@ def judge_commits(context: RuleContext) -> None:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
+    "queue.declare": (note_limits,),
     "returned": (returned,),
     "rejected": (rejected,),
+    "confirmed-late": (note_late,),
     "published-again": (repeated,),
     "channel-ends": (
         unprotected,
@@ -276,4 +384,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
     ),
     "tx.commit": (note_commit,),
     "channel-waits": (watch_confirms,),
+}
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
+    "confirmed-late": (note_late,),
+    "channel-ends": (judge_confirms, judge_waiting),
 }

@@ -1,4 +1,4 @@
-"""Exclusive queues, deleted queues, and the time that messages spend in queues.
+"""Exclusive queues, deleted queues, who consumes from queues, and the time messages spend there.
 
 Of a queue that is gone nothing is delivered again: not what a channel had outstanding when the
 queue was deleted, nor what a connection had outstanding of its exclusive queues when it ended
@@ -15,8 +15,9 @@ from amqpsniff.decode.method_layout import NO_WAIT
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import DELIVERED, Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import number_of, queue_text, took_text, when_closed
-from amqpsniff.session.rules.peers import application, handshake, server_end
+from amqpsniff.session.rules.peers import application, client_host, handshake, server_end
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
+from amqpsniff.units import some
 
 MAX_ASKED = 1_000
 """Declarations and deletions of one connection that wait for an answer, and exclusive queues of one
@@ -24,6 +25,12 @@ connection: programs have a few."""
 
 MAX_DELETIONS = 8
 """Deletions of one queue that are remembered, the latest ones."""
+
+MAX_CONSUMED = 64
+"""Queues that a connection consumes from and that are told of it to others."""
+
+MAX_CONSUMERS = 64
+"""Connections that consume from a queue and are remembered."""
 
 MAX_QUEUES = 64
 """Queues of one channel whose deliveries are told apart; those of further ones may come again."""
@@ -58,7 +65,7 @@ class QueueRemainder:
         self.private = private
 
 
-def _key(context: RuleContext, name: str) -> Key:
+def queue_key(context: RuleContext, name: str) -> Key:
     """A queue of the context's connection; of an unknown virtual host it is like no other."""
     vhost = handshake(context, "connection.open").get("virtual_host")
     where = vhost if isinstance(vhost, str) else context.session.peer.name()[0]
@@ -117,7 +124,9 @@ def _own(context: RuleContext, name: str, number: int) -> None:
     place = context.place
     who = f"'{application(context)}'" if application(context) else "a connection"
     words = f"{who} ({place.client}) declared it exclusive in packet {number}"
-    contribute(context, judge_owned, _key(context, name), place.connection_id, words, place.capture)
+    contribute(
+        context, judge_owned, queue_key(context, name), place.connection_id, words, place.capture
+    )
 
 
 def judge_owned(
@@ -141,7 +150,7 @@ def owner_words(context: RuleContext, key: Sequence[str] | None, place: Place) -
 @requires("own queues")
 def _released(context: RuleContext) -> None:
     """connection.close-ok, or the connection is over: whichever comes first."""
-    keys = tuple(_key(context, name) for name in context.memory["own queues"])
+    keys = tuple(queue_key(context, name) for name in context.memory["own queues"])
     contribute(context, judge_released, context.session.peer.name()[0], keys)
 
 
@@ -159,16 +168,58 @@ def judge_released(context: RuleContext, connection_id: str, keys: tuple[Key, ..
 def _deleted(context: RuleContext, name: str) -> None:
     context.memory.get("own queues", {}).pop(name, None)
     if context.ts_ns is not None:
-        contribute(context, judge_deleted, _key(context, name), context.ts_ns, context.number)
+        who = application(context) or client_host(context) or "a client"
+        words = f"deleted in packet {context.number} by {who}"
+        contribute(context, judge_deleted, queue_key(context, name), context.ts_ns, words)
 
 
-def judge_deleted(context: RuleContext, key: Key, ts_ns: int, number: int) -> None:
-    """A queue was deleted."""
+def judge_deleted(context: RuleContext, key: Key, ts_ns: int, words: str) -> None:
+    """A queue was deleted, as told in words."""
     context.shared.get("owners", {}).pop(tuple(key), None)
-    deletions: deque[tuple[int, int]] = remembered(
+    deletions: deque[tuple[int, str]] = remembered(
         context, "deletions", tuple(key), lambda: deque(maxlen=MAX_DELETIONS)
     )
-    deletions.append((ts_ns, number))
+    deletions.append((ts_ns, words))
+
+
+# consumers
+
+
+def _consumed(context: RuleContext) -> None:
+    """basic.consume: the connection has a consumer of a queue."""
+    name = context.queue
+    queues = context.memory.setdefault("queues consumed", {})
+    if not name or name in queues or len(queues) >= MAX_CONSUMED or context.ts_ns is None:
+        return
+    queues[name] = None
+    place = context.place
+    who = f"'{application(context)}' ({place.client})" if application(context) else place.client
+    key = queue_key(context, name)
+    contribute(context, judge_consumed, key, place.connection_id, context.ts_ns, who)
+
+
+def judge_consumed(
+    context: RuleContext, key: Key, connection_id: str, ts_ns: int, who: str
+) -> None:
+    """A connection has a consumer of a queue."""
+    consumers: dict[str, Any] = remembered(context, "consumers of queues", tuple(key), dict)
+    if len(consumers) < MAX_CONSUMERS:
+        consumers[connection_id] = ts_ns, who
+
+
+def _others(
+    context: RuleContext, keys: Sequence[Key], connection_id: str, until_ns: int | None
+) -> str:
+    """The other connections that consumed from queues until a time, in words, the first first."""
+    found = {
+        (ts_ns, who)
+        for key in keys
+        for one, (ts_ns, who) in context.shared.get("consumers of queues", {})
+        .get(tuple(key), {})
+        .items()
+        if one != connection_id and until_ns is not None and ts_ns <= until_ns
+    }
+    return f"; {some([who for _, who in sorted(found)])} consumed from there too" if found else ""
 
 
 @where(DELIVERED)
@@ -200,7 +251,7 @@ def _in_doubt(context: RuleContext) -> None:
     contribute(
         context,
         judge_left,
-        tuple((_key(context, name), *vars(one).values()) for name, one in left.items()),
+        tuple((queue_key(context, name), *vars(one).values()) for name, one in left.items()),
         channel.unsettled,
         when_closed(channel.closed_by),
         channel.number,
@@ -224,7 +275,7 @@ def judge_left(
         why = (
             "exclusive to its connection"
             if private
-            else _deletion(context, key, last_ns, place.ts_ns)
+            else deletion_words(context, key, last_ns, place.ts_ns)
         )
         (gone if why else others).append((key[2], count, number, why))
     lost = sum(count for _, count, _, _ in gone)
@@ -232,15 +283,21 @@ def judge_left(
         ("deliveries-deleted", gone, lost),
         ("deliveries-in-doubt", others, total - lost),
     ):
-        if count:
-            report_at(context, place, code, _words(rows, count, when), count, None, channel)
+        if not count:
+            continue
+        detail = _words(rows, count, when)
+        if rows is others:
+            names = {name for name, *_ in others}
+            keys = [key for key, *_ in left if key[2] in names]
+            detail += _others(context, keys, place.connection_id, place.ts_ns)
+        report_at(context, place, code, detail, count, None, channel)
 
 
-def _deletion(context: RuleContext, key: Key, last_ns: int, ended_ns: int | None) -> str:
-    """Why deliveries until a time do not come again, in words; empty if they do."""
-    for ts_ns, number in context.shared.get("deletions", {}).get(tuple(key), ()):
-        if ended_ns is not None and last_ns <= ts_ns <= ended_ns:
-            return f"deleted in packet {number}"
+def deletion_words(context: RuleContext, key: Key, from_ns: int, until_ns: int | None) -> str:
+    """The first deletion of a queue in a time, in words; empty without one."""
+    for ts_ns, words in context.shared.get("deletions", {}).get(tuple(key), ()):
+        if until_ns is not None and from_ns <= ts_ns <= until_ns:
+            return str(words)
     return ""
 
 
@@ -297,6 +354,7 @@ def residence_words(times: Any, queue: str | None, published: int) -> str:
 RULES: dict[str, tuple[Rule, ...]] = {
     "queue.declare": (_asked,),
     "queue.delete": (_asked,),
+    "basic.consume": (_consumed,),
     "queue.declare-ok": (_answered,),
     "queue.delete-ok": (_answered,),
     "channel-ends": (

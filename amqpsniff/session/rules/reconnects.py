@@ -133,21 +133,28 @@ def _was_short(context: RuleContext) -> None:
     if client_property(context, "product") != "AMQPLib":
         return
     client = (context.session.capture, client_host(context), server_end(context))
-    did = f"{duration(lived)} for {number_of(published, 'publish', 'publishes')}"
-    contribute(context, judge_short, client, client_text(context), did, context.place)
+    who = (user_of(context), application(context), client[1])
+    contribute(context, judge_short, client, who, lived, published, context.place)
 
 
 def judge_short(
-    context: RuleContext, client: tuple[Any, ...], who: str, did: str, place: tuple[Any, ...]
+    context: RuleContext,
+    client: tuple[Any, ...],
+    who: tuple[str | None, str, str],
+    lived: int,
+    published: int,
+    place: tuple[Any, ...],
 ) -> None:
-    """One more short connection of a client."""
+    """One more short connection of a client; `who` is for `client_words`."""
     here = Place(*place)
     short = remembered(context, "short", client, _Short)
     short.count += 1
     if short.first is None:
         short.first = here
     if short.count == SHORT_CONNECTIONS:
-        detail = f"{who}: {short.count} connections that lived less than a second, this one {did}"
+        did = f"{duration(lived)} for {number_of(published, 'publish', 'publishes')}"
+        many = f"{short.count} connections that lived less than a second"
+        detail = f"{client_words(*who)}: {many}, this one {did}"
         report_at(
             context, short.first, "php-short-connections", detail, short.count, here.packet_number
         )
@@ -220,3 +227,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection-ends": (_failed, _was_short, _stays),
     "capture-ends": (judge_leaks,),
 }
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"connection-ends": (_failed,)}

@@ -7,6 +7,7 @@ declare the same thing successfully at once (`Probe`).
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
@@ -14,6 +15,7 @@ from amqpsniff.session.entities import SERVER
 from amqpsniff.session.method_frame import read_reason
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.format import name_at, reason_text, route
+from amqpsniff.session.rules.peers import ender
 from amqpsniff.session.rules.remedies import is_exclusive, remedy
 from amqpsniff.session.rules.shared_state import drop, remember
 from amqpsniff.session.rules.topology import subject_of
@@ -22,6 +24,9 @@ from amqpsniff.units import duration
 
 _MISSING, _FAILED = 404, 406
 """NOT_FOUND, PRECONDITION_FAILED."""
+
+_TIMEOUT = re.compile(r"Timeout value used: (\d{1,12}) ms")
+"""The time that the broker allows, in its text."""
 
 DECLARED_NS = 10 * SECOND_NS
 """Time within which a client that asked for something makes it. Federation takes a millisecond."""
@@ -63,7 +68,7 @@ def closed(context: RuleContext) -> None:
     if code == _FAILED and "inequivalent arg" in text:
         context.report("declaration-mismatch", said)
     elif code == _FAILED and "acknowledgement" in text and "timed out" in text:
-        context.report("acknowledgement-timeout", _oldest(context) + said)
+        _report_timeout(context, text, said)
     elif code == _FAILED and "message size" in text and "larger than" in text:
         context.report("message-too-large", said)
     elif not _named_elsewhere(context.channel, code, text):
@@ -168,11 +173,24 @@ def _request(channel: Any, method: str | None) -> str:
     return f"; answer to {method}"
 
 
-def _oldest(context: RuleContext) -> str:
-    """The delivery that waits longest, in words."""
+def _report_timeout(context: RuleContext, text: str, said: str) -> None:
+    """The broker says that a delivery was not acknowledged in time: is that what was captured?"""
     channel = context.channel
     entry = next((one for one in channel.deliveries if one.wants), None)
-    if entry is None or context.ts_ns is None or not channel.known:
+    allowed = _TIMEOUT.search(text)
+    allowed_ns = int(allowed[1]) * 1_000_000 if allowed else 0
+    counted = context.certain and channel.counts_deliveries()
+    if counted and entry is None and channel.ack_ns_max < allowed_ns:
+        longest = f"no delivery waited for longer than {duration(channel.ack_ns_max)}"
+        what = f"; nothing was outstanding and {longest}: what the broker says is not so"
+        context.report("channel-closed-by-broker", said + what, variant=_FAILED)
+    else:
+        context.report("acknowledgement-timeout", _oldest(context, entry) + said)
+
+
+def _oldest(context: RuleContext, entry: Any) -> str:
+    """The delivery that waits longest, in words."""
+    if entry is None or context.ts_ns is None or not context.channel.known:
         return ""
     queue = entry.consumer.queue if entry.consumer else None
     source = f" from queue '{queue}'" if queue else ""
@@ -182,19 +200,27 @@ def _oldest(context: RuleContext) -> str:
 
 def published_afterwards(context: RuleContext) -> None:
     """A publish that the broker will drop."""
-    channel, session = context.channel, context.session
-    if not context.complete:
+    ended = _ended_before(context) if context.complete else ""
+    if not ended or context.again("publishes-discarded"):
         return
+    frames, row = context.facts["frames"], context.facts["row"]
+    where = route(name_at(frames, "exchange", row), name_at(frames, "routing_key", row))
+    detail = f"to {where}, sent after the broker's {ended}, and dropped"
+    context.report("publishes-discarded", detail)
+
+
+def _ended_before(context: RuleContext) -> str:
+    """The broker's close, or its FIN, in words; empty if it did not come before."""
+    channel, session = context.channel, context.session
     number, code = channel.closed_packet_number, channel.close_code
     if number is None:
         number, code = session.close_packet_number, session.close_code
-    if context.again("publishes-discarded"):
-        return
-    why = f" ({code})" if code else ""
-    frames, row = context.facts["frames"], context.facts["row"]
-    where = route(name_at(frames, "exchange", row), name_at(frames, "routing_key", row))
-    detail = f"to {where}, sent after the broker's close in packet {number}{why}, and dropped"
-    context.report("publishes-discarded", detail)
+    if number is not None:
+        return f"close in packet {number}" + (f" ({code})" if code else "")
+    tcp, now_ns = session.peer.conversation, context.ts_ns
+    if ender(context) != SERVER or now_ns is None or not 0 < tcp.ended_ns < now_ns:
+        return ""
+    return "" if tcp.ended_ns == tcp.reset_ns else f"FIN in packet {tcp.ended_packet_number}"
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

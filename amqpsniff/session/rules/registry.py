@@ -10,15 +10,20 @@ from amqpsniff.findings import Finding, FindingLog, Records
 from amqpsniff.session.rules import (
     access,
     acknowledging,
+    cancelling,
     celery,
     churn,
     closing,
     consumer_timeouts,
     consuming,
+    containers,
+    credit,
     deferred,
+    delivery_limits,
     ending,
     flow_control,
     heartbeats,
+    links,
     message_size,
     misuse,
     network,
@@ -32,13 +37,16 @@ from amqpsniff.session.rules import (
     refusals,
     requeueing,
     restoring,
+    routes,
     rpc,
+    settlement,
     shared_connections,
     shared_state,
     slow_requests,
     stalls,
     stuck_consumers,
     topology,
+    traffic,
 )
 from amqpsniff.session.rules.context import ANYTHING, Place, Rule, RuleContext
 from amqpsniff.session.rules.shared_state import report_at
@@ -53,6 +61,8 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     publishing.RULES,
     refusals.RULES,
     requeueing.RULES,
+    delivery_limits.RULES,
+    cancelling.RULES,
     stuck_consumers.RULES,
     opening.RULES,
     closing.RULES,
@@ -70,21 +80,42 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     shared_connections.RULES,
     message_size.RULES,
     stalls.RULES,
+    traffic.RULES,
     topology.RULES,
     restoring.RULES,
+    routes.RULES,
     reconnects.RULES,  # what the others found is known by then
     shared_state.RULES,
     provisional.RULES,
 )
 
 
+_AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
+    links.AMQP10_RULES,
+    credit.AMQP10_RULES,
+    settlement.AMQP10_RULES,
+    containers.AMQP10_RULES,
+    access.AMQP10_RULES,
+    requeueing.AMQP10_RULES,
+    message_size.AMQP10_RULES,
+    publishing.AMQP10_RULES,
+    prefetch.AMQP10_RULES,
+    rpc.AMQP10_RULES,
+    churn.AMQP10_RULES,
+    ending.AMQP10_RULES,
+    network.AMQP10_RULES,
+    reconnects.AMQP10_RULES,  # what the others found is known by then
+    shared_state.AMQP10_RULES,
+    provisional.AMQP10_RULES,
+)
+
 Asked = tuple[str | None, int, Rule]
 """A rule, and what it needs to be asked: see `context.requires` and `context.where`."""
 
 
-def _gather() -> dict[str, tuple[Asked, ...]]:
+def _gather(tables: tuple[dict[str, tuple[Rule, ...]], ...]) -> dict[str, tuple[Asked, ...]]:
     rules: dict[str, tuple[Asked, ...]] = {}
-    for table in _TABLES:
+    for table in tables:
         for event, more in table.items():
             asked = [
                 (getattr(rule, "requires", None), getattr(rule, "where", ANYTHING), rule)
@@ -94,14 +125,18 @@ def _gather() -> dict[str, tuple[Asked, ...]]:
     return rules
 
 
-RULES = _gather()
-"""Every rule by its event."""
+RULES = _gather(_TABLES)
+"""Every rule by its event, for connections of 0-8, 0-9 and 0-9-1."""
+
+AMQP10_RULES = _gather(_AMQP10_TABLES)
+"""Every rule by its event, for connections of AMQP 1.0."""
 
 
 # findings about many connections, made of what readers of some of them have recorded
 
 _JUDGES = (
-    access, churn, closing, consuming, ending, flow_control, queues, reconnects, restoring
+    access, churn, closing, consuming, delivery_limits, ending, flow_control, links, queues,
+    reconnects, restoring, routes, rpc,
 )  # fmt: skip
 
 
@@ -118,6 +153,8 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
         log.add(finding)
     reconnects.judge_leaks(whole)
     restoring.judge_restored(whole)
+    routes.judge_routes(whole)
+    delivery_limits.judge_limits(whole)
     records.forget(whole.shared.get("forgotten", {}))
     if forgotten := records.forgotten:
         detail = shared_state.forgotten_words(forgotten)

@@ -60,7 +60,6 @@ REMEDIES = (
     Remedy(406, " is reached", "a limit of the virtual host or the broker: delete what is "
            "not needed, or raise it"),
     Remedy(406, "prefetch count is not set", "call basic.qos before consuming from a stream"),
-    Remedy(406, "does not support global qos", "call basic.qos with global=false"),
     Remedy(406, "not empty", "empty it first, or delete it without if-empty"),
     Remedy(406, "in use", "end what uses it (consumers of a queue, bindings of an exchange) first, "
            "or delete it without if-unused"),
@@ -76,6 +75,10 @@ REMEDIES = (
     Remedy(530, "of consumers per channel", "end consumers or open more channels"),
     Remedy(540, "immediate=true", "publish without the flag immediate"),
     Remedy(540, "prefetch_size", "call basic.qos with a prefetch size of 0"),
+    Remedy(540, "does not support global qos", "call basic.qos with global=false; in Celery set "
+           "worker_detect_quorum_queues, or global_qos to False in broker_transport_options"),
+    Remedy(540, "automatic acknowledgement not supported", "consume from streams with "
+           "acknowledgements"),
     Remedy(540, "active=false", "a client cannot stop the broker: set a prefetch count"),
     Remedy(540, "queue.purge", "a stream cannot be emptied: set its retention"),
     Remedy(541, "`transient_nonexcl_queues`", "declare it durable, or exclusive to its "
@@ -84,6 +87,24 @@ REMEDIES = (
            "x-queue-leader-locator"),
     Remedy(541, "`global_qos`", "call basic.qos with global=false: a prefetch count for each "
            "consumer"),
+)  # fmt: skip
+
+
+class Fault(NamedTuple):
+    """A fault of one release of RabbitMQ: it answers a method with 541; what is the matter."""
+
+    method: str
+    release: tuple[int, int]
+    what: str
+
+
+INTERNAL_ERROR = 541
+
+FAULTS = (
+    # rabbitmq-server issues 16788 (a setting that older releases took) and 16555
+    Fault("basic.consume", (4, 3), "RabbitMQ 4.3 fails there if consumer_timeout in its "
+          "configuration, or x-consumer-timeout of the queue, is not a number it can use: correct "
+          "that and update the broker; the client is not at fault"),
 )  # fmt: skip
 
 
@@ -101,6 +122,12 @@ def remedy(code: int | None, text: str | None) -> tuple[str, int | None]:
         if row.code == code and row.words in said:
             return f"; {row.what}", row.code * VARIANTS + number
     return "", code
+
+
+def fault(code: int | None, method: str | None, release: tuple[int, int]) -> str:
+    """A known fault of a broker of that release that answers a method so, in words."""
+    known = (one for one in FAULTS if (one.method, one.release) == (method, release))
+    return "".join(f"; {one.what}" for one in known if code == INTERNAL_ERROR)
 
 
 def is_exclusive(code: int | None, text: str | None) -> bool:

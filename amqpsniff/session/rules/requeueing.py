@@ -296,3 +296,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "discarded": (discarded,),
     "dead-lettered": (dead_lettered,),
 }
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"requeued": (_storm,)}

@@ -1,17 +1,27 @@
-"""Requests and answers by message: reply-to, correlation-id, reply queues.
+"""Requests and answers by message: reply-to, correlation-id, reply queues, servers that are lost.
 
 A request is followed where its answer comes back on the same connection: its caller consumes there
-from the queue that reply-to names, or by direct reply-to.
+from the queue that reply-to names, or by direct reply-to. The consumer that has it is known by its
+route and correlation id.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.context import UNCLEAN, Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import exchange_text, key_text, name_at, number_of
-from amqpsniff.session.rules.shared_state import MAX_NAMES, remember
+from amqpsniff.session.rules.peers import application, end_ns
+from amqpsniff.session.rules.shared_state import (
+    MAX_NAMES,
+    contribute,
+    open_channels,
+    remember,
+    remembered,
+    report_at,
+)
 from amqpsniff.units import duration
 
 SLOW_NS = SECOND_NS
@@ -26,6 +36,12 @@ UNANSWERED_NS = 10 * SECOND_NS
 MIN_CALLS = 3
 """Calls with a reply queue each from which on it is how the program works."""
 
+GIVEN_UP_NS = SECOND_NS
+"""Time after the end of a server in which its request may be answered by another."""
+
+MAX_IN_HAND = 64
+"""Requests of one connection that are told to those of others when it ends."""
+
 DIRECT = "amq.rabbitmq.reply-to"
 
 
@@ -36,6 +52,14 @@ def note_consumer(context: RuleContext) -> None:
             remember(context, context.memory.setdefault("read", {}), context.queue, True)
 
 
+def note_link(context: RuleContext) -> None:
+    """link-attached: answers may come from its address."""
+    link = context.facts["link"]
+    if not link.sends and link.address is not None:
+        read = context.memory.setdefault("read", {})
+        remember(context, read, link.address.text, True)
+
+
 def note_call(context: RuleContext) -> None:
     """called: a request, whose answer will be looked for when it can come here."""
     rows, row = context.facts["rows"], context.facts["row"]
@@ -44,7 +68,8 @@ def note_call(context: RuleContext) -> None:
         queues = context.memory.setdefault("reply queues", {})
         if remember(context, queues, queue, [0, context.number, context.ts_ns]) is not None:
             queues[queue][0] += 1
-    identity = rows.correlation_id.bytes_of(row)
+    named = rows.correlation_id if rows.correlation_id.has(row) else rows.message_id  # of 1.0
+    identity = named.bytes_of(row)
     calls = context.memory.setdefault("calls", {})
     if queue not in context.memory.get("read", {}):
         return
@@ -138,6 +163,94 @@ def _what(route: tuple[str | None, str | None]) -> str:
     return f"{exchange_text(route[0])} with {key_text(route[1])}"
 
 
+@where(UNCLEAN)
+def note_lost(context: RuleContext) -> None:
+    """connection-ends: requests that a server had in hand when TCP ended without a close."""
+    session, now_ns = context.session, end_ns(context)
+    if session.peer.conversation.ended is None or session.closed_by is not None:
+        return
+    if now_ns is None or not context.complete:
+        return
+    in_hand = [
+        (_named(entry.rows, entry.row), entry.packet_number)
+        for channel in open_channels(session)
+        for entry in channel.deliveries
+        if entry.open_row and _is_request(entry.rows, entry.row)
+    ]
+    if in_hand:
+        how = session.peer.conversation.ended.upper()
+        name = application(context) or session.peer.name()[1]
+        server = (name, how, now_ns, context.number)
+        contribute(context, judge_lost, server, in_hand[:MAX_IN_HAND])
+
+
+@requires("calls")
+def note_waiting(context: RuleContext) -> None:
+    """connection-ends: requests that were not answered."""
+    if context.ts_ns is None or not context.complete or "answer cut" in context.memory:
+        return
+    waiting = [
+        (_key(route[0], route[1], identity), number, sent_ns)
+        for identity, (number, sent_ns, _, route) in context.memory["calls"].items()
+    ]
+    contribute(context, judge_waiting, context.place, context.ts_ns, waiting[:MAX_IN_HAND])
+
+
+def judge_lost(context: RuleContext, server: Sequence[Any], in_hand: Sequence[Any]) -> None:
+    """A server is lost with requests in hand; who waits for them is told now or later."""
+    for key, number in in_hand:
+        known = remembered(context, "requests lost", tuple(key), _Lost)
+        known.server = (*server, number)
+        _judge_one(context, key, known)
+
+
+def judge_waiting(
+    context: RuleContext, place: Sequence[Any], ts_ns: int, waiting: Sequence[Any]
+) -> None:
+    """A client is gone, or the capture is over, and requests were not answered."""
+    for key, number, sent_ns in waiting:
+        known = remembered(context, "requests lost", tuple(key), _Lost)
+        known.client = (Place(*place)._replace(packet_number=number, ts_ns=sent_ns), ts_ns)
+        _judge_one(context, key, known)
+
+
+class _Lost:
+    """One request: who had it and lost its connection, and who waits for its answer."""
+
+    client: tuple[Place, int] | None = None
+    server: tuple[Any, ...] | None = None
+
+
+def _judge_one(context: RuleContext, key: Sequence[str], known: _Lost) -> None:
+    """Report a request that is known to be lost, once both of its sides are known."""
+    if known.client is None or known.server is None:
+        return
+    place, until_ns = known.client
+    name, how, lost_ns, end, delivered = known.server
+    if until_ns - lost_ns < GIVEN_UP_NS or (place.ts_ns is not None and place.ts_ns > lost_ns):
+        return
+    detail = (
+        f"{name} had the request to {_what((key[0], key[1]))} since packet {delivered} when its "
+        f"connection ended ({how} in packet {end}); no answer came in the "
+        f"{duration(until_ns - lost_ns)} after it"
+    )
+    report_at(context, place, "rpc-server-lost", detail)
+
+
+def _is_request(rows: Any, row: int) -> bool:
+    return bool(name_at(rows, "reply_to", row) and rows.correlation_id.has(row))
+
+
+def _named(rows: Any, row: int) -> tuple[str, str, str]:
+    """A delivered request by its route and correlation id."""
+    exchange, key = name_at(rows, "exchange", row), name_at(rows, "routing_key", row)
+    return _key(exchange, key, rows.correlation_id.bytes_of(row))
+
+
+def _key(exchange: str | None, key: str | None, identity: bytes) -> tuple[str, str, str]:
+    return exchange or "", key or "", identity.decode(errors="replace")
+
+
 @requires("reply queues")
 def judge_queues(context: RuleContext) -> None:
     """connection-ends: a reply queue for each call."""
@@ -158,5 +271,13 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "called": (note_call,),
     "answered": (note_reply,),
     "connection-waits": (watch_unanswered,),
-    "connection-ends": (judge_slow, judge_unanswered, judge_queues),
+    "connection-ends": (note_lost, note_waiting, judge_slow, judge_unanswered, judge_queues),
+}
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
+    "link-attached": (note_link,),
+    "called": (note_call,),
+    "answered": (note_reply,),
+    "connection-waits": (watch_unanswered,),
+    "connection-ends": (judge_slow, judge_unanswered),
 }

@@ -1,13 +1,14 @@
-"""Connections shared by publishers and consumers, and by many channels that leak."""
+"""Connections shared by publishers and consumers, by large and small messages, and by many channels
+that leak."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import PUBLISHED, Rule, RuleContext, where
+from amqpsniff.session.rules.context import PUBLISHED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.shared_state import open_channels
-from amqpsniff.units import duration
+from amqpsniff.units import duration, octets
 
 SHARED_MESSAGES = 10
 """Publishes, and acknowledgements, below which a connection does nothing much."""
@@ -29,6 +30,9 @@ IDLE_SHARE = 0.9
 
 CLOSING_NS = 5 * SECOND_NS
 """Time in which a client closes its channels, each by itself, before its connection."""
+
+MIN_HELD_UP = 3
+"""Deliveries that came right behind a large one; fewer may have been sent just then."""
 
 CLOSING = "channels when the first was closed"
 """Name in `RuleContext.memory` of how many there were, how many of them idle, and when that was."""
@@ -158,8 +162,59 @@ def _is_idle(channel: Any, now: int | None, age_ns: int) -> bool:
     return bool(now - last > IDLE_NS)  # `NULL` is very long ago
 
 
+class HeldUp:
+    """Deliveries of one connection that came right behind large ones: how many, for how long.
+
+    `longest` is the channel, size and time of the large one that took longest, `channel` that of
+    the delivery behind it.
+    """
+
+    def __init__(self, context: RuleContext) -> None:
+        self.number, self.ts_ns = context.number, context.ts_ns
+        self.last = context.number
+        self.longest = (0, 0, -1)
+        self.channel = self.count = self.took_ns = 0
+
+
+def note_held_up(context: RuleContext) -> None:
+    """held-up: count it."""
+    held = context.memory.get("held up")
+    if held is None:
+        held = context.memory["held up"] = HeldUp(context)
+    behind = context.facts["behind"]
+    held.count += 1
+    held.took_ns += behind[2]
+    held.last = context.number
+    if behind[2] > held.longest[2]:
+        held.longest, held.channel = behind, context.channel.number
+
+
+@requires("held up")
+def judge_held_up(context: RuleContext) -> None:
+    """connection-ends: deliveries behind large ones of other channels."""
+    held = context.memory["held up"]
+    if held.count < MIN_HELD_UP:
+        return
+    channel, size, took_ns = held.longest
+    detail = (
+        f"{held.count} deliveries came right behind large ones of other channels, each "
+        f"{duration(held.took_ns / held.count)} on its way on average; the longest, "
+        f"{octets(size)} on channel {channel}, kept channel {held.channel} waiting for up to "
+        f"{duration(took_ns)}"
+    )
+    context.report(
+        "head-of-line-wait",
+        detail,
+        number=held.number,
+        ts_ns=held.ts_ns,
+        count=held.count,
+        last=held.last,
+    )
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
     "channel-begins": (count_opened,),
     "channel-ends": (count_closed,),
-    "connection-ends": (judge_shared, judge_grown),
+    "connection-ends": (judge_shared, judge_grown, judge_held_up),
+    "held-up": (note_held_up,),
 }

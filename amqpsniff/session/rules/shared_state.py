@@ -153,8 +153,10 @@ def report_at(
     channel: int | None = None,
 ) -> None:
     """Raise a finding about the connection of a place; see `RuleContext.report`."""
-    finding = Finding(code, detail, *place, channel, count=count, last_packet_number=last)
-    context.tracker.log.add(finding)
+    log = context.tracker.log
+    end = last or place.packet_number
+    if not log.again(code, place.connection_id, place.capture, channel, count, end):
+        log.add(Finding(code, detail, *place, channel, count=count, last_packet_number=last))
 
 
 def report_once(
@@ -217,3 +219,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection-ends": (_ended,),
     "capture-ends": (judge_limits,),
 }
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"connection-ends": (_ended,)}

@@ -65,15 +65,19 @@ class Waited:
     def add(self, asked_ns: int, now_ns: int) -> None:
         """One more answer."""
         self.count += 1
-        self.waited_ns += max(0, now_ns - max(asked_ns, self.until_ns))
+        since_ns = asked_ns if asked_ns > self.until_ns else self.until_ns
+        if now_ns > since_ns:
+            self.waited_ns += now_ns - since_ns
         self.until_ns = now_ns
 
 
 def note_answer(context: RuleContext) -> None:
     """replied: how long it took, by method; an error when it was very long."""
+    if context.channel is None:
+        return
     request, now = context.request, context.ts_ns
     asked = request.ts_ns
-    if context.channel is None or request.side != 0 or now is None or asked == NULL:
+    if request.side != 0 or now is None or asked == NULL:
         return
     took = now - asked if now > asked else 0
     name = context.tracker.names[request.method]
@@ -84,9 +88,10 @@ def note_answer(context: RuleContext) -> None:
     if answers is None:
         answers = memory["answers"] = {}
         memory["waited"] = Waited(request)
-    if name not in answers:
-        answers[name] = Answers()
-    answers[name].add(request, took)
+    known = answers.get(name)
+    if known is None:
+        known = answers[name] = Answers()
+    known.add(request, took)
     memory["waited"].add(asked, now)
     if took >= SLOW_NS:
         memory["answered late"] = True

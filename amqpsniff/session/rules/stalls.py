@@ -13,6 +13,7 @@ from amqpsniff.session.rules.context import STALLED_NS, Rule, RuleContext, requi
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import exchange_text, integer_at, name_at, number_of
 from amqpsniff.session.rules.network import shut_of
+from amqpsniff.session.rules.peers import ender
 from amqpsniff.units import duration, octets
 
 SLOW_BYTES = 100_000
@@ -50,6 +51,22 @@ def judge_unfinished(context: RuleContext) -> None:
         if _is_long(took, captured):
             detail = f"the message on channel {channel.number} of {what} was not whole after "
             context.report("message-stalled", detail + duration(took), number=number, ts_ns=ts_ns)
+
+
+@requires("under way")
+def judge_incomplete(context: RuleContext) -> None:
+    """connection-ends: messages that were not whole when TCP ended without a close."""
+    session = context.session
+    conversation = session.peer.conversation
+    if conversation.ended is None or session.closed_by is not None or not context.certain:
+        return
+    side = ender(context)
+    who = "TCP was ended" if side is None else f"{('the client', 'the broker')[side]} ended TCP"
+    for number, ts_ns, channel, captured, what in context.memory["under way"]:
+        sent = f"{octets(max(captured, 0))} of the message of {what}"
+        detail = f"{sent} were sent on channel {channel.number} when {who}"
+        detail += f" ({conversation.ended.upper()})"
+        context.report("publish-incomplete", detail, number=number, ts_ns=ts_ns)
 
 
 def _is_long(took: int, captured: int) -> bool:
@@ -117,6 +134,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "half-sent": (note_half_sent,),
     "connection-ends": (
         judge_unfinished,
+        judge_incomplete,
         judge_paused,
     ),
     "paused": (note_paused,),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from amqpsniff.session.entities import CLIENT
+from amqpsniff.session.rules.celery import held_for_later
 from amqpsniff.session.rules.context import DELIVERED, Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.units import duration
@@ -15,6 +17,15 @@ STUCK_NS = 30_000_000_000
 
 STUCK_TIMES = 10
 """Minimum stall, as a multiple of the mean time to an acknowledgement."""
+
+SUDDEN_NS = 10_000_000_000
+"""A window that stays full so long is suspicious where acknowledgements were quick."""
+
+SUDDEN_TIMES = 100
+"""Average factor by which they were quicker."""
+
+SUDDEN_ACKNOWLEDGED = 10
+"""Acknowledged deliveries from which on an average says what is quick."""
 
 HELD_WITHOUT_LIMIT = 1_000
 """Deliveries that count as a full window where there is no prefetch count."""
@@ -45,7 +56,8 @@ def stuck(context: RuleContext) -> None:
     context.withdraw("consumer-stuck", context.channel)
     end_ns = context.channel.end_ns or context.session.peer.conversation.end_ns
     context.memory.get(OLDEST, {}).pop(context.channel, None)
-    for detail, entry in _stuck(context, end_ns):
+    ended = context.channel.closed_by or context.session.peer.conversation.ended
+    for detail, entry in _stuck(context, end_ns, "" if ended else " so far"):
         context.report("consumer-stuck", detail, number=entry.packet_number, ts_ns=entry.ts_ns)
     context.memory.get(OLDEST, {}).pop(context.channel, None)
     context.memory.get(CANCELLED, {}).pop(context.channel, None)
@@ -53,7 +65,7 @@ def stuck(context: RuleContext) -> None:
 
 def watch_stuck(context: RuleContext) -> None:
     """channel-waits: whether one does by now. It may go on yet, and then it was not stuck."""
-    detail, entry = next(_stuck(context, context.ts_ns), ("", None))
+    detail, entry = next(_stuck(context, context.ts_ns, " so far"), ("", None))
     if entry is None:
         context.withdraw("consumer-stuck", context.channel)
     else:
@@ -68,32 +80,34 @@ def note_cancelled(context: RuleContext) -> None:
     consumer = context.channel.by_tag.get(context.frame.consumer_tag)
     if context.frame.side != CLIENT or consumer is None:
         return
-    for noted in _stuck_now(context, context.ts_ns, (consumer,)):
+    for noted in _stuck_now(context, context.ts_ns, (consumer,), ""):
         context.memory.setdefault(CANCELLED, {}).setdefault(context.channel, noted)
 
 
-def _stuck(context: RuleContext, now_ns: int | None) -> Iterator[tuple[str, Any]]:
-    """Consumers that are stuck: in words, and the oldest delivery of each."""
+def _stuck(context: RuleContext, now_ns: int | None, so_far: str) -> Iterator[tuple[str, Any]]:
+    """Consumers that are stuck: in words, which end in `so_far`, and the oldest delivery of
+    each.
+    """
     noted = context.memory.get(CANCELLED, {}).get(context.channel, ("", None))
     if noted[1] is not None and noted[1].held:
         yield noted
-    for each in _stuck_now(context, now_ns, context.channel.by_tag.values()):
+    for each in _stuck_now(context, now_ns, context.channel.by_tag.values(), so_far):
         if each[1] is not noted[1]:  # cancelled without an answer, it still looks open
             yield each
 
 
 def _stuck_now(
-    context: RuleContext, now_ns: int | None, consumers: Iterable[Any]
+    context: RuleContext, now_ns: int | None, consumers: Iterable[Any], so_far: str
 ) -> Iterator[tuple[str, Any]]:
     """The same of `consumers` that were not cancelled."""
     channel = context.channel
     if not context.certain or not channel.known or not channel.unsettled or now_ns is None:
         return
     quiet_ns = now_ns - max(channel.last_ack_ns, channel.last_delivery_ns)
-    usual_ns = channel.ack_ns // channel.acknowledged if channel.acknowledged else 0
-    if channel.last_delivery_ns <= 0 or quiet_ns < max(STUCK_NS, STUCK_TIMES * usual_ns):
+    if channel.last_delivery_ns <= 0 or not _is_long(channel, quiet_ns):
         return
-    for consumer, limit in _full(channel, consumers):
+    later = Counter(entry.consumer for entry in held_for_later(context, now_ns))
+    for consumer, limit in _full(channel, consumers, later):
         entry = _oldest(context).get(consumer)
         if entry is None or not entry.held:
             continue
@@ -102,8 +116,18 @@ def _stuck_now(
             f"consumer '{consumer.tag}' of queue '{consumer.queue}' held "
             f"{number_of(consumer.unsettled, 'delivery', 'deliveries')} {allowed}, the oldest from "
             f"packet {entry.packet_number}, and acknowledged nothing for {duration(quiet_ns)}"
+            f"{so_far}"
         )
         yield detail, entry
+
+
+def _is_long(channel: Any, quiet_ns: int) -> bool:
+    """True if a channel acknowledged nothing for long, by what is usual there."""
+    number = channel.acknowledged
+    usual_ns = channel.ack_ns // number if number else 0
+    if number >= SUDDEN_ACKNOWLEDGED and quiet_ns >= max(SUDDEN_NS, SUDDEN_TIMES * usual_ns):
+        return True
+    return bool(quiet_ns >= max(STUCK_NS, STUCK_TIMES * usual_ns))
 
 
 def _oldest(context: RuleContext) -> dict[Any, Any]:
@@ -125,13 +149,19 @@ def _oldest(context: RuleContext) -> dict[Any, Any]:
     return oldest
 
 
-def _full(channel: Any, consumers: Iterable[Any]) -> Iterator[tuple[Any, int | None]]:
-    """Those of `consumers` whose window is full, with their limits, 0 or or None."""
+def _full(
+    channel: Any, consumers: Iterable[Any], later: Counter[Any]
+) -> Iterator[tuple[Any, int | None]]:
+    """Those of `consumers` whose window is full, with their limits, 0 or None.
+
+    What they hold on purpose, `later` by consumer, does not count.
+    """
+    shared = channel.prefetch_shared
     for consumer in consumers:
         limit = consumer.prefetch
-        if channel.prefetch_shared and channel.unsettled >= channel.prefetch_shared:
-            yield consumer, channel.prefetch_shared
-        elif consumer.unsettled >= (limit or HELD_WITHOUT_LIMIT):
+        if shared and channel.unsettled - later.total() >= shared:
+            yield consumer, shared
+        elif consumer.unsettled - later[consumer] >= (limit or HELD_WITHOUT_LIMIT):
             yield consumer, limit
 
 

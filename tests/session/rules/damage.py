@@ -34,7 +34,7 @@ RESTING = frozenset(
     idle-connection-cut message-stalled path-interrupted prefetch-exceeded prefetch-unlimited
     publish-while-blocked publishes-discarded publishes-in-doubt publishes-unprotected
     reconnect-loop reply-missing reply-queue-per-call rpc-unanswered tls-handshake-unanswered
-    traffic-after-close transaction-per-message tuning-rejected
+    traffic-after-close traffic-stopped transaction-per-message tuning-rejected
     """.split()
 )
 """Codes of the catalogue that rest on something that did not come: a reply, a confirm, an

@@ -291,7 +291,28 @@ def test_what_the_broker_says_is_said_once() -> None:
     assert found(asked + UNKNOWN, *INVALID) == ["acknowledgement-invalid bad"]
     opened = "C1: channel.close-ok\nC1: channel.open\nS1: channel.open-ok\n"
     again = asked + UNKNOWN + opened + "[close] " + UNKNOWN
-    assert said(again, *INVALID)[0].startswith("acknowledgement-invalid bad 1 x2: delivery 9")
+    assert found(again, *INVALID) == [
+        "acknowledgement-invalid bad",
+        "acknowledgement-invalid close",
+    ]
+
+
+def test_two_faults_are_told_apart() -> None:
+    """What was settled twice is one, and what was never delivered another."""
+    script = (
+        CONSUMER
+        + """
+        C1: basic.ack delivery_tag=1
+        [twice] C1: basic.ack delivery_tag=1
+        [never] C1: basic.ack delivery_tag=9
+        C1: basic.ack delivery_tag=8
+        S1: basic.qos-ok
+    """
+    )
+    assert said(script, *INVALID) == [
+        "acknowledgement-invalid twice 1: delivery 1 was settled before",
+        "acknowledgement-invalid never 1 x2: delivery 9 was not sent on this channel, the last was 2",
+    ]
 
 
 @pytest.mark.parametrize("close", [

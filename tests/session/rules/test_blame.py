@@ -18,7 +18,7 @@ DECLARE, BIND, PUBLISH, ACK, NACK, NONE = (50, 10), (50, 20), (60, 40), (60, 80)
 """Methods that are blamed, by their numbers."""
 
 IN = "; answer to {} in packet {}"
-LAST = "; the client's last frame before is in packet {}"
+LAST = "; the client's last frame before is {}"
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ LAST = "; the client's last frame before is in packet {}"
     [
         ("C1: queue.declare", 1, DECLARE, IN.format("queue.declare", 15)),
         ("C1: queue.declare", 1, BIND, "; answer to queue.bind"),
-        ("C1: queue.declare", 1, NONE, LAST.format(15)),
+        ("C1: queue.declare", 1, NONE, LAST.format("queue.declare in packet 15")),
         ("C1: queue.declare\nC1: queue.declare", 1, DECLARE, IN.format("queue.declare", 16)),
         ("C1: queue.declare\nC1: queue.bind", 1, DECLARE, IN.format("queue.declare", 15)),
         ("C1: basic.publish | body=1\nC1: tx.select", 1, PUBLISH, IN.format("basic.publish", 15)),
@@ -34,8 +34,13 @@ LAST = "; the client's last frame before is in packet {}"
         ("C1: tx.select", 1, ACK, "; answer to basic.ack"),
         ("C1: tx.select", 1, PUBLISH, "; answer to basic.publish"),
         ("C1: basic.nack delivery_tag=1\nC1: tx.select", 1, NACK, IN.format("basic.nack", 15)),
-        ("C1: tx.select\nC1: basic.publish | body=200000", 1, NONE, LAST.format(19)),
-        ("C1: queue.declare\nS1: queue.declare-ok", 1, NONE, LAST.format(15)),
+        ("C1: tx.select\nC1: basic.publish | body=200000", 1, NONE, LAST.format("in packet 19")),
+        (
+            "C1: queue.declare\nS1: queue.declare-ok",
+            1,
+            NONE,
+            LAST.format("queue.declare in packet 15"),
+        ),
         ("C1: queue.declare\nC2: queue.declare", 1, DECLARE, IN.format("queue.declare", 15)),
         ("C1: queue.declare\nC2: queue.declare", 0, DECLARE, IN.format("queue.declare", 16)),
         (
@@ -44,7 +49,12 @@ LAST = "; the client's last frame before is in packet {}"
             DECLARE,
             IN.format("queue.declare", 16),
         ),
-        ("C1: queue.declare\nC: connection.close-ok", 0, NONE, LAST.format(16)),
+        (
+            "C1: queue.declare\nC: connection.close-ok",
+            0,
+            NONE,
+            LAST.format("connection.close-ok in packet 16"),
+        ),
         (
             "C1: queue.declare\nC: basic.publish | body=1",
             0,

@@ -130,3 +130,28 @@ def test_result_queues_that_are_remembered(monkeypatch: pytest.MonkeyPatch) -> N
     row = found(text, "celery-result-queues")
     assert row is not None
     assert row["count"] == 3
+
+
+def held(count: int, eta: str = ETA) -> str:
+    """A worker with a prefetch count of 4 that got tasks, and nothing for 12 s."""
+    later = "\n@+12000ms C2: channel.open\nS2: channel.open-ok"
+    return tasks(count, eta, rises=False) + later
+
+
+PAST = ETA.replace("2030", "2000")
+
+
+def test_tasks_with_an_eta_that_take_up_the_prefetch_count() -> None:
+    (detail,) = details(held(4), "celery-eta-prefetch")
+    assert detail == (
+        "all 4 deliveries that the prefetch count allows are tasks whose ETA lies ahead, from "
+        "queue 'q': nothing else came for 12.0 s"
+    )
+    for text in (held(3), held(4, PAST), held(4, '{"eta": "soon"}'), held(4) + "\nGAP C 30"):
+        assert not found(text, "celery-eta-prefetch")
+
+
+@pytest.mark.parametrize(("eta", "stuck"), [(ETA, False), (PAST, True), ("{}", True)])
+def test_what_is_held_for_later_is_not_stuck(eta: str, stuck: bool) -> None:
+    text = held(4, eta).replace("@+12000ms", "@+31000ms")
+    assert bool(found(text, "consumer-stuck")) == stuck

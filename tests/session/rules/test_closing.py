@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -62,7 +63,27 @@ def test_an_error_that_blames_no_method() -> None:
         + "C1: basic.qos prefetch_count=1\nS: connection.close reply_code=541 reply_text=INTERNAL_ERROR",
         "connection-closed-by-broker",
     )
-    assert row["detail"] == "541 INTERNAL_ERROR; the client's last frame before is in packet 13"
+    assert (
+        row["detail"]
+        == "541 INTERNAL_ERROR; the client's last frame before is basic.qos in packet 13"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "last", "known"),
+    [
+        ("4.3.2", "C1: basic.consume queue=q", True),
+        ("4.2.0", "C1: basic.consume queue=q", False),
+        ("4.3.2", "C1: basic.qos prefetch_count=1", False),
+        ("4.3.2", "C1: basic.consume queue=q\nC1: basic.publish | body=1", False),
+    ],
+)
+def test_a_fault_of_one_release(version: str, last: str, known: bool) -> None:
+    server = json.dumps({"product": "RabbitMQ", "version": version})
+    text = f"handshake server='{server}'\nC1: channel.open\nS1: channel.open-ok\n{last}\n"
+    close = "S: connection.close reply_code=541 reply_text=INTERNAL_ERROR"
+    detail = one(text + close, "connection-closed-by-broker")["detail"]
+    assert ("the client is not at fault" in detail) == known
 
 
 @pytest.mark.parametrize("close", [

@@ -176,3 +176,43 @@ def test_where_the_first_commit_is() -> None:
     assert row is not None
     assert row["packet_number"] == script.labels["first"]
     assert row["last_packet_number"] == script.labels["last"]
+
+
+STALLED = "C1: basic.publish routing_key=k | body=1\n@+{ms}ms S1: basic.ack delivery_tag={n}\n"
+
+
+def stalls(late: int, quick: int, ms: int = 1400) -> str:
+    """Confirms that come late, and 1,000 of 1 ms for each of `quick`, 9 ms apart."""
+    text = "".join(STALLED.format(ms=ms, n=n + 1) for n in range(late))
+    more = STALLED.replace("C1: b", "@+9ms C1: b")
+    return CONFIRMING + text + "".join(more.format(ms=1, n=late + n + 1) for n in range(quick))
+
+
+def test_time_that_goes_into_waiting() -> None:
+    row = found(stalls(4, 20), "confirms-slow")
+    assert row is not None
+    assert row["detail"] == (
+        "4 confirms took 500 ms or longer and 1.40 s at most: 5.60 s of 5.80 s were spent waiting "
+        "for them"
+    )
+
+
+def test_little_time_that_goes_into_waiting() -> None:
+    assert not found(stalls(3, 20), "confirms-slow")  # 4.2 s in all
+    assert not found(stalls(8, 20, 499), "confirms-slow")
+    pause = (
+        "@+30000ms C1: basic.publish routing_key=k | body=1\n@+1ms S1: basic.ack delivery_tag=25"
+    )
+    assert not found(stalls(4, 20) + pause, "confirms-slow")  # 5.6 s of 36 s
+
+
+def test_waits_that_overlap_count_once() -> None:
+    text = CONFIRMING + 8 * "C1: basic.publish routing_key=k | body=1\n"
+    text += "@+1400ms S1: basic.ack delivery_tag=8 multiple=1\n"
+    quick = STALLED.replace("C1: b", "@+9ms C1: b")
+    text += "".join(quick.format(ms=1, n=9 + n) for n in range(30))
+    assert not found(text, "confirms-slow")
+
+
+def test_late_confirms_of_a_capture_with_a_hole() -> None:
+    assert not found(stalls(4, 20) + "GAP S 100\nS: connection.unblocked", "confirms-slow")

@@ -56,6 +56,15 @@ def test_private_queues_and_acknowledgements() -> None:
     assert said(script, "automatic-acknowledgement") == []
 
 
+def test_cancelled_because_another_client_deleted_the_queue() -> None:
+    ops = OPEN.replace("handshake", "b.handshake").replace("C1:", "b.C1:").replace("S1:", "b.S1:")
+    deleted = "\nb.C1: queue.delete queue=q\n[gone] b.S1: queue.delete-ok\n"
+    named = MISSED.replace("queue 'q'", "queue 'q' (deleted in packet gone by 10.0.0.1)")
+    assert said(CANCELLED + ops + deleted + ALIVE, "consumer-cancelled") == [named]
+    late = deleted.replace("b.C1", "@+1100ms b.C1")
+    assert said(CANCELLED + ops + late + ALIVE, "consumer-cancelled") == [MISSED]
+
+
 def test_cancelled_and_not_started_again() -> None:
     assert said(CANCELLED + ALIVE, "consumer-cancelled") == [MISSED]
 

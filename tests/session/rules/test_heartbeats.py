@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.findings import KINDS
+from tests.encoder import HEARTBEAT_FRAME
 from tests.session.rules.found import of_capture
 from tests.session.rules.telling import one, told, told_of
 from tests.session.script import Script
@@ -100,6 +101,23 @@ def test_connections_blocked_until_the_end() -> None:
         in [row["detail"] for row in rows]
     )
     assert not told(OPEN + "S: connection.unblocked", "connection-blocked")
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        (
+            "midstream\nC1: basic.publish | body=1\n@+8000ms S: connection.unblocked",
+            "; it lasted for the first 8.00 s of the capture, 1 publish meanwhile",
+        ),
+        ("midstream\nGAP S 100\n@+8000ms S: connection.unblocked", ""),
+        (OPEN + "GAP S 100\nS: connection.unblocked", ""),
+    ],
+    ids=["before the capture", "in a hole at its beginning", "in a hole"],
+)
+def test_a_block_of_which_only_the_end_was_captured(text: str, detail: str) -> None:
+    row = one(text, "connection-blocked")
+    assert row["detail"] == f"when it began and why was not captured{detail}, and ended here"
 
 
 def test_publishing_all_the_same() -> None:
@@ -199,6 +217,25 @@ def test_a_path_that_is_cut_while_the_connection_is_blocked() -> None:
     assert found["connection-blocked"]["detail"] == (
         "low on memory, for 6.08 s at least, until nothing came from the broker any more, 13 publishes meanwhile"
     )
+
+
+@pytest.mark.parametrize("first", [0, 8], ids=["heartbeats are off", "midstream"])
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_path_that_is_cut_where_no_heartbeat_says_so(first: int, answered: bool) -> None:
+    """The client sends its last bytes again and again; a host that is there acknowledges them."""
+    talk = wire.Talk(step_ns=1_000_000).hands()
+    for packet in Script(OPEN.replace("heartbeat=10", "heartbeat=0")).packets:
+        talk.put(0 if packet.sender == "client" else 1, packet.octets)
+    at = talk.sent[0]
+    for wait in (0, 1, 2, 4):
+        talk.wait(wait * 1_000_000_000)
+        talk.client(HEARTBEAT_FRAME, at=at)
+    if answered:
+        talk.server()
+    rows = told_of(talk.packets[first:], "path-interrupted")
+    detail = "no frame of either side for 7.00 s, no heartbeat known; no packet from the broker "
+    detail += "for 7.00 s, though the client sent 3 segments again"
+    assert [row["detail"] for row in rows] == [detail] * (not answered)
 
 
 def test_a_hung_client_is_not_a_cut_path() -> None:

@@ -32,7 +32,7 @@ CALL = "C1: basic.publish routing_key=work | body=1 reply_to=q correlation_id={}
 ANSWER = "S1: basic.deliver consumer_tag=t delivery_tag=1 | body=1 correlation_id={}\n"
 STUCK = (
     "consumer 't' of queue 'q' held 1 delivery of 1 allowed, the oldest from packet 17, and "
-    "acknowledged nothing for {}"
+    "acknowledged nothing for {} so far"
 )
 UNANSWERED = (
     "1 request without an answer, on channel 1 to the default exchange with routing key 'work', "

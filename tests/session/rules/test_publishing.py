@@ -1,6 +1,8 @@
 # ruff: noqa: E501 (one packet, one line)
 """Whether the broker has what was published."""
 
+import pytest
+
 from amqpsniff import Engine
 from amqpsniff.capture.packets import NO_TIME
 from tests.findings.cases import packets_of
@@ -79,8 +81,35 @@ def test_rejected() -> None:
     """
     )
     assert said(script, "publish-rejected") == [
-        "publish-rejected nack 1 x2: publish 2 of the channel in packet p2"
+        "publish-rejected nack 1 x2: publish 2 of the channel in packet p2 to the default exchange, routing key 'k'"
     ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exchange", "words"),
+    [
+        ('{"x-max-length": 20, "x-overflow": "reject-publish"}', "", "; queue 'q' was declared with x-max-length 20, x-overflow reject-publish"),
+        ('{"x-max-length-bytes": 9}', "e", "; queue 'q' was declared with x-max-length-bytes 9"),
+        ('{"x-max-length": 20}', "f", ""),
+        ('{"x-max-priority": 20}', "", ""),
+    ],
+)  # fmt: skip
+def test_the_limit_of_a_queue_that_rejects(arguments: str, exchange: str, words: str) -> None:
+    script = (
+        CONFIRMING
+        + f"""
+        C1: queue.declare queue=q arguments='{arguments}'
+        S1: queue.declare-ok
+        C1: exchange.declare exchange=e type=direct
+        S1: exchange.declare-ok
+        C1: queue.bind queue=q exchange=e routing_key=q
+        S1: queue.bind-ok
+        C1: basic.publish exchange={exchange or "''"} routing_key=q | body=1
+        S1: basic.nack delivery_tag=1
+    """
+    )
+    (line,) = said(script, "publish-rejected")
+    assert line.endswith(f"routing key 'q'{words}")
 
 
 def test_unprotected() -> None:
@@ -213,7 +242,7 @@ def test_published_again_and_again() -> None:
 def test_rejected_on_its_way_to_nowhere() -> None:
     script = CONFIRMING + "[p] C1: basic.publish exchange=e\n[nack] S1: basic.nack delivery_tag=1"
     assert said(script, "publish-rejected") == [
-        "publish-rejected nack 1: publish 1 of the channel in packet p"
+        "publish-rejected nack 1: publish 1 of the channel in packet p to exchange 'e'"
     ]
 
 

@@ -17,7 +17,7 @@ END = "[end] C: connection.close reply_code=200\nS: connection.close-ok\nFIN C\n
 CLOSE = "[end] C1: channel.close reply_code=200\nS1: channel.close-ok\n"
 TWICE = "deliveries-in-doubt end 1: 1 delivery from queue 'q', in packet first, when {}"
 NEVER = "deliveries-deleted end 1: 1 delivery from queue 'q' ({}), in packet first, when {}"
-CLIENT, BY_DELETION = "the client closed it", "deleted in packet gone"
+CLIENT, BY_DELETION = "the client closed it", "deleted in packet gone by 10.0.0.1"
 
 
 @pytest.mark.parametrize("end", [END, CLOSE])
@@ -103,3 +103,22 @@ def test_an_exclusive_queue_that_was_refused() -> None:
     refused = "C2: channel.open\nS2: channel.open-ok\nC2: queue.declare queue=q exclusive=1\nS2: channel.close reply_code=405\n"
     (told,) = said(OPEN + refused + HELD + END, *CODES)
     assert told.startswith("deliveries-in-doubt ")
+
+
+OTHER = 'b.handshake client=\'{"connection_name": "second"}\'\nb.C1: channel.open\nb.S1: channel.open-ok\n'
+OTHERS = CONSUMER.replace("C1:", "b.C1:").replace("S1:", "b.S1:")
+TOO = "; 'second' (10.0.0.1:40001) consumed from there too"
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (OTHER + OTHERS, TOO),
+        (OTHER + OTHERS.replace("queue=q", "queue=r"), ""),
+    ],
+    ids=["of the same queue", "of another queue"],
+)  # fmt: skip
+def test_who_else_consumes_from_the_queue(other: str, words: str) -> None:
+    """The deliveries come again to one of them."""
+    (line,) = said(WORK + other + END, "deliveries-in-doubt")
+    assert line == TWICE.format(CLIENT) + words

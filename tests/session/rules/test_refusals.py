@@ -109,6 +109,34 @@ def test_acknowledged_too_late() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("late", "code"),
+    [
+        ("C1: basic.ack delivery_tag=1", "channel-closed-by-broker"),
+        ("@+1800001ms C1: basic.ack delivery_tag=1", "acknowledgement-timeout"),
+        ("GAP C 21", "acknowledgement-timeout"),
+    ],
+    ids=["acknowledged", "acknowledged too late", "perhaps acknowledged"],
+)
+def test_a_timeout_that_the_capture_disproves(late: str, code: str) -> None:
+    text = "delivery acknowledgement on channel 1 timed out. Timeout value used: 1800000 ms"
+    script = (
+        OPEN
+        + f"""
+        C1: basic.consume queue=q consumer_tag=t
+        S1: basic.consume-ok consumer_tag=t
+        S1: basic.deliver consumer_tag=t delivery_tag=1
+        {late}
+        @+1900000ms S: connection.blocked
+    """
+    )
+    (line,) = said(script + _closed(406, text, (0, 0)), *CODES)
+    assert line.startswith(f"{code} close 1: ")
+    assert ("nothing was outstanding and no delivery waited for longer than 1.00 ms" in line) == (
+        code == "channel-closed-by-broker"
+    )
+
+
 def test_too_large() -> None:
     text = "PRECONDITION_FAILED - message size 5000 is larger than configured max size 1000"
     script = OPEN + "[big] C1: basic.publish | body=5000\n" + _closed(406, text, (60, 40))
@@ -140,6 +168,20 @@ def test_published_after_the_broker_closed_the_connection() -> None:
     assert said(script, "publishes-discarded") == [
         "publishes-discarded p1 1: to the default exchange, routing key '', sent after the broker's close in packet close (320), and dropped"
     ]
+
+
+@pytest.mark.parametrize("end", ["", "\nRST S", "\nFIN C"])
+def test_published_after_the_broker_ended_tcp(end: str) -> None:
+    script = OPEN + "[end] FIN S\n[p1] C1: basic.publish\n[p2] C1: basic.publish" + end
+    assert said(script, "publishes-discarded") == [
+        "publishes-discarded p1 1 x2: to the default exchange, routing key '', sent after the broker's FIN in packet end, and dropped"
+    ]
+
+
+@pytest.mark.parametrize("end", ["FIN C", "C1: basic.publish\nFIN S", "C1: basic.publish\nRST S"])
+def test_published_before_the_broker_ended_tcp(end: str) -> None:
+    script = OPEN + f"C1: basic.publish\n{end}\n" + "C1: basic.publish" * (end == "FIN C")
+    assert said(script, "publishes-discarded") == []
 
 
 def test_published_where_an_answer_may_be_lost() -> None:

@@ -153,3 +153,44 @@ def test_answers_to_what_nobody_here_asked() -> None:
     row = found(text, "rpc-slow")
     assert row is not None
     assert row["detail"].startswith("1 answer, after 9.00 s on average")
+
+
+SERVER = """
+    b.handshake client='{"connection_name": "pricing"}'
+    b.C1: channel.open
+    b.S1: channel.open-ok
+    b.C1: basic.consume queue=work consumer_tag=w
+    b.S1: basic.consume-ok consumer_tag=w
+"""
+TAKEN = (
+    "b.S1: basic.deliver consumer_tag=w delivery_tag=1 exchange=e routing_key=work | body=5 "
+    "reply_to=r correlation_id=a\n"
+)
+WAIT = "@+2000ms C2: channel.open\n"
+
+
+def lost(end: str, after: str = WAIT) -> str:
+    """A server takes a request and ends so."""
+    return OPEN + reads("r") + SERVER + call("a", "r") + TAKEN + end + after
+
+
+def test_a_server_that_is_lost_with_a_request() -> None:
+    row = found(lost("[gone] b.RST C\n"), "rpc-server-lost")
+    assert row is not None
+    assert row["detail"] == (
+        "pricing had the request to exchange 'e' with routing key 'work' since packet 30 when its "
+        "connection ended (RST in packet 31); no answer came in the 2.00 s after it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("end", "after"),
+    [
+        ("b.C1: basic.ack delivery_tag=1\nb.RST C\n", WAIT),  # it may have answered
+        ("b.C: connection.close\nb.S: connection.close-ok\nb.FIN C\n", WAIT),
+        ("b.RST C\n", answer("a", "r") + WAIT),  # another server answered
+        ("b.RST C\n", ""),  # the answer may come
+    ],
+)
+def test_servers_that_did_not_lose_a_request(end: str, after: str) -> None:
+    assert not found(lost(end, after), "rpc-server-lost")

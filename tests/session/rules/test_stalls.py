@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.session.rules.found import found
+from tests.conftest import CAPTURES
+from tests.session.rules.found import found, of_capture
 from tests.session.rules.telling import told_of
 from tests.session.script import MS, START_NS, Script
 from tests.tcp import wire
@@ -143,3 +144,26 @@ def test_a_broker_that_does_not_read(shut: bool) -> None:
     talk.put(1)
     talk.client(whole.octets[60:])
     assert bool(told_of(talk.packets, "message-stalled")) is not shut
+
+
+def test_a_publish_that_was_not_whole_at_the_end_of_tcp() -> None:
+    path = CAPTURES / "cases" / "publish_incomplete.pcap.gz"
+    (row,) = [one for one in of_capture(path) if one["code"] == "publish-incomplete"]
+    assert row["packet_number"] == 18
+    assert row["detail"].startswith("40.0 kB of the message of 100 kB to the default exchange")
+
+
+@pytest.mark.parametrize(("end", "shown"), [("FIN C", True), ("RST S", True), ("", False)])
+def test_how_tcp_ended_decides(end: str, shown: bool) -> None:
+    script = Script(OPEN + "[publish] C1: basic.publish exchange=e | body=100")
+    whole = script.packets.pop()
+    script.packets.append(whole._replace(octets=whole.octets[:60]))
+    row = found(script.add(end), "publish-incomplete")
+    assert (row is not None) is shown
+    assert row is None or row["packet_number"] == script.labels["publish"]
+
+
+@pytest.mark.parametrize("end", ["FIN C", "RST S"])
+def test_a_whole_publish_at_the_end_of_tcp(end: str) -> None:
+    text = OPEN + "C1: basic.publish exchange=e | body=100\n" + end
+    assert not found(text, "publish-incomplete")

@@ -1,6 +1,8 @@
 # ruff: noqa: E501 (one packet, one line)
 """Consumers whose window is full for good, or overfull."""
 
+import pytest
+
 from tests.session.rules.saying import found, said
 
 OPEN = """
@@ -20,7 +22,7 @@ CLOSED = "\nC: connection.close reply_code=200\nS: connection.close-ok"
 
 def test_stuck() -> None:
     assert said(OPEN + ALIVE, "consumer-stuck") == [
-        "consumer-stuck d1 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d1, and acknowledged nothing for 40.0 s"
+        "consumer-stuck d1 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d1, and acknowledged nothing for 40.0 s so far"
     ]
 
 
@@ -92,6 +94,22 @@ def test_long_jobs_take_as_long_as_they_do() -> None:
     """
     )
     assert said(script + ALIVE, "consumer-stuck") == []
+
+
+@pytest.mark.parametrize(("worked", "waited", "said_so"), [(5, 10_000, True), (5, 9_990, False), (4, 10_000, False)])  # fmt: skip
+def test_quick_acknowledgements_that_stop(worked: int, waited: int, said_so: bool) -> None:
+    """After ten that took milliseconds, ten seconds are long."""
+    rounds = "".join(
+        f"\nC1: basic.ack delivery_tag={2 * n} multiple=1"
+        f"\nS1: basic.deliver consumer_tag=t delivery_tag={2 * n + 1}"
+        f"\nS1: basic.deliver consumer_tag=t delivery_tag={2 * n + 2}"
+        for n in range(1, worked + 1)
+    )
+    script = OPEN + rounds + f"\n@+{waited}ms S: connection.blocked"
+    lines = said(script, "consumer-stuck")
+    assert bool(lines) == said_so
+    assert all(line.endswith(" so far") for line in lines)
+    assert not any("so far" in line for line in said(script + CLOSED, "consumer-stuck"))
 
 
 def test_a_capture_that_lost_something_does_not_say() -> None:
@@ -184,7 +202,7 @@ def test_which_consumer_of_a_channel_is_stuck() -> None:
     shared = OPEN.replace("prefetch_count=2", "prefetch_count=2 global=1")
     other = "C1: basic.consume queue=r consumer_tag=u\nS1: basic.consume-ok consumer_tag=u\n"
     assert said(shared + other + ALIVE, "consumer-stuck") == [
-        "consumer-stuck d1 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d1, and acknowledged nothing for 40.0 s"
+        "consumer-stuck d1 1: consumer 't' of queue 'q' held 2 deliveries of 2 allowed, the oldest from packet d1, and acknowledged nothing for 40.0 s so far"
     ]
     assert said(shared + "C1: basic.ack delivery_tag=1" + ALIVE, "consumer-stuck") == []
 

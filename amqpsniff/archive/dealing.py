@@ -1,0 +1,406 @@
+"""Packets dealt out by conversation, for those who decode them in another stage.
+
+Where conversations go on from pack to pack, whoever reads a pack puts aside the packets of such
+conversations: an object for each capture, `_work/dealt/KEY.packets`, in which the packets of one
+bucket stand together. Whoever decodes a bucket reads its ranges of these objects, which stand for
+the captures: packets have their numbers and times, and the bytes of what was left out before each
+are counted, so that rows are those of one who reads everything.
+
+    block:   BLOCK (bytes that follow, packets, bytes unpacked), columns and bytes packed by LZ4
+    object:  blocks; those of one bucket follow each other, over and over when a capture is large
+    end:     keys of the buckets as JSON, pieces as integers, END (lengths of both)
+
+The end is for a run that goes on where another was killed. Nothing of it is kept when the tables
+are complete: connections that go on in new files are dealt out again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import struct
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import IO, Any, NamedTuple
+
+from amqpsniff.capture import CaptureSet
+from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.errors import CaptureError
+from amqpsniff.findings import Finding
+from amqpsniff.tcp.partition import COLUMN_NAMES, Dealer
+
+from .filesystem import Folder
+from .plan import Source
+
+DEALT = "_work/dealt"
+
+FORM = 1
+"""Number of the layout; an object that is written otherwise is made anew."""
+
+BLOCK = struct.Struct("<QQQ")
+END = struct.Struct("<QQ")
+
+MAX_BLOCK_BYTES = 256 << 10
+MIN_BLOCK_BYTES = 16 << 10
+"""Bytes of packets that are packed at once: fewer where there are many buckets, whose piles are
+`PILES_BYTES` together."""
+
+PILES_BYTES = 64 << 20
+
+HELD_BYTES = 64 << 20
+"""Packed bytes that a capture may have before they are written: a file of 256 MB is written in one
+or two rounds, a larger one in as many as it takes."""
+
+READ_BYTES = 4 << 20
+"""Bytes of a range that are read at once, which matters where each read is a request; and about as
+many of packets are ready while the ones before them are decoded."""
+
+AHEAD = 3
+"""Captures whose packets are made ready by threads while the one before is decoded: what object
+storage takes to answer is then hidden behind decoding."""
+
+
+PIECE = ("bucket", "offset", "length", "first_ns", "behind")
+"""Numbers of a piece, packets of a bucket that stand together in a capture's object: the time at
+which the first one comes, and the captured bytes of the capture behind the bucket's last packet."""
+
+
+@dataclass
+class Deal:
+    """Packets that are dealt out of some captures: marks and their buckets by path.
+
+    Attributes:
+        sources: The captures by path.
+        begins: Times of their first packets.
+        keys: What says that a bucket is the same one, by bucket; only these are dealt out.
+        block_bytes: See `MAX_BLOCK_BYTES`.
+    """
+
+    marks: dict[str, array[int]]
+    buckets: dict[str, array[int]]
+    sources: dict[str, Source]
+    begins: dict[str, int]
+    keys: dict[int, str]
+    block_bytes: int = MAX_BLOCK_BYTES
+
+    def of(self, path: str) -> dict[int, int]:
+        """The buckets of marks in a capture, as far as they are to be dealt out."""
+        pairs = zip(self.marks[path], self.buckets[path], strict=True)
+        return {mark: bucket for mark, bucket in pairs if bucket in self.keys}
+
+
+Dealt = dict[str, "array[int]"]
+"""Pieces by capture, one after the other, `PIECE` numbers each."""
+
+
+def object_name(source: Source, block_bytes: int) -> str:
+    """The name of a capture's object."""
+    facts = json.dumps([FORM, source.path, source.size, source.modified_ns, block_bytes])
+    return f"{DEALT}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.packets"
+
+
+def block_bytes(buckets: int) -> int:
+    """Bytes of a block where there are so many buckets."""
+    return max(MIN_BLOCK_BYTES, min(MAX_BLOCK_BYTES, PILES_BYTES // max(buckets, 1)))
+
+
+class Objects:
+    """The objects of some captures while they are read: `feed` batches, then `close`.
+
+    A context manager: objects are there when it ends well. Those that an earlier run has written
+    are not written again; `complete` says that these are all.
+    """
+
+    def __init__(self, deal: Deal, folder: Folder, ports: frozenset[int] | None) -> None:
+        self.dealt: Dealt = {}
+        self._deal = deal
+        self._folder = folder
+        self._ports = ports
+        self._open: dict[str, _Object] = {}
+        self._stack = contextlib.ExitStack()
+        for path in deal.marks:
+            pieces = _kept(folder, deal, path)
+            if pieces is not None:
+                self.dealt[path] = pieces
+        self.complete = self.dealt.keys() >= deal.marks.keys()
+
+    def __enter__(self) -> Objects:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    def feed(self, batch: PacketBatch) -> None:
+        """Deal out the packets of a batch."""
+        path = batch.capture
+        if path in self.dealt or path not in self._deal.marks:
+            return
+        if path not in self._open:
+            name = object_name(self._deal.sources[path], self._deal.block_bytes)
+            sink = self._stack.enter_context(self._folder.create(name))
+            self._open[path] = _Object(self._deal, path, sink, self._ports)
+        self._open[path].feed(batch)
+
+    def close(self, *, whole: bool) -> None:
+        """All captures were read, to their ends if they are `whole`."""
+        for path, one in self._open.items():
+            self.dealt[path] = one.close(whole)
+
+
+class _Object:
+    """The object of a capture, while it is written."""
+
+    def __init__(self, deal: Deal, path: str, sink: Any, ports: frozenset[int] | None) -> None:
+        marks = deal.of(path)
+        self._buckets = sorted(set(marks.values()))
+        self._keys = {deal.keys[bucket]: bucket for bucket in self._buckets}
+        places = {bucket: at for at, bucket in enumerate(self._buckets)}
+        of_marks = {mark: places[bucket] for mark, bucket in marks.items()}
+        size, begin = deal.block_bytes, deal.begins[path]
+        self._dealer = Dealer(of_marks, len(places), size, begin, ports)
+        self._sink = sink
+        self._blocks: dict[int, list[bytes]] = defaultdict(list)
+        self._first: dict[int, int] = {}
+        self._held = self._written = 0
+        self._runs: list[tuple[int, int, int]] = []
+
+    def feed(self, batch: PacketBatch) -> None:
+        self._dealer.feed(batch)
+        self._pack(self._dealer.take())
+        if self._held >= HELD_BYTES:
+            self._write()
+
+    def close(self, whole: bool) -> array[int]:
+        """Write the rest; the pieces."""
+        self._pack(self._dealer.take_all())
+        self._write()
+        behind = self._dealer.behind()
+        pieces = array("q")
+        for at, offset, length in self._runs:
+            pieces.extend((self._buckets[at], offset, length, self._first[at], behind[at]))
+        if whole:  # else it is not one for another run
+            keys, numbers = json.dumps(self._keys).encode(), pieces.tobytes()
+            self._sink.write(keys + numbers + END.pack(len(keys), len(numbers)))
+        return pieces
+
+    def _pack(self, piles: list[tuple[int, int, bytes, bytearray]]) -> None:
+        for bucket, packets, columns, octets in piles:
+            if bucket not in self._first:
+                at = 8 * packets * COLUMN_NAMES.index("order_ns")
+                (self._first[bucket],) = struct.unpack_from("=q", columns, at)
+            plain = columns + octets
+            packed = _codec().compress(plain, asbytes=True)
+            self._blocks[bucket].append(BLOCK.pack(len(packed), packets, len(plain)) + packed)
+            self._held += BLOCK.size + len(packed)
+
+    def _write(self) -> None:
+        for bucket in sorted(self._blocks):
+            octets = b"".join(self._blocks[bucket])
+            self._sink.write(octets)
+            self._runs.append((bucket, self._written, len(octets)))
+            self._written += len(octets)
+        self._blocks.clear()
+        self._held = 0
+
+
+def _kept(folder: Folder, deal: Deal, path: str) -> array[int] | None:
+    """The pieces in an object that an earlier run has written, if all that are wanted are there."""
+    try:
+        with folder.open(object_name(deal.sources[path], deal.block_bytes)) as file:
+            size = file.seek(0, 2)
+            file.seek(max(size - END.size, 0))
+            key_bytes, number_bytes = END.unpack(file.read(END.size))
+            file.seek(size - END.size - number_bytes - key_bytes)
+            there = json.loads(file.read(key_bytes))
+            numbers = array("q", file.read(number_bytes))
+    except (OSError, ValueError, struct.error):
+        return None
+    wanted = {deal.keys[bucket]: bucket for bucket in deal.of(path).values()}
+    if not there.keys() >= wanted.keys():
+        return None
+    again = {there[key]: bucket for key, bucket in wanted.items()}
+    pieces = array("q")
+    for at in range(0, len(numbers), len(PIECE)):
+        if numbers[at] in again:
+            pieces.extend((again[numbers[at]], *numbers[at + 1 : at + len(PIECE)]))
+    return pieces
+
+
+class Part(NamedTuple):
+    """The packets of a bucket in one capture: ranges of the object `name`.
+
+    `skipped_bytes` of packets lie between it and the bucket's part of the capture before.
+    """
+
+    name: str
+    ranges: list[tuple[int, int]]
+    first_ns: int
+    skipped_bytes: int
+
+
+@dataclass
+class Parts:
+    """The packets of a bucket, to be read in another process: numbers of each piece of it.
+
+    Attributes:
+        sources, files: The captures in the order of time, and a number of each.
+        numbers: The number of the capture, then `PIECE` but for the bucket, for each piece.
+        lost: What could not be read of the captures.
+    """
+
+    folder: str
+    storage: Mapping[str, Any]
+    block_bytes: int
+    sources: list[Source]
+    files: array[int]
+    numbers: array[int] = field(default_factory=lambda: array("q"))
+    lost: list[Finding] = field(default_factory=list)
+
+    @property
+    def octets(self) -> int:
+        """Bytes of the ranges."""
+        return sum(self.numbers[2 :: len(PIECE)])
+
+    def captures(self) -> dict[str, Part]:
+        """Objects that are there, by capture."""
+        found: dict[str, Part] = {}
+        places = {number: at for at, number in enumerate(self.files)}
+        numbers = zip(*(self.numbers[at :: len(PIECE)] for at in range(len(PIECE))), strict=True)
+        rows = sorted((places[number], *piece) for number, *piece in numbers)
+        behind_before, counted = 0, 0
+        for at, offset, length, first_ns, behind in rows:
+            source = self.sources[at]
+            if source.path not in found:
+                between = sum(one.skipped_bytes for one in self.sources[counted + 1 : at + 1])
+                name = object_name(source, self.block_bytes)
+                found[source.path] = Part(name, [], first_ns, behind_before + between)
+                behind_before, counted = behind, at
+            found[source.path].ranges.append((offset, length))
+        return found
+
+    def open(self, captures: Mapping[str, Part]) -> CaptureSet:
+        """The packets, in the order of time; raises CaptureError where there are none."""
+        if not captures:
+            raise CaptureError("none of the captures could be read")
+        begins = {path: one.first_ns for path, one in captures.items()}
+        readers = _Readers(captures, Folder(self.folder, self.storage).open)
+        return CaptureSet(sorted(captures), open_file=readers.open, begins=begins)
+
+
+class _Readers:
+    """Opens what stands for captures; those that come next are read in threads meanwhile."""
+
+    def __init__(self, captures: Mapping[str, Part], opener: Callable[[str], IO[bytes]]) -> None:
+        self._captures = captures
+        self._opener = opener
+        self._order = sorted(captures, key=lambda path: (captures[path].first_ns, path))
+        self._places = {path: at for at, path in enumerate(self._order)}
+        self._begun: dict[str, Iterator[tuple[int, bytes]]] = {}
+        self._pool = ThreadPoolExecutor(AHEAD)
+
+    def open(self, path: str, _: int) -> DealtCapture:
+        """The object that stands for a capture."""
+        at = self._places[path]
+        for one in self._order[at : at + AHEAD + 1]:
+            if one not in self._begun:
+                self._begun[one] = self._ahead(_chunks(self._captures[one], self._opener))
+        blocks, self._begun[path] = self._begun[path], iter(())
+        return DealtCapture(path, blocks)
+
+    def _ahead(self, chunks: Iterator[list[tuple[int, bytes]]]) -> Iterator[tuple[int, bytes]]:
+        """The blocks of chunks, of which the next one is made ready in a thread."""
+        return _one_by_one(self._pool, chunks, self._pool.submit(next, chunks, None))
+
+
+def _one_by_one(
+    pool: ThreadPoolExecutor,
+    chunks: Iterator[list[tuple[int, bytes]]],
+    coming: Future[list[tuple[int, bytes]] | None],
+) -> Iterator[tuple[int, bytes]]:
+    while (chunk := coming.result()) is not None:
+        coming = pool.submit(next, chunks, None)
+        yield from chunk
+
+
+class DealtCapture:
+    """The packets of one bucket, in batches, in place of a capture."""
+
+    regular = True
+
+    def __init__(self, path: str, blocks: Iterator[tuple[int, bytes]]) -> None:
+        self.capture = path
+        self.block_bytes = 0
+        self.findings: list[Finding] = []
+        self.secrets: list[tuple[int, bytes]] = []
+        self.link_types: list[int] = []
+        self.comments: list[str] = []
+        self._blocks = blocks
+
+    def __iter__(self) -> Iterator[PacketBatch]:
+        return self
+
+    def __next__(self) -> PacketBatch:
+        packets, plain = next(self._blocks)
+        head = 8 * packets * len(COLUMN_NAMES)
+        view = memoryview(bytearray(plain[:head])).cast("q")
+        columns = [view[at : at + packets] for at in range(0, len(view), packets)]
+        return PacketBatch(self.capture, plain[head:], 0, packets, *columns)
+
+    def at_rest(self) -> bool:
+        """False: nothing is being written."""
+        return False
+
+    def park(self) -> None:
+        """Keep what is open: a bucket has few captures at a time."""
+
+    def close(self) -> None:
+        """Let go of the packets."""
+        self._blocks = iter(())
+
+
+def _chunks(part: Part, opener: Callable[[str], IO[bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    """The blocks of a part, some at a time."""
+    chunk: list[tuple[int, bytes]] = []
+    held = 0
+    for packets, plain in _blocks(part, opener):
+        chunk.append((packets, plain))
+        held += len(plain)
+        if held >= READ_BYTES:
+            yield chunk
+            chunk, held = [], 0
+    if chunk:
+        yield chunk
+
+
+def _blocks(part: Part, opener: Callable[[str], IO[bytes]]) -> Iterator[tuple[int, bytes]]:
+    """(packets, unpacked bytes) of the blocks of a part."""
+    with opener(part.name) as file:
+        for offset, length in part.ranges:
+            file.seek(offset)
+            left, held = length, b""
+            while left or held:
+                while len(held) < BLOCK.size or len(held) < BLOCK.size + BLOCK.unpack_from(held)[0]:
+                    more = file.read(min(left, READ_BYTES))
+                    if not more:
+                        raise OSError(f"{part.name}: cut off before offset {offset + length}")
+                    left -= len(more)
+                    held += more
+                at = 0
+                while len(held) - at >= BLOCK.size:
+                    packed, packets, plain = BLOCK.unpack_from(held, at)
+                    begin = at + BLOCK.size
+                    if len(held) - begin < packed:
+                        break
+                    at = begin + packed
+                    yield packets, _codec().decompress(held[begin:at], plain, asbytes=True)
+                held = held[at:]
+
+
+def _codec() -> Any:
+    from pyarrow import Codec
+
+    return Codec("lz4_raw")

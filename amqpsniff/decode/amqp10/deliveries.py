@@ -1,0 +1,558 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Deliveries: the payloads of the transfers of one message, put together.
+
+A message is the payload of one or more transfers of a link, between which those of other links may
+stand. It is a row of sections. Those before the body are kept until the message is over; bodies
+are read as they come, by the size that their section begins with, so that no size of a message
+needs its bytes in memory.
+"""
+
+import cython
+from cython.cimports.amqpsniff.columns import Octets, Texts
+from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
+from cython.cimports.amqpsniff.decode.amqp10.performatives import PerformativeDecoder
+from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
+from cython.cimports.amqpsniff.decode.rows import (
+    MessageRows,
+    Vocabularies,
+    copy_name,
+    copy_text,
+    put_text,
+)
+from cython.cimports.amqpsniff.decode.state import Connection, StreamBuffer
+from cython.cimports.amqpsniff.decode.values import ValueReader
+
+from amqpsniff.columns import NULL
+from amqpsniff.decode import method_layout, rows
+from amqpsniff.decode.amqp10.values import uuid_text
+from amqpsniff.decode.state import MAX_KEPT_BYTES
+
+MAX_SECTION_BYTES = 1024 * 1024
+"""Largest section before the body that is kept; what is larger ends the reading of its message."""
+
+MAX_DESCRIPTOR_BYTES = 512
+"""Longest beginning of a section that is waited for: a descriptor and a constructor."""
+
+MAX_OPEN_DELIVERIES = 1024
+"""Deliveries under way of one direction: one a link; more are given up, the oldest first."""
+
+_NULL = cython.declare(cython.longlong, NULL)
+_MAX_SECTION = cython.declare(cython.longlong, MAX_SECTION_BYTES)
+_MAX_DESCRIPTOR = cython.declare(cython.longlong, MAX_DESCRIPTOR_BYTES)
+_MAX_OPEN = cython.declare(cython.longlong, MAX_OPEN_DELIVERIES)
+_MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_BYTES)
+_COMPLETE = cython.declare(cython.int, rows.COMPLETE)
+_TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
+_INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
+_ABORTED = cython.declare(cython.int, rows.ABORTED)
+_SEND = cython.declare(cython.int, method_layout.SEND)
+_RECEIVE = cython.declare(cython.int, method_layout.RECEIVE)
+
+# sections, by their descriptor less that of the first
+_FIRST_SECTION = cython.declare(cython.int, 0x70)
+_HEADER = cython.declare(cython.int, 0)
+_PROPERTIES = cython.declare(cython.int, 3)
+_APPLICATION_PROPERTIES = cython.declare(cython.int, 4)
+_DATA = cython.declare(cython.int, 5)
+_VALUE = cython.declare(cython.int, 7)
+_FOOTER = cython.declare(cython.int, 8)
+_ANNOTATIONS = cython.declare(tuple, ((1, b'"delivery":'), (2, b'"message":'), (8, b'"footer":')))
+
+
+class Delivery:
+    """A message under way, by its first transfer.
+
+    `body_left` are the bytes still to come of the section of a body. `store` holds the sections
+    that are whole, each from its constructor on at one of `places`, and behind them, from `read`
+    on, the beginning of one that is not, of which `wanted` bytes are needed. `unread`:
+    what comes is only counted. `lost` counts bytes
+    that were not captured, `seen` those that were.
+    """
+
+    def __init__(self, budget):
+        if not cython.compiled:
+            self.places = [-1] * 9
+        self.store = StreamBuffer(budget)
+        self.body = None
+        self.hash = None
+
+    def begin(self, half, found, ordinal, capture):
+        """The first transfer of a message; `found` are its fields."""
+        place: cython.int
+        self.ordinal = ordinal
+        self.capture = capture
+        self.channel = half.frame_channel
+        self.number = self.last_number = half.number
+        self.ts_ns = half.ts_ns
+        self.transfers = 0
+        self.seen = self.lost = self.body_left = self.body_bytes = self.body_seen = 0
+        self.read = self.wanted = 0
+        self.store.used = 0
+        self.secret = self.unread = self.keeping = False
+        self.aborted = False
+        self.hash = None
+        for place in range(9):
+            self.places[place] = -1
+        return 0
+
+
+class DeliveryAssembler:
+    """Puts deliveries together and writes their rows.
+
+    Args:
+        messages: Where the rows go.
+        report: Called for a finding; see `Decoder._report`.
+        budget: The `state.MemoryBudget` of the decoder.
+        new_hash: Makes a hash object for bodies, or None.
+        keep_bodies: Whether bodies are kept.
+    """
+
+    def __init__(self, messages, report, budget, new_hash, keep_bodies):
+        self.messages = messages
+        self.report = report
+        self.budget = budget
+        self.new_hash = new_hash
+        self.keep_bodies = keep_bodies
+        self.reader = TypedReader(messages.headers)
+        self.fields = PerformativeDecoder(False)
+        self.spare = []
+        self.begun = 0
+        self.capture_code = 0
+        self.captures = []
+        self.capture = None
+
+    def use(self, messages):
+        """Write into these rows from now on."""
+        self.messages = messages
+        self.reader.out = messages.headers
+
+    # transfers
+
+    def transfer(self, half, under_way, fields, reader, secret):
+        """A transfer's fields are read; gives the delivery that its payload is of.
+
+        `under_way` are the deliveries of this direction by channel and handle.
+        """
+        known: Delivery
+        handle: cython.longlong = fields.number(reader, 0)
+        key: cython.longlong = (handle << 16) | half.frame_channel
+        known = under_way.get(key)
+        if known is not None and fields.start(1) >= 0:
+            number: cython.longlong = fields.number(reader, 1)
+            if known.delivery_id >= 0 and number != known.delivery_id:
+                self.end(half, known, _INCOMPLETE)
+                del under_way[key]
+                known = None
+        if known is None:
+            if len(under_way) >= _MAX_OPEN:
+                self.end(half, under_way.pop(next(iter(under_way))), _INCOMPLETE)
+                self.budget.refuse("deliveries")
+            known = self._new(half, fields, reader)
+            known.secret = secret
+            under_way[key] = known
+        known.key = key
+        known.transfers += 1
+        known.last_number = half.number
+        if fields.truth(reader, 9) == 1:
+            known.aborted = True
+        known.more = fields.truth(reader, 5) == 1 and not known.aborted
+        return known
+
+    def _new(self, half, fields, reader):
+        found: Delivery
+        found = self.spare.pop() if self.spare else Delivery(self.budget)
+        found.begin(half, fields, self.begun, self.capture)
+        self.begun += 1
+        found.delivery_id = fields.number(reader, 1)
+        found.format = fields.number(reader, 3)
+        found.tag = fields.octets(reader, 2)
+        if found.tag is not None and len(found.tag) > 64:
+            found.tag = found.tag[:64]  # the standard allows 32
+        return found
+
+    def transfer_end(self, half, under_way, found):
+        """The payload of a transfer is over."""
+        if not found.more:
+            del under_way[found.key]
+            self.end(half, found, _ABORTED if found.aborted else _COMPLETE)
+        return 0
+
+    def payload(self, found, reader, at, count):
+        """Bytes of a payload."""
+        end: cython.longlong = at + count
+        found.seen += count
+        if found.unread:
+            return 0
+        while at < end and not found.unread:
+            if found.body_left > 0:
+                count = min(found.body_left, end - at)
+                self._body(found, reader, at, count)
+                found.body_left -= count
+                at += count
+            elif found.store.used == found.read:
+                at = self._sections(found, reader, at, end)
+            else:
+                at = self._go_on(found, reader, at, end)
+        return 0
+
+    def missing(self, found, count):
+        """Bytes of a payload that were not captured."""
+        found.lost += count
+        found.hash = None
+        known: cython.longlong = min(found.body_left, count)
+        found.body_left -= known
+        if known < count:
+            found.unread = True
+        return 0
+
+    def _sections(self, found, reader, at, end):
+        """Sections from a boundary on; position gone on to. What is not whole is kept."""
+        code: cython.int
+        place: cython.longlong
+        after: cython.longlong
+        size: cython.longlong
+        while at < end:
+            place = reader.descriptor(at, end)
+            code = reader.code - _FIRST_SECTION
+            if (
+                place < 0
+                or place >= end
+                or (reader.data[place] == 0 and reader.skip(place, end) < 0)
+            ):
+                if end - at > _MAX_DESCRIPTOR or reader.data[at] != 0:
+                    found.unread = True  # no section begins so
+                    return end
+                found.wanted = end - at + 1
+                break
+            if _DATA <= code <= _VALUE:
+                after = self._begin_body(found, reader, place, end, code)
+                if after < 0:
+                    found.wanted = end - at + 1
+                    break
+                at = after
+                if found.body_left > 0:
+                    return at
+                continue
+            after = reader.skip(place, end)
+            if after < 0:
+                size = reader.wanted(place, end)
+                if size > _MAX_SECTION:
+                    found.unread = True
+                    return end
+                found.wanted = place - at + size
+                break
+            if 0 <= code <= _FOOTER and self._may_keep(found, after - place):
+                if found.places[code] < 0:
+                    found.places[code] = found.store.used
+                reader.copy_to(found.store, place, after - place)
+                found.read = found.store.used
+            at = after
+        if at < end:
+            if not self._may_keep(found, end - at):
+                found.unread = True
+                return end
+            reader.copy_to(found.store, at, end - at)
+        return end
+
+    def _may_keep(self, found, count):
+        if not found.store.fits(count) or found.store.used + count > 2 * _MAX_SECTION:
+            self.budget.refuse("sections")
+            return False
+        return True
+
+    def _go_on(self, found, reader, at, end):
+        """More bytes of a section that was not whole; position gone on to."""
+        if not self._may_keep(found, end - at):
+            found.unread = True
+            return end
+        reader.copy_to(found.store, at, end - at)
+        begin: cython.longlong = found.read
+        whole: cython.longlong = found.store.used
+        if whole - begin < found.wanted:
+            return end
+        kept: bytes = found.store.bytes_between(begin, whole)
+        found.store.used = begin
+        again: TypedReader = self.reader
+        again.read_from(kept)
+        at = 0
+        while at < whole - begin and not found.unread:
+            if found.body_left > 0:
+                count: cython.longlong = min(found.body_left, whole - begin - at)
+                self._body(found, again, at, count)
+                found.body_left -= count
+                at += count
+            else:
+                at = self._sections(found, again, at, whole - begin)
+                if found.store.used > found.read:
+                    break
+        again.read_from(b"")
+        return end
+
+    def _begin_body(self, found, reader, place, end, code):
+        """A section of the body whose constructor is at a place; -1 when there are too few bytes.
+
+        Of data the content is the body, of a value or a sequence the encoded value is.
+        """
+        after: cython.longlong = reader.skip(place, end)
+        width: cython.longlong = 0
+        content: cython.longlong = place
+        octet: cython.int = reader.data[place]
+        if octet == 0:
+            if after < 0:
+                return -1
+            content = after
+            size: cython.longlong = after - place
+        else:
+            if octet >= 0xA0:
+                width = 4 if octet & 0x10 else 1
+                if place + 1 + width > end:
+                    return -1
+                size = reader.u32(place + 1) if width == 4 else reader.data[place + 1]
+            elif after < 0:
+                return -1
+            else:
+                size = after - place - 1
+            content = place + 1 + width
+            if code != _DATA:
+                size += 1 + width
+                content = place
+        if found.body_seen == 0:
+            if self.new_hash is not None and found.lost == 0:
+                found.hash = self.new_hash()
+            if self.keep_bodies and not found.secret:
+                found.keeping = True
+                if found.body is None:
+                    found.body = Octets(256)
+                found.body.used = 0
+        found.body_bytes += size
+        found.body_left = size
+        return after if content == after and size == after - place else content
+
+    def _body(self, found, reader, at, count):
+        """Bytes of the body."""
+        found.body_seen += count
+        if found.hash is not None:
+            found.hash.update(reader.bytes_at(at, count))
+        if found.keeping:
+            reader.copy_to(found.body, at, count)
+        return 0
+
+    # the end
+
+    def finish(self, half, under_way):
+        """No more bytes of a half-stream."""
+        for found in under_way.values():
+            self.end(half, found, _INCOMPLETE)
+        under_way.clear()
+
+    def end(self, half, found, status):
+        """A delivery is over: write its row."""
+        if found.lost and status == _COMPLETE:
+            status = _TRUNCATED
+        self._write(half, found, status)
+        if found.body is not None and found.body.size > _MAX_KEPT:
+            found.body = None
+        if len(self.spare) < 64 and not found.store.should_release():
+            self.spare.append(found)
+        return 0
+
+    def _write(self, half, found, status):
+        out: MessageRows = self.messages
+        connection: Connection = half.connection
+        if out.rows >= out.capacity:
+            out.reserve()
+        row: cython.longlong = out.rows
+        side: cython.int = -1
+        if connection.client_direction >= 0:
+            side = half.direction ^ connection.client_direction
+        if out.deliveries is None:
+            out.deliveries = DeliveryColumns()
+        more: DeliveryColumns = out.deliveries
+        more.reserve(out.capacity)
+        out.capture.values[row] = self._capture_of(found)
+        out.connection.values[row] = connection.row_code
+        out.sender.values[row] = side
+        out.channel.values[row] = found.channel
+        out.method.values[row] = _RECEIVE if side == 1 else _SEND
+        out.reply_code.values[row] = -1
+        out.packet_number.values[row] = found.number
+        out.ts_ns.values[row] = found.ts_ns
+        out.last_packet_number.values[row] = found.last_number
+        out.delivery_tag.values[row] = found.delivery_id if found.delivery_id >= 0 else _NULL
+        whole: cython.bint = not found.unread and status == _COMPLETE
+        out.body_size.values[row] = found.body_bytes if whole or found.body_bytes else _NULL
+        out.body_captured.values[row] = found.body_seen
+        out.status.values[row] = status
+        out.ordinal.values[row] = found.ordinal
+        out.mark.values[row] = 0
+        out.ended_at.values[row] = self.ended_at
+        out.mandatory.values[row] = out.immediate.values[row] = out.redelivered.values[row] = -1
+        more.transfers.values[row] = found.transfers
+        more.message_bytes.values[row] = found.seen + found.lost
+        if out.wanted:
+            if found.format >= 0:
+                more.message_format.values[row] = found.format
+            if found.tag is not None:
+                put_text(more.tag, row, tag_text(found.tag))
+            self._write_sections(half, found, row)
+            if found.keeping:
+                out.body.begin(row)
+                out.body.put_from(found.body, 0, found.body.used)
+                out.body.end()
+            if found.hash is not None and whole:
+                put_text(out.body_sha256, row, found.hash.hexdigest().encode())
+        out.rows += 1
+        return 0
+
+    def _capture_of(self, found):
+        """The code of the capture in which a delivery began."""
+        if found.capture is self.capture or found.capture is None:
+            return self.capture_code
+        if found.capture not in self.captures:
+            self.captures.append(found.capture)
+        return self.captures.index(found.capture)
+
+    def _write_sections(self, half, found, row):
+        """Write the columns that are made of the sections before the body."""
+        out: MessageRows = self.messages
+        reader: TypedReader = self.reader
+        reader.data = found.store.octets
+        reader.oddities = 0
+        end: cython.longlong = found.read
+        if found.places[_HEADER] >= 0:
+            self._write_header(reader, found.places[_HEADER], end, row)
+        if found.places[_PROPERTIES] >= 0:
+            self._write_properties(reader, found.places[_PROPERTIES], end, row)
+        if found.places[_APPLICATION_PROPERTIES] >= 0 and out.made & 1 << 2:
+            reader.out = out.headers
+            out.headers.begin(row)
+            reader.put_value(found.places[_APPLICATION_PROPERTIES], end)
+            out.headers.end()
+        self._write_annotations(reader, found, end, row)
+        if reader.oddities or (found.unread and not found.lost and not found.aborted):
+            place = (found.channel, found.number, found.ts_ns)
+            self.report("field-table-malformed", half, "sections of a message", place)
+        return 0
+
+    def _write_annotations(self, reader, found, end, row):
+        """Write delivery annotations, message annotations and footer as one object."""
+        more: DeliveryColumns = self.messages.deliveries
+        column: Texts = more.annotations
+        if max(found.places[1], found.places[2], found.places[8]) < 0:
+            return 0
+        reader.out = column
+        column.begin(row)
+        column.put_byte(123)
+        first: cython.bint = True
+        for section, key in _ANNOTATIONS:
+            place: cython.longlong = found.places[section]
+            if place < 0:
+                continue
+            if not first:
+                column.put_byte(44)
+            first = False
+            column.put_bytes(key)
+            if not reader.put_value(place, end):
+                column.put_bytes(b"null")
+        column.put_byte(125)
+        reader.out = self.messages.headers
+        return column.end()
+
+    def _write_header(self, reader, at, end, row):
+        """Write what the section `header` says."""
+        out: MessageRows = self.messages
+        fields: PerformativeDecoder = self.fields
+        more: DeliveryColumns = out.deliveries
+        if not fields.locate(reader, at, end):
+            return 0
+        durable: cython.int = fields.truth(reader, 0)
+        if durable >= 0 and out.made & 1 << 3:
+            out.delivery_mode.values[row] = 2 if durable else 1
+        value: cython.longlong = fields.number(reader, 1)
+        if value >= 0 and out.made & 1 << 4:
+            out.priority.values[row] = cython.cast(cython.int, value)
+        value = fields.number(reader, 2)
+        if value >= 0 and out.made & 1 << 7:
+            octets: bytes = str(value).encode()
+            self._code(out.expiration, out.vocabularies.expiration, row, octets)
+        value = fields.number(reader, 4)
+        if value > 0:
+            out.redelivered.values[row] = 1
+        elif fields.truth(reader, 3) == 1:
+            out.redelivered.values[row] = 0
+        if value >= 0:
+            more.delivery_count.values[row] = min(value, 0x7FFFFFFF)
+        return 0
+
+    def _code(self, column, vocabulary, row, octets):
+        """Write a text that is not in the message as a code."""
+        other: ValueReader = self.reader.over(octets)
+        column.values[row] = other.code_in(vocabulary, 0, len(octets))
+        return 0
+
+    def _write_properties(self, reader, at, end, row):
+        """Write what the section `properties` says."""
+        out: MessageRows = self.messages
+        words: Vocabularies = out.vocabularies
+        fields: PerformativeDecoder = self.fields
+        made: cython.int = out.made
+        if not fields.locate(reader, at, end):
+            return 0
+        if made & 1 << 8:
+            self._id(out.message_id, row, reader, 0)
+        if made & 1 << 11:
+            self._name(out.user_id, words.user_id, row, reader, 1)
+        if made & 1 << 10:
+            self._name(out.type, words.type, row, reader, 3)
+        if made & 1 << 6:
+            self._name(out.reply_to, words.reply_to, row, reader, 4)
+        if made & 1 << 5:
+            self._id(out.correlation_id, row, reader, 5)
+        if made & 1:
+            self._name(out.content_type, words.content_type, row, reader, 6)
+        if made & 1 << 1:
+            self._name(out.content_encoding, words.content_encoding, row, reader, 7)
+        if made & 1 << 9 and fields.start(9) >= 0:
+            ms: cython.longlong = reader.moment_ms(fields.starts[9], fields.ends[9])
+            if ms >= 0:
+                out.message_timestamp.values[row] = ms * 1000
+        to: bytes = fields.octets(reader, 2)
+        if to is not None:
+            more: DeliveryColumns = out.deliveries
+            more.put_name("address", row, to.decode(errors="replace"))
+        return 0
+
+    def _name(self, column, vocabulary, row, reader, place):
+        """Write a text of the properties as a code."""
+        fields: PerformativeDecoder = self.fields
+        if fields.start(place) < 0:
+            return 0
+        length: cython.longlong = reader.text_at(fields.starts[place], fields.ends[place])
+        if length < 0:
+            return 0
+        return copy_name(column, vocabulary, row, reader, reader.items, length)
+
+    def _id(self, column, row, reader, place):
+        """Write an identifier as text: a string as it is, a number, a UUID, bytes in hex."""
+        fields: PerformativeDecoder = self.fields
+        at: cython.longlong = fields.start(place)
+        if at < 0:
+            return 0
+        code: cython.int = reader.data[at]
+        if code == 0xA1 or code == 0xB1 or code == 0xA3 or code == 0xB3:
+            length: cython.longlong = reader.text_at(at, fields.ends[place])
+            return copy_text(column, row, reader, reader.items, length)
+        if code == 0x98:
+            return put_text(column, row, uuid_text(reader.bytes_at(at + 1, 16)))
+        if code == 0xA0 or code == 0xB0:
+            octets: bytes = fields.octets(reader, place)
+            return put_text(column, row, octets.hex().encode())
+        number: cython.longlong = fields.number(reader, place)
+        if code == 0x80 and number < 0:
+            return put_text(column, row, str(int(reader.i64(at + 1)) + (1 << 64)).encode())
+        return put_text(column, row, str(number).encode()) if number >= 0 else 0
+
+
+def tag_text(tag: bytes) -> bytes:
+    """A delivery tag as text: a UUID where it has 16 bytes, else hex."""
+    return uuid_text(tag) if len(tag) == 16 else tag.hex().encode()

@@ -1,0 +1,418 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Framing of AMQP 1.0: the bytes of a half-stream cut into frames.
+
+A protocol header may stand at any boundary: as the size of a frame its first letters would be
+1.1 GB. Behind it, or behind a boundary that a search found, one frame follows the other. A frame is
+kept until it is whole; of a large transfer the fields are read once they are there, and the payload
+goes on as it comes. A hole inside a frame is passed over by its size. Any other, and framing that
+breaks, begins a search: for a protocol header, or for the header of a frame, whose performative
+must be there as well, and which must end where another one begins or where the bytes end.
+"""
+
+import re
+from collections import deque
+
+import cython
+from cython.cimports.amqpsniff.decode.amqp10.frames import Amqp10Half
+from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
+
+from amqpsniff.decode.amqp10 import frames
+from amqpsniff.decode.state import AMQP10
+
+MAX_FRAME_BYTES = 256 * 1024 * 1024
+"""Largest frame that is believed."""
+
+MAX_KEPT_FRAME_BYTES = 1024 * 1024
+"""Largest frame whose bytes are kept until it is whole; of others the rest is only counted."""
+
+FIRST_PART_BYTES = 64 * 1024
+"""Bytes of a frame after which the payload of a transfer is handed on as it comes."""
+
+MAX_SEARCHED_BYTES = 256 * 1024
+"""Bytes that wait for the end of a frame that a search may have found."""
+
+HEADER_BYTES = 8
+
+HEADERS = frozenset((b"\0\1\0\0", b"\3\1\0\0"))
+"""The bytes behind `AMQP` in protocol headers of AMQP 1.0."""
+
+_START = re.compile(
+    rb"AMQP[\0\x03]\x01\0\0"
+    rb"|\0[\0-\x0f]..\x02[\0\x01]..\0(?:\x53|\x80\0{7})[\x10-\x18\x40-\x44][\x45\xc0\xd0]",
+    re.DOTALL,
+)
+_NEXT = re.compile(
+    rb"AMQP[\0\x03]\x01\0\0|\0\0\0\x08\x02\0..|\0[\0-\x0f]..[\x02-\x08][\0\x01]..\0[\x53\x80\xa3]",
+    re.DOTALL,
+)
+
+_START_BYTES, _NEXT_BYTES = 20, 18
+"""Bytes that a match of either takes at most."""
+_SHORTEST = HEADER_BYTES + 3  # a frame with the shortest descriptor there is
+_LETTER = ord("A")
+
+_AMQP10 = cython.declare(cython.int, AMQP10)
+_PERFORMATIVE = cython.declare(cython.int, frames.PERFORMATIVE)
+_MAX_FRAME = cython.declare(cython.longlong, MAX_FRAME_BYTES)
+_MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_BYTES)
+_FIRST_PART = cython.declare(cython.longlong, FIRST_PART_BYTES)
+_MAX_SEARCHED = cython.declare(cython.longlong, MAX_SEARCHED_BYTES)
+_AMQP = cython.declare(cython.longlong, 0x414D5150)
+
+
+class Search:
+    """Bytes in which the next boundary is searched, and the packets that they came in."""
+
+    def __init__(self):
+        self.pieces = deque()
+        self.octets = bytearray()
+
+    def add(self, octets, number, ts_ns):
+        """More bytes."""
+        self.pieces.append((len(octets), number, ts_ns))
+        self.octets += octets
+
+    def put_back(self, octets, number, ts_ns):
+        """Bytes before the first ones."""
+        if octets:
+            self.pieces.appendleft((len(octets), number, ts_ns))
+            self.octets[:0] = octets
+
+    def drop(self, count):
+        """Forget the first bytes."""
+        del self.octets[:count]
+        while count and self.pieces:
+            length, number, ts_ns = self.pieces.popleft()
+            if length > count:
+                self.pieces.appendleft((length - count, number, ts_ns))
+                return
+            count -= length
+
+    def pop(self):
+        """Take the bytes of the first packet: (bytes, packet number, ts_ns)."""
+        length, number, ts_ns = self.pieces.popleft()
+        octets = bytes(self.octets[:length])
+        del self.octets[:length]
+        return octets, number, ts_ns
+
+    def find(self, ended):
+        """Drop what is before the next boundary; true where it is believed to be one.
+
+        With `ended` nothing more comes: a frame that may be one is taken for one.
+        """
+        octets, at = self.octets, 0
+        while (found := _START.search(octets, at)) is not None:
+            at = found.start()
+            end = at + int.from_bytes(octets[at : at + 4], "big")
+            there = len(octets)
+            if end < at + _SHORTEST:
+                at += 1
+                continue
+            if octets[at] == _LETTER or end == there or _NEXT.match(octets, end):
+                self.drop(at)
+                return True
+            if there < end + _NEXT_BYTES and (ended or end - at <= MAX_SEARCHED_BYTES):
+                self.drop(at)
+                return ended
+            at += 1
+        self.drop(max(0, len(octets) - _START_BYTES))
+        return False
+
+
+class Amqp10Framer:
+    """Cuts half-streams into frames and hands these on.
+
+    Args:
+        handler: The handler of all frames.
+        frames: Is given every frame.
+        protocol_header: Is called with a half-stream and eight bytes.
+    """
+
+    def __init__(self, handler, frames, protocol_header):
+        self.handler = handler
+        self.frames = frames
+        self.protocol_header = protocol_header
+        self.report = handler.report
+
+    def begin(self, half):
+        """A half-stream speaks AMQP 1.0 from here on."""
+        half.mode = _AMQP10
+        half.search = None
+        if half.amqp10 is None:
+            half.amqp10 = Amqp10Half()
+        half.connection.is_amqp = True
+        half.connection.is_amqp10 = True
+
+    def search(self, half):
+        """The next boundary of a half-stream is not known."""
+        state: Amqp10Half = half.amqp10
+        half.forget_frame()
+        state.search = Search()
+        state.current = None
+        state.first_part = 0
+        self.handler.contents.note_loss(half)
+        half.lossy = True
+        return 0
+
+    def data(self, half, octets, at, end):
+        """The bytes `at`..`end` are the next of a half-stream; position gone on to."""
+        state: Amqp10Half = half.amqp10
+        if state.search is None:
+            at = self._read(half, state, octets, at, end)
+        else:
+            self._search_in(half, state, bytes(octets[at:end]))
+            at = end
+        if state.search is not None:
+            self._take_up(half, state, False)
+        return at
+
+    def _read(self, half, state, octets, at, end):
+        """Frames, from a known place on; position gone on to."""
+        reader: TypedReader = self.frames.reader
+        reader.data = octets
+        while at < end and half.mode == _AMQP10:
+            if state.search is not None:
+                self._search_in(half, state, reader.bytes_at(at, end - at))
+                at = end
+            elif half.left > 0:
+                at = self._counted(half, state, reader, at, end)
+            elif half.kept > 0 or end - at < HEADER_BYTES:
+                at = self._kept(half, state, reader, at, end)
+            else:
+                at = self._frames(half, state, reader, at, end)
+        reader.data = b""
+        return at
+
+    def _frames(self, half, state, reader, at, end):
+        """Frames from a boundary on, as long as they are whole; position gone on to."""
+        while end - at >= HEADER_BYTES:
+            if reader.u32(at) == _AMQP:
+                half.frame_offset = half.offset
+                half.offset += HEADER_BYTES
+                self.protocol_header(half, reader.bytes_at(at, HEADER_BYTES))
+                at += HEADER_BYTES
+                if half.mode != _AMQP10:
+                    return at
+                continue
+            if not self._take_header(half, state, reader, at):
+                self._refuse(half, state)
+                return at
+            size: cython.longlong = half.frame_size + HEADER_BYTES
+            if size > end - at:
+                return self._begun(half, reader, at, end)
+            half.offset += size
+            self._frame(half, state, reader, at, at + size)
+            at += size
+        return at
+
+    def _take_header(self, half, state, reader, at):
+        """Take the frame header at `at` for that of the frame under way; false if it is none."""
+        size: cython.longlong = reader.u32(at)
+        offset: cython.int = reader.data[at + 4]
+        half.frame_offset = half.offset
+        half.frame_type = _PERFORMATIVE + reader.data[at + 5]
+        half.frame_channel = reader.u16(at + 6) if reader.data[at + 5] == 0 else 0
+        half.frame_size = size - HEADER_BYTES
+        return HEADER_BYTES <= size <= _MAX_FRAME and offset >= 2 and 4 * offset <= size
+
+    def _refuse(self, half, state):
+        """The bytes at the place of a frame header are none."""
+        size = half.frame_size + HEADER_BYTES
+        code = "frame-too-large" if size > _MAX_FRAME else "frame-type-unknown"
+        self.report(code, half, f"a frame of {size} bytes, or a header that is too short")
+        self.search(half)
+        return 0
+
+    def _frame(self, half, state, reader, at, end):
+        """A frame is there, whole or up to `end`."""
+        begin: cython.longlong = at + 4 * reader.data[at + 4]
+        size: cython.longlong = half.frame_size + HEADER_BYTES + at - begin
+        kind: cython.int = half.frame_type - _PERFORMATIVE
+        if kind > 1:
+            self.report("frame-type-unknown", half, f"type {kind}")
+            half.frame_type = _PERFORMATIVE
+        if state.first_part == 0:
+            state.current = None
+        payload: cython.longlong = self.frames.frame(half, reader, begin, end, size, state)
+        if payload < 0 and begin + size > end:
+            self.handler.contents.note_loss(half)
+        elif begin + size <= end and state.first_part == 0:
+            self.frames.transfer_end(half, state)
+        return payload
+
+    def _begun(self, half, reader, at, end):
+        """A frame begins at `at` that is not whole; position gone on to."""
+        half.expected = min(half.frame_size + HEADER_BYTES, _FIRST_PART)
+        if end - at > half.expected:
+            end = at + half.expected
+        count: cython.longlong = half.keep(reader, at, end - at)
+        half.offset += count
+        return at + count
+
+    def _kept(self, half, state, reader, at, end):
+        """Inside a frame that is kept; position gone on to."""
+        if half.kept == 0:
+            half.frame_offset = half.offset
+            half.expected = 0
+        wanted: cython.longlong = (half.expected or HEADER_BYTES) - half.kept
+        if wanted > end - at:
+            wanted = end - at
+        wanted = half.keep(reader, at, wanted)
+        half.offset += wanted
+        at += wanted
+        store: TypedReader = self.frames.scratch
+        store.data = half.store.octets
+        if half.skipping:
+            half.left = half.frame_size + HEADER_BYTES - half.kept
+        elif half.expected == 0 and half.kept == HEADER_BYTES:
+            self._kept_header(half, state, store)
+        elif half.expected and half.kept == half.expected:
+            self._kept_part(half, state, store)
+        store.data = b""
+        return at
+
+    def _kept_header(self, half, state, store):
+        """The header of a frame was kept, or eight bytes of a protocol header."""
+        if store.u32(0) == _AMQP:
+            half.kept = 0
+            self.protocol_header(half, store.bytes_at(0, HEADER_BYTES))
+            return 0
+        offset: cython.longlong = half.frame_offset
+        believed: cython.bint = self._take_header(half, state, store, 0)
+        half.frame_offset = offset
+        if not believed:
+            octets: bytes = store.bytes_at(0, HEADER_BYTES)
+            self._refuse(half, state)
+            half.offset -= HEADER_BYTES
+            return self._search_in(half, state, octets)
+        half.expected = min(half.frame_size + HEADER_BYTES, _FIRST_PART)
+        if half.kept == half.expected:
+            self._kept_part(half, state, store)
+        return 0
+
+    def _kept_part(self, half, state, store):
+        """The frame that was kept is whole, or as much of it as is kept."""
+        size: cython.longlong = half.frame_size + HEADER_BYTES
+        kept: cython.longlong = half.kept
+        if kept < size and not self._is_large_transfer(half, store, kept):
+            half.expected = size if size <= _MAX_KEPT else kept
+            if half.expected == kept:
+                half.skipping = True
+                half.left = size - kept
+            return 0
+        half.kept = half.expected = 0
+        if kept < size:
+            self.frames.begin_large(half, store, 4 * store.data[4], kept, state)
+            state.first_part = kept
+            half.left = size - kept
+        else:
+            self._frame(half, state, store, 0, kept)
+            half.empty()
+        return 0
+
+    def _is_large_transfer(self, half, store, kept):
+        """True if the frame that is kept is a transfer whose fields are all there."""
+        begin: cython.longlong = 4 * store.data[4]
+        if half.frame_type != _PERFORMATIVE or begin + 3 > kept:
+            return False
+        at: cython.longlong = store.descriptor(begin, kept)
+        return at > 0 and store.code == 0x14 and store.skip(at, kept) > 0
+
+    def _counted(self, half, state, reader, at, end):
+        """Inside a large transfer, or a frame that is skipped; position gone on to."""
+        count: cython.longlong = min(half.left, end - at)
+        if state.current is not None and not half.skipping:
+            self.frames.deliveries.payload(state.current, reader, at, count)
+            state.current.last_number = half.number
+        half.left -= count
+        half.offset += count
+        if half.left == 0:
+            self._end_counted(half, state)
+        return at + count
+
+    def _end_counted(self, half, state):
+        """A frame is over that was not kept as a whole."""
+        if half.skipping:
+            kept: cython.longlong = half.kept
+            store: TypedReader = self.frames.scratch
+            store.data = half.store.octets
+            missing: cython.longlong = half.frame_size + HEADER_BYTES - kept
+            half.kept = half.expected = 0
+            half.skipping = False
+            if self._frame(half, state, store, 0, kept) >= 0:
+                self.frames.deliveries.missing(state.current, missing)
+            store.data = b""
+            half.empty()
+        elif state.first_part:
+            self._end_large(half, state)
+        self.frames.transfer_end(half, state)
+        return 0
+
+    def _end_large(self, half, state):
+        """A large transfer is over: its row is written, now that its last packet is there."""
+        store: TypedReader = self.frames.scratch
+        store.data = half.store.octets
+        self._frame(half, state, store, 0, state.first_part)
+        state.first_part = 0
+        store.data = b""
+        half.empty()
+        return 0
+
+    # holes
+
+    def gap(self, half, missing):
+        """Bytes of a half-stream are not in the capture."""
+        state: Amqp10Half = half.amqp10
+        passed: cython.longlong
+        if state.search is None and half.left > 0:
+            passed = min(missing, half.left)
+            if state.current is not None and not half.skipping:
+                self.frames.deliveries.missing(state.current, passed)
+            half.left -= passed
+            half.offset += passed
+            missing -= passed
+            if half.left == 0:
+                self._end_counted(half, state)
+        elif state.search is None and half.kept > 0 and half.expected:
+            half.skipping = True
+            half.left = half.frame_size + HEADER_BYTES - half.kept
+            return self.gap(half, missing)
+        if missing == 0:
+            return 0
+        if state.search is not None:
+            self._take_up(half, state, True)
+        half.kept = 0
+        half.offset += missing
+        self.search(half)
+        return 0
+
+    def _search_in(self, half, state, octets):
+        """Bytes come while the next boundary is not known."""
+        half.offset += len(octets)
+        state.search.add(octets, half.number, half.ts_ns)
+        return 0
+
+    def _take_up(self, half, state, ended):
+        """Go on behind every boundary that the search finds."""
+        number, ts_ns = half.number, half.ts_ns
+        while state.search is not None and state.search.find(ended):
+            search = state.search
+            state.search = None
+            half.offset -= len(search.octets)
+            while search.pieces and half.mode == _AMQP10:
+                octets, half.number, half.ts_ns = search.pop()
+                self._read(half, state, octets, 0, len(octets))
+                if state.search is not None:
+                    half.offset += len(search.octets)
+                    search.put_back(state.search.octets, half.number, half.ts_ns)
+                    state.search = search
+                    break
+        half.number, half.ts_ns = number, ts_ns
+        return 0
+
+    def finish(self, half):
+        """No more bytes of a half-stream."""
+        state: Amqp10Half = half.amqp10
+        if state.search is not None:
+            self._take_up(half, state, True)
+        self.frames.finish(half, state)

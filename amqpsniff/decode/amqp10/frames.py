@@ -1,0 +1,259 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Frames of AMQP 1.0: what one frame means, as a row.
+
+The row is begun by the handler of all frames (`decode.frames`), which knows the connection. What
+the session goes by is put in `FrameRows.performatives`, in the order of the rows.
+"""
+
+import cython
+from cython.cimports.amqpsniff.decode.amqp10.deliveries import Delivery, DeliveryAssembler
+from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative, PerformativeDecoder
+from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
+from cython.cimports.amqpsniff.decode.frames import FrameHandler
+from cython.cimports.amqpsniff.decode.rows import FrameRows, put_text
+from cython.cimports.amqpsniff.decode.state import Connection
+
+from amqpsniff.decode import method_layout
+from amqpsniff.decode.amqp10 import performatives
+from amqpsniff.decode.values import oddity_codes, oddity_text
+from amqpsniff.spec.amqp10 import PERFORMATIVES
+
+PERFORMATIVE, SASL = 257, 258
+"""Codes of frame types, beside those of 0-9-1; an empty frame has that of its heartbeat."""
+
+CBS_NODE = b"$cbs"
+"""The address of tokens: bodies of messages to it are secrets."""
+
+MAX_SECRET_LINKS = 1024
+"""Links to it that are remembered of one direction."""
+
+_PERFORMATIVE = cython.declare(cython.int, PERFORMATIVE)
+_SASL = cython.declare(cython.int, SASL)
+_HEARTBEAT = cython.declare(cython.int, 8)
+_OPEN = cython.declare(cython.int, performatives.OPEN)
+_ATTACH = cython.declare(cython.int, performatives.ATTACH)
+_FLOW = cython.declare(cython.int, performatives.FLOW)
+_TRANSFER = cython.declare(cython.int, performatives.TRANSFER)
+_DISPOSITION = cython.declare(cython.int, performatives.DISPOSITION)
+_MECHANISMS = cython.declare(cython.int, performatives.SASL_MECHANISMS)
+_INIT = cython.declare(cython.int, performatives.SASL_INIT)
+_CHALLENGE = cython.declare(cython.int, performatives.SASL_CHALLENGE)
+_EXACT = cython.declare(cython.int, performatives.EXACT)
+_UNREAD = cython.declare(cython.int, performatives.UNREAD)
+_UNKNOWN = cython.declare(cython.int, performatives.UNKNOWN)
+_LONG = cython.declare(cython.int, performatives.LONG)
+_ROWS = cython.declare(
+    dict, {row.code: method_layout.FIRST_PERFORMATIVE + i for i, row in enumerate(PERFORMATIVES)}
+)
+_NAMES = {row.code: row.name for row in PERFORMATIVES}
+
+
+class Amqp10Half:
+    """The state of one direction: messages under way by channel and handle, and the one
+    that the frame under way is of; handles of links to which secrets are sent.
+
+    `search` is set while the next boundary is searched. `first_part` are the bytes kept of a large
+    transfer whose payload is handed on as it comes, 0 for none.
+    """
+
+    def __init__(self):
+        self.under_way = {}
+        self.current = None
+        self.secret_links = set()
+        self.search = None
+        self.first_part = 0
+        self.max_frame_bytes = 0
+
+
+class Amqp10Frames:
+    """Turns frames into rows.
+
+    Args:
+        handler: Begins rows and knows who is the client.
+        show_secrets: Write secrets as they are.
+        new_hash, keep_bodies: See `DeliveryAssembler`.
+    """
+
+    def __init__(self, handler, show_secrets, new_hash, keep_bodies):
+        self.handler = handler
+        self.report = handler.report
+        self.show_secrets = show_secrets
+        self.decoder = PerformativeDecoder(show_secrets)
+        self.deliveries = DeliveryAssembler(
+            handler.messages, handler.report, handler.contents.budget, new_hash, keep_bodies
+        )
+        self.reader = TypedReader(handler.frames.arguments)
+        self.scratch = TypedReader(handler.frames.arguments)
+
+    def use(self, frames, messages):
+        """Write into these rows from now on."""
+        self.reader.out = self.scratch.out = frames.arguments
+        self.deliveries.use(messages)
+
+    def use_capture(self, code, captures):
+        """Rows from now on are of the capture with a code."""
+        self.deliveries.capture_code = code
+        self.deliveries.captures = captures
+        self.deliveries.capture = captures[code]
+
+    def frame(self, half, reader, at, end, size, state):
+        """The body of the frame under way is `at`..`end` of the data, `size` bytes in all.
+
+        Gives what of it is not a payload's, -1 where it has none. The payload that is there is
+        handed on, what is behind it has to be by the caller.
+        """
+        handler: FrameHandler = self.handler
+        decoder: PerformativeDecoder = self.decoder
+        frames: FrameRows = handler.frames
+        whole: cython.bint = end - at == size
+        if size == 0:
+            half.frame_type = _HEARTBEAT
+            handler._row(half)
+            return -1
+        reader.oddities = 0
+        answer: cython.int = decoder.read(reader, at, end)
+        code: cython.int = decoder.code
+        if half.frame_type == _SASL and code >= _MECHANISMS:
+            handler.set_client(
+                half.connection,
+                half.direction if code == _INIT or (code > _CHALLENGE and code != 0x44)
+                else 1 - half.direction,
+            )  # fmt: skip
+        handler._begin(half)
+        frames = handler.frames
+        row: cython.longlong = frames.rows
+        found: Performative = None
+        text: bytes = None
+        payload: cython.longlong = -1
+        if code >= 0:
+            frames.method.values[row] = _ROWS[code]
+            found = decoder.performative(reader)
+            if code == _TRANSFER and (answer == _EXACT or answer == _LONG):
+                payload = decoder.payload - at
+            if frames.wanted or (code != _TRANSFER and code != _DISPOSITION and code != _FLOW):
+                frames.open_arguments()
+                decoder.put_json(reader, size - payload if payload >= 0 else -1)
+                frames.arguments.end()
+            if found.first >= 0 and (code == _TRANSFER or code == _DISPOSITION):
+                frames.delivery_tag.values[row] = found.first
+            if found.condition is not None and frames.wanted:
+                text = found.condition.encode()
+                if found.description:
+                    text += b": " + found.description.encode()
+                put_text(frames.reply_text, row, text)
+        elif answer == _UNKNOWN and frames.wanted:
+            frames.open_arguments()
+            frames.arguments.put_bytes(b'{"value":')
+            if not reader.put_value(at, end):
+                reader._bytes(at, end - at)
+            frames.arguments.put_byte(125)
+            frames.arguments.end()
+        frames.rows += 1
+        if answer != _EXACT or reader.oddities or decoder.wrong >= 0:
+            self._complain(half, reader, answer, whole)
+        if found is None:
+            return -1
+        self._learn(half, reader, found, state)
+        if payload >= 0:
+            if state.first_part == 0:
+                self.transfer(half, reader, at + payload, end, state)
+            elif state.current.transfers == 1:
+                state.current.number = half.number
+                state.current.ts_ns = half.ts_ns
+            found.delivery = state.current.ordinal
+            found.begins = state.current.transfers == 1
+        frames.performatives.append(found)
+        return payload
+
+    def begin_large(self, half, reader, at, end, state):
+        """The fields of a large transfer are there, and its payload up to `end`."""
+        self.decoder.read(reader, at, end)
+        self.handler.refresh(half.connection)
+        self.transfer(half, reader, self.decoder.payload, end, state)
+        return 0
+
+    def transfer(self, half, reader, at, end, state):
+        """A transfer whose fields were read: its payload begins at `at`."""
+        handle: cython.longlong = self.decoder.number(reader, 0)
+        secret: cython.bint = (
+            not self.show_secrets and (handle << 16 | half.frame_channel) in state.secret_links
+        )
+        self.deliveries.ended_at = self.handler.frames.rows
+        delivery: Delivery = self.deliveries.transfer(
+            half, state.under_way, self.decoder, reader, secret
+        )
+        state.current = delivery
+        if end > at:
+            self.deliveries.payload(delivery, reader, at, end - at)
+        return 0
+
+    def transfer_end(self, half, state):
+        """The frame under way was a transfer, and is over."""
+        if state.current is not None:
+            self.deliveries.ended_at = self.handler.frames.rows
+            self.handler.refresh(half.connection)
+            self.deliveries.transfer_end(half, state.under_way, state.current)
+            state.current = None
+        return 0
+
+    def finish(self, half, state):
+        """No more bytes of a half-stream."""
+        if state.under_way:
+            self.handler.refresh(half.connection)
+            self.deliveries.ended_at = self.handler.frames.rows
+            self.deliveries.finish(half, state.under_way)
+
+    def _complain(self, half, reader, answer, whole):
+        """Report what is wrong with a frame."""
+        name = _NAMES.get(self.decoder.code, "a performative")
+        if not whole and answer != _EXACT and answer != _UNKNOWN:
+            self.report("arguments-cut", half, name)
+        elif answer == _UNKNOWN:
+            self.report("method-unknown", half, "the descriptor of a performative")
+        elif answer == _LONG:
+            self.report("arguments-trailing", half, name)
+        elif answer != _EXACT:
+            self.report("arguments-truncated", half, name)
+        if self.decoder.wrong >= 0:
+            field = self.decoder.wrong_field.replace("_", "-")
+            self.report("field-type-wrong", half, f"{field} of {name}")
+        for oddity in oddity_codes(reader.oddities):
+            where = f"arguments of {name}"
+            self.report(oddity, half, oddity_text(oddity, where, 0))
+
+    def _learn(self, half, reader, found, state):
+        """Take what the connection's beginning and attaches say."""
+        decoder: PerformativeDecoder = self.decoder
+        connection: Connection = half.connection
+        if found.code == _ATTACH:
+            self._learn_link(half, reader, found, state)
+        elif found.code == _OPEN:
+            state.max_frame_bytes = decoder.number(reader, 2)
+            connection.past_login = True
+        elif found.code == _INIT:
+            mechanism: bytes = decoder.octets(reader, 0) or b""
+            response: bytes = decoder.octets(reader, 1) or b""
+            connection.login = _as_start_ok(mechanism[:255], response[:4096])
+        return 0
+
+    def _learn_link(self, half, reader, found, state):
+        """Remember links to the node for claims."""
+        key = found.handle << 16 | half.frame_channel
+        state.secret_links.discard(key)
+        at: cython.longlong = self.decoder.start(6)
+        if at < 0:
+            return 0
+        end: cython.longlong = self.decoder.ends[6]
+        at = reader.descriptor(at, end)
+        if at >= 0 and reader.open_list(at, end):
+            length: cython.longlong = reader.text_at(reader.items, end)
+            address: bytes = b"" if length < 0 else reader.bytes_at(reader.items, length)
+            if address.endswith(CBS_NODE) and len(state.secret_links) < MAX_SECRET_LINKS:
+                state.secret_links.add(key)
+        return 0
+
+
+def _as_start_ok(mechanism: bytes, response: bytes) -> bytes:
+    """A mechanism and its response as connection.start-ok of 0-9-1 has them, without properties."""
+    length = bytes([len(mechanism)])
+    return bytes(8) + length + mechanism + len(response).to_bytes(4, "big") + response

@@ -1,0 +1,29 @@
+from amqpsniff.decode.amqp10.values cimport TypedReader
+
+cdef class Performative:
+    cdef public int code, state, outcome
+    cdef public long long handle, delivery, first, last
+    cdef public long long next_incoming_id, incoming_window, next_outgoing_id
+    cdef public long long delivery_count, link_credit, available
+    cdef public bint begins
+    cdef public signed char settled, more, aborted, resume, role, drain, echo, failed, undeliverable
+    cdef public str condition, description, transaction
+
+cdef class PerformativeDecoder:
+    cdef public bint show_secrets
+    cdef public int code, wrong
+    cdef public long long payload, fields
+    cdef long long starts[16]
+    cdef long long ends[16]
+    cdef int read(self, TypedReader reader, long long at, long long end) except? -1
+    cdef bint locate(self, TypedReader reader, long long at, long long end) except? -1
+    cdef int _fields(self, TypedReader reader, long long end, long long known) except? -1
+    cdef int _check_types(self, TypedReader reader, list allowed) except? -1
+    cdef long long start(self, int place) except? -2
+    cdef long long number(self, TypedReader reader, int place) except? -2
+    cdef int truth(self, TypedReader reader, int place) except? -2
+    cdef bytes octets(self, TypedReader reader, int place)
+    cdef int put_json(self, TypedReader reader, long long payload_bytes) except? -1
+    cdef Performative performative(self, TypedReader reader)
+    cdef int _state(self, TypedReader reader, Performative found, int place) except? -1
+    cdef int _error(self, TypedReader reader, Performative found, long long at, long long end) except? -1

@@ -1,0 +1,340 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Performatives: the described list in the body of a frame, read once.
+
+`PerformativeDecoder` notes where each field is, writes the fields that were sent as JSON, and reads
+the few numbers that the session goes by into a `Performative`.
+"""
+
+import cython
+from cython.cimports.amqpsniff.columns import Texts
+
+from amqpsniff.spec.amqp10 import (
+    COMPOSITES,
+    ENCODINGS,
+    LAST_PERFORMATIVE,
+    PERFORMATIVES,
+    SECRETS,
+    base_type,
+)
+
+OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
+SASL_MECHANISMS, SASL_INIT, SASL_CHALLENGE, SASL_RESPONSE, SASL_OUTCOME = range(0x40, 0x45)
+RECEIVED, ACCEPTED, REJECTED, RELEASED, MODIFIED, DECLARED, TRANSACTIONAL = (
+    0x23, 0x24, 0x25, 0x26, 0x27, 0x33, 0x34,
+)  # fmt: skip
+ERROR = 0x1D
+
+STATES = {row.code: row.name for row in COMPOSITES if row.code in range(0x23, 0x35)}
+"""Names of delivery states by descriptor."""
+
+
+def _constructors(field):
+    """For every byte 1 where it may begin a value of a field."""
+    kind = base_type(field.type)
+    allowed = bytearray(256)
+    if kind == "*":
+        return bytes([1]) * 256
+    if kind in {row.name for row in COMPOSITES}:
+        allowed[0] = 1
+    for row in ENCODINGS:
+        if row.type == kind or (field.multiple and row.category == "array"):
+            allowed[row.code] = 1
+    return bytes(allowed)
+
+
+_ALLOWED = cython.declare(
+    dict, {row.code: list(map(_constructors, row.fields)) for row in PERFORMATIVES}
+)
+_FIELDS = {row.code: [field.name for field in row.fields] for row in PERFORMATIVES}
+_COUNTS = cython.declare(dict, {code: len(names) for code, names in _FIELDS.items()})
+_SECRETS = cython.declare(
+    dict,
+    {
+        code: sum(1 << place for place, name in enumerate(names) if name in SECRETS)
+        for code, names in _FIELDS.items()
+    },
+)
+_KEYS = cython.declare(
+    dict, {code: [f'"{name}":'.encode() for name in names] for code, names in _FIELDS.items()}
+)
+_ERRORS = cython.declare(dict, {DETACH: 2, END: 0, CLOSE: 0})
+
+_OPEN = cython.declare(cython.int, OPEN)
+_BEGIN = cython.declare(cython.int, BEGIN)
+_ATTACH = cython.declare(cython.int, ATTACH)
+_FLOW = cython.declare(cython.int, FLOW)
+_TRANSFER = cython.declare(cython.int, TRANSFER)
+_DISPOSITION = cython.declare(cython.int, DISPOSITION)
+_DETACH = cython.declare(cython.int, DETACH)
+_REJECTED = cython.declare(cython.int, REJECTED)
+_MODIFIED = cython.declare(cython.int, MODIFIED)
+_TRANSACTIONAL = cython.declare(cython.int, TRANSACTIONAL)
+_DECLARED = cython.declare(cython.int, DECLARED)
+_LAST = cython.declare(cython.int, LAST_PERFORMATIVE)
+_FIRST_STATE = cython.declare(cython.int, RECEIVED)
+
+_ROOM = cython.declare(cython.longlong, 16)  # fields that there is room for
+
+EXACT, UNREAD, UNKNOWN, SHORT, LONG = range(5)
+"""Results of reading a body: right; it holds no described list; a descriptor that is none of
+the standard's; it ends before its list does; it has more fields than the standard knows."""
+
+_EXACT = cython.declare(cython.int, EXACT)
+_UNREAD = cython.declare(cython.int, UNREAD)
+_UNKNOWN = cython.declare(cython.int, UNKNOWN)
+_SHORT = cython.declare(cython.int, SHORT)
+_LONG = cython.declare(cython.int, LONG)
+
+
+@cython.freelist(256)
+@cython.cclass
+class Performative:
+    """The fields that the session reads: `code`, and those that are there.
+
+    Numbers are -1 where they are not there, truths too. `state` is the descriptor of a delivery
+    state, 0 for none, `outcome` that of the one inside a transactional state. `condition` and
+    `description` are of an error, `transaction` is the id of one in hex; None without. `delivery`
+    counts the deliveries of a decoder: the one that a transfer is of.
+    """
+
+    if not cython.compiled:
+
+        def __init__(self):
+            self.condition = self.description = self.transaction = None
+
+
+class PerformativeDecoder:
+    """Reads bodies of frames.
+
+    After `read`, `code` is the descriptor, and `payload` where the list ends. `starts` and `ends`
+    are of fields that are not null, a start of -1 of others. `wrong` is the place of the first
+    field that has another type than the standard's, -1 for none.
+    """
+
+    def __init__(self, show_secrets):
+        self.show_secrets = show_secrets
+        self.code = self.wrong = -1
+        self.payload = 0
+        self.fields = 0
+        if not cython.compiled:
+            self.starts = [-1] * 16
+            self.ends = [-1] * 16
+
+    def read(self, reader, at, end):
+        """Find the fields of the list that begins at `at`; gives how it was read."""
+        self.code = self.wrong = -1
+        self.payload = end
+        self.fields = 0
+        place: cython.longlong = reader.descriptor(at, end)
+        if place < 0:
+            return _UNREAD
+        code: cython.int = reader.code
+        if code not in _COUNTS:
+            return _UNKNOWN
+        self.code = code
+        if not reader.open_list(place, end):
+            return _UNREAD if reader.limit <= end else _SHORT
+        answer: cython.int = self._fields(reader, end, _COUNTS[code])
+        self._check_types(reader, _ALLOWED[code])
+        return answer
+
+    def _check_types(self, reader, allowed):
+        """Look at the constructors of the fields."""
+        i: cython.longlong
+        for i in range(self.fields):
+            if self.starts[i] >= 0:
+                kinds: bytes = allowed[i]
+                if kinds[reader.data[self.starts[i]]] == 0:
+                    self.wrong = i
+                    return 0
+        return 0
+
+    @property
+    def wrong_field(self):
+        """The name of the field of a wrong type."""
+        return _FIELDS[self.code][self.wrong]
+
+    def locate(self, reader, at, end):
+        """Find the fields of the list whose constructor is at `at`; false where there is none."""
+        self.fields = 0
+        if not reader.open_list(at, end):
+            return False
+        self._fields(reader, end, _ROOM)
+        return True
+
+    def _fields(self, reader, end, known):
+        """Find the fields of the list that the reader has opened."""
+        limit: cython.longlong = reader.limit
+        count: cython.longlong = reader.count
+        answer: cython.int = _EXACT
+        if limit > end:
+            answer = _SHORT
+            limit = end
+        self.payload = limit
+        if count > known:
+            answer = _LONG
+            count = known
+        at: cython.longlong = reader.items
+        i: cython.longlong
+        for i in range(count):
+            if at >= limit:
+                return _SHORT
+            if reader.data[at] == 0x40:
+                self.starts[i] = -1
+                at += 1
+            else:
+                self.starts[i] = at
+                at = reader.skip(at, limit)
+                if at < 0:
+                    return _SHORT
+                self.ends[i] = at
+            self.fields = i + 1
+        return answer
+
+    def start(self, place):
+        """The offset of a field; -1 for one that is not there."""
+        return self.starts[place] if place < self.fields else -1
+
+    def number(self, reader, place):
+        """An unsigned number; -1 for one that is not there."""
+        if place >= self.fields or self.starts[place] < 0:
+            return -1
+        return reader.number(self.starts[place], self.ends[place])
+
+    def truth(self, reader, place):
+        """1 or 0; -1 for a truth that is not there."""
+        if place >= self.fields or self.starts[place] < 0:
+            return -1
+        return reader.truth(self.starts[place], self.ends[place])
+
+    def octets(self, reader, place):
+        """The bytes of a text or binary; None for one that is not there."""
+        if place >= self.fields or self.starts[place] < 0:
+            return None
+        length: cython.longlong = reader.text_at(self.starts[place], self.ends[place])
+        return None if length < 0 else reader.bytes_at(reader.items, length)
+
+    def put_json(self, reader, payload_bytes):
+        """Write the fields as JSON into the open row of `reader.out`."""
+        out: Texts = reader.out
+        keys: list = _KEYS[self.code]
+        secrets: cython.int = 0 if self.show_secrets else _SECRETS[self.code]
+        i: cython.longlong
+        first: cython.bint = True
+        out.put_byte(123)
+        for i in range(self.fields):
+            if self.starts[i] < 0:
+                continue
+            if not first:
+                out.put_byte(44)
+            first = False
+            out.put_bytes(keys[i])
+            if secrets >> i & 1:
+                out.put_bytes(b'"[redacted]"')
+            else:
+                reader.put_value(self.starts[i], self.ends[i])
+        if payload_bytes >= 0:
+            out.put_bytes(b'"payload_bytes":' if first else b',"payload_bytes":')
+            reader._digits(payload_bytes)
+        return out.put_byte(125)
+
+    def performative(self, reader):
+        """Read the fields that the session needs."""
+        found: Performative = Performative.__new__(Performative)
+        code: cython.int = self.code
+        found.code = code
+        if not cython.compiled:
+            found.__init__()
+        found.state = found.outcome = 0
+        found.handle = found.delivery = found.first = found.last = -1
+        found.settled = found.failed = found.undeliverable = -1
+        if code == _TRANSFER:
+            found.handle = self.number(reader, 0)
+            found.first = self.number(reader, 1)
+            found.settled = self.truth(reader, 4)
+            found.more = self.truth(reader, 5)
+            found.aborted = self.truth(reader, 9)
+            found.resume = self.truth(reader, 8)
+            self._state(reader, found, 7)
+        elif code == _DISPOSITION:
+            found.role = self.truth(reader, 0)
+            found.first = self.number(reader, 1)
+            found.last = self.number(reader, 2)
+            if found.last < 0:
+                found.last = found.first
+            found.settled = self.truth(reader, 3)
+            self._state(reader, found, 4)
+        elif code == _FLOW:
+            found.next_incoming_id = self.number(reader, 0)
+            found.incoming_window = self.number(reader, 1)
+            found.next_outgoing_id = self.number(reader, 2)
+            found.handle = self.number(reader, 4)
+            found.delivery_count = self.number(reader, 5)
+            found.link_credit = self.number(reader, 6)
+            found.available = self.number(reader, 7)
+            found.drain = self.truth(reader, 8)
+            found.echo = self.truth(reader, 9)
+        elif code == _ATTACH:
+            found.handle = self.number(reader, 1)
+            found.role = self.truth(reader, 2)
+            found.delivery_count = self.number(reader, 9)
+        elif code == _BEGIN:
+            found.first = self.number(reader, 0)
+            found.next_outgoing_id = self.number(reader, 1)
+            found.incoming_window = self.number(reader, 2)
+        elif code == _DETACH:
+            found.handle = self.number(reader, 0)
+            found.settled = self.truth(reader, 1)
+        if code in _ERRORS and self.start(_ERRORS[code]) >= 0:
+            self._error(reader, found, self.starts[_ERRORS[code]], self.ends[_ERRORS[code]])
+        return found
+
+    def _state(self, reader, found, place):
+        """Read a delivery state."""
+        if place >= self.fields or self.starts[place] < 0:
+            return 0
+        end: cython.longlong = self.ends[place]
+        at: cython.longlong = reader.descriptor(self.starts[place], end)
+        if at < 0:
+            return 0
+        found.state = found.outcome = reader.code
+        if found.state < _FIRST_STATE or not reader.open_list(at, end):
+            return 0
+        at = reader.items
+        limit: cython.longlong = reader.limit
+        if found.state == _TRANSACTIONAL or found.state == _DECLARED:
+            length: cython.longlong = reader.text_at(at, limit)
+            if length >= 0:
+                found.transaction = reader.bytes_at(reader.items, min(length, 64)).hex()
+            at = reader.skip(at, limit)
+            found.outcome = 0
+            if found.state == _TRANSACTIONAL and at >= 0:
+                at = reader.descriptor(at, limit)
+                if at >= 0:
+                    found.outcome = reader.code
+                    if reader.code == _REJECTED and reader.open_list(at, limit):
+                        self._error(reader, found, reader.items, reader.limit)
+        elif found.state == _REJECTED:
+            self._error(reader, found, at, limit)
+        elif found.state == _MODIFIED:
+            found.failed = reader.truth(at, limit)
+            at = reader.skip(at, limit)
+            found.undeliverable = reader.truth(at, limit) if at >= 0 else -1
+        return 0
+
+    def _error(self, reader, found, at, end):
+        """Read an error's condition and description."""
+        at = reader.descriptor(at, end)
+        if at < 0 or reader.code != ERROR or not reader.open_list(at, end):
+            return 0
+        end = min(end, reader.limit)
+        at = reader.items
+        length: cython.longlong = reader.text_at(at, end)
+        if length < 0:
+            return 0
+        found.condition = reader.bytes_at(reader.items, length).decode(errors="replace")
+        at = reader.skip(at, end)
+        length = reader.text_at(at, end) if at >= 0 else -1
+        if length >= 0:
+            found.description = reader.bytes_at(reader.items, length).decode(errors="replace")
+        return 0

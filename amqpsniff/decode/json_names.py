@@ -1,0 +1,219 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Values of a JSON object by name, found without reading the others.
+
+One pass over the first level of an object notes where the values of known names begin and end.
+Names are told by a hash of their bytes, in which of an escape only the character after the
+backslash counts; nothing is made of a value until it is wanted. An object
+that is cut has what came before the cut. What is not JSON ends the pass where it is seen.
+"""
+
+import json
+
+import cython
+
+if cython.compiled:
+    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore[import-not-found]
+
+_QUOTE = cython.declare(cython.int, 34)
+_BACKSLASH = cython.declare(cython.int, 92)
+_OFFSET = cython.declare(cython.ulonglong, 0xCBF29CE484222325)  # FNV-1a of 64 bits
+_PRIME = cython.declare(cython.ulonglong, 0x100000001B3)
+_MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+
+
+class ObjectNames:
+    """Finds the values of some names; one object serves all texts in turn.
+
+    `shape` is the same for objects with the same known names, whatever their order.
+    """
+
+    def __init__(self, names):
+        self.names = list(names)
+        count = len(self.names)
+        size = 16
+        while size < 4 * count:
+            size *= 2
+        self.slots = memoryview(bytearray(b"\xff" * (4 * size))).cast("i")
+        self.hashes = memoryview(bytearray(8 * max(count, 1))).cast("Q")
+        self.starts = memoryview(bytearray(8 * max(count, 1))).cast("q")
+        self.ends = memoryview(bytearray(8 * max(count, 1))).cast("q")
+        self.rounds = memoryview(bytearray(8 * max(count, 1))).cast("q")
+        self.plain = memoryview(bytearray(max(count, 1)))
+        self.round = 0
+        self.shape = 0
+        for place, name in enumerate(self.names):
+            digest: cython.ulonglong = _OFFSET
+            for octet in name.encode():
+                digest = ((digest ^ octet) * _PRIME) & _MASK64
+            self.hashes[place] = digest
+            slot: cython.longlong = cython.cast(cython.longlong, digest & (size - 1))
+            while self.slots[slot] >= 0:
+                slot = (slot + 1) & (size - 1)
+            self.slots[slot] = place
+
+    def found(self):
+        """The names that the last object has."""
+        pairs = zip(self.names, self.rounds, strict=False)
+        return frozenset(name for name, seen in pairs if seen == self.round)
+
+    def has(self, place):
+        """True if the last object has the name at a place of `names`."""
+        return self.rounds[place] == self.round
+
+    def forget(self):
+        """There is no object."""
+        self.round += 1
+        self.shape = 0
+        return 0
+
+    def text(self, data, place):
+        """The bytes of a text without escapes that the last object has; None for other values."""
+        if not self.plain[place]:
+            return None
+        start: cython.longlong = self.starts[place] + 1
+        end: cython.longlong = self.ends[place] - 1
+        if start < 0 or end > len(data) or end < start:
+            raise IndexError("a value outside the data")
+        if cython.compiled and end > start:
+            first = cython.cast(cython.p_char, cython.address(data[start]))
+            return PyBytes_FromStringAndSize(first, end - start)
+        return bytes(data[start:end])
+
+    def value(self, data, place):
+        """The value of a name in the last object, which is in `data`; None where there is none."""
+        if not self.has(place):
+            return None
+        start: cython.longlong = self.starts[place]
+        end: cython.longlong = self.ends[place]
+        if start < 0 or end > len(data):
+            raise IndexError("a value outside the data")
+        if self.plain[place]:
+            return self.text(data, place).decode(errors="replace")
+        if data[start] == 110:  # null
+            return None
+        octets = bytes(data[start:end])
+        if octets.isdigit() and len(octets) < 19:
+            return int(octets)
+        try:
+            return json.loads(octets.decode(errors="replace"))
+        except (ValueError, RecursionError):
+            return None
+
+    def _place(self, digest):
+        """The place of the name with a hash; negative for a name that nobody knows."""
+        mask: cython.longlong = len(self.slots) - 1
+        slot: cython.longlong = cython.cast(cython.longlong, digest & _MASK64) & mask
+        place: cython.int = self.slots[slot]
+        while place >= 0 and self.hashes[place] != digest:
+            slot = (slot + 1) & mask
+            place = self.slots[slot]
+        return place
+
+    def read(self, data, at, end):
+        """Go through the object at `at`; nothing is found where there is none."""
+        self.forget()
+        if at < 0 or end > len(data):
+            raise IndexError("an object outside the data")
+        at = self._blank(data, at, end)
+        if at >= end or data[at] != 123:
+            return 0
+        at = self._blank(data, at + 1, end)
+        start: cython.longlong
+        digest: cython.ulonglong
+        place: cython.int
+        octet: cython.uchar
+        while at < end and data[at] == _QUOTE:
+            digest = _OFFSET
+            at += 1
+            with cython.boundscheck(False):  # the range was checked
+                while at < end:
+                    octet = data[at]
+                    if octet == _QUOTE:
+                        break
+                    if octet == _BACKSLASH:
+                        at += 1
+                        if at >= end:
+                            return 0
+                        octet = data[at]
+                    digest = ((digest ^ octet) * _PRIME) & _MASK64
+                    at += 1
+            at = self._blank(data, at + 1, end)
+            if at >= end or data[at] != 58:
+                return 0
+            start = at = self._blank(data, at + 1, end)
+            at = self._value_end(data, at, end)
+            if at < 0:
+                return 0
+            place = self._place(digest)
+            if place >= 0:
+                if self.rounds[place] != self.round:
+                    self.shape = (self.shape + self.hashes[place] * _PRIME) & _MASK64
+                self.rounds[place] = self.round
+                self.starts[place] = start
+                self.ends[place] = at
+                self.plain[place] = data[start] == _QUOTE and not self.odd
+            at = self._blank(data, at, end)
+            if at >= end or data[at] != 44:
+                return 0
+            at = self._blank(data, at + 1, end)
+        return 0
+
+    @cython.boundscheck(False)  # `read` checked the range
+    def _blank(self, data, at, end):
+        """The place of the next byte that is not white space."""
+        while at < end and (data[at] == 32 or data[at] == 10 or data[at] == 13 or data[at] == 9):
+            at += 1
+        return at
+
+    @cython.boundscheck(False)  # `read` checked the range
+    def _value_end(self, data, at, end):
+        """The end of a value; negative if that is not in the data.
+
+        `odd` is set where a text has a backslash, a control character or is not ASCII.
+        """
+        self.odd = False
+        if at >= end:
+            return -1
+        octet: cython.uchar = data[at]
+        if octet == _QUOTE:
+            return self._text_end(data, at, end)
+        if octet == 123 or octet == 91:
+            depth: cython.longlong = 0
+            while at < end:
+                octet = data[at]
+                if octet == _QUOTE:
+                    at = self._text_end(data, at, end)
+                    if at < 0:
+                        return -1
+                    continue
+                at += 1
+                if octet == 123 or octet == 91:
+                    depth += 1
+                elif octet == 125 or octet == 93:
+                    depth -= 1
+                    if depth == 0:
+                        return at
+            return -1
+        while at < end:
+            octet = data[at]
+            if octet == 44 or octet == 125 or octet <= 32:
+                return at
+            at += 1
+        return -1
+
+    @cython.boundscheck(False)  # `read` checked the range
+    def _text_end(self, data, at, end):
+        """The end of a text whose quote is at `at`."""
+        octet: cython.uchar
+        at += 1
+        while at < end:
+            octet = data[at]
+            if octet == _QUOTE:
+                return at + 1
+            if octet == _BACKSLASH:
+                self.odd = True
+                at += 1
+            elif octet < 32 or octet >= 127:
+                self.odd = True
+            at += 1
+        return -1

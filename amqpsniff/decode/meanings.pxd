@@ -1,0 +1,36 @@
+from amqpsniff.columns cimport Octets
+from amqpsniff.decode.json_names cimport ObjectNames
+from amqpsniff.decode.octets cimport ByteReader
+from amqpsniff.decode.rows cimport MessageRows
+
+cdef class MeaningColumns:
+    cdef public long long capacity
+    cdef public list by_place, codes
+    cdef public dict words
+    cdef ByteReader reader
+    cpdef int reserve(self, long long rows) except? -1
+    cdef int put_word(self, int place, long long row, bytes octets) except? -1
+    cdef int put_key(self, int place, long long row, bytes octets) except? -1
+    cdef int put_number(self, int place, long long row, long long number) except? -1
+
+cdef class Field:
+    cdef public int place, kind, at
+    cdef public bint in_body, plain
+    cdef public object source
+    cdef public ObjectNames names
+
+cdef class MeaningWriter:
+    cdef public object packs, words
+    cdef ObjectNames headers, body
+    cdef const unsigned char[::1] header_data, body_data
+    cdef dict shapes
+    cdef tuple last, last_opened
+    cdef int last_exchange, last_content_type, last_type
+    cdef unsigned long long last_shape, last_body_shape
+    cdef int write(self, MessageRows out, long long row, Octets body, long long count) except? -1
+    cdef tuple _fields(self, MessageRows out, long long row)
+    cdef tuple _fields_of_body(self, MessageRows out, long long row)
+    cdef tuple _words(self, MessageRows out, long long row)
+    cdef tuple _reading(self, tuple words, unsigned long long body_shape, bint opened)
+    cdef int _read_body(self, Octets body, long long count) except? -1
+    cdef bint _put(self, MessageRows out, long long row, MeaningColumns found, Field field) except? -1

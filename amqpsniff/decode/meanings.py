@@ -1,0 +1,315 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Columns of messages that say what a message means to the framework that sent it.
+
+`amqpsniff.packs` knows what frameworks write. A message is told by its shape: exchange, content
+type and type, the known names of its headers, and those of its body where these leave it open. How
+messages of a shape are read is found out once and remembered; a message of a known shape costs a
+pass over its headers, and one over the first bytes of its body where a pack wants those.
+
+The columns hang on the rows they belong to (`MessageRows.meanings`), only where a run wants them.
+"""
+
+import json
+import zlib
+
+import cython
+from cython.cimports.amqpsniff.columns import Codes, Integers, Texts, Vocabulary
+from cython.cimports.amqpsniff.decode.json_names import ObjectNames
+from cython.cimports.amqpsniff.decode.octets import ByteReader
+from cython.cimports.amqpsniff.decode.rows import Vocabularies
+
+from amqpsniff.columns import NULL
+from amqpsniff.packs.catalogue import COLUMNS, KEYS, NUMBERS, WORDS, Shape
+from amqpsniff.packs.forms import FORMS, instant, whole
+
+MAX_BODY_BYTES = 4096
+"""Bytes of a body that are looked at: in the bodies of frameworks what names the message stands
+before the arguments."""
+
+MAX_SHAPES = 4096
+"""Shapes that are remembered: exchanges can be named after each message."""
+
+_MAX_BODY = cython.declare(cython.longlong, MAX_BODY_BYTES)
+_NULL = cython.declare(cython.longlong, NULL)
+
+
+class MeaningColumns:
+    """The columns of packs for the messages of one batch; null where unknown."""
+
+    CODES = ("framework", *WORDS)
+    TEXTS = KEYS
+    INTEGERS = NUMBERS
+
+    def __init__(self):
+        self.capacity = 0
+        self.by_place = [
+            Codes() if name in self.CODES else Texts() if name in KEYS else Integers()
+            for name in COLUMNS
+        ]
+        self.words = {name: Vocabulary() for name in self.CODES}
+        self.codes = [{} for _ in self.CODES]
+        self.reader = ByteReader()
+
+    def columns(self):
+        """Every column by name."""
+        return dict(zip(COLUMNS, self.by_place, strict=True))
+
+    def by_name(self):
+        """Vocabularies by the name of their columns."""
+        return self.words
+
+    def octets(self):
+        """Bytes of texts."""
+        return sum(self.by_place[COLUMNS.index(name)].used for name in KEYS)
+
+    def reserve(self, rows):
+        """Make room for as many rows as their messages have."""
+        if rows > self.capacity:
+            for column in self.by_place:
+                column.reserve(rows)
+            self.capacity = rows
+        return 0
+
+    def put_word(self, place, row, octets):
+        """Write a text that repeats, as UTF-8."""
+        codes: dict = self.codes[place]
+        code = codes.get(octets)
+        if code is None:
+            self.reader.read_from(octets)
+            words = self.words[COLUMNS[place]]
+            code = codes[octets] = self.reader.code_in(words, 0, len(octets))
+        column: Codes = self.by_place[place]
+        column.values[row] = code
+        return 0
+
+    def put_key(self, place, row, octets):
+        """Write a text of one message, as UTF-8."""
+        column: Texts = self.by_place[place]
+        column.begin(row)
+        column.put_bytes(octets)
+        return column.end()
+
+    def put_number(self, place, row, number):
+        """Write a number."""
+        column: Integers = self.by_place[place]
+        column.values[row] = number
+        return 0
+
+
+class Field:
+    """A column and one place where its value may stand, made ready to be read."""
+
+    def __init__(self, column, source, headers, body):
+        self.place = COLUMNS.index(column)
+        self.kind = 0 if column in WORDS else 1 if column in KEYS else 2
+        self.source = source
+        self.at = -1
+        self.names = headers if source.place == "header" else body
+        self.in_body = source.place == "body"
+        if source.place != "property":
+            self.at = self.names.names.index(source.name)
+        self.plain = source.plain
+
+
+class MeaningWriter:
+    """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`."""
+
+    def __init__(self, packs):
+        self.packs = packs
+        self.headers = ObjectNames(packs.names("header"))
+        self.body = ObjectNames(packs.names("body"))
+        self.shapes = {}
+        self.words = None
+        self.last = self.last_opened = None
+        self.last_exchange = self.last_content_type = self.last_type = -1
+        self.last_shape = self.last_body_shape = 0
+
+    def write(self, out, row, body, count):
+        """Write what a row means that has all else; `count` bytes of its body are in `body`."""
+        self.headers.shape = 0
+        if out.headers.has(row):
+            start: cython.longlong = out.headers.offsets[row]
+            self.header_data = out.headers.octets
+            self.headers.read(self.header_data, start, out.headers.offsets[row + 1])
+        else:
+            self.headers.forget()
+        fields: tuple = self._fields(out, row)
+        if fields[2]:
+            self._read_body(body, count)
+            fields = self._fields_of_body(out, row)
+        framework: bytes = fields[0]
+        steps: list = fields[1]
+        if framework is None and not steps:
+            return 0
+        found: MeaningColumns = out.meanings
+        if found is None:
+            found = out.meanings = MeaningColumns()
+        if found.capacity < out.capacity:
+            found.reserve(out.capacity)
+        if framework is not None:
+            found.put_word(0, row, framework)
+        done: cython.int = 0
+        step: Field
+        for step in steps:
+            if not (done >> step.place) & 1 and self._put(out, row, found, step):
+                done |= 1 << step.place
+        return 0
+
+    def _fields(self, out, row):
+        """(framework, fields, whether the body is needed) as far as headers and words tell."""
+        exchange: cython.int = out.exchange.values[row]
+        content_type: cython.int = out.content_type.values[row]
+        type_: cython.int = out.type.values[row]
+        if (
+            out.vocabularies is not self.words
+            or exchange != self.last_exchange
+            or content_type != self.last_content_type
+            or type_ != self.last_type
+            or self.headers.shape != self.last_shape
+        ):
+            self.words = out.vocabularies
+            self.last_exchange = exchange
+            self.last_content_type = content_type
+            self.last_type = type_
+            self.last_shape = self.headers.shape
+            self.last = self._reading(self._words(out, row), 0, False)
+            self.last_opened = None
+        return self.last
+
+    def _fields_of_body(self, out, row):
+        """The same when the body was looked at too."""
+        if self.last_opened is None or self.body.shape != self.last_body_shape:
+            self.last_body_shape = self.body.shape
+            self.last_opened = self._reading(self._words(out, row), self.body.shape, True)
+        return self.last_opened
+
+    def _words(self, out, row):
+        words: Vocabularies = out.vocabularies
+        return (
+            words.exchange.text(out.exchange.values[row]),
+            words.content_type.text(out.content_type.values[row]),
+            words.type.text(out.type.values[row]),
+        )
+
+    def _reading(self, words, body_shape, opened):
+        """The reading of messages of a shape; headers and body are those of the last ones."""
+        key = (words, self.headers.shape, body_shape, opened)
+        known = self.shapes.get(key)
+        if known is None:
+            names = self.body.found() if opened else None
+            reading = self.packs.reading(Shape(words, self.headers.found(), names))
+            fields = [
+                Field(column, source, self.headers, self.body)
+                for column, sources in reading.fields
+                for source in sources
+            ]
+            framework = reading.framework and reading.framework.encode()
+            if len(self.shapes) >= MAX_SHAPES:
+                self.shapes.clear()
+            known = self.shapes[key] = (framework, fields, reading.needs_body)
+        return known
+
+    def _read_body(self, body, count):
+        """Go through the beginning of a body, which is unpacked where it is packed."""
+        if body is None or count < 2:
+            return self.body.forget()
+        count = min(count, _MAX_BODY)
+        first: cython.int = body.octets[0]
+        self.body_data = body.octets
+        second: cython.int = body.octets[1]
+        if (first == 0x1F and second == 0x8B) or (
+            first == 0x78 and ((first << 8) | second) % 31 == 0
+        ):
+            octets: bytes = unpacked(bytes(body.storage[:count]))
+            self.body_data = octets
+            count = len(octets)
+        return self.body.read(self.body_data, 0, count)
+
+    def _put(self, out, row, found, field):
+        """Write the value of a field; false where it has none."""
+        value: object = None
+        octets: bytes = None
+        names: ObjectNames = field.names
+        if field.at >= 0:
+            if not names.has(field.at):
+                return False
+            data: cython.const[cython.uchar][::1] = (
+                self.body_data if field.in_body else self.header_data
+            )
+            if field.plain and field.kind < 2:
+                octets = names.text(data, field.at)
+            if octets is None:
+                value = names.value(data, field.at)
+        else:
+            value = _property(out, row, field.source.name)
+        if octets is None:
+            if value is not None and not field.plain:
+                value = taken(field.source, value, out.ts_ns.values[row])
+            if value is None:
+                return False
+            if field.kind == 2:
+                number = as_number(value, COLUMNS[field.place])
+                if number is not None:
+                    found.put_number(field.place, row, number)
+                return number is not None
+            octets = as_text(value)
+        if not octets:
+            return False
+        if field.kind == 0:
+            found.put_word(field.place, row, octets)
+        else:
+            found.put_key(field.place, row, octets)
+        return True
+
+
+def as_number(value, column):
+    """A value as the number of a column; None for what is none."""
+    number = whole(value)
+    return instant(value) if number is None and column == "not_before" else number
+
+
+def as_text(value):
+    """A value as UTF-8; None for what is neither a text nor a whole number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    return value.encode(errors="replace") if isinstance(value, str) else None
+
+
+def _property(out, row, name):
+    """A property of a message as text; None where it has none."""
+    if name in Vocabularies.NAMES:
+        words: Vocabulary = getattr(out.vocabularies, name)
+        codes: Codes = getattr(out, name)
+        return words.text(codes.values[row])
+    texts: Texts = getattr(out, name)
+    octets = texts.bytes_of(row)
+    return None if octets is None else octets.decode(errors="replace")
+
+
+def taken(source, value, ts_ns):
+    """The value that a source takes by path, pattern and form; None for nothing."""
+    for step in source.path:
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except (ValueError, RecursionError):
+                return None
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    if source.pattern is not None:
+        match = source.pattern.search(value) if isinstance(value, str) else None
+        value = match[1] if match else None
+    if source.form is not None and value is not None:
+        return FORMS[source.form](value, None if ts_ns == NULL or ts_ns <= 0 else ts_ns)
+    return value
+
+
+def unpacked(octets):
+    """The beginning of what gzip or zlib has packed; nothing where it is damaged from the start."""
+    machine = zlib.decompressobj(32 + zlib.MAX_WBITS)
+    try:
+        return machine.decompress(octets, MAX_BODY_BYTES)
+    except zlib.error:
+        return b""

@@ -1,0 +1,130 @@
+"""A live run as an iterator of rows, for programs."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from amqpsniff.errors import UsageError
+from amqpsniff.live.watch import SETTLE_SECONDS, Source, Watch
+from amqpsniff.objects import Finding, Frame, Message, rows
+from amqpsniff.options import File, Files, Options, files
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from amqpsniff.analysis.selection import Filters, RowFilter
+
+OBJECTS: dict[str, Any] = {"frames": Frame, "messages": Message, "findings": Finding}
+"""Classes of the rows, by table; those of other tables are dictionaries."""
+
+RING_BYTES = 64 << 20
+"""Memory for packets that wait to be read."""
+
+TICK_SECONDS = 0.05
+"""Seconds between two looks for settled rows."""
+
+
+def watch(
+    interface: str | Iterable[str] | None = None,
+    *,
+    table: str = "messages",
+    capture: str | Iterable[str] | None = None,
+    seconds: float | None = None,
+    packets: int | None = None,
+    ports: Iterable[int] = (),
+    settle_seconds: float | None = SETTLE_SECONDS,
+    show_secrets: bool = False,
+    tls_keylog: File | None = None,
+    tls_key: Files = (),
+    limit: int | None = None,
+    **part: Unpack[Filters],
+) -> Iterator[Any]:
+    """Rows of a table while the traffic goes on, each once, when its reply or outcome is known.
+
+    Packets are captured on `interface`, one or several, or on `any`; or they come from a `capture`
+    that is still written: a file, several of a rotation, a pipe, `-`. The run ends after `seconds`,
+    after so many `packets`, when a pipe ends, or when the iterator is closed. Raises UsageError for
+    an interface that is not there, CaptureError where this process may not capture.
+
+    >>> import amqpsniff
+    >>> rows = amqpsniff.watch(capture="samples/pika_mix.pcap", packets=568, queue="orders.*")
+    >>> next(rows).method
+    'basic.deliver'
+
+    Args:
+        interface: Where packets are captured; this needs the capability CAP_NET_RAW.
+        table: Whose rows: `frames`, `messages`, `connections`, `channels`, `links`, `findings`.
+        capture: What is followed instead of an interface.
+        seconds: How long.
+        packets: How many.
+        ports: Only packets of these ports; empty for any.
+        settle_seconds: How long a row waits; None for as long as it takes.
+        show_secrets, tls_keylog, tls_key: As in `amqpsniff.open`.
+        limit: Rows after which to stop; `part` chooses them, as in `Capture.frames`.
+    """
+    from amqpsniff.analysis.selection import RowFilter, selection
+
+    options = Options(
+        ports=frozenset(ports),
+        show_secrets=show_secrets,
+        tls_keylog=tls_keylog,
+        tls_keylog_later=True,
+        tls_keys=files(tls_key),
+    )
+    run: Watch | None = None
+
+    def started() -> int | None:
+        return None if run is None else run.pipeline.totals.first_ns
+
+    wanted = RowFilter(selection(part, limit), table, started)
+    source = _source(interface, capture, ports)
+    run = Watch(source, options, (table,), packets=packets, settle_seconds=settle_seconds)
+    return _objects(run, wanted, seconds)
+
+
+def _source(
+    interface: str | Iterable[str] | None,
+    capture: str | Iterable[str] | None,
+    ports: Iterable[int],
+) -> Source:
+    if (interface is None) == (capture is None):
+        raise UsageError("watch takes an interface, as `any`, or a capture that is being written")
+    if capture is not None:
+        from amqpsniff.capture.tail import follow
+
+        return follow([capture] if isinstance(capture, str) else list(capture))
+    from amqpsniff.capture.filter import ports_expression
+    from amqpsniff.capture.live_capture import InterfaceCapture
+
+    names = [interface] if isinstance(interface, str) else list(interface or ())
+    return InterfaceCapture(names, ports_expression(list(ports)), RING_BYTES)
+
+
+def _objects(run: Watch, wanted: RowFilter, seconds: float | None) -> Iterator[Any]:
+    try:
+        for batch in _batches(run, seconds):
+            kept = wanted.of(batch)
+            kind = OBJECTS.get(wanted.table)
+            yield from rows(kind, [kept]) if kind is not None else kept.to_pylist()
+            if wanted.done:
+                return
+    finally:
+        run.close()
+
+
+def _batches(run: Watch, seconds: float | None) -> Iterator[Any]:
+    """Batches of rows as they are settled, those that still wait at the end of the run."""
+    end = None if seconds is None else time.monotonic() + seconds
+    if seconds is not None:
+        run.end_in(seconds)
+    while not run.done and (end is None or time.monotonic() < end):
+        if not run.step():
+            descriptor = run.source.fileno()
+            select.select([] if descriptor is None else [descriptor], [], [], TICK_SECONDS)
+        for _, batch in run.rows():
+            yield batch
+    for _, batch in run.finish():
+        yield batch

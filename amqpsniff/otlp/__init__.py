@@ -1,0 +1,1 @@
+"""Journeys of messages as spans of OpenTelemetry."""

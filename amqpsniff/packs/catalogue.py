@@ -1,0 +1,388 @@
+"""Packs: what frameworks and conventions write into messages, as rows of `packs.toml`.
+
+A pack says by what its messages are recognised (`when`) and where the values of columns stand. What
+recognises a message are names and words that repeat: names of headers and of the first level of a
+JSON body, exchange, content type and type. They are the `Shape` of a message, and messages of one
+shape have one `Reading`, which is made once. Nothing here looks at a message;
+`amqpsniff.decode.meanings` does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from amqpsniff.errors import UsageError
+from amqpsniff.packs.forms import FORMS
+
+WORDS = ("operation", "error_type")
+"""Columns of texts that repeat."""
+
+KEYS = ("message_key", "conversation_key", "parent_key", "trace_id", "span_id")
+"""Columns of texts that differ from message to message."""
+
+NUMBERS = ("retry_count", "not_before")
+"""Columns of numbers; `not_before` has microseconds since 1970."""
+
+COLUMNS = ("framework", *WORDS, *KEYS, *NUMBERS)
+"""Columns of messages that packs fill."""
+
+SHAPE = ("exchange", "content_type", "type")
+"""Properties that recognise a message."""
+
+PROPERTIES = (*SHAPE, "routing_key", "message_id", "correlation_id", "reply_to", "app_id")
+"""Properties that values are taken from."""
+
+NAMED = ("header", "body", "client")
+"""Places in which a value has a name: headers, the first level of a JSON body, and the client
+properties of connection.start-ok."""
+
+_OTHER_KEYS = ("title", "framework", "when", "client", "application")
+_PLACE = r"(?:(?P<place>header|body|client):(?P<name>[^ ]+)|(?P<property>[a-z_]+))"
+_SOURCE = re.compile(
+    _PLACE + r"(?: \$(?P<path>(?:\.[^.\[\] ]+|\[-?\d+\])+))?"
+    r"(?: ~ (?P<pattern>.+?))?(?: as (?P<form>\w+))?"
+)
+_CONDITION = re.compile(r"(?P<no>not )?" + _PLACE + r"(?: (?P<relation>[=~]) (?P<text>.+))?")
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(-?\d+)\]")
+
+
+@dataclass(frozen=True)
+class Source:
+    """The place of a value.
+
+    Attributes:
+        place: `header`, `body`, `client` or `property`.
+        name: Name of the header, of the key, or of the column.
+        path: Names and places inside the value; a step into a text reads the text as JSON.
+        pattern: Of a text only its first group; null without a match.
+        form: A function of `amqpsniff.packs.forms` that the value goes through.
+    """
+
+    place: str
+    name: str
+    path: tuple[str | int, ...] = ()
+    pattern: re.Pattern[str] | None = None
+    form: str | None = None
+
+    @property
+    def plain(self) -> bool:
+        """True if the value is taken as it is."""
+        return not (self.path or self.pattern or self.form)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One thing that a message or a client shows: a name that is there, a text that is as said."""
+
+    place: str
+    name: str
+    text: str | None = None
+    pattern: re.Pattern[str] | None = None
+    negated: bool = False
+
+    def holds(self, value: object) -> bool:
+        """True if a value, None for none, is as the condition wants it."""
+        if self.text is not None:
+            found = value == self.text
+        elif self.pattern is not None:
+            found = isinstance(value, str) and self.pattern.search(value) is not None
+        else:
+            found = value is not None
+        return found != self.negated
+
+
+Alternatives = tuple[tuple[Condition, ...], ...]
+"""Conditions; all those of one alternative hold."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """One framework or convention: its marks and its values.
+
+    Attributes:
+        name: Name of its section.
+        framework: Value of the column `framework`; None for a convention.
+        when: What recognises a message.
+        fields: Sources of columns; the first that has a value gives it.
+        client: What recognises a client.
+        application: Sources of the client's application.
+    """
+
+    name: str
+    title: str
+    framework: str | None
+    when: Alternatives
+    fields: dict[str, tuple[Source, ...]]
+    client: Alternatives
+    application: tuple[Source, ...]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Properties that messages recognised alike have in common.
+
+    Attributes:
+        words: Texts of the properties `SHAPE`; None for those that a message has not.
+        headers: Those names of headers that packs name.
+        body: Those names of a JSON body that packs name; None while the body was not looked at.
+    """
+
+    words: tuple[str | None, str | None, str | None]
+    headers: frozenset[str]
+    body: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The reading of messages of a shape.
+
+    Attributes:
+        framework: Value of the column; None if none was recognised.
+        fields: (column, its sources) of what can be there.
+        needs_body: The body was not looked at and must be.
+    """
+
+    framework: str | None
+    fields: tuple[tuple[str, tuple[Source, ...]], ...]
+    needs_body: bool
+
+
+class Packs:
+    """All packs of a run, in the order in which they are asked."""
+
+    def __init__(self, packs: Iterable[Pack]) -> None:
+        self.packs = tuple(packs)
+
+    def names(self, place: str) -> list[str]:
+        """The names that packs look for in headers or bodies, each once."""
+        named: list[Condition | Source] = []
+        for pack in self.packs:
+            for alternative in pack.when:
+                named += alternative
+            for sources in pack.fields.values():
+                named += sources
+        return list(dict.fromkeys(one.name for one in named if one.place == place))
+
+    def reading(self, shape: Shape) -> Reading:
+        """The reading of messages of a shape: their first framework, and all conventions."""
+        framework: Pack | None = None
+        chosen = []
+        needs_body = False
+        for pack in self.packs:
+            if pack.framework and framework:
+                continue
+            shown = _shown(pack.when, shape)
+            if shown is None:
+                needs_body = True
+            elif shown:
+                chosen.append(pack)
+                framework = pack if pack.framework else framework
+        chosen.sort(key=lambda pack: pack.framework is None)
+        fields: dict[str, list[Source]] = {}
+        for pack in chosen:
+            for column, sources in pack.fields.items():
+                there = [source for source in sources if _may_be(source, shape)]
+                fields.setdefault(column, []).extend(there)
+        if shape.body is None:
+            needs_body |= any(one.place == "body" for some in fields.values() for one in some)
+        rows = tuple((column, tuple(some)) for column, some in fields.items() if some)
+        return Reading(framework.framework if framework else None, rows, needs_body)
+
+    def client(self, properties: dict[str, Any]) -> tuple[str | None, str | None]:
+        """(framework, application) of a client that has these properties; None for unknown."""
+        for pack in self.packs:
+            for alternative in pack.client:
+                if all(one.holds(properties.get(one.name)) for one in alternative):
+                    found = (properties.get(one.name) for one in pack.application)
+                    texts = (text for text in found if isinstance(text, str) and text)
+                    return pack.framework, next(texts, None)
+        return None, None
+
+
+def _shown(alternatives: Alternatives, shape: Shape) -> bool | None:
+    """True if a message of the shape is recognised; None if its body decides that."""
+    answer: bool | None = False
+    for alternative in alternatives:
+        unread = False
+        for one in alternative:
+            if one.place == "body" and shape.body is None:
+                unread = True
+            elif not one.holds(_value(one, shape)):
+                break
+        else:
+            if not unread:
+                return True
+            answer = None
+    return answer
+
+
+def _value(condition: Condition, shape: Shape) -> object:
+    if condition.place == "property":
+        return shape.words[SHAPE.index(condition.name)]
+    names = shape.headers if condition.place == "header" else shape.body or ()
+    return True if condition.name in names else None
+
+
+def _may_be(source: Source, shape: Shape) -> bool:
+    if source.place == "header":
+        return source.name in shape.headers
+    if source.place == "body":
+        return shape.body is None or source.name in shape.body
+    return True
+
+
+class PackFile(NamedTuple):
+    """A file of packs that was read."""
+
+    name: str
+    text: str
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str] | PackFile) -> PackFile:
+        """The file at a path; raises UsageError for one that cannot be read."""
+        if isinstance(path, PackFile):
+            return path
+        try:
+            return cls(str(path), Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"packs {path} cannot be read: {error}") from None
+
+    def __fspath__(self) -> str:
+        return self.name
+
+
+@lru_cache(maxsize=16)
+def load(*files: PackFile) -> Packs:
+    """The packs of files, and after them our own; raises UsageError for what a file has wrong."""
+    read = [pack for file in files for pack in parse(file.text, file.name)]
+    return Packs((*read, *_own()))
+
+
+@lru_cache(maxsize=1)
+def _own() -> tuple[Pack, ...]:
+    path = Path(__file__).with_name("packs.toml")
+    return tuple(parse(path.read_text(), path.name))
+
+
+def parse(text: str, file: str) -> list[Pack]:
+    """The packs of a text in TOML; raises UsageError that names the line at fault."""
+    try:
+        sections = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"packs {file}: {error}") from None
+    return [_pack(name, section, text, file) for name, section in sections.items()]
+
+
+def _pack(name: str, section: Any, text: str, file: str) -> Pack:
+    key = ""
+    try:
+        if not isinstance(section, dict):
+            key = name
+            raise ValueError(f"`{name}` is in no section; begin with a line like [shop-events]")
+        for key in section:
+            if key not in _OTHER_KEYS and key not in COLUMNS[1:]:
+                known = ", ".join((*_OTHER_KEYS, *COLUMNS[1:]))
+                raise ValueError(f"no key `{key}`; there are {known}")
+        values = {key: tuple(_texts(value)) for key, value in section.items()}
+        for key in ("title", "framework"):
+            if len(values.get(key, ("",))) != 1:
+                raise ValueError(f"`{key}` is one text")
+        found: dict[str, Any] = {}
+        for key in ("when", "client"):
+            found[key] = tuple(_alternative(one, key) for one in values.get(key, ()))
+        for key in ("application", *COLUMNS[1:]):
+            found[key] = tuple(_source(one, key) for one in values.get(key, ()))
+        key = ""
+        if not found["when"] and not found["client"]:
+            raise ValueError("nothing recognises it; add `when` or `client`")
+    except ValueError as error:
+        line = _line(text, name, key)
+        raise UsageError(f"packs {file}, line {line}, [{name}]: {error}") from None
+    fields = {column: found[column] for column in COLUMNS[1:] if found[column]}
+    (title,), (framework,) = values.get("title", (name,)), values.get("framework", (None,))
+    return Pack(
+        name, title, framework, found["when"], fields, found["client"], found["application"]
+    )  # fmt: skip
+
+
+def _texts(value: Any) -> Iterator[str]:
+    for one in value if isinstance(value, list) else [value]:
+        if not isinstance(one, str) or not one:
+            raise ValueError(f"`{one}` is no text; write a text, or several in [ ]")
+        yield one
+
+
+def _alternative(text: str, key: str) -> tuple[Condition, ...]:
+    return tuple(_condition(one.strip(), key) for one in text.split(" & "))
+
+
+def _condition(text: str, key: str) -> Condition:
+    match = _CONDITION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"`{text}` is no condition; write one like `header:task`, "
+                         "`exchange = hutch` or `type ~ ^Shop`")  # fmt: skip
+    place, name = _place(match, SHAPE if key == "when" else ())
+    if (place == "client") != (key == "client"):
+        raise ValueError(f"`{text}` is no condition of `{key}`")
+    relation, value = match["relation"], match["text"]
+    if relation and place in ("header", "body"):
+        raise ValueError(f"`{text}`: that a {place} is there recognises a message, not its value")
+    pattern = _pattern(value) if relation == "~" else None
+    return Condition(place, name, value if relation == "=" else None, pattern, bool(match["no"]))
+
+
+def _source(text: str, column: str) -> Source:
+    match = _SOURCE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"`{text}` is no source; write one like `header:task`, "
+                         "`body:options $.retries` or `routing_key ~ ^([^.]+)`")  # fmt: skip
+    place, name = _place(match, PROPERTIES)
+    if (place == "client") != (column == "application"):
+        raise ValueError(f"`{text}` is no source of `{column}`")
+    form = match["form"]
+    if form is not None and form not in FORMS:
+        raise ValueError(f"no form `{form}`; there are {', '.join(FORMS)}")
+    pattern = _pattern(match["pattern"]) if match["pattern"] else None
+    if pattern is not None and pattern.groups < 1:
+        raise ValueError(f"`{match['pattern']}` has no group; put ( ) around what is the value")
+    path = tuple(
+        name_ or int(index) for name_, index in _STEP.findall(match["path"] or "")
+    )  # fmt: skip
+    return Source(place, name, path, pattern, form)
+
+
+def _place(match: re.Match[str], properties: tuple[str, ...]) -> tuple[str, str]:
+    if match["place"]:
+        return match["place"], match["name"]
+    name = match["property"]
+    if name not in properties:
+        known = ", ".join((*(f"{place}:NAME" for place in NAMED), *properties))
+        raise ValueError(f"no place `{name}`; there are {known}")
+    return "property", name
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ValueError(f"`{text}` is no regular expression: {error}") from None
+
+
+def _line(text: str, section: str, key: str) -> int:
+    """The line of a key in a section, of the section's heading without a key."""
+    current, heading = None, 1
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if stripped.startswith("[") and not line.startswith((" ", "\t")):
+            current = stripped.partition("]")[0].strip("[]\"' ")
+            heading = number if current == section else heading
+        elif key and current in (section, None) and re.match(rf"\"?{re.escape(key)}\"?\s*=", line):
+            return number
+    return heading

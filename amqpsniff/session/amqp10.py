@@ -1,0 +1,923 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""AMQP 1.0 as its peers mean it: sessions, links, and what became of each delivery.
+
+A session is a channel of each direction, joined by the second `begin`; it is followed as a
+`Channel`, a delivery as a `PendingMessage`, so that both count where those of 0-9-1 do. A
+disposition names deliveries by number, whichever link they are of. The last outcome that was said
+before a delivery is settled counts; one that was said but not settled counts at the end.
+"""
+
+from json import dumps
+
+import cython
+from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
+from cython.cimports.amqpsniff.decode.rows import MessageRows, Vocabularies
+from cython.cimports.amqpsniff.session.entities import (
+    Channel,
+    ChannelSlot,
+    PendingMessage,
+    Session,
+    pending_message,
+)
+from cython.cimports.amqpsniff.session.links import Address, Link, Windows
+from cython.cimports.amqpsniff.session.settling import Settler
+
+from amqpsniff.columns import NULL
+from amqpsniff.decode import method_layout, rows
+from amqpsniff.decode.amqp10 import performatives
+from amqpsniff.decode.json_objects import read_object
+from amqpsniff.session import entities, method_flags
+from amqpsniff.session.rules.context import LARGE_HEADERS_BYTES
+from amqpsniff.spec import SIDES
+from amqpsniff.spec.amqp10 import COMPOSITES, base_type
+
+MAX_LINKS = 65_536
+"""Links of all connections that are remembered; a peer may attach any number."""
+
+MAX_LINK_BYTES = 64 * 1024 * 1024
+"""Bytes of attaches of all links that are remembered: each may name addresses of a megabyte."""
+
+MAX_CODES = 4096
+"""Texts whose codes in a batch are remembered."""
+
+_NULL = cython.declare(cython.longlong, NULL)
+_MAX_CODES = cython.declare(cython.int, MAX_CODES)
+_MAX_LINKS = cython.declare(cython.longlong, MAX_LINKS)
+_MAX_LINK_BYTES = cython.declare(cython.longlong, MAX_LINK_BYTES)
+_MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+_LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_BYTES)
+_TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
+_BEGIN = cython.declare(cython.int, performatives.BEGIN)
+_ATTACH = cython.declare(cython.int, performatives.ATTACH)
+_FLOW = cython.declare(cython.int, performatives.FLOW)
+_TRANSFER = cython.declare(cython.int, performatives.TRANSFER)
+_DISPOSITION = cython.declare(cython.int, performatives.DISPOSITION)
+_DETACH = cython.declare(cython.int, performatives.DETACH)
+_END = cython.declare(cython.int, performatives.END)
+_CLOSE = cython.declare(cython.int, performatives.CLOSE)
+_OPEN = cython.declare(cython.int, performatives.OPEN)
+_SASL_INIT = cython.declare(cython.int, performatives.SASL_INIT)
+_SASL_OUTCOME = cython.declare(cython.int, performatives.SASL_OUTCOME)
+_RECEIVED = cython.declare(cython.int, performatives.RECEIVED)
+_ACCEPTED = cython.declare(cython.int, performatives.ACCEPTED)
+_REJECTED_STATE = cython.declare(cython.int, performatives.REJECTED)
+_RELEASED = cython.declare(cython.int, performatives.RELEASED)
+_MODIFIED = cython.declare(cython.int, performatives.MODIFIED)
+_DECLARED = cython.declare(cython.int, performatives.DECLARED)
+_STATES = cython.declare(dict, performatives.STATES)
+_PUBLISH = cython.declare(cython.int, method_flags.PUBLISH)
+_DELIVER = cython.declare(cython.int, method_flags.DELIVER)
+_CONFIRMED = cython.declare(cython.int, entities.CONFIRMED)
+_REJECTED = cython.declare(cython.int, entities.REJECTED)
+_RETURNED = cython.declare(cython.int, entities.RETURNED)
+_UNCONFIRMED = cython.declare(cython.int, entities.UNCONFIRMED)
+_ACKED = cython.declare(cython.int, entities.ACKED)
+_REQUEUED = cython.declare(cython.int, entities.REQUEUED)
+_DISCARDED = cython.declare(cython.int, entities.DISCARDED)
+_AUTOMATIC = cython.declare(cython.int, entities.AUTOMATIC)
+_UNSETTLED = cython.declare(cython.int, entities.UNSETTLED)
+_FIRST = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
+
+
+class Transferred:
+    """A delivery that may be settled: its entry, and the last outcome that was said of it."""
+
+    def __init__(self, entry, link, side, number):
+        self.entry = entry
+        self.link = link
+        self.side = side
+        self.delivery_id = number
+        self.state = 0
+        self.number = -1
+        self.ts_ns = _NULL
+        self.undeliverable = self.presettled = self.settled = False
+        self.outcome = 0
+        self.condition = self.transaction = self.settled_by = None
+
+
+class Amqp10Session:
+    """A session; pairs are of what the client and the server send.
+
+    `handles` has links by handle, `links` all that are there: by name and the side that sends, or
+    by handle where the name is not known. `server_channel`: the number that the server sends on.
+    """
+
+    def __init__(self, channel):
+        self.channel = channel
+        self.handles = ({}, {})
+        self.links = {}
+        self.unsettled = ({}, {})
+        self.ended = 0
+        self.server_channel = -1
+        self.windows = Windows()
+
+
+class Amqp10Connection:
+    """A connection: its sessions by outgoing channel of each side, and what `open` said.
+
+    `client_limit`, `server_limit`: bytes of the largest frame that this side may send, 0 for any.
+    """
+
+    def __init__(self):
+        self.channels = ({}, {})
+        self.opens = [None, None]
+        self.init = {}
+        self.client_limit = self.server_limit = 0
+
+
+class Amqp10Tracker:
+    """Follows the performatives of any number of connections.
+
+    Args:
+        tracker: The `Tracker` that is given the rows.
+        settler: Writes outcomes.
+    """
+
+    def __init__(self, tracker, settler):
+        self.tracker = tracker
+        self.settler = settler
+        self.links = self.link_bytes = 0
+        self.awaited = {}
+        self.words = None
+        self.codes = {}
+        self.large = tracker.large
+        self.rules_enabled = tracker.rules_enabled
+
+    def follow(self, session, frames, row, found):
+        """A performative of a connection, in its frame's row."""
+        side: cython.int = frames.sender.values[row]
+        code: cython.int = found.code
+        state: Amqp10Connection = session.memory.get("amqp10")
+        if state is None:
+            state = session.memory["amqp10"] = Amqp10Connection()
+        if side == 1:
+            session.server_seen = True
+        if side < 0:
+            return 0
+        limit: cython.longlong = state.client_limit if side == 0 else state.server_limit
+        if 0 < limit < frames.size.values[row] + 8 and self.rules_enabled:
+            facts = {"side": side, "size": frames.size.values[row] + 8, "limit": limit}
+            self._tell_connection("frame-oversized", session, frames, row, facts)
+        if code == _OPEN or code > 0x20:
+            self._learn(session, state, frames, row, side, code)
+            return 0
+        if code == _CLOSE:
+            self._close(session, frames, row, side, found)
+            return 0
+        if code == _BEGIN:
+            self._begin(session, state, frames, row, side, found)
+            return 0
+        channel: cython.int = frames.channel.values[row]
+        one: Amqp10Session = state.channels[side].get(channel)
+        if one is None:
+            one = self._proved(session, state, frames, row, side, channel)
+            if one is None:
+                return 0
+        if code == _DISPOSITION:
+            self._disposition(one, frames, row, side, found)
+        elif code == _END:
+            self._end(session, state, one, frames, row, side, found)
+        else:
+            self._on_link(session, one, frames, row, side, code, found)
+        return 0
+
+    # connections and sessions
+
+    def _learn(self, session, state, frames, row, side, code):
+        """An open or a SASL frame: what the peers say of themselves."""
+        if code != _OPEN and code != _SASL_INIT and code != _SASL_OUTCOME:
+            return
+        arguments = typed(code, read_object(frames.arguments.bytes_of(row)))
+        if code == _SASL_OUTCOME:
+            if arguments.get("code"):
+                self._tell_connection("login-refused", session, frames, row, arguments)
+            return
+        if code == _OPEN:
+            state.opens[side] = arguments
+            size = arguments.get("max_frame_size")
+            if type(size) is int and 512 <= size < 1 << 32:
+                if side == 0:
+                    state.server_limit = size
+                else:
+                    state.client_limit = size
+        else:
+            state.init = arguments
+        for method, facts in handshake_of(state).items():
+            known = session.handshake.get(method)
+            octets: bytes = dumps(facts).encode()
+            if known is None or known.json != octets:
+                if known is not None:
+                    self.tracker.forget_handshake(known)
+                session.handshake[method] = self.tracker.remember(method, octets, True)
+        if code == _OPEN and None not in state.opens:
+            self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
+
+    def _tell_connection(self, event, session, frames, row, facts):
+        """Ask the rules about a connection."""
+        if self.rules_enabled:
+            number: cython.longlong = frames.packet_number.values[row]
+            ts_ns = frames.ts_ns.values[row]
+            self.tracker.emit_connection(event, session, number, ts_ns, facts)
+
+    def _close(self, session, frames, row, side, found):
+        if session.closed_by is None:
+            session.closed_by = SIDES[side]
+            session.close_bytes = _reason(found)
+            session.close_packet_number = frames.packet_number.values[row]
+            session.close_ns = _time(frames.ts_ns.values[row])
+            session.over = True
+            self.tracker.on_connection_closed(session)
+            facts = {"side": side, "found": found}
+            self._tell_connection("amqp10-closed", session, frames, row, facts)
+
+    def _begin(self, session, state, frames, row, side, found):
+        """One side begins a session, or joins one that the other side began."""
+        channel: cython.int = frames.channel.values[row]
+        one: Amqp10Session
+        if found.first >= 0:
+            one = state.channels[1 - side].get(found.first)
+            if one is not None:
+                state.channels[side][channel] = one
+                self._use(one, side, channel)
+                one.windows.begin(side, found)
+                return
+        one = self._new(session, frames, row, channel if side == 0 else _MAX_LINKS + channel, True)
+        if one is not None:
+            state.channels[side][channel] = one
+            self._use(one, side, channel)
+            one.windows.begin(side, found)
+
+    def _use(self, one, side, number):
+        """A side sends on a number: the client's is that of the session."""
+        channel: Channel = one.channel
+        if side == 1:
+            one.server_channel = number
+        elif channel.number != number or channel.slot is not channel.session.slots.get(number):
+            slot: ChannelSlot = self.tracker.slot_for(channel.session, number)
+            if slot is not None:
+                slot.incarnations += 1
+                channel.number, channel.incarnation = number, slot.incarnations
+
+    def _new(self, session, frames, row, number, known):
+        """A session; None when there are too many channels. `number` is above all of the client's
+        where the server begins it.
+        """
+        slot: ChannelSlot = self.tracker.slot_for(session, number)
+        if slot is None:
+            return None
+        if slot.channel is not None:
+            self._finish(slot.channel)
+        slot.number = number & 0xFFFF
+        slot.incarnations += 1
+        channel: Channel = Channel(session, slot, self.tracker.capture_name(frames, row), known)
+        slot.channel = channel
+        session.channels_opened += 1
+        if known:
+            channel.opened_packet_number = frames.packet_number.values[row]
+            ts_ns: cython.longlong = frames.ts_ns.values[row]
+            channel.start_ns = None if ts_ns == _NULL else ts_ns
+        one: Amqp10Session = Amqp10Session(channel)
+        channel.amqp10 = one
+        return one
+
+    def _proved(self, session, state, frames, row, side, number):
+        """A session whose beginning was not seen: alone on the other side, it is the same one.
+
+        None where it would have been seen: what comes behind an end means nothing.
+        """
+        if session.peer.began and not session.has_loss:
+            return None
+        one: Amqp10Session
+        others = state.channels[1 - side]
+        mine = state.channels[side]
+        if len(others) == 1 and not mine:
+            one = next(iter(others.values()))
+        else:
+            one = self._new(
+                session, frames, row, number if side == 0 else _MAX_LINKS + number, False
+            )
+        if one is not None:
+            mine[number] = one
+            self._use(one, side, number)
+        return one
+
+    def _end(self, session, state, one, frames, row, side, found):
+        """A side ends a session."""
+        channel: Channel = one.channel
+        one.ended |= 1 << side
+        if channel.closed_by is None:
+            channel.closed_by = SIDES[side]
+            channel.close_bytes = _reason(found)
+            channel.closed_packet_number = frames.packet_number.values[row]
+            self._tell("session-ended", one, None, frames, row, side, found)
+        state.channels[side].pop(frames.channel.values[row], None)
+        if one.ended == 3:
+            ts_ns: cython.longlong = frames.ts_ns.values[row]
+            channel.end_ns = None if ts_ns == _NULL else ts_ns
+            slot: ChannelSlot = channel.slot
+            if slot.channel is channel:
+                slot.channel = None
+            self._finish(channel)
+
+    def _finish(self, channel):
+        """A session is over: what was said and not settled counts now."""
+        one: Amqp10Session = channel.amqp10
+        if self.rules_enabled:
+            self._tell_left(one)
+        for link in list(one.links.values()):
+            self._end_link(one, link)
+        for side in range(2):
+            for transferred in list(one.unsettled[side].values()):
+                self._leave(transferred)
+            one.unsettled[side].clear()
+        self.tracker.add_channel(channel)
+        session: Session = channel.session
+        session.published += channel.published
+        session.delivered += channel.delivered
+        session.acknowledged += channel.acknowledged
+
+    def _tell_left(self, one):
+        """Ask the rules about deliveries of a session that is over of which no outcome was said."""
+        left: dict = {}
+        transferred: Transferred
+        for side in range(2):
+            for transferred in one.unsettled[side].values():
+                left.setdefault((side, transferred.link), []).append(transferred)
+        if left:
+            channel: Channel = one.channel
+            number = channel.closed_packet_number
+            self.tracker.emit("deliveries-left", channel, number, channel.end_ns, {"left": left})
+
+    def end(self, session):
+        """A connection is over."""
+        slot: ChannelSlot
+        closed = session.closed_by or session.peer.conversation.ended
+        for slot in session.slots.values():
+            if slot.channel is not None:
+                channel: Channel = slot.channel
+                slot.channel = None
+                if channel.closed_by is None:
+                    channel.closed_by = closed
+                    if session.close_packet_number is not None:
+                        channel.closed_packet_number = session.close_packet_number
+                        channel.end_ns = _time(session.close_ns)
+                self._finish(channel)
+
+    # links
+
+    def _on_link(self, session, one, frames, row, side, code, found):
+        """An attach, a flow, a transfer or a detach."""
+        number: cython.longlong = frames.packet_number.values[row]
+        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        link: Link = None
+        if code == _ATTACH:
+            link = self._attach(one, frames, row, side, found)
+        elif found.handle >= 0:
+            link = one.handles[side].get(found.handle)
+            if link is None and code == _TRANSFER:
+                link = self._proved_link(one, side, found)
+        if code == _FLOW:
+            one.windows.flow(side, found, number, ts_ns)
+            if link is not None:
+                link.flow(found, side, number, ts_ns)
+        if link is not None and link.name is not None:
+            words: Vocabularies = frames.vocabularies
+            frames.consumer_tag.values[row] = self._code(words, words.consumer_tag, link.name)
+            if code == _ATTACH and link.address is not None:
+                self._name_frame(frames, row, link.address)
+        if code == _TRANSFER:
+            self._transfer(session, one, link, frames, row, side, found)
+        elif code == _DETACH and link is not None:
+            self._detach(one, link, frames, row, side, found)
+
+    def _attach(self, one, frames, row, side, found):
+        """A side attaches a link; None where that is not remembered."""
+        octets: bytes = frames.arguments.bytes_of(row)
+        arguments = typed(_ATTACH, read_object(octets))
+        name = arguments.get("name")
+        if not isinstance(name, str) or found.handle < 0:
+            return None
+        sender: cython.int = side if found.role != 1 else 1 - side
+        link: Link = one.links.get((name, sender))
+        if link is not None and link.attached & 1 << side:
+            self._tell("link-taken", one, link, frames, row, side, found)
+            self._end_link(one, link)  # it takes the place of the one before
+            link = None
+        if link is None:
+            link = self._new_link(one, name, sender, (name, sender))
+            if link is None:
+                return None
+            link.attached_number = frames.packet_number.values[row]
+            link.attached_ns = frames.ts_ns.values[row]
+        else:
+            link.answered_ns = frames.ts_ns.values[row]
+        if self.link_bytes + len(octets) > _MAX_LINK_BYTES:
+            self.settler.limit_reached("links")
+        else:
+            self.link_bytes += len(octets)
+            link.weight += len(octets)
+            link.learn(side, arguments, dumps)
+        self._put_handle(one, link, side, found.handle)
+        if link.answered == 3:
+            self._tell("link-attached", one, link, frames, row, side)
+        return link
+
+    def _new_link(self, one, name, sender, key):
+        """A link of a session; None when there are too many."""
+        if self.links >= _MAX_LINKS:
+            self.settler.limit_reached("links")
+            return None
+        link: Link = Link(name, sender, one.channel)
+        self.links += 1
+        link.key = key
+        one.links[key] = link
+        if sender == 1:
+            one.channel.consumers += 1
+        return link
+
+    def _put_handle(self, one, link, side, handle):
+        """A side knows a link by a handle."""
+        if side == 0:
+            link.client_handle = handle
+        else:
+            link.server_handle = handle
+        one.handles[side][handle] = link
+
+    def _proved_link(self, one, side, found):
+        """A link whose attach was not seen, by a transfer of it; None where it would have been."""
+        if one.channel.known and not one.channel.session.has_loss:
+            return None
+        link: Link = self._new_link(one, None, side, (found.handle, side))
+        if link is not None:
+            self._put_handle(one, link, side, found.handle)
+        return link
+
+    def _detach(self, one, link, frames, row, side, found):
+        """A side detaches a link; the second ends it."""
+        one.handles[side].pop(found.handle, None)
+        link.attached &= ~(1 << side)
+        if link.detached_number < 0:
+            link.detached_number = frames.packet_number.values[row]
+            link.detached_ns = frames.ts_ns.values[row]
+            link.closed_by = SIDES[side]
+            link.suspended = found.settled != 1
+        if found.condition is not None and link.condition is None:
+            link.condition, link.description = found.condition, found.description
+        self._tell("link-detached", one, link, frames, row, side, found)
+        if not link.attached:
+            self._end_link(one, link)
+
+    def _end_link(self, one, link):
+        """A link is over."""
+        channel: Channel = one.channel
+        del one.links[link.key]
+        for side, handle in ((0, link.client_handle), (1, link.server_handle)):
+            if one.handles[side].get(handle) is link:
+                del one.handles[side][handle]
+        if link.closed_by is None:
+            link.closed_by = channel.closed_by
+        self.links -= 1
+        self.link_bytes -= link.weight
+        self.tracker.add_link(link, channel)
+
+    def _tell(self, event, one, link, frames, row, side, found=None):
+        """Ask the rules about a link."""
+        if self.rules_enabled:
+            facts = {"link": link, "side": side, "found": found, "of": one}
+            number: cython.longlong = frames.packet_number.values[row]
+            self.tracker.emit(event, one.channel, number, frames.ts_ns.values[row], facts)
+
+    def _code(self, words, vocabulary, text):
+        """The code of a text in one of the vocabularies of a batch."""
+        if self.words is not words or len(self.codes) > _MAX_CODES:
+            self.words = words
+            self.codes = {}
+        key = (vocabulary, text)
+        code = self.codes.get(key)
+        if code is None:
+            code = self.codes[key] = self.tracker.code_of(vocabulary, text)
+        return code
+
+    def _name_frame(self, frames, row, address):
+        words: Vocabularies = frames.vocabularies
+        if address.queue is not None:
+            frames.queue.values[row] = self._code(words, words.queue, address.queue)
+        if address.exchange is not None:
+            frames.exchange.values[row] = self._code(words, words.exchange, address.exchange)
+        if address.routing_key is not None:
+            code = self._code(words, words.routing_key, address.routing_key)
+            frames.routing_key.values[row] = code
+
+    # deliveries
+
+    def _transfer(self, session, one, link, frames, row, side, found):
+        """A transfer: the first of a delivery, or one more."""
+        settler: Settler = self.settler
+        channel: Channel = one.channel
+        entry: PendingMessage
+        transferred: Transferred
+        number: cython.longlong = frames.packet_number.values[row]
+        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        if one.windows.transfer(side, number, ts_ns):
+            self._tell("window-overrun", one, link, frames, row, side, found)
+        if not found.begins:
+            transferred = self.awaited.get(found.delivery)
+        else:
+            if link is not None and link.deliver(number, ts_ns):
+                self._tell("credit-overrun", one, link, frames, row, side, found)
+            kind: cython.int = _PUBLISH if side == 0 else _DELIVER
+            entry = pending_message(channel, kind, number, ts_ns)
+            entry.number = found.first
+            transferred = self.awaited[found.delivery] = Transferred(entry, link, side, found.first)
+            if side == 0:
+                channel.published += 1
+                channel.next_number += 1
+                if channel.first_publish_number == 0:
+                    channel.first_publish_number, channel.first_publish_ns = number, ts_ns
+                channel.last_publish_number, channel.last_publish_ns = number, ts_ns
+            else:
+                channel.delivered += 1
+                if channel.first_delivery_ns == _NULL:
+                    channel.first_delivery_ns = ts_ns
+                channel.last_delivery_ns = ts_ns
+            if found.settled != 1 and found.first >= 0:
+                self._await(one, transferred, side)
+            elif found.settled != 1:
+                settler._close_row(entry, -1)  # nothing can name it
+        if transferred is None:
+            return
+        if found.settled == 1 and not transferred.settled:
+            transferred.presettled = transferred.settled = True
+            if link is not None:
+                link.presettled += 1
+            self._forget(one, transferred, ts_ns)
+            entry = transferred.entry
+            if side == 1 and entry.outcome < 0 and not entry.ended:
+                entry.wants = False
+                settler.settle(entry, _AUTOMATIC, entry.packet_number, entry.ts_ns)
+            else:
+                settler._close_row(entry, -1)
+        if found.aborted == 1 and not transferred.settled:
+            transferred.settled = True
+            if link is not None:
+                link.aborted += 1
+            self._tell("delivery-aborted", one, link, frames, row, side, found)
+            self._forget(one, transferred, ts_ns)
+            settler._close_row(transferred.entry, -1)
+        if found.state and not transferred.presettled:
+            self._say(transferred, found, frames, row)
+
+    def _await(self, one, transferred, side):
+        """A delivery waits for its settlement."""
+        settler: Settler = self.settler
+        entry: PendingMessage = transferred.entry
+        channel: Channel = one.channel
+        if settler.outstanding >= settler.most:
+            settler.limit_reached("outstanding")
+            if side == 0:
+                channel.publishes_uncertain = True
+            else:
+                channel.deliveries_uncertain = True
+            settler._close_row(entry, -1)
+            return
+        before = one.unsettled[side].get(transferred.delivery_id)
+        if before is not None:
+            self._forget(one, before, _NULL)
+            self._leave(before, False)
+        settler.outstanding += 1
+        if transferred.link is not None:
+            transferred.link.hold(entry.packet_number)
+        one.unsettled[side][transferred.delivery_id] = transferred
+        entry.wants = True
+        if side == 0:
+            if channel.unconfirmed == 0:
+                channel.waited_publishes += 1
+            channel.unconfirmed += 1
+            channel.unconfirmed_max = max(channel.unconfirmed_max, channel.unconfirmed)
+        else:
+            settler._count_unsettled(channel, entry)
+
+    def _forget(self, one, transferred, ts_ns):
+        """A delivery does not wait any longer: it is counted out."""
+        settler: Settler = self.settler
+        channel: Channel = one.channel
+        if one.unsettled[transferred.side].get(transferred.delivery_id) is not transferred:
+            return
+        del one.unsettled[transferred.side][transferred.delivery_id]
+        settler.outstanding -= 1
+        if transferred.link is not None:
+            transferred.link.let_go(ts_ns)
+        if transferred.side == 0:
+            channel.unconfirmed -= 1
+        else:
+            settler._count_settled(channel, transferred.entry)
+
+    def _leave(self, transferred, counted=True):
+        """A delivery that was not settled is left so; what was said of it counts."""
+        settler: Settler = self.settler
+        entry: PendingMessage = transferred.entry
+        channel: Channel = entry.channel
+        if counted:
+            settler.outstanding -= 1
+        if transferred.state and self._decide(transferred, channel):
+            return
+        session: Session = channel.session
+        sure: cython.bint = not session.has_loss and session.server_seen and not session.missing
+        open_end: cython.int = _UNCONFIRMED if transferred.side == 0 else _UNSETTLED
+        settler._close_row(entry, open_end if sure else -1)
+
+    def _disposition(self, one, frames, row, side, found):
+        """A range of deliveries gets an outcome, is settled, or both."""
+        sender: cython.int = 1 - side if found.role == 1 else side
+        waiting: dict = one.unsettled[sender]
+        if found.first < 0 or not waiting:
+            return
+        span: cython.longlong = (found.last - found.first) & _MASK
+        if span < len(waiting):
+            numbers = [(found.first + i) & _MASK for i in range(span + 1)]
+        else:
+            numbers = [number for number in waiting if (number - found.first) & _MASK <= span]
+        for number in numbers:
+            transferred: Transferred = waiting.get(number)
+            if transferred is None:
+                continue
+            if side == sender and found.condition is not None and sender == 1:
+                self._tell("settlement-refused", one, transferred.link, frames, row, side, found)
+            if found.state:
+                self._say(transferred, found, frames, row)
+            if found.settled == 1:
+                self._settle(one, transferred, frames, row, side)
+
+    def _say(self, transferred, found, frames, row):
+        """An outcome is said of a delivery."""
+        outcome: cython.int = found.outcome
+        if found.state == _RECEIVED or found.state < _RECEIVED:
+            return
+        if outcome < _ACCEPTED and found.state != _DECLARED:
+            transferred.transaction = found.transaction or transferred.transaction
+            return
+        transferred.state = found.state
+        transferred.outcome = outcome or _ACCEPTED
+        transferred.number = frames.packet_number.values[row]
+        transferred.ts_ns = frames.ts_ns.values[row]
+        transferred.condition = found.condition
+        transferred.transaction = found.transaction or transferred.transaction
+        transferred.undeliverable = found.undeliverable == 1
+
+    def _settle(self, one, transferred, frames, row, side):
+        """A delivery is settled by a side."""
+        settler: Settler = self.settler
+        transferred.settled = True
+        transferred.settled_by = SIDES[side]
+        if transferred.side == 1 and side == 0:
+            channel: Channel = one.channel
+            channel.acks += 1
+            channel.last_ack_ns = frames.ts_ns.values[row]
+        self._forget(one, transferred, frames.ts_ns.values[row])
+        if not transferred.state and transferred.link is not None:
+            default = transferred.link.default_outcome
+            for code, name in _STATES.items():
+                if name == default:
+                    transferred.state = transferred.outcome = code
+                    transferred.number = frames.packet_number.values[row]
+                    transferred.ts_ns = frames.ts_ns.values[row]
+        if not transferred.state or not self._decide(transferred, one.channel):
+            settler._close_row(transferred.entry, -1)
+
+    def _decide(self, transferred, channel):
+        """The last outcome that was said of a delivery is its outcome."""
+        settler: Settler = self.settler
+        entry: PendingMessage = transferred.entry
+        outcome: cython.int = transferred.outcome
+        if entry.outcome >= 0 or entry.ended:
+            return True
+        number: cython.longlong = transferred.number
+        ts_ns: cython.longlong = transferred.ts_ns
+        if transferred.link is not None:
+            self._count_outcome(transferred.link, outcome)
+        if transferred.side == 1:
+            means: cython.int = _ACKED
+            if outcome == _REJECTED_STATE or (outcome == _MODIFIED and transferred.undeliverable):
+                means = _DISCARDED
+            elif outcome == _RELEASED or outcome == _MODIFIED:
+                means = _REQUEUED
+            self._write(transferred)
+            settler._conclude(channel, entry, means, number, ts_ns)
+            return True
+        self._write(transferred)
+        if self.rules_enabled and outcome != _ACCEPTED:
+            self.tracker.emit("publish-outcome", channel, number, ts_ns, {"of": transferred})
+        if outcome == _RELEASED or outcome == _MODIFIED:
+            channel.returned += 1
+            settler.settle(entry, _RETURNED, number, ts_ns)
+        else:
+            settler.outstanding += 1  # which is counted out by it
+            channel.unconfirmed += 1
+            settler._confirm(
+                channel,
+                entry,
+                _REJECTED if outcome == _REJECTED_STATE else _CONFIRMED,
+                number,
+                ts_ns,
+            )
+        return True
+
+    def _count_outcome(self, link, outcome):
+        """A delivery of a link has its outcome."""
+        if outcome == _REJECTED_STATE:
+            link.rejected += 1
+        elif outcome == _RELEASED:
+            link.released += 1
+        elif outcome == _MODIFIED:
+            link.modified += 1
+        else:
+            link.accepted += 1
+        return 0
+
+    # rows of messages
+
+    def attach(self, messages, row):
+        """The row of a delivery is there."""
+        settler: Settler = self.settler
+        transferred: Transferred = self.awaited.pop(messages.ordinal.values[row], None)
+        if transferred is None:
+            return 0
+        entry: PendingMessage = transferred.entry
+        channel: Channel = entry.channel
+        words: Vocabularies = messages.vocabularies
+        more: DeliveryColumns = messages.deliveries
+        link: Link = transferred.link
+        if link is not None:
+            if link.name is not None:
+                name: cython.int = self._code(words, words.consumer_tag, link.name)
+                messages.consumer_tag.values[row] = name
+            self._weigh(link, more.message_bytes.values[row])
+            address: Address = link.address
+            if address is None and more.address.values[row] >= 0 and transferred.side == 0:
+                address = Address(more.words["address"].text(more.address.values[row]), True)
+            if address is not None:
+                self._name_message(messages, row, address)
+                more.put_name("address", row, address.text)
+        entry.mark = messages.mark.values[row]
+        size: cython.longlong = messages.sent(row)
+        if size > 0:
+            if transferred.side == 0:
+                channel.publish_bytes += size
+            else:
+                channel.deliver_bytes += size
+        settler.attach(entry, messages, row)
+        if self.rules_enabled:
+            self._tell_message(transferred, messages, row)
+        if transferred.state and (entry.outcome >= 0 or entry.ended):
+            self._write(transferred)
+        elif transferred.transaction is not None:
+            more.put_name("transaction", row, transferred.transaction)
+        return 0
+
+    def _tell_message(self, transferred, messages, row):
+        """Ask the rules about a message that stands out."""
+        entry: PendingMessage = transferred.entry
+        channel: Channel = entry.channel
+        events: list = None
+        link: Link = transferred.link
+        named: cython.bint = messages.correlation_id.has(row)
+        if messages.body_size.values[row] > self.large:
+            events = ["large"]
+        if messages.redelivered.values[row] == 1:
+            channel.redelivered += 1
+            events = _with(events, "redelivered")
+        if messages.headers.has(row) and len(messages.headers.bytes_of(row)) > _LARGE_HEADERS:
+            events = _with(events, "large-headers")
+        if transferred.side == 0:
+            if messages.reply_to.values[row] >= 0 and (named or messages.message_id.has(row)):
+                events = _with(events, "called")
+        elif link is not None and link.address is not None and link.address.claims:
+            events = _with(events, "claims-answered")
+        elif channel.session.pending_rpcs > 0 and (
+            named or messages.status.values[row] == _TRUNCATED
+        ):
+            events = _with(events, "answered")
+        more: DeliveryColumns = messages.deliveries
+        if link is not None and 0 < link.limit_bytes < more.message_bytes.values[row]:
+            events = _with(events, "larger-than-link")
+        if events is None:
+            return 0
+        facts = {"entry": entry, "rows": messages, "row": row, "link": link}
+        for event in events:
+            self.tracker.emit(event, channel, entry.packet_number, entry.ts_ns, facts)
+        return 0
+
+    def _weigh(self, link, size):
+        """A message of a link is whole: count its bytes."""
+        link.bytes += size
+        link.largest = max(link.largest, size)
+        return 0
+
+    def _name_message(self, messages, row, address):
+        words: Vocabularies = messages.vocabularies
+        if address.queue is not None:
+            messages.queue.values[row] = self._code(words, words.queue, address.queue)
+        if address.exchange is not None:
+            messages.exchange.values[row] = self._code(words, words.exchange, address.exchange)
+        if address.routing_key is not None:
+            code = self._code(words, words.routing_key, address.routing_key)
+            messages.routing_key.values[row] = code
+
+    def _write(self, transferred):
+        """Write what became of a delivery into its row, where that is there and open."""
+        entry: PendingMessage = transferred.entry
+        rows: MessageRows = entry.rows
+        if rows is None or rows.given or rows.deliveries is None:
+            return
+        more: DeliveryColumns = rows.deliveries
+        more.put_name("state", entry.row, _STATES.get(transferred.state))
+        more.put_name("state_error", entry.row, transferred.condition)
+        more.put_name("settled_by", entry.row, transferred.settled_by)
+        more.put_name("transaction", entry.row, transferred.transaction)
+
+
+def _with(events, event):
+    """A list with one more event; `events` may be None."""
+    return [event] if events is None else [*events, event]
+
+
+def _reason(found):
+    """An error as JSON, as the close of 0-9-1 has it."""
+    if found.condition is None:
+        return None
+    text = found.condition + (f": {found.description}" if found.description else "")
+    return dumps({"reply_text": text}).encode()
+
+
+_ROWS = {row.code: row for row in COMPOSITES}
+_RANGES = {"ubyte": 1 << 8, "ushort": 1 << 16, "uint": 1 << 32, "ulong": 1 << 63}
+_TYPES = {"boolean": bool, "string": str, "symbol": str, "map": dict, "fields": dict}
+
+
+def typed(code, arguments):
+    """The fields of a performative, as JSON has them, that have the standard's types."""
+    found: dict = {}
+    for field in _ROWS[code].fields:
+        value = arguments.get(field.name)
+        kind = base_type(field.type)
+        most = _RANGES.get(kind)
+        if most is not None:
+            right = type(value) is int and 0 <= value < most
+        else:
+            right = field.multiple or isinstance(value, _TYPES.get(kind, object))
+        if value is not None and right:
+            found[field.name] = value
+    return found
+
+
+def virtual_host(state):
+    """The virtual host that RabbitMQ takes a connection to be of; None before the client's open."""
+    if state.opens[0] is None:
+        return None
+    host = state.opens[0].get("hostname") or ""
+    return host.removeprefix("vhost:") if host.startswith("vhost:") else "/"
+
+
+def handshake_of(state):
+    """Facts of open and sasl-init under the names of a 0-9-1 handshake."""
+    client, server = state.opens
+    found: dict = {}
+    if state.init or client:
+        properties = dict(_properties(client or {}))
+        name = (client or {}).get("container_id")
+        if isinstance(name, str):
+            properties["connection_name"] = name
+        start_ok = {"client_properties": properties}
+        if isinstance(state.init.get("mechanism"), str):
+            start_ok["mechanism"] = state.init["mechanism"]
+        found["connection.start-ok"] = start_ok
+    if client:
+        host = client.get("hostname")
+        host = host.removeprefix("vhost:") if isinstance(host, str) else None
+        found["connection.open"] = {"virtual_host": host}
+    if server:
+        properties = dict(_properties(server))
+        found["connection.start"] = {"server_properties": properties}
+    if client and server:
+        idle = server.get("idle_time_out")
+        found["connection.tune-ok"] = {
+            "channel_max": _least(client.get("channel_max"), server.get("channel_max")),
+            "frame_max": _least(client.get("max_frame_size"), server.get("max_frame_size")),
+            "heartbeat": -(-idle // 1000) if isinstance(idle, int) else None,
+        }
+        found["connection.open-ok"] = {}
+    return found
+
+
+def _time(ts_ns):
+    """A time in ns; None where it is not known."""
+    return None if ts_ns is None or ts_ns == NULL else ts_ns
+
+
+def _properties(arguments):
+    found = arguments.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def _least(one, other):
+    return min([each for each in (one, other) if isinstance(each, int)], default=None)

@@ -1,0 +1,382 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Links and session windows of AMQP 1.0: who may send how much, and what it did.
+
+A link is followed from the first attach to the second detach; one that is attached again is
+another. Credit is the receiver's word: delivery-count plus link-credit of its last flow are the
+limit up to which the sender may count (§2.6.7). What the sender counts is known from its attach or
+a flow of its own; until then credit is unknown. Windows of a session limit transfers in the same
+way (§2.5.6). Numbers are those of RFC 1982, modulo 2^32.
+
+Time without credit counts only where the sender had something to send: it used up the last credit,
+and sent again as soon as there was more.
+"""
+
+from urllib.parse import unquote
+
+import cython
+
+from amqpsniff.columns import NULL
+from amqpsniff.session.entities import MAX_WAIT_NS
+
+SENDER_MODES = ("unsettled", "settled", "mixed")
+RECEIVER_MODES = ("first", "second")
+"""Settlement modes by their numbers (§2.8.2, §2.8.3)."""
+
+DURABILITIES = ("none", "configuration", "unsettled-state")
+"""Durabilities of a terminus by their numbers (§3.5.5)."""
+
+_NULL = cython.declare(cython.longlong, NULL)
+_MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+_HALF = cython.declare(cython.longlong, 1 << 31)
+_AT_ONCE = cython.declare(cython.longlong, MAX_WAIT_NS)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _apart(limit: cython.longlong, at: cython.longlong) -> cython.longlong:
+    """The distance of one number behind the other; negative beyond it."""
+    found: cython.longlong = (limit - at) & _MASK
+    return found - _MASK - 1 if found >= _HALF else found
+
+
+class Address:
+    """An address as it was sent, and what of RabbitMQ it names: texts, None where it names none.
+
+    `deprecated`: the form is that of RabbitMQ's version 1; `claims`: it is the node for tokens.
+    """
+
+    def __init__(self, text, sends):
+        self.text = text
+        self.exchange = self.routing_key = self.queue = None
+        self.claims = text.endswith("$cbs")
+        parts = text.split("/")
+        kind = parts[1] if len(parts) > 2 and not parts[0] else ""
+        rest = "/".join(parts[2:])
+        if kind == "exchanges":
+            self.exchange = unquote(parts[2])
+            self.routing_key = unquote(parts[3]) if len(parts) > 3 else ""
+        elif kind == "exchange":
+            self.exchange = unquote(parts[2])
+            self.routing_key = unquote("/".join(parts[3:])) if len(parts) > 3 else None
+        elif kind == "topic":
+            self.exchange, self.routing_key = "amq.topic", unquote(rest)
+        elif kind == "amq" and parts[2] == "queue" and len(parts) > 3:
+            self.queue = unquote("/".join(parts[3:]))
+        elif kind in ("queues", "queue"):
+            self.queue = unquote(rest)
+        elif not sends:
+            self.queue = text
+        self.deprecated = kind in ("exchange", "topic", "queue", "amq")
+        if self.queue is not None and sends:
+            self.exchange, self.routing_key, self.queue = "", self.queue, None
+
+
+class Allowance:
+    """Room that the other side gave a sender: deliveries of a link, or transfers of a session.
+
+    `used` is how far the sender counted and `limit` how far it may, -1 while that is not known.
+    `least` is the least that was left, `most` the most, `granted` all that was. `waits` counts how
+    often the sender had to wait, `waited_ns` for how long in all, `longest_ns` the longest time and
+    `longest_number` the packet that used up what was left. `empty_ns`, `empty_number`: when and
+    where nothing was left, while that is so; `refilled_ns`: when there was more again, until it
+    is used.
+    """
+
+    def __init__(self):
+        self.used = self.limit = self.least = self.most = -1
+        self.granted = self.waits = self.waited_ns = self.longest_ns = self.over = 0
+        self.empty_ns = self.refilled_ns = self.waiting_ns = self.last_ns = _NULL
+        self.empty_number = self.longest_number = -1
+
+    def begin(self, used):
+        """The sender says where its count is."""
+        self.used = used & _MASK
+        return 0
+
+    def left(self):
+        """The room that is left; -1 if unknown."""
+        if self.used < 0 or self.limit < 0:
+            return -1
+        return max(_apart(self.limit, self.used), 0)
+
+    @property
+    def balance(self):
+        """The room that is left, negative if the sender sent too much; None if unknown."""
+        return None if self.used < 0 or self.limit < 0 else _apart(self.limit, self.used)
+
+    def allow(self, limit, number, ts_ns):
+        """The receiver says up to where the sender may count."""
+        limit &= _MASK
+        more: cython.longlong = _apart(limit, self.limit) if self.limit >= 0 else -1
+        if self.limit < 0 and self.used >= 0:
+            more = _apart(limit, self.used)
+        self.limit = limit
+        if more > 0:
+            self.granted += more
+        left: cython.longlong = self.left()
+        self.most = max(self.most, left)
+        if left == 0:
+            self.run_out(number, ts_ns)
+        elif left > 0:
+            if self.least < 0:
+                self.least = left
+            if self.empty_ns != _NULL:
+                if ts_ns != _NULL:
+                    self.waiting_ns = ts_ns - self.empty_ns
+                    self.refilled_ns = ts_ns
+                self.empty_ns = _NULL
+        return 0
+
+    def run_out(self, number, ts_ns):
+        """Nothing is left from here on."""
+        self.least = 0
+        if self.empty_ns == _NULL:
+            self.empty_ns = ts_ns
+            self.empty_number = number
+        return 0
+
+    def use(self, number, ts_ns):
+        """The sender sends one more; true where that is more than it may."""
+        before: cython.longlong = self.left()
+        if self.refilled_ns != _NULL and ts_ns != _NULL:
+            if ts_ns - self.refilled_ns <= _AT_ONCE:
+                self.waits += 1
+                self.waited_ns += self.waiting_ns
+                if self.waiting_ns > self.longest_ns:
+                    self.longest_ns = self.waiting_ns
+                    self.longest_number = self.empty_number
+            self.refilled_ns = _NULL
+        self.last_ns = ts_ns
+        if self.used < 0:
+            return False
+        self.used = (self.used + 1) & _MASK
+        if before < 0:
+            return False
+        if before <= 1:
+            self.run_out(number, ts_ns)
+        elif before - 1 < self.least or self.least < 0:
+            self.least = before - 1
+        if before == 0:
+            self.over += 1
+        return before == 0
+
+
+class Link:
+    """A link: its name, the side that sends (`sender`), where that is from or to, and its counts.
+
+    `handles` are those of client and server, -1 for none; `attached` has a bit for each side while
+    it is attached, `answered` for each that ever was. `refused`: the answer to the attach had no
+    terminus. `limit_bytes`: the largest message that the receiver takes, 0 for any, -1 where it did
+    not say. `weight`: bytes of what is kept of it, `key`: its
+    place among the links of its session. `asked`, `given`: names of filters of the
+    client's attach and the server's. `promised`: credit that was given before the sender said where
+    its count begins, -1 for none. Times are ns, `NULL` for none.
+    """
+
+    def __init__(self, name, sender, channel):
+        self.name = name
+        self.sender = sender
+        self.channel = channel
+        self.key = self.address = self.default_outcome = None
+        self.attached = self.answered = 0
+        self.client_handle = self.server_handle = self.first_side = -1
+        self.attached_number = self.detached_number = -1
+        self.attached_ns = self.answered_ns = self.detached_ns = _NULL
+        self.closed_by = self.condition = self.description = None
+        self.source = self.target = self.durable = self.expiry_policy = None
+        self.distribution_mode = self.filter = self.sender_mode = self.receiver_mode = None
+        self.asked = self.given = None
+        self.dynamic = self.suspended = None
+        self.refused = self.coordinator = False
+        self.limit_bytes = -1
+        self.credit = Allowance()
+        self.weight = self.deliveries = self.bytes = self.flows = self.drains = 0
+        self.accepted = self.rejected = self.released = self.modified = self.presettled = 0
+        self.unsettled = self.unsettled_max = self.aborted = 0
+        self.largest = self.available = 0
+        self.promised = -1
+        self.oldest_number = self.first_number = -1
+        self.settled_ns = self.first_ns = self.last_ns = _NULL
+
+    def learn(self, side, arguments, texts):
+        """Take what one side's attach says; `texts` makes JSON of an object."""
+        self.attached |= 1 << side
+        self.answered |= 1 << side
+        receives: cython.bint = side != self.sender
+        source = _object(arguments.get("source"))
+        target = _object(arguments.get("target"))
+        self.coordinator = self.coordinator or target.get("type") == "coordinator"
+        if self.first_side < 0:
+            self.first_side = side
+        elif side == 1 and self.first_side == 0:
+            self.refused = ("target" if self.sender == 0 else "source") not in arguments
+        self.source = _text(source, "address") or self.source
+        self.target = _text(target, "address") or self.target
+        terminus = target if self.sender == 0 else source
+        text = _text(terminus, "address")
+        dynamic = terminus.get("dynamic")
+        if text is not None and (self.address is None or dynamic is True):
+            self.address = Address(text, self.sender == 0)
+        if terminus and not (self.dynamic and dynamic is None):
+            self.dynamic = dynamic is True
+        self.durable = _word(terminus, "durable", DURABILITIES) or self.durable
+        self.expiry_policy = _text(terminus, "expiry_policy") or self.expiry_policy
+        self.distribution_mode = _text(source, "distribution_mode") or self.distribution_mode
+        self._learn_filter(side, source, texts)
+        default = _object(source.get("default_outcome")).get("type")
+        if isinstance(default, str):
+            self.default_outcome = default
+        if receives or self.receiver_mode is None:
+            mode = _word(arguments, "rcv_settle_mode", RECEIVER_MODES)
+            self.receiver_mode = mode or RECEIVER_MODES[0]
+        if not receives or self.sender_mode is None:
+            mode = _word(arguments, "snd_settle_mode", SENDER_MODES)
+            self.sender_mode = mode or SENDER_MODES[2]
+        if receives:
+            size = arguments.get("max_message_size")
+            self.limit_bytes = size if isinstance(size, int) and 0 <= size < 1 << 63 else 0
+        else:
+            first = arguments.get("initial_delivery_count")
+            if isinstance(first, int):
+                self.credit.begin(first)
+                if self.promised >= 0:
+                    self.credit.allow(self.credit.used + self.promised, -1, _NULL)
+        return 0
+
+    def _learn_filter(self, side, source, texts):
+        """Take the filters that one side names: the answer's are in force."""
+        filters = _object(source.get("filter"))
+        names = frozenset(filters)
+        if side == 0:
+            self.asked = names
+        elif source:
+            self.given = names
+        if filters:
+            self.filter = texts(filters)
+        elif side == 1 and source and self.asked:
+            self.filter = None
+
+    def deliver(self, number, ts_ns):
+        """A delivery begins; true where there was no credit for it."""
+        self.deliveries += 1
+        if self.first_number < 0:
+            self.first_number = number
+            self.first_ns = ts_ns
+        self.last_ns = ts_ns
+        return self.credit.use(number, ts_ns)
+
+    def flow(self, found, side, number, ts_ns):
+        """A flow of one side."""
+        self.flows += 1
+        count: cython.longlong = found.delivery_count
+        if side == self.sender:
+            before: cython.longlong = self.credit.used
+            if count >= 0 and count != before:
+                self.credit.begin(count)
+                if self.credit.left() == 0:  # drained: it has nothing to send
+                    self.credit.least = 0
+                    self.credit.empty_ns = _NULL
+            self.available = max(found.available, 0)
+            return 0
+        if found.drain == 1:
+            self.drains += 1
+        if found.link_credit >= 0:
+            if count < 0 and self.deliveries == 0:
+                count = self.credit.used
+                self.promised = found.link_credit
+            if count >= 0:
+                self.credit.allow(count + found.link_credit, number, ts_ns)
+        return 0
+
+    def hold(self, number):
+        """A delivery waits for its settlement."""
+        if self.unsettled == 0:
+            self.oldest_number = number
+        self.unsettled += 1
+        self.unsettled_max = max(self.unsettled_max, self.unsettled)
+        return 0
+
+    def let_go(self, ts_ns):
+        """A delivery does not wait any longer."""
+        self.unsettled -= 1
+        self.settled_ns = ts_ns
+        return 0
+
+    @property
+    def whole(self):
+        """True if both attaches were seen, so that all counts are known."""
+        return self.answered == 3
+
+    @property
+    def sends(self):
+        """True where the client sends."""
+        return self.sender == 0
+
+
+class Windows:
+    """The windows of a session: what each side may still send by the word of the other.
+
+    `client` is what the server may send to the client, `server` the opposite; `client_size`,
+    `server_size` the incoming windows that were said last, -1 for none.
+    """
+
+    def __init__(self):
+        self.client, self.server = Allowance(), Allowance()
+        self.client_size = self.server_size = -1
+
+    def begin(self, side, found):
+        """A side's begin: the number of its first transfer, and its window."""
+        sent: Allowance = self.server if side == 0 else self.client
+        if found.next_outgoing_id >= 0:
+            sent.begin(found.next_outgoing_id)
+        return self._announce(side, found.incoming_window)
+
+    def _announce(self, side, size):
+        if side == 0:
+            self.client_size = size
+        else:
+            self.server_size = size
+        return 0
+
+    def flow(self, side, found, number, ts_ns):
+        """A side's flow."""
+        taken: Allowance = self.client if side == 0 else self.server
+        sent: Allowance = self.server if side == 0 else self.client
+        if found.next_outgoing_id >= 0:
+            sent.begin(found.next_outgoing_id)
+        if found.incoming_window >= 0:
+            self._announce(side, found.incoming_window)
+            if found.next_incoming_id >= 0:
+                taken.allow(found.next_incoming_id + found.incoming_window, number, ts_ns)
+        return 0
+
+    def transfer(self, side, number, ts_ns):
+        """A side sends a transfer; true where that is more than it may."""
+        sent: Allowance = self.server if side == 0 else self.client
+        size: cython.longlong = self.server_size if side == 0 else self.client_size
+        if sent.limit < 0 and sent.used >= 0 and size >= 0:
+            sent.allow(sent.used + size, number, ts_ns)
+        return sent.use(number, ts_ns)
+
+    @property
+    def stalled_ns(self):
+        """The time that either side waited for the other's window."""
+        return self.client.waited_ns + self.server.waited_ns
+
+
+def _object(value):
+    """A JSON object; an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def _text(arguments, name):
+    value = arguments.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _word(arguments, name, words):
+    """The word for a number; None where it is none of them."""
+    value = arguments.get(name)
+    if isinstance(value, str) and value in words:
+        return value
+    return words[value] if type(value) is int and 0 <= value < len(words) else None

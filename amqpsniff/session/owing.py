@@ -1,0 +1,227 @@
+"""Who owes whom: what each side of a connection still had to send.
+
+What the broker owes: replies, confirms, the end of a block, the rest of a delivery. What the
+client owes: replies, acknowledgements, the rest of a publish. After a close nothing but its answer
+is owed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from amqpsniff.columns import NULL
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.entities import CLIENT, SERVER
+from amqpsniff.session.method_flags import NAMES
+from amqpsniff.units import count, duration, octets, plural
+
+SIDES = ("client", "broker")
+
+NOTHING = "nothing outstanding"
+
+SILENCE_NS = 5 * SECOND_NS
+"""Time without a frame, heartbeats apart, after which it is told who owed whom: a person has begun
+to wait by then."""
+
+_LAST = "last frame"
+"""Name in `Session.memory` of the time of the last frame that was no heartbeat."""
+
+
+class Debt(NamedTuple):
+    """Things of one kind that a side owes.
+
+    Attributes:
+        side: Who owes them, `CLIENT` or `SERVER`.
+        what: They in words, with their number.
+        packet_number: The packet of the oldest: what it answers, or where it began.
+        since_ns: Its time, None if that is not known.
+        may_wait: True if the side sends them when it pleases.
+    """
+
+    side: int
+    what: str
+    packet_number: int
+    since_ns: int | None
+    may_wait: bool = False
+
+
+def debts(session: Any) -> list[Debt] | None:
+    """Debts on a connection, the broker's first; None where the capture cannot tell."""
+    if not (session.peer.began and session.server_seen) or session.has_loss:
+        return None
+    packets = session.peer.conversation.packets
+    channels = [] if _is_closed(session) else list(_channels(session))
+    if not all(packets) or not all(map(_is_known, channels)):
+        return None
+    found = list(_replies(session))
+    for kind in (_confirms, _acknowledgements, _contents):
+        found += kind(channels)
+    if session.blocked_since is not None and not _is_closed(session):
+        found.append(Debt(SERVER, "connection.unblocked", 0, _time(session.blocked_since), True))
+    return sorted(found, key=lambda debt: -debt.side)
+
+
+class Silence(NamedTuple):
+    """Time in which nothing but heartbeats was sent on a connection, though a side owed something.
+
+    Attributes:
+        connection_id: The connection.
+        packet_number, ts_ns: The packet whose frame ended it, and its time.
+        lasted_ns: How long it was.
+        owed: Who owed whom, a sentence.
+    """
+
+    connection_id: str
+    packet_number: int
+    ts_ns: int
+    lasted_ns: int
+    owed: str
+
+
+def silence_before(session: Any, number: int, now_ns: int) -> Silence | None:
+    """The silence that a frame ends which is no heartbeat, before it is followed."""
+    last_ns = session.memory.get(_LAST, now_ns)
+    session.memory[_LAST] = now_ns
+    if now_ns - last_ns < SILENCE_NS:
+        return None
+    owed = sentence(session, now_ns)
+    if owed is None or owed.startswith(NOTHING):
+        return None
+    return Silence(session.peer.name()[0], number, now_ns, now_ns - last_ns, owed)
+
+
+def sentence(session: Any, now_ns: int | None = None) -> str | None:
+    """Debts by side, with the time until now; None for the time of the connection's last packet."""
+    found = debts(session)
+    if found is None:
+        return None
+    if now_ns is None:
+        now_ns = session.peer.conversation.end_ns
+    parts = []
+    for side in (SERVER, CLIENT):
+        owed = [f"{one.what}{_since(one, now_ns)}" for one in found if one.side == side]
+        if owed:
+            parts.append(f"{SIDES[side]} owes {', '.join(owed)}")
+    parts.append("nothing else outstanding" if parts else NOTHING)
+    return "; ".join(parts) + _confirmed(session)
+
+
+def _confirmed(session: Any) -> str:
+    """The number of publishes, where the broker answered all those of the channels that are there:
+    a client that still waits for a confirm has lost it.
+    """
+    channels = [slot.channel for slot in session.slots.values() if slot.channel is not None]
+    numbered = [one for one in channels if one.numbering and one.next_number > 1]
+    if not numbered or any(one.unconfirmed or not one.counts_publishes() for one in numbered):
+        return ""
+    publishes = sum(one.next_number - 1 for one in numbered)
+    rejected = sum(one.rejected for one in numbered)
+    every = "the 1 publish" if publishes == 1 else f"all {count(publishes)} publishes"
+    if rejected:
+        return f"; broker answered {every}, {count(rejected)} with a nack"
+    return f"; broker confirmed {every}"
+
+
+def _is_closed(session: Any) -> bool:
+    return session.close_packet_number is not None
+
+
+def _channels(session: Any) -> Iterator[Any]:
+    """The channels that are open, and that no side closes."""
+    for slot in session.slots.values():
+        if slot.channel is not None and not any(slot.channel.closing):
+            yield slot.channel
+
+
+def _is_known(channel: Any) -> bool:
+    """True if the numbers of what waits on a channel are known."""
+    return bool(channel.counts_publishes() and channel.counts_deliveries())
+
+
+def _replies(session: Any) -> Iterator[Debt]:
+    """Replies to requests, those of a side together."""
+    asked = [request for slot in session.slots.values() for request in slot.requests]
+    if _is_closed(session):
+        asked = [request for request in asked if NAMES[request.method] == "connection.close"]
+    for side in (CLIENT, SERVER):
+        of_side = [request for request in asked if request.side == side]
+        if of_side:
+            first = min(of_side, key=lambda request: int(request.number))
+            what = f"the reply to {NAMES[first.method]}"
+            if len(of_side) > 1:
+                what = f"replies to {plural(len(of_side), 'request')}, {NAMES[first.method]} first"
+            yield Debt(1 - side, what, first.number, _time(first.ts_ns))
+
+
+def _confirms(channels: list[Any]) -> Iterator[Debt]:
+    """Confirms of publishes that are whole."""
+    entries = []
+    number = 0
+    for channel in channels:
+        cut = None if channel.unfinished is None else channel.unfinished[1]
+        waiting = (one for one in channel.publishes if one.outcome < 0)
+        first = next((one for one in waiting if one.packet_number != cut), None)
+        if first is not None:
+            entries.append(first)
+            number += channel.unconfirmed - _ends_with(channel.publishes, cut)
+    if entries:
+        first = min(entries, key=lambda entry: int(entry.packet_number))
+        yield Debt(SERVER, plural(number, "confirm"), first.packet_number, _time(first.ts_ns))
+
+
+def _acknowledgements(channels: list[Any]) -> Iterator[Debt]:
+    """Acknowledgements of deliveries that are whole."""
+    entries = []
+    number = allowed = 0
+    for channel in channels:
+        cut = None if channel.unfinished is None else channel.unfinished[1]
+        first = next((one for one in channel.deliveries if one.packet_number != cut), None)
+        if first is not None:
+            entries.append(first)
+            number += channel.unsettled - _ends_with(channel.deliveries, cut)
+            limit = _allowed(channel)
+            allowed = allowed + limit if limit and allowed >= 0 else -1
+    if entries:
+        first = min(entries, key=lambda entry: int(entry.packet_number))
+        of = f" (of {count(allowed)} allowed)" if allowed > 0 else ""
+        noun = "delivery" if number == 1 else "deliveries"
+        what = f"acknowledgements of {count(number)} {noun}{of}"
+        yield Debt(CLIENT, what, first.packet_number, _time(first.ts_ns), True)
+
+
+def _ends_with(entries: Any, number: int | None) -> int:
+    """1 if the content of the last entry that waits is not whole: that in packet `number`."""
+    if number is None:
+        return 0
+    return int(any(entry.packet_number == number for entry in entries))
+
+
+def _allowed(channel: Any) -> int:
+    """Deliveries that a channel may hold; 0 for no limit."""
+    if channel.prefetch_shared:
+        return int(channel.prefetch_shared)
+    limits = [one.prefetch for one in channel.by_tag.values() if not one.no_ack]
+    return sum(limits) if limits and all(limits) else 0
+
+
+def _contents(channels: list[Any]) -> Iterator[Debt]:
+    """The rest of contents that are not whole."""
+    for channel in channels:
+        if channel.unfinished is not None:
+            side, number, ts_ns, captured, size = channel.unfinished
+            kind = ("publish", "delivery")[side]
+            of = f"{octets(max(captured, 0))} of {octets(size)} sent" if size >= 0 else "no header"
+            yield Debt(side, f"the rest of a {kind} ({of})", number, _time(ts_ns))
+
+
+def _since(debt: Debt, now_ns: int) -> str:
+    """For how long, and since which packet."""
+    waited = ""
+    if debt.since_ns is not None and now_ns > 0:
+        waited = f" since {duration(max(0, now_ns - debt.since_ns))}"
+    return f"{waited} (packet {debt.packet_number})" if debt.packet_number else waited
+
+
+def _time(ts_ns: int | None) -> int | None:
+    return None if ts_ns is None or ts_ns == NULL or ts_ns <= 0 else ts_ns

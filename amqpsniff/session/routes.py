@@ -1,0 +1,188 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Messages of a connection by their routes: what was published with an exchange and a routing key,
+what each consumer got of it, and when.
+
+Names have codes that hold for one batch of rows. A message on the route of the one before it costs
+a comparison, another one a look into a dictionary; names are made when a route is new to a batch.
+"""
+
+import cython
+from cython.cimports.amqpsniff.decode.rows import Vocabularies
+
+from amqpsniff.columns import NULL
+
+MAX_ROUTES = 256
+"""Routes of one connection that are told apart; messages on further ones are not counted. Programs
+that make up a routing key for each message have no routes that could be judged."""
+
+MAX_OF_ALL_ROUTES = 50_000
+"""The same over all connections that are open, in some 30 MB."""
+
+MAX_STEPS = 64
+"""Steps of a route that are kept; of more, every other one goes, and they are twice as long."""
+
+_NULL = cython.declare(cython.longlong, NULL)
+_MAX_ROUTES = cython.declare(cython.int, MAX_ROUTES)
+_MAX_OF_ALL = cython.declare(cython.longlong, MAX_OF_ALL_ROUTES)
+_MAX_STEPS = cython.declare(cython.int, MAX_STEPS)
+_STEP_BITS = cython.declare(cython.int, 20)  # of a time in ns: the first steps take 1 ms
+_CODES = cython.declare(cython.longlong, 1 << 31)
+
+
+class Route:
+    """Messages on one route: their number, packet and time of the first and the last.
+
+    `steps` are (time, messages before it), a step every 2 to the power of `step_bits` ns.
+    `mandatory`: the publisher learns what was not routed, of one message at least.
+    """
+
+    def __init__(self):
+        self.count = 0
+        self.first_number = self.last_number = 0
+        self.first_ns = self.last_ns = _NULL
+        self.step = -1
+        self.step_bits = _STEP_BITS
+        self.steps = []
+        self.mandatory = False
+
+    def add(self, number, ts_ns):
+        """One more message."""
+        if ts_ns >> self.step_bits != self.step:
+            self.steps.append((ts_ns, self.count))
+            if len(self.steps) > _MAX_STEPS:
+                del self.steps[1::2]
+                self.step_bits += 1
+            self.step = ts_ns >> self.step_bits
+        if self.count == 0:
+            self.first_number, self.first_ns = number, ts_ns
+        self.count += 1
+        self.last_number, self.last_ns = number, ts_ns
+        return 0
+
+
+def known_until(steps, ts_ns):
+    """Messages of a route that came until a time, at least."""
+    return max((before for at, before in steps if at <= ts_ns), default=0)
+
+
+def known_after(count, steps, ts_ns):
+    """Messages of a route that came after a time, at least; `count` and `steps` as of a `Route`."""
+    return next((count - before for at, before in steps if at > ts_ns), 0)
+
+
+class Routes:
+    """The routes of a connection.
+
+    `published` by exchange and routing key; `delivered` by channel number, its incarnation,
+    consumer tag (None for basic.get), exchange and routing key. `full`: there are more. `of_all`
+    has the number of routes of all connections.
+    """
+
+    def __init__(self, of_all):
+        self.of_all = of_all
+        self.published = {}
+        self.delivered = {}
+        self.full = False
+        self.words = None
+        self.by_codes = {}
+        self.recent_published = self.recent_delivered = None
+        self.recent_exchange = self.recent_key = -1
+        self.delivered_exchange = self.delivered_key = self.delivered_tag = -1
+        self.delivered_channel = self.delivered_incarnation = -1
+
+    def publish(self, messages, row):
+        """A message that was published."""
+        exchange: cython.longlong = messages.exchange.values[row]
+        key: cython.longlong = messages.routing_key.values[row]
+        ts_ns: cython.longlong = messages.ts_ns.values[row]
+        if exchange < 0 or key < 0 or ts_ns == _NULL:
+            return 0
+        if messages.vocabularies is not self.words:
+            self._begin(messages.vocabularies)
+        if exchange != self.recent_exchange or key != self.recent_key:
+            self.recent_exchange, self.recent_key = exchange, key
+            self.recent_published = self.by_codes.get(exchange * _CODES + key)
+            if self.recent_published is None:
+                self.recent_published = self._publishes(exchange, key)
+        if self.recent_published is not None:
+            self.recent_published.add(messages.packet_number.values[row], ts_ns)
+            if messages.mandatory.values[row] == 1:
+                self.recent_published.mandatory = True
+        return 0
+
+    def deliver(self, messages, row, incarnation):
+        """A message that came to a consumer, or by basic.get, on a channel's incarnation."""
+        exchange: cython.longlong = messages.exchange.values[row]
+        key: cython.longlong = messages.routing_key.values[row]
+        tag: cython.longlong = messages.consumer_tag.values[row]
+        channel: cython.longlong = messages.channel.values[row]
+        ts_ns: cython.longlong = messages.ts_ns.values[row]
+        if exchange < 0 or key < 0 or ts_ns == _NULL:
+            return 0
+        if messages.vocabularies is not self.words:
+            self._begin(messages.vocabularies)
+        if (
+            exchange != self.delivered_exchange
+            or key != self.delivered_key
+            or tag != self.delivered_tag
+            or channel != self.delivered_channel
+            or incarnation != self.delivered_incarnation
+        ):
+            self.delivered_exchange, self.delivered_key = exchange, key
+            self.delivered_tag, self.delivered_channel = tag, channel
+            self.delivered_incarnation = incarnation
+            codes = (exchange, key, tag, channel, incarnation)
+            self.recent_delivered = self.by_codes.get(codes)
+            if self.recent_delivered is None:
+                self.recent_delivered = self._deliveries(codes)
+        if self.recent_delivered is not None:
+            self.recent_delivered.add(messages.packet_number.values[row], ts_ns)
+        return 0
+
+    def forget(self):
+        """The connection is over."""
+        self.of_all[0] -= len(self.published) + len(self.delivered)
+        self.published, self.delivered = {}, {}
+        return 0
+
+    def _begin(self, words):
+        """Other codes hold from now on."""
+        self.words = words
+        self.by_codes = {}
+        self.recent_published = self.recent_delivered = None
+        self.recent_exchange = self.recent_key = -1
+        self.delivered_exchange = self.delivered_channel = -1
+        return 0
+
+    def _publishes(self, exchange, key):
+        """The route that codes stand for; None where there are too many."""
+        words: Vocabularies = self.words
+        names: tuple = (words.exchange.text(exchange), words.routing_key.text(key))
+        route: Route = self._known(self.published, names)
+        if route is not None:
+            self.by_codes[exchange * _CODES + key] = route
+        return route
+
+    def _deliveries(self, codes):
+        words: Vocabularies = self.words
+        names: tuple = (
+            codes[3],
+            codes[4],
+            words.consumer_tag.text(codes[2]),
+            words.exchange.text(codes[0]),
+            words.routing_key.text(codes[1]),
+        )
+        route: Route = self._known(self.delivered, names)
+        if route is not None:
+            self.by_codes[codes] = route
+        return route
+
+    def _known(self, routes, names):
+        route: Route = routes.get(names)
+        if route is None:
+            if len(routes) >= _MAX_ROUTES or self.of_all[0] >= _MAX_OF_ALL:
+                self.full = True
+                return None
+            route = routes[names] = Route()
+            self.of_all[0] += 1
+        return route

@@ -1,0 +1,145 @@
+"""Connections of AMQP 1.0 as wholes: logins, idle time-outs, closes with errors.
+
+What the peers say of themselves is kept as the methods of a handshake of 0-9-1 would say it
+(`amqpsniff.session.amqp10.handshake_of`), so that rules about logins and products are those of
+0-9-1. Idle time-outs are not: each side demands frames of the other (§2.4.5).
+"""
+
+from __future__ import annotations
+
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.entities import CLIENT, SERVER
+from amqpsniff.session.rules.access import note_refused_login
+from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.heartbeats import TOO_SHORT_S
+from amqpsniff.session.rules.links import UNAUTHORIZED, is_limit, reason_of
+from amqpsniff.session.rules.peers import (
+    application,
+    began_ns,
+    client_host,
+    client_text,
+    end_ns,
+    ender,
+    handshake,
+    server_end,
+)
+from amqpsniff.session.rules.shared_state import report_once
+from amqpsniff.units import duration
+
+MS = 1_000_000
+
+SLOW_NS = SECOND_NS
+"""Time until both sides have opened that is long: four or five round trips, and a login."""
+
+_SIDES = ("client", "broker")
+_CODES = {1: "refused it", 2: "had an error", 3: "had an error that stays", 4: "was not ready"}
+"""Meanings of the codes of sasl-outcome (§5.3.3.6)."""
+
+_FORCED = "amqp:connection:forced"
+_IDLE = ("idle", "inactive", "timeout")
+
+
+def opened(context: RuleContext) -> None:
+    """amqp10-opened: idle time-outs that are very short, and a handshake that took long."""
+    client = (client_host(context), server_end(context), application(context))
+    for side, opening in enumerate(context.facts["state"].opens):
+        idle = (opening or {}).get("idle_time_out")
+        if isinstance(idle, int) and 0 < idle < TOO_SHORT_S * 1000:
+            said = f"{client_text(context)}: idle-time-out {idle} ms of the {_SIDES[side]}"
+            report_once(context, "heartbeat-too-short", (client, idle), said.__str__)
+    began = began_ns(context)
+    if began is None or context.ts_ns is None or "opened" in context.memory:
+        return
+    context.memory["opened"] = True
+    took = context.ts_ns - began
+    if took >= SLOW_NS and context.certain:
+        context.report("handshake-slow", f"{duration(took)} until both sides had opened")
+
+
+def login_refused(context: RuleContext) -> None:
+    """login-refused: the broker's sasl-outcome is not ok."""
+    code = context.facts.get("code")
+    mechanism = handshake(context, "connection.start-ok").get("mechanism")
+    how = _CODES.get(code, "refused it") if isinstance(code, int) else "refused it"
+    by = f" with {mechanism}" if mechanism else ""
+    detail = f"{client_text(context)}{by}: the broker {how} (code {code})"
+    context.report("authentication-failed", detail)
+    note_refused_login(context)
+
+
+def closed(context: RuleContext) -> None:
+    """amqp10-closed: a side closed the connection with an error."""
+    found, side = context.facts["found"], context.facts["side"]
+    if found.condition is None:
+        return
+    condition, description = found.condition, found.description
+    said = reason_of(condition, description)
+    words = (description or "").lower()
+    if any(word in words for word in _IDLE) and condition != _FORCED:
+        context.memory["silent"] = _SIDES[1 - side]
+        silence = _silence_ns(context, 1 - side)
+        detail = f"the {_SIDES[side]} closed the connection: {said}"
+        if silence:
+            detail += f"; nothing from the {_SIDES[1 - side]} for {duration(silence)}"
+        context.report("heartbeat-missed", detail)
+    if side != SERVER:
+        return
+    context.memory["failure"] = said
+    if condition == UNAUTHORIZED and context.session.handshake.get("connection.open-ok") is None:
+        context.report("authentication-failed", f"{client_text(context)}: {said}")
+        note_refused_login(context)
+    elif is_limit(condition, description):
+        context.report("link-limit-reached", said)
+    elif condition == _FORCED:
+        context.report("connection-forced-closed", said)
+    elif "silent" not in context.memory:
+        context.report("connection-closed-by-broker", said)
+
+
+def oversized(context: RuleContext) -> None:
+    """frame-oversized: a frame is larger than its receiver said that it takes."""
+    side, size, limit = (context.facts[name] for name in ("side", "size", "limit"))
+    detail = f"a frame of {size} bytes of the {_SIDES[side]}; the other side takes {limit}"
+    context.report("frame-too-large", detail)
+
+
+def _silence_ns(context: RuleContext, side: int) -> int:
+    """The time since a side's last frame; 0 if unknown."""
+    session, now_ns = context.session, context.ts_ns or end_ns(context)
+    last = session.last_client_ns if side == CLIENT else session.last_server_ns
+    return max(0, now_ns - last) if now_ns and last > 0 else 0
+
+
+def ended(context: RuleContext) -> None:
+    """connection-ends: a side that was silent for longer than the other allows."""
+    state = context.memory.get("amqp10")
+    if state is None or not context.certain or "silent" in context.memory:
+        return
+    session, now_ns = context.session, end_ns(context)
+    cut_by = ender(context) if session.closed_by is None else None
+    for side in (CLIENT, SERVER):
+        allowed = (state.opens[1 - side] or {}).get("idle_time_out")
+        if not isinstance(allowed, int) or not allowed:
+            continue
+        longest = session.silence_client_ns if side == CLIENT else session.silence_server_ns
+        last = session.last_client_ns if side == CLIENT else session.last_server_ns
+        rest = 0
+        if now_ns is not None and last > 0 and session.closed_by is None:
+            rest = now_ns - last
+        silence, cut = max(longest, rest), cut_by == 1 - side and rest >= longest
+        if silence > 2 * allowed * MS or (cut and silence > allowed * MS):
+            then = "; then TCP was ended by the other side" if cut else ""
+            detail = (
+                f"nothing from the {_SIDES[side]} for {duration(silence)}, idle-time-out of the "
+                f"{_SIDES[1 - side]} {duration(allowed * MS)}{then}"
+            )
+            context.report("heartbeat-missed", detail)
+
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
+    "amqp10-opened": (opened,),
+    "login-refused": (login_refused,),
+    "amqp10-closed": (closed,),
+    "frame-oversized": (oversized,),
+    "connection-ends": (ended,),
+}

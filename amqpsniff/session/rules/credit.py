@@ -1,0 +1,162 @@
+"""Credit of links and windows of sessions of AMQP 1.0 that run out, or are not kept to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from amqpsniff.columns import NULL
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.format import number_of
+from amqpsniff.session.rules.links import link_text
+from amqpsniff.units import count, duration
+
+WAITED_NS = SECOND_NS
+WAITED_SHARE = 0.2
+"""Time that a sender waited for credit, in all and as a share of the time since its first delivery,
+from which on it matters."""
+
+NEVER_NS = 5 * SECOND_NS
+"""Time after the attach in which a sender should have got its first credit."""
+
+RENEWED_NS = 10 * SECOND_NS
+RENEWED_TIMES = 10
+"""Time without a flow after which a consumer has stopped giving credit, whatever is usual, and as a
+multiple of the usual time between its flows."""
+
+STUCK_NS = 30 * SECOND_NS
+"""Time in which a consumer that holds all its credit should have settled something."""
+
+CLOSED_NS = 5 * SECOND_NS
+"""Time for which a window that stays closed is no accident."""
+
+OVERRUNS = 2
+"""Deliveries beyond the credit from which on no flow on its way explains them."""
+
+
+def _now_ns(context: RuleContext) -> int:
+    """The time of the event, or of the connection's last packet."""
+    return context.ts_ns or context.session.peer.conversation.end_ns
+
+
+def judge_link(context: RuleContext) -> None:
+    """link-ends: how its credit was used."""
+    link, now_ns = context.facts["link"], _now_ns(context)
+    if not link.whole or link.refused:
+        return
+    credit = link.credit
+    if credit.over >= OVERRUNS and context.certain:
+        context.report(
+            "credit-exceeded",
+            f"{link_text(link)}: {number_of(credit.over, 'delivery', 'deliveries')} of "
+            f"{link.deliveries} without credit",
+            number=link.first_number,
+            ts_ns=link.first_ns,
+            count=credit.over,
+        )
+    _waited(context, link, now_ns)
+    context.withdraw("credit-not-renewed", context.channel)
+    for code, detail, number, ts_ns in _stopped(context, link, now_ns):
+        context.report(code, detail, number=number, ts_ns=ts_ns)
+
+
+def _waited(context: RuleContext, link: Any, now_ns: int) -> None:
+    """A sender that waited for credit."""
+    credit = link.credit
+    if link.sends and link.deliveries == 0 and credit.granted == 0:
+        waited = 0 if link.answered_ns == NULL else now_ns - link.answered_ns
+        if waited >= NEVER_NS and context.certain:
+            detail = f"{link_text(link)} got no credit in {duration(waited)} after its attach"
+            number, ts_ns = link.attached_number, link.attached_ns
+            context.report("credit-exhausted", detail, number=number, ts_ns=ts_ns)
+        return
+    spent = link.last_ns - link.first_ns
+    if credit.waited_ns < max(WAITED_NS, WAITED_SHARE * spent) or not context.complete:
+        return
+    if not link.sends and credit.most <= 1:
+        return  # one by one, as it asks
+    who = "the client" if link.sends else "the broker"
+    detail = (
+        f"{link_text(link)}: {who} waited {number_of(credit.waits, 'time')} for credit, "
+        f"{duration(credit.waited_ns)} of {duration(spent)} in all and "
+        f"{duration(credit.longest_ns)} at most; the most credit was {count(credit.most)}"
+    )
+    number = credit.longest_number
+    context.report("credit-exhausted", detail, number=number, count=credit.waits)
+
+
+def _stopped(context: RuleContext, link: Any, now_ns: int) -> Iterator[tuple[str, str, int, int]]:
+    """The finding about a consumer's link that gets nothing more: code, words, packet and time."""
+    credit = link.credit
+    if link.sends or not context.certain or credit.empty_ns <= 0 or credit.left() != 0:
+        return
+    since = max(credit.empty_ns, link.settled_ns)
+    quiet = now_ns - since
+    spent = credit.empty_ns - link.first_ns
+    usual = spent // max(link.flows, 1)
+    if link.unsettled and link.unsettled >= min(credit.most, link.deliveries):
+        if quiet >= max(STUCK_NS, RENEWED_TIMES * usual):
+            held = number_of(link.unsettled, "delivery", "deliveries")
+            detail = (
+                f"{link_text(link)}: the consumer held {held} of {count(credit.most)} that its "
+                f"credit allows, and settled nothing for {duration(quiet)}"
+            )
+            yield "consumer-stuck", detail, link.oldest_number, link.last_ns
+        return
+    has_more = link.available > 0 or credit.waits > 1
+    if link.unsettled or not has_more or quiet < max(RENEWED_NS, RENEWED_TIMES * usual):
+        return
+    more = f"{count(link.available)} messages" if link.available else "more messages"
+    detail = (
+        f"{link_text(link)}: no credit for {duration(quiet)} after "
+        f"{number_of(link.deliveries, 'delivery', 'deliveries')}, though the broker had {more}"
+    )
+    yield "credit-not-renewed", detail, credit.empty_number, credit.empty_ns
+
+
+def watch(context: RuleContext) -> None:
+    """channel-waits: consumers that get nothing more, by now."""
+    now_ns = _now_ns(context)
+    for link in context.channel.amqp10.links.values():
+        for code, detail, number, ts_ns in _stopped(context, link, now_ns):
+            context.report_provisional(code, detail, number, ts_ns)
+            return
+    for code in ("consumer-stuck", "credit-not-renewed"):
+        context.withdraw(code, context.channel)
+
+
+def judge_windows(context: RuleContext) -> None:
+    """channel-ends: windows that stayed closed while links had credit."""
+    context.withdraw("consumer-stuck", context.channel)
+    windows, now_ns = context.channel.amqp10.windows, _now_ns(context)
+    if not context.certain or not context.channel.known:
+        return
+    for side, other, allowed in (
+        ("client", "broker", windows.client),
+        ("broker", "client", windows.server),
+    ):
+        still = 0
+        if allowed.empty_ns > 0 and allowed.left() == 0 and context.memory.get("credit left"):
+            still = now_ns - allowed.empty_ns
+        if max(still, allowed.longest_ns) < CLOSED_NS:
+            continue
+        detail = (
+            f"the {other} might send nothing for {duration(max(still, allowed.longest_ns))}: the "
+            f"{side}'s incoming window was used up"
+        )
+        number = allowed.empty_number if still else allowed.longest_number
+        context.report("session-window-closed", detail, number=number)
+
+
+def note_credit(context: RuleContext) -> None:
+    """link-ends: credit that is left explains why a closed window matters."""
+    left = context.facts["link"].credit.left()
+    context.memory["credit left"] = context.memory.get("credit left", False) or left > 0
+
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
+    "link-ends": (judge_link, note_credit),
+    "channel-waits": (watch,),
+    "channel-ends": (judge_windows,),
+}

@@ -1,0 +1,217 @@
+"""Links of AMQP 1.0 that are refused, detached or stolen; filters and addresses of their attaches.
+
+A broker refuses a link by an attach without the terminus that was asked for and a detach, or by a
+detach alone: what was attached for less than `ATTACHED_NS` and carried nothing was refused.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.entities import CLIENT, SERVER
+from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.format import in_packet, names_text, number_of
+from amqpsniff.session.rules.peers import (
+    application,
+    client_host,
+    client_text,
+    rabbitmq_release,
+    server_end,
+)
+from amqpsniff.session.rules.shared_state import contribute, remembered, report_at, report_once
+from amqpsniff.units import count, duration
+
+ATTACHED_NS = SECOND_NS
+"""Time after its attach within which a broker that detaches an unused link refuses it."""
+
+LOOP = 5
+LOOP_NS = 60 * SECOND_NS
+"""Detaches of a client's links to one address within this time, from which on it is a loop."""
+
+STOLEN = "amqp:link:stolen"
+DETACH_FORCED = "amqp:link:detach-forced"
+TOO_LARGE = "amqp:link:message-size-exceeded"
+UNAUTHORIZED = "amqp:unauthorized-access"
+_LIMITS = ("amqp:resource-limit-exceeded", "amqp:not-allowed", "amqp:connection:framing-error")
+_COUNTED = ("link", "handle", "session", "channel")
+_TOO_MANY = ("max", "limit", "too many", "exceed", "reached", "above")
+"""Errors of too many links or sessions, and words of which their descriptions have some."""
+
+MAX_SAID = 200
+"""Characters of a description that are shown; RabbitMQ 3 puts whole terms of Erlang into it."""
+
+_TOKEN = ("token", "expired", "cbs")
+"""Words of a description that is about a token; Service Bus says `ExpiredToken`, Event Hubs
+`RenewToken`."""
+
+
+def link_text(link: Any) -> str:
+    """A link for a person: its name, and where it leads."""
+    if link.name is None:
+        return "a link attached before the capture"
+    name = f"link '{link.name}'"
+    address = link.target if link.sends else link.source
+    if link.coordinator:
+        return f"{name} to the transaction coordinator"
+    if address is None and link.address is not None:
+        address = link.address.text
+    if address is None:
+        return f"{name} to any address" if link.sends else name
+    return f"{name} {'to' if link.sends else 'from'} '{address}'"
+
+
+def reason_of(condition: str | None, description: str | None) -> str:
+    """An error in words: its condition and what is said of it."""
+    words = " ".join((description or "").split())
+    if len(words) > MAX_SAID:
+        words = words[:MAX_SAID] + "…"
+    return f"{condition}: {words}" if words else condition or "no error"
+
+
+def is_limit(condition: str | None, description: str | None) -> bool:
+    """True if an error says that there are too many links or sessions."""
+    words = (description or "").lower()
+    counted = any(word in words for word in _COUNTED)
+    return condition in _LIMITS and counted and any(word in words for word in _TOO_MANY)
+
+
+def attached(context: RuleContext) -> None:
+    """link-attached: filters that are not in force, and addresses of old."""
+    link = context.facts["link"]
+    if context.facts["side"] != SERVER or link.refused:
+        return
+    ignored = (link.asked or frozenset()) - (link.given or frozenset())
+    if link.given is not None and not link.sends and ignored:
+        names = names_text(sorted(ignored))
+        context.report(
+            "filter-ignored", f"{link_text(link)}: {names} is not in the broker's answer"
+        )
+    address = link.address
+    if address is not None and address.deprecated and rabbitmq_release(context) >= (4, 0):
+        client = (client_host(context), application(context))
+        report_once(
+            context,
+            "address-deprecated",
+            client,
+            lambda: f"{client_text(context)} attaches {link_text(link)}",
+        )
+
+
+def detached(context: RuleContext) -> None:
+    """link-detached: why the broker detached a link, or refused it."""
+    link, found = context.facts["link"], context.facts["found"]
+    if context.facts["side"] != SERVER or found.condition is None:
+        return
+    condition, description = found.condition, found.description
+    said = f"{link_text(link)}: {reason_of(condition, description)}"
+    code = _code_of(context, link, condition, description)
+    context.memory["failure"] = f"{condition} for {link.name}"
+    context.report(code, said + _held(link))
+    client = (client_host(context), server_end(context), application(context))
+    address = link.target if link.sends else link.source
+    key = (*client, "sender" if link.sends else "receiver", address or "", condition)
+    place = context.place._replace(capture=context.channel.capture)
+    contribute(context, judge_loop, key, context.ts_ns, said, context.channel.number, place)
+
+
+def _code_of(context: RuleContext, link: Any, condition: str, description: str | None) -> str:
+    """The finding that says best why the broker detached a link."""
+    words = (description or "").lower()
+    if condition == STOLEN:
+        return "link-stolen"
+    if condition == TOO_LARGE:
+        return "message-too-large"
+    if is_limit(condition, description):
+        return "link-limit-reached"
+    if condition == DETACH_FORCED and "idle" in words:
+        return "link-detached-idle"
+    if condition == UNAUTHORIZED and any(word in words for word in _TOKEN) and link.deliveries:
+        return "token-refused"
+    since = None if context.ts_ns is None else context.ts_ns - link.attached_ns
+    brief = since is None or since < ATTACHED_NS
+    if link.refused or link.answered != 3 or (brief and not link.deliveries):
+        return "link-refused"
+    return "link-detached"
+
+
+def _held(link: Any) -> str:
+    """Unsettled deliveries of a link, in words."""
+    if not link.unsettled:
+        return ""
+    return f"; {number_of(link.unsettled, 'delivery was', 'deliveries were')} not settled"
+
+
+class _Loop:
+    """Times of the last detaches of alike links, and where the first was."""
+
+    def __init__(self) -> None:
+        self.times: deque[int] = deque(maxlen=LOOP)
+        self.reported = False
+
+
+def judge_loop(
+    context: RuleContext,
+    key: tuple[Any, ...],
+    ts_ns: int | None,
+    said: str,
+    channel: int,
+    place: tuple[Any, ...],
+) -> None:
+    """One more link of a client that the broker detached or refused."""
+    loop = remembered(context, "link loops", key, _Loop)
+    here = Place(*place)
+    if ts_ns is None:
+        return
+    loop.times.append(ts_ns)
+    times = loop.times
+    spread_ns = max(times) - min(times)
+    if loop.reported:
+        report_at(context, here, "link-reattach-loop", said, channel=channel)
+    elif len(times) == LOOP and spread_ns <= LOOP_NS:
+        loop.reported = True
+        detail = f"{count(LOOP)} times in {duration(spread_ns)}: {said}"
+        report_at(context, here, "link-reattach-loop", detail, LOOP, channel=channel)
+
+
+def stolen(context: RuleContext) -> None:
+    """link-taken: a side attached a name that it had attached."""
+    link = context.facts["link"]
+    if not context.certain:
+        return
+    side = "the client" if context.facts["side"] == CLIENT else "the broker"
+    first = in_packet(link.attached_number)
+    context.report("link-stolen", f"{side} attached {link_text(link)} again, attached{first}")
+
+
+def session_ended(context: RuleContext) -> None:
+    """session-ended: the broker ended a session with an error."""
+    found = context.facts["found"]
+    if context.facts["side"] != SERVER or found.condition is None:
+        return
+    condition, description = found.condition, found.description
+    said = reason_of(condition, description)
+    context.memory["failure"] = said
+    code = "channel-closed-by-broker"
+    if condition == "amqp:session:window-violation":
+        code = "session-window-violated"
+    elif condition == STOLEN:
+        code = "link-stolen"
+    elif condition == TOO_LARGE:
+        code = "message-too-large"
+    elif is_limit(condition, description):
+        code = "link-limit-reached"
+    links = list(context.facts["of"].links.values())
+    with_it = f"; {number_of(len(links), 'link')} ended with it" if len(links) > 1 else ""
+    held = sum(link.unsettled for link in links)
+    left = f", {number_of(held, 'delivery', 'deliveries')} not settled" if held else ""
+    context.report(code, f"the broker ended the session: {said}{with_it}{left}")
+
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
+    "link-attached": (attached,),
+    "link-detached": (detached,),
+    "link-taken": (stolen,),
+    "session-ended": (session_ended,),
+}

@@ -1,0 +1,593 @@
+"""Routes: which messages no queue takes, and which consumers get nothing more.
+
+A capture shows the bindings that clients make while it lasts, and none from before. So what is said
+of bindings is what the capture shows of them, and only where it shows some of the exchange: the
+programs that bind were started in it. Where a binding, a declaration or a message may be in a hole
+of the capture, nothing is said. Everything is judged at the end, whatever the order of connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from amqpsniff.decode.json_objects import read_object
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.entities import CLIENT, SERVER
+from amqpsniff.session.routes import known_after, known_until
+from amqpsniff.session.rules.consuming import OF_BROKER
+from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.format import (
+    exchange_text,
+    in_packet,
+    name_at,
+    names_text,
+    number_of,
+    queue_text,
+    route,
+)
+from amqpsniff.session.rules.peers import (
+    application,
+    client_host,
+    end_ns,
+    handshake,
+    last_packets_ns,
+    server_end,
+)
+from amqpsniff.session.rules.shared_state import (
+    contribute,
+    open_channels,
+    remembered,
+    report_at,
+)
+from amqpsniff.units import duration
+
+TYPES = {"amq.direct": "direct", "amq.fanout": "fanout", "amq.topic": "topic"}
+"""Exchanges that are always there and whose bindings say what they take."""
+
+STOPPED_NS = 10 * SECOND_NS
+"""Time without a delivery that is long where they came before."""
+
+STOPPED_TIMES = 10
+"""The same as a multiple of the usual time between deliveries."""
+
+STOPPED_DELIVERED = 3
+"""Messages that a consumer got before, at least."""
+
+STOPPED_PUBLISHED = 10
+"""Messages that were published for it since, at least."""
+
+MAX_LISTED = 256
+"""Connections on one route, and bindings of one exchange, that are remembered."""
+
+MAX_NOTED = 256
+"""Queues, exchanges, bindings and cancelled consumers of one connection that are remembered: more
+than programs have that declare what they use."""
+
+MADE = "bindings made"
+"""Name in `RuleContext.memory` of what the connection binds: (source, key, queue), the queue None
+for another exchange."""
+
+DECLARED = "queues declared"
+"""Name in `RuleContext.memory` of queues by name: when the connection declared them last."""
+
+EXCHANGES = "exchanges declared"
+"""Name in `RuleContext.memory` of exchanges by name: their types, empty for one that has somewhere
+else to send what no binding takes."""
+
+CANCELLED = "consumers that were cancelled"
+"""Name in `RuleContext.memory` of (channel number, consumer tag)."""
+
+HIDDEN = "bindings that are not known"
+"""Name in `RuleContext.memory` of whether the connection bound or declared something of which not
+all is known."""
+
+SINCE = "consumers since"
+"""Name in `RuleContext.memory` of (time, packet) of the last basic.consume by (channel number,
+queue)."""
+
+THERE = "consumers until the close"
+"""Name in `RuleContext.memory` of the consumers that are there when a side closes the
+connection."""
+
+Vhost = tuple[str, str]
+"""The broker's address, and a virtual host."""
+
+
+# what a connection makes
+
+
+def declared(context: RuleContext) -> None:
+    """queue.declare: note when."""
+    frame = context.frame
+    if frame.side == CLIENT and frame.queue and context.ts_ns is not None:
+        _note(context, DECLARED, frame.queue, context.ts_ns)
+
+
+def declared_exchange(context: RuleContext) -> None:
+    """exchange.declare: note the type."""
+    frame = context.frame
+    octets, name = frame.arguments_json or b"", name_at(frame.rows, "exchange", frame.row)
+    if frame.side != CLIENT or not name or b'"passive":true' in octets:
+        return
+    kind = read_object(octets).get("type")
+    whole = frame.whole and isinstance(kind, str) and b'"alternate-exchange"' not in octets
+    _note(context, EXCHANGES, name, kind if whole else "")
+
+
+def bound(context: RuleContext) -> None:
+    """queue.bind, exchange.bind: note it, also where it is undone later."""
+    frame = context.frame
+    if frame.side != CLIENT:
+        return
+    arguments = read_object(frame.arguments_json)
+    source = arguments.get("exchange" if frame.name == "queue.bind" else "source")
+    queue = context.queue if frame.name == "queue.bind" else None
+    key = arguments.get("routing_key")
+    if isinstance(source, str) and isinstance(key, str) and frame.whole:
+        _note(context, MADE, (source, key, queue), True)
+    else:
+        context.memory[HIDDEN] = True
+
+
+def cancelled(context: RuleContext) -> None:
+    """basic.cancel of either side: the consumer gets nothing more on purpose."""
+    _note(context, CANCELLED, (context.channel.number, context.frame.consumer_tag), True)
+
+
+def consumed(context: RuleContext) -> None:
+    """basic.consume: note when; the same tag is another consumer."""
+    number, queue = context.channel.number, context.queue
+    context.memory.get(CANCELLED, {}).pop((number, context.frame.consumer_tag), None)
+    if queue and context.ts_ns is not None:
+        _note(context, SINCE, (number, queue), (context.ts_ns, context.number))
+
+
+def _note(context: RuleContext, name: str, key: Any, value: Any) -> None:
+    """Remember a value under a key of `name`; the routes of a connection with more are not
+    judged.
+    """
+    noted = context.memory.setdefault(name, {})
+    if key in noted or len(noted) < MAX_NOTED:
+        noted[key] = value
+    else:
+        context.memory[HIDDEN] = True
+
+
+def closed(context: RuleContext) -> None:
+    """connection.close: its channels end before it does."""
+    if _has_consumers(context):
+        context.memory.setdefault(THERE, (_consumers(context), _idle(context)))
+
+
+def _has_consumers(context: RuleContext) -> bool:
+    """True if the connection has, or had, a consumer."""
+    routes = context.session.routes
+    return SINCE in context.memory or bool(routes is not None and routes.delivered)
+
+
+# what is told of a connection at its end
+
+
+class _Exchange:
+    """An exchange: its types as declared, and bindings (key, queue), None for any."""
+
+    def __init__(self) -> None:
+        self.types: set[str] = set()
+        self.bindings: set[tuple[str | None, str | None]] = set()
+
+
+class _Published(NamedTuple):
+    """Publishes of one connection on one route; `who` is the client, `place` where the first is."""
+
+    total: int
+    steps: Any
+    last_number: int
+    last_ns: int
+    mandatory: bool
+    who: str
+    place: Place
+
+
+class _Delivered(NamedTuple):
+    """Deliveries to one consumer on one route: which queue's, and when the last was."""
+
+    consumer: tuple[Any, ...]
+    queue: str | None
+    last_ns: int
+
+
+class _Consumer(NamedTuple):
+    """A consumer that was there to the end: its deliveries, and how long its broker was heard."""
+
+    words: str
+    held: str
+    queue: str | None
+    consumer: tuple[Any, ...]
+    routes: Any
+    total: int
+    first_ns: int
+    last_number: int
+    last_ns: int
+    heard_ns: int
+    channel: int
+    place: Place
+
+
+def ended(context: RuleContext) -> None:
+    """connection-ends: its messages by route, and what it declared and bound."""
+    session, memory = context.session, context.memory
+    vhost = handshake(context, "connection.open").get("virtual_host")
+    hidden = session.has_loss or not context.both_sides or HIDDEN in memory
+    where = server_end(context), vhost if isinstance(vhost, str) else ""
+    if hidden or not session.peer.began or vhost is None:
+        contribute(context, judge_hidden, server_end(context), hidden)
+    made = tuple([*memory.get(name, {}).items()] for name in (MADE, DECLARED, EXCHANGES))
+    published: list[Any] = []
+    delivered: list[Any] = []
+    there: tuple[list[Any], list[Any]] = ([], [])
+    if not hidden:
+        published = _published(context)
+        if _has_consumers(context):
+            delivered = _delivered(context)
+            there = memory[THERE] if THERE in memory else (_consumers(context), _idle(context))
+    if published or delivered or there[1] or any(made):
+        contribute(context, judge_connection, where, made, published, delivered, *there)
+
+
+def _published(context: RuleContext) -> list[tuple[Any, ...]]:
+    """Publishes by route, each as exchange, routing key and what a `_Published` has."""
+    routes, place = context.session.routes, context.place
+    who = application(context) or client_host(context)
+    return [
+        (
+            exchange, key, one.count, tuple(one.steps), one.last_number, one.last_ns,
+            one.mandatory, who, (place.capture, one.first_number, one.first_ns, *place[3:]),
+        )
+        for (exchange, key), one in (routes.published.items() if routes else ())
+    ]  # fmt: skip
+
+
+def _delivered(context: RuleContext) -> list[tuple[Any, ...]]:
+    """Deliveries by consumer and route; the queue is None where it is not known any more."""
+    found = []
+    for names, one, channel in _by_channel(context):
+        consumer = None if channel is None else channel.by_tag.get(names[2])
+        queue = None if consumer is None else consumer.queue
+        name = (context.session.peer.name()[0], *names[:3])
+        found.append((*names[3:], name, queue, one.last_ns))
+    return found
+
+
+def _consumers(context: RuleContext) -> list[tuple[Any, ...]]:
+    """The consumers that are there, but those whose window is known to be full."""
+    gone = context.memory.get(CANCELLED, {})
+    of_consumer: dict[tuple[Any, ...], list[Any]] = {}
+    for names, one, channel in _by_channel(context):
+        is_open = channel is not None and not any(channel.closing)
+        if is_open and names[2] is not None and (names[0], names[2]) not in gone:
+            of_consumer.setdefault(names[:3], []).append((names[3:], one, channel))
+    told = (_consumer(context, name, rows) for name, rows in of_consumer.items())
+    return [one for one in told if one is not None]
+
+
+def _idle(context: RuleContext) -> list[tuple[Any, ...]]:
+    """The consumers that are there and got nothing."""
+    memory, place = context.memory, context.place
+    gone, since = memory.get(CANCELLED, {}), memory.get(SINCE, {})
+    heard_ns = min(last_packets_ns(context)[SERVER], context.ts_ns or end_ns(context) or 0)
+    found: list[tuple[Any, ...]] = []
+    for channel in open_channels(context.session) if since and context.certain else ():
+        for tag, consumer in channel.by_tag.items():
+            at = since.get((channel.number, consumer.queue))
+            if consumer.delivered or at is None or (channel.number, tag) in gone:
+                continue
+            if not any(channel.closing) and len(found) < MAX_NOTED:
+                words = f"consumer '{tag}' of {queue_text(consumer.queue)}"
+                here = tuple(place._replace(packet_number=at[1], ts_ns=at[0]))
+                found.append((words, consumer.queue, heard_ns, channel.number, here))
+    return found
+
+
+def _by_channel(context: RuleContext) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
+    """Names and deliveries of each route, and the channel if that is still there."""
+    slots, routes = context.session.slots, context.session.routes
+    for names, one in routes.delivered.items() if routes else ():
+        channel = slots[names[0]].channel if names[0] in slots else None
+        there = channel is not None and channel.incarnation == names[1]
+        yield names, one, channel if there else None
+
+
+def _consumer(
+    context: RuleContext, name: tuple[Any, ...], rows: list[Any]
+) -> tuple[Any, ...] | None:
+    """The facts of a consumer; None if its window is known to be full."""
+    channel, known = rows[0][2], rows[0][2].by_tag.get(name[2])
+    if known is not None and known.prefetch and known.unsettled >= known.prefetch:
+        return None
+    if channel.prefetch_shared and channel.unsettled >= channel.prefetch_shared:
+        return None
+    last = max((one for _, one, _ in rows), key=lambda one: int(one.last_ns))
+    held = len(channel.deliveries)
+    queue = None if known is None else known.queue
+    kept = f", and {number_of(held, 'delivery', 'deliveries')} of its channel not acknowledged"
+    place = context.place._replace(packet_number=last.last_number, ts_ns=last.last_ns)
+    now_ns = context.ts_ns or end_ns(context) or 0
+    return (
+        f"consumer '{name[2]}' of {queue_text(queue)}", kept if channel.acks and held else "",
+        queue, (place.connection_id, *name), tuple(names for names, _, _ in rows),
+        sum(one.count for _, one, _ in rows), min(one.first_ns for _, one, _ in rows),
+        last.last_number, last.last_ns, min(last_packets_ns(context)[SERVER], now_ns), name[0],
+        tuple(place),
+    )  # fmt: skip
+
+
+def queues_on(context: RuleContext, exchange: str, key: str) -> set[str]:
+    """Queues that messages on a route reach, as far as the connection itself bound them."""
+    if not exchange:
+        return {key}
+    known = _Exchange()
+    known.types.add(context.memory.get(EXCHANGES, {}).get(exchange, TYPES.get(exchange, "")))
+    made = context.memory.get(MADE, ())
+    known.bindings.update((bound, queue) for source, bound, queue in made if source == exchange)
+    return {queue for _, queue in _takers(known, exchange, key) if queue is not None}
+
+
+# what all connections together show
+
+
+def judge_hidden(context: RuleContext, server: str, lost: bool) -> None:
+    """Something of a connection to a broker was not captured: its beginning, or frames."""
+    hidden = remembered(context, "hidden from routes", server, lambda: [False])
+    hidden[0] = hidden[0] or lost
+
+
+def judge_connection(
+    context: RuleContext,
+    where: Vhost,
+    made: Iterable[Any],
+    published: Iterable[Any],
+    delivered: Iterable[Any],
+    consumers: Iterable[Any],
+    idle: Sequence[Any],
+) -> None:
+    """Take a connection's bindings and declarations, its messages and its consumers."""
+    bindings, queues, types = made
+    for (source, key, queue), _ in bindings:
+        known = remembered(context, "exchanges of routes", (*where, source), _Exchange)
+        if len(known.bindings) < MAX_LISTED:
+            known.bindings.add((key, queue))
+        else:
+            known.types.add("")
+    for queue, ts_ns in queues:
+        times = remembered(context, "queues of routes", (*where, queue), lambda: [0])
+        times[0] = max(times[0], ts_ns)
+    for exchange, kind in types:
+        remembered(context, "exchanges of routes", (*where, exchange), _Exchange).types.add(kind)
+    if idle:
+        waiting: list[Any] = remembered(context, "idle consumers", where, list)
+        waiting.extend(idle[: MAX_LISTED - len(waiting)])
+    for row in published:
+        listed: list[Any] = remembered(context, "published by route", (*where, *row[:2]), list)
+        if len(listed) < MAX_LISTED:
+            listed.append(row[2:])
+    for exchange, key, name, queue, last_ns in delivered:
+        got: list[_Delivered] = remembered(
+            context, "delivered by route", (*where, exchange, key), list
+        )
+        if len(got) < MAX_LISTED:
+            got.append(_Delivered(tuple(name), queue, last_ns))
+    for row in consumers:
+        there: list[_Consumer] = remembered(context, "consumers of routes", where, list)
+        if len(there) < MAX_LISTED:
+            there.append(_Consumer._make((*row[:-1], Place(*row[-1]))))
+
+
+def judge_routes(context: RuleContext) -> None:
+    """capture-ends: messages that nobody takes, and consumers that get nothing."""
+    shared = context.shared
+    if "clients" in shared.get("forgotten", {}):
+        return
+    hidden = shared.get("hidden from routes", {})
+    published = {
+        key: [_Published._make((*row[:-1], Place(*row[-1]))) for row in rows]
+        for key, rows in shared.get("published by route", {}).items()
+    }
+    judge_unbound(context, {key: rows for key, rows in published.items() if key[0] not in hidden})
+    seen = {server for server, (lost,) in hidden.items() if not lost}.union(
+        key[0] for key in published if key[0] not in hidden
+    )
+    judge_deleted(context, {key: rows for key, rows in published.items() if key[0] in seen})
+    for where, consumers in shared.get("consumers of routes", {}).items():
+        for consumer in consumers if where[0] in seen else ():
+            judge_stopped(context, where, consumer, published)
+    for where, idle in shared.get("idle consumers", {}).items():
+        if where[0] not in hidden and idle:
+            judge_idle(context, where, idle, published)
+
+
+def judge_unbound(context: RuleContext, published: dict[Any, list[_Published]]) -> None:
+    """Report messages that no binding takes, of those that the capture shows."""
+    found: dict[tuple[str, ...], dict[str, list[_Published]]] = {}
+    for (*where, exchange, key), rows in published.items():
+        if any(one.mandatory for one in rows) or _got(context, (*where, exchange, key), 0):
+            continue
+        known = context.shared.get("exchanges of routes", {}).get((*where, exchange))
+        if known is not None and known.bindings and not any(_takers(known, exchange, key)):
+            found.setdefault((*where, exchange), {})[key] = rows
+    for (*where, exchange), by_key in found.items():
+        publishes = [one for rows in by_key.values() for one in rows]
+        first = min(publishes, key=lambda one: one.place.ts_ns or 0)
+        count = sum(one.total for one in publishes)
+        bindings = len(context.shared["exchanges of routes"][(*where, exchange)].bindings)
+        keys = "routing key" if len(by_key) == 1 else "routing keys"
+        detail = (
+            f"{number_of(count, 'message')} to {exchange_text(exchange)} with {keys} "
+            f"{names_text(by_key.keys())}: taken by none of the "
+            f"{number_of(bindings, 'binding')} that the capture shows, and delivered to nobody"
+        )
+        last = max(one.last_number for one in publishes)
+        report_at(context, first.place, "publishes-unbound", detail, count, last)
+
+
+def judge_deleted(context: RuleContext, published: dict[Any, list[_Published]]) -> None:
+    """Report messages that are published for a queue after its deletion."""
+    deleted = {
+        tuple(key): deletions[-1] for key, deletions in context.shared.get("deletions", {}).items()
+    }
+    found: dict[Any, list[tuple[str, str, _Published]]] = {}
+    for (*where, exchange, key), rows in published.items():
+        queues = _queues(context, (where[0], where[1]), exchange, key)
+        gone = [(*where, queue) for queue in queues if _is_gone(context, (*where, queue), deleted)]
+        if not gone or len(gone) < len(queues):
+            continue
+        name = max(gone, key=lambda one: deleted[one][0])
+        ts_ns = deleted[name][0]
+        if not _got(context, (*where, exchange, key), ts_ns):
+            after = [(exchange, key, one) for one in rows if one.last_ns > ts_ns]
+            found.setdefault(name, []).extend(after)
+    for name, after in found.items():
+        if after:
+            _report_deleted(context, name[2], deleted[name], after)
+
+
+def _is_gone(context: RuleContext, name: tuple[str, ...], deleted: dict[Any, Any]) -> bool:
+    """True if a queue was deleted, not declared since, and not the private one of a client."""
+    again = context.shared.get("queues of routes", {}).get(name, (0,))[0]
+    return name in deleted and again <= deleted[name][0] and not name[2].startswith(OF_BROKER)
+
+
+def _report_deleted(
+    context: RuleContext, queue: str, at: tuple[int, str], after: list[tuple[str, str, _Published]]
+) -> None:
+    """Report what was published for a queue after its deletion, at its last publish."""
+    ts_ns, words = at
+    count = sum(known_after(one.total, one.steps, ts_ns) or 1 for _, _, one in after)
+    exchange, key, last = max(after, key=lambda row: row[2].last_ns)
+    detail = (
+        f"{queue_text(queue)} was {words}; {last.who} published to {route(exchange, key)} until "
+        f"{duration(last.last_ns - ts_ns)} later, {number_of(count, 'message')} at least"
+    )
+    place = last.place._replace(packet_number=last.last_number, ts_ns=last.last_ns)
+    report_at(context, place, "publishes-after-deletion", detail, count)
+
+
+def judge_stopped(
+    context: RuleContext, where: Vhost, one: _Consumer, by_route: dict[Any, list[_Published]]
+) -> None:
+    """Report a consumer that gets nothing more, though messages on its routes are published."""
+    gap_ns = (one.last_ns - one.first_ns) // max(one.total - 1, 1)
+    if one.total < STOPPED_DELIVERED or (one.queue and one.queue.startswith(OF_BROKER)):
+        return
+    published = [row for names in one.routes for row in by_route.get((*where, *names), ())]
+    quiet_ns = one.heard_ns - one.last_ns
+    if quiet_ns < max(STOPPED_NS, STOPPED_TIMES * gap_ns):
+        return
+    for names in one.routes:
+        for other in _got(context, (*where, *names), one.last_ns):
+            if other.consumer != one.consumer and (
+                None in (other.queue, one.queue) or other.queue == one.queue
+            ):
+                return
+    count = sum(known_after(row.total, row.steps, one.last_ns) for row in published)
+    if count < STOPPED_PUBLISHED:
+        return
+    detail = (
+        f"{one.words} got {number_of(one.total, 'message')}, the last"
+        f"{in_packet(one.last_number)}, and none in the {duration(quiet_ns)} after, in which "
+        f"{count} or more were published with the same exchange and routing key{one.held}"
+    )
+    report_at(context, one.place, "deliveries-stopped", detail, channel=one.channel)
+
+
+def judge_idle(
+    context: RuleContext, where: Vhost, idle: list[Any], by_route: dict[Any, list[_Published]]
+) -> None:
+    """Report consumers that got nothing, though messages for their queue are published."""
+    by_queue: dict[str, list[Any]] = {}
+    for (*at, exchange, key), rows in by_route.items():
+        if tuple(at) == tuple(where):
+            for queue in _queues(context, where, exchange, key):
+                by_queue.setdefault(queue, []).append(((exchange, key), rows))
+    for words, queue, heard_ns, channel, place in idle:
+        here = Place(*place)
+        reached = by_queue.get(queue, ())
+        until_ns = heard_ns - STOPPED_NS
+        rows = [row for _, listed in reached for row in listed]
+        count = sum(known_until(row.steps, until_ns) for row in rows)
+        others = [one for names, _ in reached for one in _got(context, (*where, *names), 0)]
+        taken = any(one.queue in (None, queue) for one in others)
+        gone = (*where, queue) in context.shared.get("deletions", {})
+        if count < STOPPED_PUBLISHED or (here.ts_ns or 0) > until_ns or taken or gone:
+            continue
+        detail = (
+            f"{words} got nothing in {duration(heard_ns - (here.ts_ns or 0))}, though {count} or "
+            f"more messages were published for that queue"
+        )
+        if not queue.startswith(OF_BROKER):
+            report_at(context, here, "deliveries-stopped", detail, channel=channel)
+
+
+def _got(context: RuleContext, key: tuple[str, ...], ts_ns: int) -> list[_Delivered]:
+    """Who got messages on a route after a time."""
+    rows: list[_Delivered] = context.shared.get("delivered by route", {}).get(key, [])
+    return [one for one in rows if one.last_ns > ts_ns]
+
+
+def _takers(known: _Exchange, exchange: str, key: str) -> Iterator[tuple[str | None, str | None]]:
+    """Bindings of an exchange that take messages with a key, or may."""
+    types = known.types | {TYPES[exchange]} if exchange in TYPES else known.types
+    for binding in known.bindings:
+        pattern = binding[0]
+        if pattern is None or any(_takes(kind, pattern, key) for kind in types or {""}):
+            yield binding
+
+
+def _takes(kind: str, pattern: str, key: str) -> bool:
+    """True if a binding takes messages with a key (0-9-1 §3.1.3), or may."""
+    if kind == "direct":
+        return pattern == key
+    return kind != "topic" or _matches(pattern.split("."), key.split("."))
+
+
+def _matches(pattern: list[str], words: list[str]) -> bool:
+    """True if words fit a pattern in which `*` is any word and `#` any number of words."""
+    reached = {0}  # places in the pattern that the words so far may lead to
+    for word in [*words, None]:
+        while True:  # a `#` may stand for no word
+            skipped = {at + 1 for at in reached if pattern[at : at + 1] == ["#"]}
+            if skipped <= reached:
+                break
+            reached |= skipped
+        if word is None:
+            return len(pattern) in reached
+        reached = {
+            at if pattern[at] == "#" else at + 1
+            for at in reached
+            if at < len(pattern) and pattern[at] in ("#", "*", word)
+        }
+    return False
+
+
+def _queues(context: RuleContext, where: Vhost, exchange: str, key: str) -> set[str]:
+    """Queues that messages on a route reach, as far as the capture shows."""
+    if not exchange:
+        return {key}
+    known = context.shared.get("exchanges of routes", {}).get((*where, exchange))
+    if known is None or (len(known.types) != 1 and exchange not in TYPES):
+        return set()
+    takers = {queue for _, queue in _takers(known, exchange, key)}
+    return set() if None in takers else {queue for queue in takers if queue is not None}
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "queue.declare": (declared,),
+    "exchange.declare": (declared_exchange,),
+    "queue.bind": (bound,),
+    "exchange.bind": (bound,),
+    "basic.cancel": (cancelled,),
+    "basic.consume": (consumed,),
+    "connection.close": (closed,),
+    "connection-ends": (ended,),
+    "capture-ends": (judge_routes,),
+}

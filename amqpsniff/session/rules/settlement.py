@@ -1,0 +1,173 @@
+"""Outcomes of deliveries of AMQP 1.0: not taken, lost, in doubt, said and never settled."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from amqpsniff.session.entities import CLIENT
+from amqpsniff.session.rules.context import DELIVERED, PUBLISHED, Rule, RuleContext, where
+from amqpsniff.session.rules.format import (
+    code_at,
+    in_packet,
+    integer_at,
+    number_of,
+    packets_text,
+    when_closed,
+)
+from amqpsniff.session.rules.links import link_text, reason_of
+from amqpsniff.session.rules.peers import rabbitmq_release
+from amqpsniff.session.rules.requeueing import POISON, POISON_DELIVERIES, redelivered
+from amqpsniff.units import octets
+
+_REJECTED, _RELEASED, _MODIFIED = 0x25, 0x26, 0x27
+
+UNSETTLED = 10
+"""Deliveries with an outcome that nobody settled, from which on it is how the programs work."""
+
+_LOCKS = ("com.microsoft:message-lock-lost", "com.microsoft:session-lock-lost")
+
+_SERVICES = ("$cbs", "$management", "/management")
+"""Ends of addresses of nodes of the broker itself."""
+
+_STATUS = re.compile(rb'"status-?[cC]ode":(\d{3})[,}]')
+_REFUSED = 400
+
+
+def _what(transferred: Any) -> str:
+    """A delivery in words."""
+    link = transferred.link
+    name = "" if link is None else f" of {link_text(link)}"
+    packet = in_packet(transferred.entry.packet_number)
+    return f"delivery {transferred.delivery_id}{name}{packet}"
+
+
+def not_taken(context: RuleContext) -> None:
+    """publish-outcome: the broker did not accept what was sent."""
+    transferred = context.facts["of"]
+    state, link = transferred.outcome, transferred.link
+    error = f": {transferred.condition}" if transferred.condition else ""
+    if link is not None and link.coordinator:
+        if state == _REJECTED:
+            context.report("transaction-failed", f"{_what(transferred)} was rejected{error}")
+    elif state == _REJECTED:
+        if transferred.condition == "amqp:link:message-size-exceeded":
+            context.report("message-too-large", f"{_what(transferred)}{error}")
+        else:
+            context.report("publish-rejected", f"{_what(transferred)}{error}")
+    elif state == _RELEASED and rabbitmq_release(context) >= (4, 0):
+        context.report("message-unroutable", f"{_what(transferred)} was released")
+    elif state in (_RELEASED, _MODIFIED):
+        word = "released" if state == _RELEASED else "modified"
+        context.report("publish-released", f"{_what(transferred)} was {word}")
+
+
+def refused(context: RuleContext) -> None:
+    """settlement-refused: the broker says an error of what it delivered."""
+    found, link = context.facts["found"], context.facts["link"]
+    if found.condition in _LOCKS:
+        name = "" if link is None else f" of {link_text(link)}"
+        said = reason_of(found.condition, found.description)
+        context.report("message-lock-lost", f"delivery {found.first}{name}: {said}")
+
+
+def aborted(context: RuleContext) -> None:
+    """delivery-aborted: a sender gave a message up."""
+    link = context.facts["link"]
+    name = "" if link is None else f"on {link_text(link)}"
+    side = "the client" if context.facts["side"] == CLIENT else "the broker"
+    context.report("delivery-aborted", f"{side} gave up a message {name}".rstrip())
+
+
+def too_large(context: RuleContext) -> None:
+    """larger-than-link: a message is larger than the receiver of its link takes."""
+    link, rows, row = (context.facts[name] for name in ("link", "rows", "row"))
+    size = integer_at(rows.deliveries.message_bytes, row)
+    limit = octets(link.limit_bytes)
+    detail = f"a message of {octets(size)} on {link_text(link)}, which takes {limit} at most"
+    context.report("message-too-large", detail)
+
+
+def claims_answered(context: RuleContext) -> None:
+    """claims-answered: the status of the broker's answer to a token."""
+    rows, row = context.facts["rows"], context.facts["row"]
+    status = _STATUS.search(rows.headers.bytes_of(row)) if rows.headers.has(row) else None
+    if status is not None and int(status[1]) >= _REFUSED:
+        context.report("token-refused", f"the answer on $cbs has the status {int(status[1])}")
+
+
+def come_again(context: RuleContext) -> None:
+    """redelivered: a message whose header counts many failed deliveries, or that came often."""
+    rows, row, link = (context.facts[name] for name in ("rows", "row", "link"))
+    failed = code_at(rows.deliveries.delivery_count, row)
+    if failed + 1 < POISON_DELIVERIES:
+        redelivered(context)
+        return
+    name = "" if link is None else f" of {link_text(link)}"
+    detail = f"a message{name} came for the {failed + 1}th time, by its delivery-count"
+    context.report(POISON, detail)
+
+
+def left(context: RuleContext) -> None:
+    """deliveries-left: what a session that is over leaves in doubt, and what nobody settled."""
+    channel = context.channel
+    if not context.certain or not channel.known:
+        return
+    closed_by = channel.closed_by or context.session.peer.conversation.ended
+    for (side, link), some in context.facts["left"].items():
+        said = [one for one in some if one.state]
+        if len(said) >= UNSETTLED:
+            first, last = said[0].entry.packet_number, said[-1].entry.packet_number
+            name = "of a link" if link is None else f"of {link_text(link)}"
+            detail = f"{len(said)} deliveries {name} in {packets_text(first, last)}"
+            context.report("outcome-not-settled", detail, number=first, count=len(said))
+        open_ones = [one for one in some if not one.state]
+        if open_ones and closed_by and not _is_service(link):
+            _in_doubt(context, side, link, open_ones, closed_by)
+
+
+def _is_service(link: Any) -> bool:
+    """True if a link leads to no queue: to a coordinator, for tokens, management or replies."""
+    if link is None or link.address is None:
+        return link is not None and link.coordinator
+    text = link.address.text
+    return bool(link.coordinator or link.dynamic or text.endswith(_SERVICES))
+
+
+def _in_doubt(context: RuleContext, side: int, link: Any, some: list[Any], closed_by: str) -> None:
+    """Deliveries of a link of which no outcome was said."""
+    first, last = some[0].entry.packet_number, some[-1].entry.packet_number
+    name = "" if link is None else f" of {link_text(link)}"
+    nouns = ("message sent", "messages sent") if side == CLIENT else ("delivery", "deliveries")
+    detail = f"{number_of(len(some), *nouns)}{name}, in {packets_text(first, last)}, "
+    detail += when_closed(closed_by)
+    code = "publishes-in-doubt" if side == CLIENT else "deliveries-in-doubt"
+    conversation = context.session.peer.conversation
+    number = context.number or conversation.last_packet_number
+    ts_ns = context.ts_ns or conversation.end_ns
+    context.report(code, detail, number=number, ts_ns=ts_ns, count=len(some))
+
+
+@where(PUBLISHED | DELIVERED)
+def presettled(context: RuleContext) -> None:
+    """link-ends: messages that nobody can refuse."""
+    link = context.facts["link"]
+    if not link.presettled or link.presettled != link.deliveries or _is_service(link):
+        return
+    code = "publishes-unprotected" if link.sends else "automatic-acknowledgement"
+    what = number_of(link.presettled, "message")
+    detail = f"{what} of {link_text(link)} were sent settled"
+    number, ts_ns = link.first_number, link.first_ns
+    context.report(code, detail, number=number, ts_ns=ts_ns, count=link.presettled)
+
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
+    "publish-outcome": (not_taken,),
+    "settlement-refused": (refused,),
+    "delivery-aborted": (aborted,),
+    "larger-than-link": (too_large,),
+    "claims-answered": (claims_answered,),
+    "redelivered": (come_again,),
+    "deliveries-left": (left,),
+    "link-ends": (presettled,),
+}

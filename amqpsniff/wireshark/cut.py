@@ -1,0 +1,379 @@
+"""The packets that belong to a part of the traffic.
+
+Connections, times and packet numbers choose packets as they are, those without AMQP in them too:
+handshakes, acknowledgements, ends. All other filters choose frames, and the packets in which they
+lie; a message brings its content and the packet that decided its outcome. A conversation over TLS
+is always whole: without its handshake nothing of it can be read.
+
+Rows say where a frame lies in its half-stream, so a further reading finds the packets of these
+bytes. The last reading copies.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from typing import IO, TYPE_CHECKING, Any
+
+from amqpsniff.analysis.selection import OF_CONNECTIONS, MessagePositions, Selection
+from amqpsniff.capture import PacketBatch
+from amqpsniff.capture.packets import NO_TIME
+from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
+from amqpsniff.errors import UsageError
+from amqpsniff.findings.catalogue import kind_of
+from amqpsniff.spec import FRAME_OVERHEAD_BYTES
+from amqpsniff.tables.values import values
+from amqpsniff.tcp.fragments import Fragments
+from amqpsniff.tcp.headers import SEGMENT_FIELDS, HeaderParser
+from amqpsniff.tcp.limits import Limits
+from amqpsniff.tcp.stream import DATA
+from amqpsniff.wireshark.copying import PacketCopier
+
+if TYPE_CHECKING:
+    from amqpsniff.tcp.stream import StreamBatch
+
+_CONNECTIONS = ("connection_id", "client", "server", "start_ns", "tls_version")
+_FRAMES = (
+    "capture", "packet_number", "connection_id", "client", "server", "sender", "channel",
+    "stream_offset", "frame_type", "size", "method",
+)  # fmt: skip
+_MESSAGES = (
+    "capture", "connection_id", "sender", "channel", "packet_number", "outcome_packet_number",
+)  # fmt: skip
+_FINDINGS = ("code", "capture", "connection_id", "packet_number", "last_packet_number",
+             "cause_packet_number")  # fmt: skip
+_HALF = (1 << 64) - 1
+
+Conversation = frozenset[tuple[int, int]]
+"""Address and port of both ends."""
+
+
+@dataclass
+class Cut:
+    """The result of writing.
+
+    Attributes:
+        packets: Packets written.
+        read: Packets read in the last reading.
+        octets: Bytes written.
+        connections: Connections that are there, whole or in part.
+    """
+
+    packets: int = 0
+    read: int = 0
+    octets: int = 0
+    connections: int = 0
+
+
+class PacketNumbers:
+    """A set of packets, a bit for each packet of a capture."""
+
+    def __init__(self) -> None:
+        self._bits: dict[str, bytearray] = {}
+
+    def add(self, capture: str, number: int | None) -> None:
+        """Take a packet in; None is no packet."""
+        if number is None:
+            return
+        bits = self._bits.setdefault(capture, bytearray())
+        place = number >> 3
+        if place >= len(bits):
+            bits.extend(bytes(place + 1 - len(bits) + len(bits) // 2))
+        bits[place] |= 1 << (number & 7)
+
+    def __contains__(self, packet: tuple[str, int]) -> bool:
+        bits = self._bits.get(packet[0], b"")
+        place = packet[1] >> 3
+        return place < len(bits) and bool(bits[place] >> (packet[1] & 7) & 1)
+
+    def __bool__(self) -> bool:
+        return bool(self._bits)
+
+
+class _Spans:
+    """Places of frames in half-streams, in the order in which they were sent."""
+
+    def __init__(self) -> None:
+        self._halves: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
+
+    def add(self, half: tuple[str, str], first: int, last: int) -> None:
+        """Take bytes in; those that follow the last ones make one span with them."""
+        starts, ends = self._halves.setdefault(half, ([], []))
+        if ends and starts[-1] <= first <= ends[-1]:
+            ends[-1] = max(ends[-1], last)
+        else:
+            starts.append(first)
+            ends.append(last)
+
+    def meets(self, half: tuple[str, str], first: int, last: int) -> bool:
+        """True if any of these bytes is in a span."""
+        starts, ends = self._halves.get(half, ((), ()))
+        at = bisect_right(starts, last - 1) - 1
+        return at >= 0 and ends[at] > first
+
+
+def cut(
+    capture: Any,
+    sink: IO[bytes],
+    part: Selection,
+    *,
+    findings: Collection[str] = (),
+    whole: bool = False,
+) -> Iterator[Cut]:
+    """Write the packets of a part of a capture as pcapng to a binary file.
+
+    Gives what was done so far, the same object, now and then and at the end. The input is read
+    three times or four. Raises UsageError for a capture that can be read only once, for an unknown
+    code, and for an option that makes no sense.
+
+    Args:
+        capture: The `amqpsniff.Capture`.
+        sink: What is written to.
+        part: The part that is wanted; its `where` is about frames, or findings where they choose.
+        findings: Codes of findings: the packets that they name, those of their causes too.
+        whole: Whole conversations of all that is chosen.
+    """
+    if capture.once:
+        raise UsageError(
+            f"cut reads captures several times; save {capture.once[0]} to a file first"
+        )
+    chosen = _Chosen(part, frozenset(kind_of(code).code for code in findings), whole=whole)
+    chosen.find(capture)
+    done = Cut(connections=chosen.connection_count)
+    yield done
+    span = chosen.span(capture)
+    conversations = _Conversations(chosen.starts)
+    with capture.packets() as packets:
+        copier = PacketCopier(packets, sink)
+        batch = None
+        for batch in packets:
+            copier.begin(batch)
+            of_rows = conversations.of(batch)
+            for row in range(batch.begin, batch.end):
+                connection = of_rows.get(row)
+                place = (batch.capture, batch.number[row])
+                if place in chosen.numbers or (
+                    connection in chosen.connections
+                    and (connection in chosen.always or _within(batch, row, span))
+                ):
+                    copier.write(batch, row)
+            done.read += len(batch)
+            done.packets, done.octets = copier.packets, copier.octets
+            yield done
+        copier.finish(batch, counts=False)
+    done.octets = copier.octets
+    yield done
+
+
+Span = tuple["int | None", "int | None", "tuple[int, int] | None"]
+"""First nanosecond, the first that is not wanted any more, first and last packet number."""
+
+
+def _within(batch: PacketBatch, row: int, span: Span) -> bool:
+    from_ns, to_ns, numbers = span
+    ts_ns, number = batch.ts_ns[row], batch.number[row]
+    if numbers is not None and not numbers[0] <= number <= numbers[1]:
+        return False
+    if ts_ns == NO_TIME:
+        return from_ns is None and to_ns is None
+    return (from_ns is None or ts_ns >= from_ns) and (to_ns is None or ts_ns < to_ns)
+
+
+class _Chosen:
+    """The choice of packets.
+
+    Attributes:
+        connections: Ids of connections whose packets are written, those within the span.
+        always: Those of them that are written whole.
+        numbers: Packets that are written besides.
+        starts: Of every conversation, its connections: (start, id), the earliest first.
+        connection_count: Connections of which there are packets.
+    """
+
+    def __init__(self, part: Selection, codes: frozenset[str], *, whole: bool) -> None:
+        self.connections: set[str] = set()
+        self.always: set[str] = set()
+        self.numbers = PacketNumbers()
+        self.starts: dict[Conversation, list[tuple[int, str]]] = {}
+        self._part = part
+        self._codes = codes
+        self._whole = whole
+        self._messages: set[tuple[Any, ...]] = set()
+        self._spans = _Spans()
+        self._touched: set[str] = set()
+        self._encrypted: set[str] = set()
+
+    @property
+    def connection_count(self) -> int:
+        """Connections of which there are packets."""
+        return len(self.connections | self._touched)
+
+    def find(self, capture: Any) -> None:
+        """Read the capture as often as needed to know what is wanted."""
+        if self._codes:
+            self._find_findings(capture)
+        elif self._plain() is not None:
+            self._find_connections(capture)
+        else:
+            self._find_frames(capture)
+        if self._whole:
+            self.connections |= self._touched
+            self.always |= self.connections
+        else:
+            self.always |= self._touched & self._encrypted
+            self.connections |= self.always
+        if self._touched - self.always:
+            self._find_packets(capture)
+
+    def span(self, capture: Any) -> Span:
+        """The times and numbers between which packets of connections are written."""
+        plain = None if self._codes else self._plain()
+        if plain is None or self._whole:
+            return None, None, None
+        return (*plain.span(capture._started), plain.packets())
+
+    def _plain(self) -> Selection | None:
+        """The part, where it chooses packets as they are; None where it chooses frames."""
+        part = self._part if self._whole else replace(self._part, packet=None)
+        others = set(part.names()) - {*OF_CONNECTIONS}
+        return None if others or part.where or part.channel is not None else self._part
+
+    def _find_connections(self, capture: Any) -> None:
+        self._take_connections(capture, replace(self._part, packet=None), ())
+
+    def _find_frames(self, capture: Any) -> None:
+        self._take_connections(capture, Selection(), ("frames",))
+        self.connections = set()
+
+    def _find_findings(self, capture: Any) -> None:
+        (rows,) = capture.row_filters(self._part, "findings")
+        columns = {*_FINDINGS, *rows.columns}
+        for _, batch in capture.tables("findings", encoded=True, columns={"findings": columns}):
+            for code, name, connection, *numbers in zip(
+                *(values(rows.of(batch), column) for column in _FINDINGS), strict=True
+            ):
+                if code in self._codes:
+                    for number in numbers:
+                        self.numbers.add(name, number)
+                    self._touched.update((connection,) if connection is not None else ())
+        touched = set(self._touched)
+        self._find_frames(capture)
+        self._touched |= touched
+
+    def _take_connections(self, capture: Any, part: Selection, more: tuple[str, ...]) -> None:
+        """Read connections, those of the part are chosen, and with `more` the frames."""
+        (wanted,) = capture.row_filters(part, "connections")
+        frames = capture.row_filters(self._part, "frames")[0] if more and not self._codes else None
+        columns = {"connections": {*_CONNECTIONS, *wanted.columns}}
+        if more:
+            columns["frames"] = {*_FRAMES, *(frames.columns if frames is not None else ())}
+        positions = MessagePositions()
+        for table, batch in capture.tables("connections", *more, encoded=True, columns=columns):
+            if table == "frames":
+                self._take_frames(batch, frames, positions)
+                continue
+            for key, client, server, start_ns, tls in zip(
+                *(values(batch, name) for name in _CONNECTIONS), strict=True
+            ):
+                ends = frozenset((_end(client), _end(server)))
+                self.starts.setdefault(ends, []).append((start_ns or 0, key))
+                self._encrypted.update((key,) if tls is not None else ())
+            self.connections.update(values(wanted.of(batch), "connection_id"))
+        for known in self.starts.values():
+            known.sort()
+
+    def _take_frames(self, batch: Any, wanted: Any, positions: MessagePositions) -> None:
+        """Remember the frames that are wanted, and the messages that they belong to."""
+        if wanted is None:
+            places = zip(values(batch, "capture"), values(batch, "packet_number"), strict=True)
+            mask = [place in self.numbers for place in places]
+        else:
+            mask = wanted.mask(batch).to_pylist()
+        rows = zip(*(values(batch, name) for name in _FRAMES), strict=True)
+        for kept, message, row in zip(mask, positions.of(batch), rows, strict=True):
+            if message is not None and kept:
+                self._messages.add(message)
+            if not kept and (message is None or message not in self._messages):
+                continue
+            name, number, connection, client, server, sender, _, offset, kind, size, _ = row
+            self._touched.add(connection)
+            self.numbers.add(name, number)
+            end = client if sender != "server" else server
+            length = size + (FRAME_OVERHEAD_BYTES if kind != "protocol-header" else 0)
+            self._spans.add((connection, end or ""), offset, offset + length)
+
+    def _find_packets(self, capture: Any) -> None:
+        """Find the packets of the frames, and what decided the outcome of the messages."""
+        positions = MessagePositions()
+        for _, batch in capture.tables(
+            "messages", encoded=True, columns={"messages": _MESSAGES}, on_stream=self._mark
+        ):
+            keys = positions.of(batch)
+            names, outcomes = values(batch, "capture"), values(batch, "outcome_packet_number")
+            for key, name, outcome in zip(keys, names, outcomes, strict=True):
+                if key in self._messages:
+                    self.numbers.add(name, outcome)
+
+    def _mark(self, events: StreamBatch) -> None:
+        """Take in the packets that carried bytes of the frames."""
+        for row in range(events.count):
+            if events.kind[row] != DATA:
+                continue
+            slot = events.half[row]
+            conversation = events.conversations[slot >> 1]
+            half = (conversation.connection_id, conversation.b if slot & 1 else conversation.a)
+            first = events.stream_offset[row]
+            if self._spans.meets(half, first, first + events.length[row]):
+                number = events.number[row]
+                self.numbers.add(events.captures[number >> NUMBER_BITS], number & NUMBER_MASK)
+
+
+class _Conversations:
+    """Tells which connection the packets of a batch belong to."""
+
+    def __init__(self, starts: dict[Conversation, list[tuple[int, str]]]) -> None:
+        self._starts = starts
+        self._parser = HeaderParser(None, Fragments(Limits()))
+        self._known: dict[tuple[int, ...], list[tuple[int, str]]] = {}
+
+    def of(self, batch: PacketBatch) -> dict[int, str]:
+        """The id of the connection by row; rows of others are left out."""
+        found: dict[int, str] = {}
+        extra: list[bytes] = []
+        count = self._parser.parse(batch, batch.begin, batch.end, extra)
+        rows: Any = self._parser.segments() if count else ()
+        for at in range(0, count * SEGMENT_FIELDS, SEGMENT_FIELDS):
+            key = tuple(rows[at + 1 : at + 6])
+            known = self._known.get(key)
+            if known is None:
+                known = self._known[key] = self._starts.get(_ends(key), [])
+            if known:
+                row = rows[at]
+                found[row] = _latest(known, batch.ts_ns[row])
+        return found
+
+
+def _latest(known: list[tuple[int, str]], ts_ns: int) -> str:
+    """The connection of these ends that was the last to begin, at a time."""
+    at = len(known) - 1
+    while at > 0 and known[at][0] > ts_ns:
+        at -= 1
+    return known[at][1]
+
+
+def _ends(key: Iterable[int]) -> Conversation:
+    a_high, a_low, b_high, b_low, ports = key
+    one = (a_high & _HALF) << 64 | a_low & _HALF
+    other = (b_high & _HALF) << 64 | b_low & _HALF
+    return frozenset(((one, ports >> 16 & 0xFFFF), (other, ports & 0xFFFF)))
+
+
+def _end(name: str | None) -> tuple[int, int]:
+    """Address and port of `address:port`; no address where there is none."""
+    host, _, port = (name or "").rpartition(":")
+    try:
+        return int(ip_address(host.strip("[]").partition("%")[0])), int(port)
+    except ValueError:
+        return -1, 0

@@ -1,0 +1,54 @@
+"""`amqpsniff annotate`: a capture with findings, outcomes and links as packet comments."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+from .cut import CAPTURE_OUTPUT
+from .options import Decoding, Input, Reader, argument, spread
+
+
+@spread
+def annotate(
+    capture: Annotated[str, argument("CAPTURE", "A capture file.")],
+    decoding: Decoding,
+    output: Annotated[Path, CAPTURE_OUTPUT],
+    reader: Reader = "auto",
+) -> int:
+    """Write a capture with findings as packet comments, for Wireshark.
+
+    Findings stand at the first packet and the last one that they name. A message says what became
+    of it and when, a delivery names its publish, a reply its request. Packets keep their numbers,
+    times, interfaces and comments. Wireshark lists comments under Analyze, Expert Information, and
+    filters them by `frame.comment contains "error"`. Passwords and tokens are not in comments.
+
+    Examples:
+
+        amqpsniff annotate trace.pcapng -o told.pcapng
+        tshark -r told.pcapng -Y 'frame.comment contains "error"'
+    """
+    from amqpsniff.units import count, octets, plural
+    from amqpsniff.wireshark.annotate import annotate as write
+
+    from .entry import complain
+    from .export import capture_sink, named_output, refuse_captures
+    from .progress import Progress
+    from .reading import Reading
+
+    source = Input(captures=[capture], reader=reader, **dataclasses.asdict(decoding))
+    reading = Reading(source)
+    refuse_captures(output, [capture])
+    with capture_sink(output) as file, Progress(not source.quiet) as bar:
+        for done in write(reading.capture, file):
+            bar.at(reading.capture.totals.packets + done.packets)
+    reading.judge(reading.capture.found)
+    if not source.quiet:
+        if done.left_out:
+            complain("warning: there are so many messages that the later ones have no comment")
+        complain(
+            f"{plural(done.packets, 'packet')}, {count(done.commented)} with comments, "
+            f"{octets(done.octets)}, in {named_output(output)}"
+        )
+    return reading.exit_code

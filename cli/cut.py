@@ -1,0 +1,72 @@
+"""`amqpsniff cut`: the packets of a part of the traffic, as a capture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from .completions import codes, listed
+from .options import FILTERS, Conditions, Input, option, spread
+
+CAPTURE_OUTPUT = option(
+    "-o --output FILE",
+    "The pcapng file to write. It is replaced once all is written; - for standard output.",
+)
+
+
+@spread
+def cut(
+    source: Input,
+    rows: Conditions,
+    output: Annotated[Path, CAPTURE_OUTPUT],
+    finding: Annotated[
+        str | None,
+        option(
+            "--finding CODES",
+            "Packets of the findings with these codes, and of their causes.",
+            FILTERS,
+            autocompletion=listed(codes),
+        ),
+    ] = None,
+    whole: Annotated[
+        bool, option("--whole", "Whole TCP conversations of all that is chosen.", FILTERS)
+    ] = False,
+) -> int:
+    """Write the packets that matter to a capture of their own.
+
+    --connection, --client, --user, --vhost, --from, --to and --packet choose packets as they are,
+    handshakes and acknowledgements of TCP too. All other filters choose frames: the packets in
+    which they lie, messages with their content and with what decided their outcome. Times,
+    interfaces and comments stay. A TLS conversation is always whole.
+
+    Examples:
+
+        amqpsniff cut trace.pcapng --connection :43706 -o part.pcapng
+        amqpsniff cut captures/ --message-id order-17 --whole -o order.pcapng
+        amqpsniff cut trace.pcapng --finding channel-closed-by-broker -o closed.pcapng
+        amqpsniff cut trace.pcapng --from 12:00 --to 12:01 -o - | wireshark -ki -
+    """
+    from amqpsniff.units import octets, plural
+    from amqpsniff.wireshark.cut import cut as write
+
+    from .entry import complain
+    from .export import capture_sink, named_output, refuse_captures
+    from .progress import Progress
+    from .reading import Reading
+
+    reading = Reading(source, rows)
+    refuse_captures(output, source.captures)
+    part = rows.selection()
+    chosen = [code.strip() for code in finding.split(",")] if finding is not None else []
+    with capture_sink(output) as file, Progress(not source.quiet) as bar:
+        for done in write(reading.capture, file, part, findings=chosen, whole=whole):
+            bar.at(done.read)
+    reading.judge(reading.capture.found)
+    if not source.quiet:
+        if not done.packets:
+            reading.warn_of_nothing("no packet matches the options")
+        complain(
+            f"{plural(done.packets, 'packet')} of {plural(done.connections, 'connection')}, "
+            f"{octets(done.octets)}, in {named_output(output)}"
+        )
+    return reading.exit_code

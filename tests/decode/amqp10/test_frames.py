@@ -1,0 +1,59 @@
+"""Frames of AMQP 1.0: rows of real captures are those that independent decoders read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from amqpsniff import open as open_capture
+from tests.decode.amqp10.truth import CAPTURES, capture, expected, plain
+from tests.decode.feeding import Feeder
+
+NAMES = sorted(path.name.partition(".")[0] for path in CAPTURES.glob("*.expected.json.gz"))
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    """The frames of a capture as rows."""
+    keys = CAPTURES / f"{name}.keys"
+    keylog = str(keys) if keys.exists() else None
+    ports = [5675] if name == "midstream" else []  # which tells the server's side
+    found = open_capture(str(capture(name)), tls_keylog=keylog, ports=ports)
+    return [row.as_dict() for row in found.frames()]
+
+
+def place(row: dict[str, Any]) -> tuple[Any, ...]:
+    """The values by which a frame is known."""
+    return row["packet_number"], row["client"], row["sender"], row["stream_offset"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_are_those_of_other_decoders(name: str) -> None:
+    found = {place(row): row for row in rows_of(name)}
+    wanted = {(one["n"], one["c"], one["d"], one["o"]): one for one in expected(name)["frames"]}
+    assert found.keys() == wanted.keys()
+    for at, one in wanted.items():
+        row = found[at]
+        assert row["channel"] == one["ch"], at
+        if one["m"] == "protocol-header":
+            assert row["frame_type"] == "protocol-header"
+            continue
+        if one["m"] == "empty":
+            assert (row["frame_type"], row["size"]) == ("heartbeat", 0)
+            continue
+        assert row["size"] == one["l"] - 8, at
+        if one["m"] in ("undecodable", "unknown-performative", "undescribed"):
+            assert row["method"] in (None, "begin"), at
+            continue
+        assert row["method"] == one["m"], at
+        arguments = row["arguments"]
+        assert arguments.get("payload_bytes") == one.get("payload"), at
+        sent = {name: one["a"][name] for name in one["a"] if name not in ("user", "_extra")}
+        assert plain(arguments) == sent, at
+
+
+def test_a_frame_too_short_to_be_one_is_passed_over() -> None:
+    """Bytes that only look like a frame do not hold up the search behind broken framing."""
+    wrong, opening = b"\0\0\0\5\2\0\0\0\0\x53\x10\x45", b"\0\0\0\x0c\2\0\0\0\0\x53\x10\x45"
+    done = Feeder().data(0, b"AMQP\0\1\0\0" + wrong + opening).finish()
+    assert [row["method"] for row in done.frames()] == [None, "open"]

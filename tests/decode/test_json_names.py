@@ -1,0 +1,60 @@
+"""Values of a JSON object by name, against `json`."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from amqpsniff.decode.json_names import ObjectNames
+
+NAMES = ("a", "task", 'with "quotes"', "back\\slash", "é")
+VALUES = some.recursive(
+    some.none() | some.booleans() | some.integers(-(2**60), 2**60) | some.text(max_size=8),
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=3), inner),
+    max_leaves=6,
+)
+OBJECTS = some.dictionaries(some.sampled_from(NAMES) | some.text(max_size=5), VALUES)
+
+
+def read(octets: bytes) -> dict[str, object]:
+    """The values of known names."""
+    found = ObjectNames(NAMES)
+    found.read(octets, 0, len(octets))
+    assert found.found() <= set(NAMES)
+    return {name: found.value(octets, NAMES.index(name)) for name in found.found()}
+
+
+@given(OBJECTS, some.sampled_from([None, 1]), some.booleans())
+def test_as_json(whole: dict[str, object], indent: int | None, ascii_only: bool) -> None:
+    text = json.dumps(whole, indent=indent, ensure_ascii=ascii_only)
+    known = {name: value for name, value in whole.items() if name in NAMES}
+    if ascii_only:  # a name in escapes is not told
+        known.pop("é", None)
+    assert read(text.encode()) == known
+
+
+@given(OBJECTS, some.integers(0, 200))
+def test_cut(whole: dict[str, object], end: int) -> None:
+    """A cut object has values of the whole one, those that ended before the cut."""
+    text = json.dumps(whole).encode()
+    for name, value in read(text[:end]).items():
+        assert value == whole[name]
+
+
+@given(some.binary(max_size=60))
+def test_anything(octets: bytes) -> None:
+    read(octets)
+    read(b'{"a":' + octets)
+
+
+def test_shape() -> None:
+    """It depends on the known names alone."""
+    found = ObjectNames(NAMES)
+    shapes = []
+    for text in (b'{"a":1,"task":2}', b'{"task":[],"x":0,"a":{}}', b'{"a":1}', b"{}", b"[1]"):
+        found.read(text, 0, len(text))
+        shapes.append(found.shape)
+    assert shapes[0] == shapes[1]
+    assert len(set(shapes)) == 3

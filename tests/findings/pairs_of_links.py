@@ -1,0 +1,407 @@
+"""Pairs for links, credit, windows and settlement of AMQP 1.0.
+
+A conversation is a list of steps `(side, bytes)` or `(side, bytes, ms before it)`; `said` makes a
+script of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tests.amqp10 import (
+    EMPTY,
+    HEADER,
+    SASL_HEADER,
+    Described,
+    Symbol,
+    composite,
+    error,
+    frame,
+    message,
+    source,
+    target,
+)
+from tests.findings.cases import Pair
+
+Step = tuple[Any, ...]
+
+RABBITMQ4 = {Symbol("product"): "RabbitMQ", Symbol("version"): "4.3.6"}
+
+
+def said(*steps: Step | list[Step]) -> str:
+    """A script of steps."""
+    lines = []
+    for side, octets, *wait in _flat(steps):
+        before = wait[0] if wait else 1
+        if isinstance(octets, str):
+            lines.append(f"@+{before}ms {octets} {side}")
+        else:
+            lines.append(f"WAIT {before - 1}")
+            lines.append(f"BYTES {side} {octets.hex()}")
+    return "\n".join(lines)
+
+
+def _flat(steps: Iterable[Any]) -> Iterable[Step]:
+    for step in steps:
+        if isinstance(step, list):
+            yield from _flat(step)
+        else:
+            yield step
+
+
+def opening(server: dict[Any, Any] | None = None, **more: Any) -> list[Step]:
+    """Headers, opens and a session: channel 0 on both sides."""
+    return [
+        ("C", HEADER),
+        ("S", HEADER),
+        ("C", frame("open", container_id="c", max_frame_size=65536)),
+        ("S", frame("open", container_id="s", max_frame_size=65536, properties=server, **more)),
+        ("C", frame("begin", next_outgoing_id=0, incoming_window=2048, outgoing_window=2048)),
+        ("S", frame("begin", remote_channel=0, next_outgoing_id=0, incoming_window=2048,
+                    outgoing_window=2048)),
+    ]  # fmt: skip
+
+
+def sender(address: str = "q", credit: int = 100, **more: Any) -> list[Step]:
+    """A link on which the client sends, with credit."""
+    return [
+        ("C", frame("attach", name="out", handle=0, role=False, source=source(),
+                    target=target(address), initial_delivery_count=0)),
+        ("S", frame("attach", name="out", handle=0, role=True, source=source(),
+                    target=target(address), **more)),
+        *([give("S", credit, 0)] if credit else []),
+    ]  # fmt: skip
+
+
+def receiver(
+    credit: int = 10, address: str = "q", filters: Any = None, answered: Any = None, **more: Any
+) -> list[Step]:
+    """A link on which the client receives, with credit."""
+    return [
+        ("C", frame("attach", name="in", handle=1, role=True, target=target(),
+                    source=source(address, filter=filters), **more)),
+        ("S", frame("attach", name="in", handle=1, role=False,
+                    source=source(address, filter=answered), target=target(),
+                    initial_delivery_count=0)),
+        *([give("C", credit, 0, handle=1)] if credit else []),
+    ]  # fmt: skip
+
+
+def give(
+    side: str, credit: int, count: int, handle: int = 0, window: int = 2048, **more: Any
+) -> Step:
+    """A flow that gives credit; `count` deliveries were there before."""
+    fields = {
+        "next_incoming_id": count, "incoming_window": window, "next_outgoing_id": 0,
+        "outgoing_window": 2048, "handle": handle, "delivery_count": count, "link_credit": credit,
+    }  # fmt: skip
+    return side, frame("flow", **(fields | more))
+
+
+def sends(
+    side: str, *numbers: int, handle: int = 0, payload: bytes = b"", **more: Any
+) -> list[Step]:
+    """Deliveries, each in one transfer."""
+    return [
+        (side, frame("transfer", handle=handle, delivery_id=number, delivery_tag=bytes([number]),
+                     message_format=0, payload=payload or message(), **more))
+        for number in numbers
+    ]  # fmt: skip
+
+
+def settles(side: str, number: int, state: bytes | None, **more: Any) -> Step:
+    """An outcome, settled unless it is said otherwise."""
+    role = side == "S" if "role" not in more else more.pop("role")
+    return side, frame("disposition", **{"role": role, "first": number, "settled": True,
+                                         "state": state} | more)  # fmt: skip
+
+
+def takes(number: int) -> Step:
+    """The client accepts and settles a delivery."""
+    return settles("C", number, ACCEPTED, role=True)
+
+
+def detaches(side: str, handle: int, *said_of: str) -> Step:
+    """A detach that closes the link, with an error."""
+    return side, frame("detach", handle=handle, closed=True,
+                       error=error(*said_of) if said_of else None)  # fmt: skip
+
+
+def ended(condition: str | None, description: str = "why") -> str:
+    """A session that the broker ends, with an error or without."""
+    wrong = None if condition is None else error(condition, description)
+    return said(opening(), sender(), sends("C", 0), settles("S", 0, ACCEPTED),
+                ("S", frame("end", error=wrong)))  # fmt: skip
+
+
+def closed(condition: str | None, description: str = "why") -> str:
+    """A connection that the broker closes, with an error or without."""
+    wrong = None if condition is None else error(condition, description)
+    return said(opening(), sender(), ("S", frame("close", error=wrong)))
+
+
+ACCEPTED = composite("accepted")
+RELEASED = composite("released")
+REJECTED = composite("rejected", error=error("amqp:precondition-failed"))
+IDLE = "The link is force detached. Details: IdleTimerExpired: Idle timeout: 00:10:00."
+
+
+def detached(condition: str | None, description: str = "why") -> str:
+    """A link that the broker detaches, with an error or without."""
+    reason = () if condition is None else (condition, description)
+    return said(opening(), sender(), sends("C", 0), settles("S", 0, ACCEPTED),
+                detaches("S", 0, *reason), detaches("C", 0))  # fmt: skip
+
+
+def _refused(*reason: str) -> str:
+    return said(opening(), sender(credit=0), detaches("S", 0, *reason), detaches("C", 0))
+
+
+def _loop(times: int, last_ms: int = 1) -> str:
+    link = [*sender(credit=0), detaches("S", 0, "amqp:not-found", "no queue"), detaches("C", 0)]
+    last = [(*link[0], last_ms), *link[1:]]
+    return said(opening(), *[link] * (times - 1), last)
+
+
+def _attached_again(handle: int, name: str) -> str:
+    again = frame("attach", name=name, handle=handle, role=False, source=source(),
+                  target=target("q"), initial_delivery_count=0)  # fmt: skip
+    return said(opening(), sender(), ("C", again))
+
+
+def _filtered(answer: Any) -> str:
+    asked = {Symbol("selector"): Described("apache.org:selector-filter:string", "a = 1")}
+    return said(opening(), receiver(filters=asked, answered=asked if answer else None))
+
+
+def _addressed(address: str) -> str:
+    return said(opening(RABBITMQ4), sender(address))
+
+
+def _waits(ms: int) -> str:
+    """A sender that uses up its credit, gets more after a time, and goes on at once."""
+    return said(opening(), sender(credit=2), sends("C", 0, 1), settles("S", 0, ACCEPTED, last=1),
+                (*give("S", 2, 2), ms), sends("C", 2))  # fmt: skip
+
+
+def _starved(ms: int) -> str:
+    return said(opening(), sender(credit=0), ("C", EMPTY, ms), ("S", EMPTY))
+
+
+def _resting(ms: int, available: int = 5) -> str:
+    """A consumer that settles all it got and gives no more credit."""
+    more = ("S", frame("flow", next_incoming_id=0, incoming_window=2048, next_outgoing_id=2,
+                       outgoing_window=2048, handle=1, delivery_count=2, link_credit=0,
+                       available=available))  # fmt: skip
+    return said(opening(), receiver(credit=2), sends("S", 0, 1, handle=1), takes(0), takes(1), more,
+                ("C", EMPTY, ms), ("S", EMPTY))  # fmt: skip
+
+
+def _holding(ms: int) -> str:
+    return said(opening(), receiver(credit=2), sends("S", 0, 1, handle=1), ("C", EMPTY, ms),
+                ("S", EMPTY))  # fmt: skip
+
+
+def _beyond(count: int) -> str:
+    return said(opening(), sender(credit=2), sends("C", *range(count)),
+                settles("S", 0, ACCEPTED, last=count - 1))  # fmt: skip
+
+
+def _window(ms: int) -> str:
+    return said(opening(), sender(credit=0), give("S", 100, 0, window=2), sends("C", 0, 1),
+                settles("S", 0, ACCEPTED, last=1), ("C", EMPTY, ms), ("S", EMPTY))  # fmt: skip
+
+
+def _second(count: int) -> str:
+    """Outcomes that are said and never settled."""
+    return said(opening(), receiver(credit=100, rcv_settle_mode=1),
+                sends("S", *range(count), handle=1),
+                settles("C", 0, ACCEPTED, role=True, settled=False, last=count - 1),
+                ("C", frame("end")), ("S", frame("end")))  # fmt: skip
+
+
+def _outcome(state: bytes, server: Any = None) -> str:
+    return said(opening(server), sender(), sends("C", 0), settles("S", 0, state))
+
+
+def _aborted(aborted: bool, sections: bytes = message(b"x" * 40)) -> str:
+    first = frame("transfer", handle=0, delivery_id=0, delivery_tag=b"1", message_format=0,
+                  more=True, payload=sections[:20])  # fmt: skip
+    last = frame("transfer", handle=0, aborted=aborted, payload=sections[20:])
+    return said(opening(), sender(), ("C", first), ("C", last), settles("S", 0, ACCEPTED))
+
+
+def _lock(condition: str) -> str:
+    lost = composite("rejected", error=error(condition))
+    return said(opening(), receiver(), sends("S", 0, handle=1),
+                settles("C", 0, ACCEPTED, role=True, settled=False),
+                settles("S", 0, lost, role=False))  # fmt: skip
+
+
+def _token(status: int) -> str:
+    answer = message(b"", application_properties={"status-code": status})
+    link = receiver(address="$cbs")
+    return said(opening(), link, sends("S", 0, handle=1, payload=answer, settled=True))
+
+
+def _discharged(state: bytes) -> str:
+    link = [
+        ("C", frame("attach", name="tx", handle=0, role=False, source=source(),
+                    target=composite("coordinator"), initial_delivery_count=0)),
+        ("S", frame("attach", name="tx", handle=0, role=True, source=source(),
+                    target=composite("coordinator"))),
+        give("S", 10, 0),
+    ]  # fmt: skip
+    ends = b"\0\x53\x77" + composite("discharge", txn_id=b"1", fail=False)
+    return said(opening(), link, sends("C", 0, payload=ends), settles("S", 0, state))
+
+
+def _answerless(answered: bool) -> str:
+    """An attach that the broker answers without the terminus, and a detach with an error."""
+    goal = target("q") if answered else None
+    wrong = ("amqp:not-found", "no queue") if not answered else ()
+    return said(
+        opening(),
+        ("C", frame("attach", name="out", handle=0, role=False, source=source(),
+                    target=target("q"), initial_delivery_count=0)),
+        ("S", frame("attach", name="out", handle=0, role=True, source=source(), target=goal)),
+        detaches("S", 0, *wrong), detaches("C", 0),
+    )  # fmt: skip
+
+
+def _sized(size: int) -> str:
+    """A message of so many bytes on a link that takes 100."""
+    payload = message(b"x" * (size - 8))
+    assert len(payload) == size
+    return said(opening(), sender(max_message_size=100), sends("C", 0, payload=payload),
+                settles("S", 0, ACCEPTED))  # fmt: skip
+
+
+def _framed(size: int) -> str:
+    return said(opening(), sender(), sends("C", 0, payload=message(b"x" * size)),
+                settles("S", 0, ACCEPTED))  # fmt: skip
+
+
+def _left(role: str, settled: bool) -> str:
+    link, side = (sender(), "C") if role == "sender" else (receiver(), "S")
+    handle = 0 if role == "sender" else 1
+    answer = settles("S", 0, ACCEPTED) if role == "sender" else takes(0)
+    return said(opening(), link, sends(side, 0, handle=handle), [answer] if settled else [],
+                ("C", frame("end")), ("S", frame("end")))  # fmt: skip
+
+
+def _presettled(side: str, settled: bool) -> str:
+    link, handle = (sender(), 0) if side == "C" else (receiver(), 1)
+    answer = settles("S", 0, ACCEPTED) if side == "C" else takes(0)
+    return said(opening(), link, sends(side, 0, handle=handle, settled=settled), answer)
+
+
+def _counted(failed: int) -> str:
+    again = message(header=composite("header", delivery_count=failed))
+    return said(opening(), receiver(), sends("S", 0, handle=1, payload=again), takes(0))
+
+
+def _silent(ms: int) -> str:
+    """A client that is silent, though the broker's idle-time-out is 10 s."""
+    return said(opening(idle_time_out=10_000), ("S", EMPTY, 10), ("C", EMPTY, ms - 11))
+
+
+def _typed(idle: int) -> str:
+    return said(opening(idle_time_out=idle))
+
+
+def _idle(ms: int) -> str:
+    return said(opening(idle_time_out=ms))
+
+
+def _login(code: int) -> str:
+    return said(
+        ("C", SASL_HEADER), ("S", SASL_HEADER),
+        ("S", frame("sasl_mechanisms", sasl_server_mechanisms=Symbol("PLAIN"))),
+        ("C", frame("sasl_init", mechanism="PLAIN", initial_response=b"\0u\0secret")),
+        ("S", frame("sasl_outcome", code=code)),
+    )  # fmt: skip
+
+
+def _called(ms: int) -> str:
+    """A request to which no answer comes, and something later."""
+    asked = composite("properties", message_id="m", reply_to="q")
+    return said(opening(), sender(), receiver(), sends("C", 0, payload=message(properties=asked)),
+                settles("S", 0, ACCEPTED), ("S", EMPTY, ms - 1), ("C", EMPTY),
+                ("C", "FIN"))  # fmt: skip
+
+
+def _opened(ms: int) -> str:
+    steps = opening()
+    return said(steps[:3], (*steps[3], ms), steps[4:])
+
+
+def _decided(ms: int) -> str:
+    return said(opening(), sender(), sends("C", 0), (*settles("S", 0, ACCEPTED), ms))
+
+
+PAIRS: dict[str, Pair] = {
+    "link-refused": Pair(_refused("amqp:not-found", "no queue 'q'"), _refused()),
+    "link-detached": Pair(detached("amqp:resource-deleted"), detached(None)),
+    "link-detached-idle": Pair(
+        detached("amqp:link:detach-forced", IDLE), detached("amqp:link:detach-forced", "deleted")
+    ),
+    "link-reattach-loop": Pair(_loop(5), _loop(5, 60_000)),
+    "link-stolen": Pair(_attached_again(0, "out"), _attached_again(1, "out2")),
+    "link-limit-reached": Pair(
+        ended("amqp:resource-limit-exceeded", "too many links: limit 256 reached"),
+        ended("amqp:resource-limit-exceeded", "no memory"),
+    ),
+    "filter-ignored": Pair(_filtered(answer=False), _filtered(answer=True)),
+    "address-deprecated": Pair(_addressed("/queue/orders"), _addressed("/queues/orders"), 2),
+    "credit-exhausted": Pair(_waits(1_000), _waits(998)),
+    "credit-not-renewed": Pair(_resting(10_000), _resting(9_990)),
+    "credit-exceeded": Pair(_beyond(4), _beyond(3), 2),
+    "session-window-closed": Pair(_window(5_000), _window(4_990)),
+    "session-window-violated": Pair(
+        ended("amqp:session:window-violation"), ended("amqp:session:errant-link")
+    ),
+    "outcome-not-settled": Pair(_second(10), _second(9), 2),
+    "publish-released": Pair(_outcome(RELEASED), _outcome(ACCEPTED)),
+    "delivery-aborted": Pair(_aborted(True), _aborted(False)),
+    "message-lock-lost": Pair(_lock("com.microsoft:message-lock-lost"), _lock("amqp:not-found")),
+    "token-refused": Pair(_token(401), _token(202)),
+    "field-type-wrong": Pair(_typed(1 << 40), _typed(1000)),
+    "transaction-failed": Pair(_discharged(REJECTED), _discharged(ACCEPTED)),
+}
+"""By code."""
+
+CONDITIONS: dict[str, Pair] = {
+    "field-table-malformed of what is no section": Pair(
+        _aborted(False, b"no section" * 4), _aborted(True, b"no section" * 4)
+    ),
+    "link-refused by no terminus": Pair(_answerless(False), _answerless(True), 2),
+    "credit-exhausted from the attach": Pair(_starved(5_000), _starved(4_990)),
+    "consumer-stuck over a link": Pair(_holding(30_000), _holding(29_990)),
+    "message-unroutable as released": Pair(
+        _outcome(RELEASED, RABBITMQ4), _outcome(ACCEPTED, RABBITMQ4)
+    ),
+    "publish-rejected by outcome": Pair(_outcome(REJECTED), _outcome(ACCEPTED)),
+    "message-too-large for a link": Pair(_sized(101), _sized(100)),
+    "frame-too-large for a peer": Pair(_framed(66_000), _framed(60_000)),
+    "publishes-in-doubt over a link": Pair(_left("sender", False), _left("sender", True)),
+    "deliveries-in-doubt over a link": Pair(_left("receiver", False), _left("receiver", True)),
+    "publishes-unprotected over a link": Pair(_presettled("C", True), _presettled("C", False)),
+    "automatic-acknowledgement over a link": Pair(_presettled("S", True), _presettled("S", False)),
+    "poison-message by delivery-count": Pair(_counted(4), _counted(3)),
+    "heartbeat-missed by idle-time-out": Pair(_silent(20_001), _silent(20_000)),
+    "heartbeat-too-short as idle-time-out": Pair(_idle(4_999), _idle(5_000)),
+    "authentication-failed by sasl-outcome": Pair(_login(1), _login(0)),
+    "connection-closed-by-broker with a condition": Pair(
+        closed("amqp:internal-error"), closed(None)
+    ),
+    "connection-forced-closed with a condition": Pair(
+        closed("amqp:connection:forced"), closed("amqp:internal-error")
+    ),
+    "channel-closed-by-broker with a condition": Pair(ended("amqp:invalid-field"), ended(None)),
+    "rpc-unanswered over links": Pair(_called(9_999), _called(9_998)),
+    "handshake-slow of AMQP 1.0": Pair(_opened(1_000), _opened(990)),
+    "confirms-slow of outcomes": Pair(_decided(5_000), _decided(4_999)),
+}
+"""Other codes that AMQP 1.0 has too, with what is particular there."""

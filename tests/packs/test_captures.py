@@ -1,0 +1,97 @@
+"""Captures of real programs: recognised frameworks, and which columns have values."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+import amqpsniff
+from amqpsniff.packs import COLUMNS
+from tests.conftest import REPO
+
+PACKS = REPO / "tests" / "captures" / "packs"
+
+SEEN = {
+    "celery": {
+        ("celery", "ctasks.charge"): 10,
+        ("celery", "ctasks.place"): 2,
+        ("celery", "ctasks.ship"): 6,
+        ("celery-control", "ping"): 2,
+        ("celery-control", None): 2,
+        ("celery-event", "task.multi"): 8,
+        ("celery-event", "worker.heartbeat"): 3,
+        ("celery-event", "worker.offline"): 1,
+        ("celery-event", "worker.online"): 1,
+        ("celery-result", "FAILURE"): 2,
+        ("celery-result", "RETRY"): 2,
+        ("celery-result", "SUCCESS"): 13,
+    },
+    "dramatiq": {("dramatiq", "resize"): 12},
+    "nameko": {
+        ("nameko", "added"): 2,
+        ("nameko", "cart.add"): 4,
+        ("nameko", "shop.buy"): 4,
+        ("nameko", None): 8,
+    },
+    "oslo": {
+        ("oslo.messaging", "build"): 6,
+        ("oslo.messaging", "instance.create"): 1,
+        ("oslo.messaging", None): 4,
+    },
+    "kombu": {(None, None): 8},
+    "amqplib": {(None, None): 24},
+}
+"""Messages by framework and operation; replies have no operation of their own."""
+
+VALUES = {
+    "celery": {"conversation_key": 18, "error_type": 2, "retry_count": 18, "not_before": 4},
+    "dramatiq": {"message_key": 12, "error_type": 4, "retry_count": 4, "not_before": 4},
+    "nameko": {"conversation_key": 10, "parent_key": 6, "error_type": 4},
+    "oslo": {"message_key": 11, "conversation_key": 6, "parent_key": 8, "error_type": 2},
+    "kombu": {},
+    "amqplib": {"trace_id": 20, "retry_count": 4},
+}
+"""Messages in which a column has a value."""
+
+CLIENTS = {
+    "celery": {"kombu"},
+    "dramatiq": {None},
+    "nameko": {"kombu"},
+    "oslo": {"kombu"},
+    "kombu": {"kombu"},
+    "amqplib": {None},
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_operations(name: str) -> None:
+    capture = amqpsniff.open(PACKS / f"{name}.pcap.gz")
+    rows = capture.table("messages", columns=["framework", "operation"]).to_pylist()
+    assert Counter((row["framework"], row["operation"]) for row in rows) == SEEN[name]
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values(name: str) -> None:
+    table = amqpsniff.open(PACKS / f"{name}.pcap.gz").table("messages", columns=COLUMNS)
+    counts = {column: table.num_rows - table[column].null_count for column in VALUES[name]}
+    assert counts == VALUES[name]
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_clients(name: str) -> None:
+    capture = amqpsniff.open(PACKS / f"{name}.pcap.gz")
+    rows = capture.table("connections", columns=["client_framework"]).to_pylist()
+    assert {row["client_framework"] for row in rows} == CLIENTS[name]
+
+
+def test_nameko_calls_are_a_tree() -> None:
+    """A call that a service makes names the one that led to it, in the same conversation."""
+    columns = ["operation", "message_key", "conversation_key", "parent_key", "method"]
+    rows = amqpsniff.open(PACKS / "nameko.pcap.gz").table("messages", columns=columns).to_pylist()
+    sent = {row["message_key"]: row for row in rows if row["method"] == "basic.publish"}
+    calls = [row for row in sent.values() if row["operation"] == "cart.add"]
+    assert [sent[row["parent_key"]]["operation"] for row in calls] == ["shop.buy"] * 2
+    assert all(
+        sent[row["parent_key"]]["conversation_key"] == row["conversation_key"] for row in calls
+    )

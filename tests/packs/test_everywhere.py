@@ -1,0 +1,60 @@
+"""The same meanings from a file, from packets one by one, and while a capture is read in pieces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import amqpsniff
+from amqpsniff.packs import COLUMNS
+from tests.conftest import REPO
+from tests.decode.feeding import packets_of
+
+PACKS = REPO / "tests" / "captures" / "packs"
+NAMES = sorted(path.name for path in PACKS.glob("*.gz"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_packets_one_by_one(name: str, tmp_path: Path) -> None:
+    capture = amqpsniff.open(PACKS / name)
+    given = amqpsniff.Engine()
+    for _, ts_ns, octets, original, link in packets_of(PACKS / name):
+        given.feed_packet(octets, ts_ns, link, original)
+    given.finish()
+    rows = pa.Table.from_batches([given.take("messages")]).select(COLUMNS)
+    assert (
+        rows.to_pylist() == capture.table("messages", columns=COLUMNS).select(COLUMNS).to_pylist()
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_other_columns_are_as_without_them(name: str) -> None:
+    """The beginnings of bodies that packs read are in no column."""
+    every = amqpsniff.open(PACKS / name).table("messages", columns=[*COLUMNS, "body", "headers"])
+    plain = amqpsniff.open(PACKS / name).table("messages", columns=["headers", "body"])
+    assert every.select(["headers", "body"]).equals(plain)
+    assert every["body"].null_count == every.num_rows
+
+
+def test_whole_bodies_beside_meanings() -> None:
+    bodies = amqpsniff.open(PACKS / "celery.pcap.gz", bodies=True)
+    rows = bodies.table("messages", columns=["operation", "body", "body_size"]).to_pylist()
+    assert all(len(row["body"]) == row["body_size"] for row in rows)
+
+
+def test_secrets_in_headers_stay_hidden(tmp_path: Path) -> None:
+    """A column has what the column `headers` has: a placeholder where that hides a value."""
+    file = tmp_path / "shop.toml"
+    file.write_text('[shop]\nframework = "shop"\nwhen = "header:authorization"\n'
+                    'operation = "header:authorization"\n')  # fmt: skip
+    from amqpsniff.packs import PackFile, load
+    from amqpsniff.tables.batches import Maker
+    from tests.decode.script import sent
+    from tests.packs.rebuilt import Rebuilt
+
+    message = Rebuilt("shop", "shop", {}, {"authorization": "Bearer abcdefghijklmnop"})
+    done = sent(message.octets(), packs=load(PackFile.read(file)))
+    (row,) = Maker("messages", columns=["headers", "operation"]).make(done.taken).to_pylist()
+    assert ("abcdefgh" in row["headers"]) == ("abcdefgh" in row["operation"])

@@ -1,0 +1,305 @@
+"""Outcomes of deliveries of AMQP 1.0, compared with independent decoders on real captures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from amqpsniff import open as open_capture
+from tests.decode.amqp10.truth import CAPTURES, capture, expected
+
+NAMES = sorted(path.name.partition(".")[0] for path in CAPTURES.glob("*.expected.json.gz"))
+OUTCOMES = {
+    "send": {
+        "accepted": "confirmed",
+        "declared": "confirmed",
+        "transactional:accepted": "confirmed",
+        "rejected": "rejected",
+        "released": "returned",
+        "modified": "returned",
+        "settled": None,
+        "unsettled": "unconfirmed",
+    },
+    "receive": {
+        "accepted": "acked",
+        "transactional:accepted": "acked",
+        "rejected": "discarded",
+        "released": "requeued",
+        "modified": "requeued",
+        "settled": "automatic",
+        "unsettled": "unsettled",
+    },
+}
+
+
+def opened(name: str) -> Any:
+    """A capture, with its keys; the port tells who the server is where the beginning is missing."""
+    keys = CAPTURES / f"{name}.keys"
+    keylog = str(keys) if keys.exists() else None
+    return open_capture(
+        str(capture(name)), tls_keylog=keylog, ports=[5675] if name == "midstream" else []
+    )
+
+
+def wanted(name: str) -> dict[tuple[Any, ...], tuple[dict[str, Any], dict[str, Any]]]:
+    """Deliveries and their connections by client, packet of the first transfer, side and number."""
+    return {
+        (one["client"], each["n"], each["sender"], each["id"]): (each, one)
+        for one in expected(name)["connections"]
+        for each in one["deliveries"]
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_deliveries_are_those_of_other_decoders(name: str) -> None:
+    rows = [row.as_dict() for row in opened(name).messages()]
+    found = {
+        (row["client"], row["packet_number"], row["sender"], row["delivery_tag"]): row
+        for row in rows
+    }
+    truth = wanted(name)
+    assert found.keys() == truth.keys()
+    for at, (delivery, connection) in truth.items():
+        row = found[at]
+        assert row["last_packet_number"] == delivery["last"], at
+        assert row["status"] == delivery["status"], at
+        link = delivery["link"]
+        known = None if link is None else connection["links"][link]["name"]
+        assert row["consumer_tag"] == known, at
+        method = "send" if delivery["sender"] == "client" else "receive"
+        assert row["method"] == method, at
+        if delivery["outcome"] is None or (name == "midstream" and row["outcome"] is None):
+            continue
+        outcome = OUTCOMES[method][delivery["outcome"]]
+        if delivery["outcome"] == "unsettled" and row["outcome"] is None:
+            continue  # bytes that were not captured may have settled it
+        assert row["outcome"] == outcome, at
+        if "outcome_n" in delivery:
+            assert row["outcome_packet_number"] == delivery["outcome_n"], at
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_properties_are_those_of_other_decoders(name: str) -> None:
+    rows = [row.as_dict() for row in opened(name).messages()]
+    found = {
+        (row["client"], row["packet_number"], row["sender"], row["delivery_tag"]): row
+        for row in rows
+    }
+    for at, (delivery, _) in wanted(name).items():
+        if "sections" not in delivery:
+            continue  # theirs stop at what is not the standard's
+        sections = {one["type"]: one for one in delivery["sections"]}
+        properties, row = sections.get("properties", {}), found[at]
+        for theirs, ours in (
+            ("message-id", "message_id"),
+            ("correlation-id", "correlation_id"),
+            ("reply-to", "reply_to"),
+            ("subject", "type"),
+            ("content-type", "content_type"),
+        ):
+            value = properties.get(theirs)
+            value = None if isinstance(value, list) else value
+            assert row[ours] == (None if value is None else str(value)), (at, theirs)
+        header = sections.get("header", {})
+        assert row["priority"] == header.get("priority"), at
+        ttl = header.get("ttl")
+        assert row["expiration"] == (None if ttl is None else str(ttl)), at
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_connections_are_those_of_other_decoders(name: str) -> None:
+    rows = {row["client"]: row for row in opened(name).table("connections").to_pylist()}
+    for one in expected(name)["connections"]:
+        row = rows[one["client"]]
+        if not one["open"]:
+            continue  # the client's protocol header was refused
+        client = (one["open"] or {}).get("client") or {}
+        sasl = one["sasl"] or {}
+        assert row["protocol"] == "1.0"
+        assert row["connection_name"] == client.get("container-id")
+        assert row["mechanism"] == sasl.get("mechanism")
+        assert row["user"] == sasl.get("user")
+        host = client.get("hostname")
+        assert row["vhost"] == (None if host is None else host.removeprefix("vhost:"))
+        if name.startswith("violations"):
+            continue  # theirs tell which of two sessions was meant otherwise
+        assert row["channels"] == sum(each["by"] is not None for each in one["sessions"])
+        sent = [each for each in one["deliveries"] if each["sender"] == "client"]
+        assert (row["published"], row["delivered"]) == (
+            len(sent),
+            len(one["deliveries"]) - len(sent),
+        )
+
+
+def _is_unfinished(connection: dict[str, Any], link: int) -> bool:
+    """True if a delivery of the link never ended: theirs do not count it."""
+    return any(
+        one["link"] == link and one["status"] == "incomplete" for one in connection["deliveries"]
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_are_those_of_other_decoders(name: str) -> None:
+    rows = opened(name).table("links").to_pylist()
+    found = {
+        (row["client"], row["attached_packet_number"], row["link"], row["role"]): row
+        for row in rows
+        if row["link"] is not None
+    }
+    truth = {
+        (
+            one["client"],
+            min(link["attach"].values()),
+            link["name"],
+            "sender" if link["sender"] == "client" else "receiver",
+        ): link
+        for one in expected(name)["connections"]
+        for number, link in enumerate(one["links"])
+        if one["sessions"][link["session"]]["by"] is not None and not _is_unfinished(one, number)
+    }
+    if name.startswith("violations"):
+        truth = {at: link for at, link in truth.items() if at in found}  # not outside a session
+    else:
+        assert found.keys() == truth.keys()
+    for at, link in truth.items():
+        row = found[at]
+        for ours, theirs in (
+            ("flows", "flows"),
+            ("deliveries", "deliveries"),
+            ("credit_end", "credit_end"),
+            ("delivery_count", "delivery_count_end"),
+        ):
+            assert row[ours] == link[theirs], (at, ours)
+        for side in ("client", "server"):
+            assert row[f"{side}_handle"] == link["handle"].get(side), at
+        detached = link["detach"][0] if link["detach"] else {"by": row["closed_by"]}
+        assert row["detached_packet_number"] == detached.get("n"), at
+        assert row["closed_by"] == detached["by"], at
+        error = next((one["error"] for one in link["detach"] if one["error"]), None) or {}
+        assert row["close_condition"] == error.get("condition"), at
+        assert row["close_text"] == error.get("description"), at
+
+
+def test_links_say_what_became_of_their_deliveries() -> None:
+    rows = {
+        (row["link"], row["attached_packet_number"]): row
+        for row in opened("links").table("links").to_pylist()
+    }
+    outcomes = next(row for (name, _), row in rows.items() if name == "tx-outcomes")
+    counted = ("accepted", "rejected", "released", "modified", "unsettled_max", "unsettled_end")
+    assert [outcomes[name] for name in counted] == [0, 3, 3, 3, 12, 3]
+    drained = next(row for (name, _), row in rows.items() if name == "rx-drain")
+    assert (drained["drains"], drained["credit_max"], drained["credit_end"]) == (1, 10, 0)
+    one_by_one = next(row for (name, _), row in rows.items() if name == "rx-a")
+    assert one_by_one["starved_ns"] > 500_000_000
+    secret = next(row for (name, _), row in rows.items() if name == "rx-secret")
+    assert (secret["refused"], secret["closed_by"]) == (True, "server")
+    assert secret["close_condition"] == "amqp:unauthorized-access"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_windows_are_those_of_other_decoders(name: str) -> None:
+    rows = {
+        (row["client"], row["channel"], row["server_channel"], row["opened_packet_number"]): row
+        for row in opened(name).table("channels").to_pylist()
+    }
+    for one in expected(name)["connections"]:
+        for session in one["sessions"]:
+            channel, begin = session["channel"], session["begin"]
+            if session["by"] is None or len(channel) < 2 or name.startswith("violations"):
+                continue
+            at = (one["client"], channel["client"], channel["server"], min(begin.values()))
+            if name == "links" and at not in rows:
+                continue  # a session that only the server began
+            row = rows[at]
+            for side in ("client", "server"):
+                assert row[f"{side}_window"] is not None, at
+                least = row[f"{side}_window_min"]
+                assert least is None or 0 <= least <= row[f"{side}_window"], at
+
+
+def test_columns_that_only_deliveries_have() -> None:
+    names = ["transfers", "state", "state_error", "settled_by", "address", "tag", "message_bytes"]
+    capture = opened("links")
+    statement = f"SELECT {', '.join(names)} FROM messages WHERE state = 'rejected' LIMIT 1"
+    (row,) = next(iter(capture.sql(statement))).to_pylist()
+    assert [row[name] for name in ("state", "settled_by", "address", "transfers")] == [
+        "rejected", "server", "qo", 1,
+    ]  # fmt: skip
+    assert not set(names) & set(capture.table("messages").schema.names)
+    assert capture.table("messages", columns=names).schema.names == [
+        "transfers", "message_bytes", "tag", "address", "state", "state_error", "settled_by",
+    ]  # fmt: skip
+
+
+def test_connections_of_other_protocols_have_no_links() -> None:
+    capture = open_capture("samples/pika_mix.pcap")
+    assert capture.table("links").num_rows == 0
+    (row, *_) = capture.table("channels").to_pylist()
+    assert (row["client_window"], row["server_channel"]) == (None, None)
+
+
+def test_stories_of_rabbitmq_43() -> None:
+    """Proton and pika against RabbitMQ 4.3.6; what happened is in the README of the captures."""
+    capture = open_capture(str(CAPTURES / "amqp10_rabbitmq43.pcap.gz"))
+    rows = list(capture.findings())
+    found = {row.code: row for row in rows}
+    assert {
+        "message-unroutable", "publish-rejected", "link-refused", "poison-message",
+        "publishes-unprotected", "deliveries-in-doubt", "filter-ignored", "authentication-failed",
+    } <= found.keys()  # fmt: skip
+    assert found["publish-rejected"].count == 2
+    assert found["deliveries-in-doubt"].count == 10
+    assert any("no queue 'missing'" in row.detail for row in rows if row.code == "link-refused")
+    messages = [row.as_dict() for row in capture.messages()]
+    assert {row["outcome"] for row in messages if row["method"] == "send"} == {
+        "confirmed", "returned", "rejected", None,
+    }  # fmt: skip
+    failed = [row["delivery_count"] for row in messages if row["message_id"] == "o-13"]
+    assert failed == [None, 0, 1, 2, 3, 4, 5]
+    (lost,) = [row for row in messages if row["message_id"] == "u-0"]
+    assert (lost["exchange"], lost["routing_key"]) == ("amq.direct", "no key")
+    assert (lost["state"], lost["settled_by"]) == ("released", "server")
+
+
+def _linked(name: str, method: str) -> list[Any]:
+    capture = open_capture(str(CAPTURES / name), body_sha256=True)
+    return [row for row in capture.messages() if row.method == method]
+
+
+def test_deliveries_are_linked_with_what_was_sent() -> None:
+    received = _linked("rabbit_outcomes.pcap", "receive")
+    sent = {
+        (row.packet_number, row.message_id, row.body_sha256)
+        for row in _linked("rabbit_outcomes.pcap", "send")
+    }
+    assert {row.link_confidence for row in received} == {"exact"}
+    assert sent >= {
+        (row.published_packet_number, row.message_id, row.body_sha256) for row in received
+    }
+
+
+def test_messages_are_linked_across_protocols() -> None:
+    """Published by 0-9-1 and received by 1.0, and the other way."""
+    name = "amqp10_rabbitmq43.pcap.gz"
+    received = [row for row in _linked(name, "receive") if str(row.message_id).startswith("p-")]
+    sent = {row.packet_number: row for row in _linked(name, "basic.publish")}
+    assert [sent[row.published_packet_number].message_id for row in received] == [
+        row.message_id for row in received
+    ]
+    assert [(row.link_confidence, row.delivery_number) for row in received] == [("exact", 1)] * 6
+    delivered = _linked(name, "basic.deliver")
+    back = {row.packet_number: row for row in _linked(name, "send")}
+    assert [back[row.published_packet_number].message_id for row in delivered] == [
+        f"b-{number}" for number in range(5)
+    ]
+
+
+def test_replies_are_linked_with_requests() -> None:
+    """Of 20 requests one has no answer, and one is answered without correlation-id."""
+    requests = [row for row in _linked("rpc.pcap", "send") if row.reply_to]
+    replies = [row for row in _linked("rpc.pcap", "receive") if row.request_packet_number]
+    assert (len(requests), len(replies)) == (20, 19)
+    known = {(row.packet_number, row.correlation_id or row.message_id) for row in requests}
+    assert known > {(row.request_packet_number, row.correlation_id) for row in replies}
