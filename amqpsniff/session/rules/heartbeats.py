@@ -104,18 +104,29 @@ def _judge_unanswered(context: RuleContext) -> None:
 
 def _ends(context: RuleContext) -> tuple[tuple[Any, ...], ...]:
     """Times of the last frame and packet of each side, of the last packet of the other side, and
-    whether bytes of it were not acknowledged.
+    whether it sent bytes again that were not acknowledged.
     """
     session = context.session
-    waits: tuple[bool, bool] = session.peer.conversation.unacknowledged
+    conversation = session.peer.conversation
+    again = [
+        waits and count > 0
+        for waits, count in zip(
+            conversation.unacknowledged, conversation.retransmissions, strict=True
+        )
+    ]
     packets = last_packets_ns(context)
     frames = session.last_client_ns, session.last_server_ns
-    return frames, packets, packets[::-1], waits[:: -1 if session.peer.client_direction else 1]
+    return (
+        frames,
+        packets,
+        packets[::-1],
+        tuple(again[:: -1 if session.peer.client_direction else 1]),
+    )
 
 
-def _is_unanswered(frame_ns: int, packet_ns: int, other_ns: int, waits: bool) -> bool:
+def _is_unanswered(frame_ns: int, packet_ns: int, other_ns: int, again: bool) -> bool:
     """True if a side sent its last frame again for long, and no packet came back."""
-    return waits and frame_ns > 0 and packet_ns - max(frame_ns, other_ns) > TOO_SHORT_S * SECOND_NS
+    return again and frame_ns > 0 and packet_ns - max(frame_ns, other_ns) > TOO_SHORT_S * SECOND_NS
 
 
 def interrupted_ns(context: RuleContext) -> int:
