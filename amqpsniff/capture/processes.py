@@ -29,7 +29,7 @@ MAX_CONNECTIONS = 100_000
 among them; beyond, the oldest are forgotten."""
 
 MAX_TEXT = 255
-"""Characters of a name: those of Kubernetes have at most 253, few paths of programs have as many."""
+"""Characters of a name: those of Kubernetes have at most 253, few paths are longer."""
 
 DATA = 1
 """The kind of an event of TCP that has bytes, as in `amqpsniff.tcp.stream`."""
