@@ -9,7 +9,6 @@ a test. TLS is handed on as it is, and not read.
 from __future__ import annotations
 
 import io
-import json
 import os
 import select
 import socket
@@ -427,7 +426,7 @@ def _line(entry: Any) -> str:
         parts = list(message_parts(entry.message))
         outcome = outcome_text(entry.message)
     else:
-        parts = list(argument_parts(entry.method or "", json.loads(entry.arguments or "{}")))
+        parts = list(argument_parts(entry.method or "", entry.arguments or {}))
         outcome = None
     words = [said, *(f"{part.fixed}{part.text}" for part in parts)]
     return " ".join([*words, *([f"[{outcome}]"] if outcome else [])])
