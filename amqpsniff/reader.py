@@ -645,8 +645,9 @@ class Capture:
             raise UsageError("follow reads captures twice; save standard input to a file first")
         chosen = self.row_filters(chosen, "frames")[0].selection  # also checks `where`
         finder = ConversationFinder(chosen, self._started, packets)
-        more = {"on_silence": finder.note, "on_stream": finder.hold}
-        for table, batch in self.tables(*finder.TABLES, encoded=True, **more):
+        for table, batch in self.tables(
+            *finder.TABLES, encoded=True, on_silence=finder.note, on_stream=finder.hold
+        ):
             finder.add(table, batch)
         found = finder.found()
         if found is not None:
