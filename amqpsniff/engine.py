@@ -90,7 +90,8 @@ class Engine:
             packs=files(packs),
             limits=limits or Limits(),
         )
-        self._pipeline = Pipeline(self.options, Plan(ENGINE_TABLES, links=True, meanings=True))
+        plan = Plan(ENGINE_TABLES, links=True, meanings=True, processes=True)
+        self._pipeline = Pipeline(self.options, plan)
         self._held = _HeldPackets(capture, self.options.limits)
         self._streams: Streams | None = None
         self._number = 0

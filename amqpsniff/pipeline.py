@@ -32,6 +32,7 @@ from amqpsniff.units import octets
 if TYPE_CHECKING:
     from amqpsniff.capture import CaptureSet
     from amqpsniff.capture.packets import PacketBatch
+    from amqpsniff.capture.processes import ProcessReader
     from amqpsniff.tcp.stream import StreamBatch
 
 LATEST_NS = NEVER - 1
@@ -82,6 +83,7 @@ class Pipeline:
     for ever: see `amqpsniff.session.row_buffer`. Findings gather in `findings` until the end.
 
     Attributes:
+        processes: Reads what packet comments say of processes; None where nobody asks.
         encrypted: Facts of the first TLS conversations that ended.
         capture: The capture of rows and findings now; None before the first.
     """
@@ -119,6 +121,9 @@ class Pipeline:
         )
         self.tracker = Tracker(plan, self.log, moments, limits.session, limits.memory)
         self.tracker.packs = packs
+        self.processes: ProcessReader | None = None
+        if plan.processes:
+            self.processes = import_module("amqpsniff.capture.processes").ProcessReader()
         self.encrypted: list[dict[str, Any]] = []
         self.capture: str | None = None
         self._held = RowBuffer(limits.session)
@@ -143,6 +148,8 @@ class Pipeline:
         self._several = self._several or self.capture not in (None, packets.capture)
         self.capture = packets.capture
         events = self.reassembler.feed(packets)
+        if self.processes is not None:
+            self.processes.note(events)
         self._decode(self.tls.feed(events))
         return events
 
@@ -223,6 +230,9 @@ class Pipeline:
         wanted.
         """
         connections, channels, links = self.tracker.drain()
+        if self.processes is not None:
+            for row in connections:
+                self.processes.fill(row)
         return {"connections": connections, "channels": channels, "links": links}
 
     def findings(self, others: Iterable[Finding] = ()) -> list[Finding]:
@@ -367,6 +377,8 @@ def run(
     for batch in packets:
         if before is not None:
             before(batch)
+        if pipeline.processes is not None:
+            pipeline.processes.read(batch, packets.file())
         yield batch, pipeline.feed(batch, packets.take_secrets())
     yield None, pipeline.wait(LATEST_NS)
     yield None, pipeline.finish()

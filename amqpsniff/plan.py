@@ -19,6 +19,7 @@ class Plan:
         outcomes: The rows of messages wait for their outcomes.
         links: Messages are linked across connections.
         meanings: What messages mean to frameworks is read, from packs.
+        processes: The processes that packet comments name are read.
         linkables: A `LinkLog` that takes what links are made of, where others read the rest of
             the connections; null to make them at once.
         sightings: A `MessageLog` that takes what findings about redeliveries are made of; null to
@@ -38,6 +39,7 @@ class Plan:
     outcomes: bool = True
     links: bool = False
     meanings: bool = False
+    processes: bool = False
     linkables: Any = None
     sightings: Any = None
     records: bool = False

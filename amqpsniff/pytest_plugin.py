@@ -1,15 +1,16 @@
 """A plugin of pytest: the fixture `wire` records the AMQP traffic of a test and asserts on it.
 
-Clients connect to `wire.host` and `wire.port`, where a proxy hands their bytes on to the broker and
-writes them down as packets. So whatever can be asked of a capture can be asked of a test, and
-nobody needs the right to capture. TLS is handed on as it is, and not read.
+Clients connect to `wire.host` and `wire.port`. Where this process may capture on the loopback
+interface and the broker is there, that is the broker itself. Else it is a proxy that hands bytes on
+to the broker and writes them down as packets. So whatever can be asked of a capture can be asked of
+a test. TLS is handed on as it is, and not read.
 """
 
 from __future__ import annotations
 
 import io
-import json
 import os
+import select
 import socket
 import threading
 import time
@@ -17,9 +18,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
+
+from amqpsniff.errors import AmqpsniffError, UsageError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -31,14 +34,39 @@ if TYPE_CHECKING:
 BROKER = "amqp_broker"
 """Setting of pytest: `address:port` of the broker."""
 
+RECORDER = "amqp_wire"
+"""Setting of pytest: how traffic is recorded, one of `RECORDERS`."""
+
+AUTO, CAPTURE, PROXY = RECORDERS = ("auto", "capture", "proxy")
+
 MAX_LINES = 60
 """Lines of the conversation that a failure shows, the last ones."""
 
-LINK_RAW = 101
+LINK_RAW, LINK_ETHERNET = 101, 1
 SYN, ACK, PUSH, FIN = 2, 16, 8, 1
 MAX_READ = 32_768
 _WINDOW = 65_535
 _SEQUENCE = (1 << 32) - 1
+
+LOOPBACK = "lo"
+RING_BYTES = 16 << 20
+"""Of the memory shared with the kernel, which a thread empties all the time."""
+MARK_SECONDS = 5
+"""Seconds that a packet may take from this process to itself."""
+_ETHERNET_BYTES, _PROTOCOL, _UDP, _MARK_BYTES = 14, 23, 17, 8
+
+
+class Recorder(Protocol):
+    """Records traffic with a broker; clients connect to `host` and `port`."""
+
+    host: str
+    port: int
+
+    def octets(self) -> bytes:
+        """The capture so far, as pcapng."""
+
+    def close(self) -> None:
+        """Record no more; what was recorded stays."""
 
 
 class Recording:
@@ -93,11 +121,12 @@ class Recording:
 
 
 class Proxy:
-    """Hands connections on to a broker, and writes them down."""
+    """Hands connections on to a broker, and writes them down: a `Recorder`."""
 
-    def __init__(self, host: str, port: int, recording: Recording) -> None:
+    def __init__(self, host: str, port: int) -> None:
         self._broker = host, port
-        self._recording = recording
+        self._recording = Recording()
+        self.octets = self._recording.octets
         self._server = socket.create_server(("127.0.0.1", 0))
         self.host, self.port = self._server.getsockname()[:2]
         self._open: list[socket.socket] = []
@@ -145,6 +174,109 @@ class Proxy:
             target.shutdown(socket.SHUT_WR)
 
 
+class LoopbackCapture:
+    """Captures what goes to and from a broker's port on the loopback interface: a `Recorder`.
+
+    A question is asked of what was said until then, but the kernel hands packets over later. So a
+    datagram is sent to this process itself, and the answer waits until it was captured.
+
+    Raises CaptureError or UsageError where this process may not capture, or the broker's packets
+    are not seen there.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        from amqpsniff.capture.live_capture import InterfaceCapture
+        from amqpsniff.capture.pcapng_writer import PcapngWriter
+
+        if not _is_loopback(host):
+            raise UsageError(f"the broker {host} is not on the loopback interface")
+        self.host, self.port = host, port
+        self._marker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._marker.bind(("127.0.0.1", 0))
+        ports = f"tcp port {port} or udp port {self._marker.getsockname()[1]}"
+        try:
+            self._source = InterfaceCapture([LOOPBACK], ports, RING_BYTES)
+        except BaseException:
+            self._marker.close()
+            raise
+        self._changed = threading.Condition()
+        self._marks = self._marked = 0
+        self._file = io.BytesIO()
+        self._writer = PcapngWriter(self._file)
+        self._writer.interface(LINK_ETHERNET, 0, LOOPBACK)
+        self._begin = self._file.tell()
+        self._packets = 0
+        self._over = False
+        self._thread = threading.Thread(target=self._run, name="wire", daemon=True)
+        self._thread.start()
+        try:
+            self._try()
+        except BaseException:
+            self.close()
+            raise
+
+    def octets(self) -> bytes:
+        """The capture so far."""
+        from amqpsniff.capture.pcapng_writer import statistics_block
+
+        self._catch_up()
+        with self._changed:
+            recorded, counted = self._file.getvalue(), self._source.statistics()
+        return recorded + (statistics_block(0, counted) if counted.dropped_by_system else b"")
+
+    def close(self) -> None:
+        """Capture no more."""
+        if self._over:
+            return
+        self._catch_up()
+        self._over = True
+        self._thread.join()
+        self._source.finish()
+        self._source.close()
+        self._marker.close()
+
+    def _try(self) -> None:
+        """Connect to the broker once: packets may take another way, as those to a container."""
+        from amqpsniff.errors import CaptureError
+
+        with suppress(OSError):
+            socket.create_connection((self.host, self.port), timeout=MARK_SECONDS).close()
+        self._catch_up()
+        with self._changed:
+            if not self._packets:
+                raise CaptureError(f"packets to {self.host}:{self.port} are not seen on {LOOPBACK}")
+            self._file.seek(self._begin)
+            self._file.truncate()
+
+    def _catch_up(self) -> None:
+        """Wait until all packets that were sent before were captured."""
+        if self._over:
+            return
+        with self._changed:
+            self._marks += 1
+            mark = self._marks
+        self._marker.sendto(mark.to_bytes(_MARK_BYTES), self._marker.getsockname())
+        with self._changed:
+            self._changed.wait_for(lambda: self._marked >= mark, MARK_SECONDS)
+
+    def _run(self) -> None:
+        while not self._over:
+            select.select([self._source.fileno()], [], [], 0.05)
+            for batch, _ in self._source.take(1 << 62):
+                with self._changed:
+                    for row in range(batch.begin, batch.end):
+                        self._take(batch.ts_ns[row], batch.packet(row), batch.original[row])
+                    self._changed.notify_all()
+
+    def _take(self, ts_ns: int, packet: bytes, original: int) -> None:
+        is_mark = packet[_ETHERNET_BYTES] >> 4 == 4 and packet[_PROTOCOL] == _UDP
+        if is_mark:
+            self._marked = int.from_bytes(packet[-_MARK_BYTES:])
+        else:
+            self._packets += 1
+            self._writer.packet(0, ts_ns, packet, original)
+
+
 class Wire:
     """The AMQP traffic of a test.
 
@@ -152,12 +284,13 @@ class Wire:
 
     Attributes:
         host, port: Where clients connect.
+        recorder: `capture` or `proxy`.
     """
 
-    def __init__(self, broker_host: str, broker_port: int) -> None:
-        self._recording = Recording()
-        self._proxy = Proxy(broker_host, broker_port, self._recording)
-        self.host, self.port = self._proxy.host, self._proxy.port
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self.host, self.port = recorder.host, recorder.port
+        self.recorder = PROXY if isinstance(recorder, Proxy) else CAPTURE
 
     def url(self, user: str = "guest", password: str = "guest", vhost: str = "%2F") -> str:  # noqa: S107
         """An address for clients that take one."""
@@ -167,11 +300,11 @@ class Wire:
         """The traffic so far, as a capture."""
         import amqpsniff
 
-        return amqpsniff.open(io.BytesIO(self._recording.octets()))
+        return amqpsniff.open(io.BytesIO(self._recorder.octets()))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was said so far as pcapng."""
-        Path(path).write_bytes(self._recording.octets())
+        Path(path).write_bytes(self._recorder.octets())
 
     def messages(self, **part: Unpack[Filters]) -> list[Message]:
         """Messages, chosen as by `amqpsniff.Capture.messages`."""
@@ -199,7 +332,7 @@ class Wire:
                 f"({one.detail})"
                 for one in found
             )
-            pytest.fail(f"{said}\n\n{self.conversation()}", pytrace=False)
+            pytest.fail(said, pytrace=False)
 
     def journey(self, **wanted: Any) -> TracedMessage:
         """The way of one message, chosen as by `amqpsniff.Capture.trace`; fails without one."""
@@ -207,10 +340,7 @@ class Wire:
         found = self.capture().trace(**wanted)
         if len(found) != 1:
             named = ", ".join(f"{name}={value!r}" for name, value in wanted.items())
-            pytest.fail(
-                f"{len(found)} messages with {named}, not one\n\n{self.conversation()}",
-                pytrace=False,
-            )
+            pytest.fail(f"{len(found)} messages with {named}, not one", pytrace=False)
         return found[0]
 
     def conversation(self) -> str:
@@ -220,13 +350,25 @@ class Wire:
         return "\n".join([f"({left} lines before)"] * (left > 0) + lines[-MAX_LINES:])
 
     def close(self) -> None:
-        """End the proxy; what was said stays."""
-        self._proxy.close()
+        """Record no more; what was said stays."""
+        self._recorder.close()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Called by pytest."""
-    parser.addini(BROKER, "address:port of the AMQP broker that the fixture wire hands on to")
+    parser.addini(BROKER, "address:port of the AMQP broker of the fixture wire")
+    parser.addini(RECORDER, "how the fixture wire records: auto, capture or proxy", default=AUTO)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Called by pytest: a test that fails shows its conversation."""
+    outcome: Any = yield
+    report = outcome.get_result()
+    used = getattr(item, "funcargs", {}).get("wire")
+    if report.when == "call" and report.failed and isinstance(used, Wire):
+        said = used.conversation() or "nothing"
+        report.sections.append((f"AMQP on the wire, recorded by {used.recorder}", said))
 
 
 @pytest.fixture
@@ -234,13 +376,39 @@ def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
     """Records the AMQP traffic of clients that connect to `wire.host` and `wire.port`.
 
     The broker is that of the environment variable `AMQP_BROKER`, else of the setting `amqp_broker`,
-    else `127.0.0.1:5672`.
+    else `127.0.0.1:5672`. `AMQP_WIRE`, else the setting `amqp_wire`, says how traffic is recorded:
+    `capture` on the loopback interface, by a `proxy`, or `auto`: captured where that is allowed.
     """
-    named = os.environ.get(BROKER.upper()) or request.config.getini(BROKER) or "127.0.0.1:5672"
-    host, _, port = str(named).rpartition(":")
-    one = Wire(host.strip("[]"), int(port))
+    host, _, port = _setting(request, BROKER, "127.0.0.1:5672").rpartition(":")
+    one = Wire(_recorder(_setting(request, RECORDER, AUTO), host.strip("[]"), int(port)))
     yield one
     one.close()
+
+
+def _setting(request: pytest.FixtureRequest, name: str, otherwise: str) -> str:
+    return os.environ.get(name.upper()) or str(request.config.getini(name) or otherwise)
+
+
+def _recorder(wanted: str, host: str, port: int) -> Recorder:
+    """A recorder; packets that tests beside this one cause are not to be among those of `auto`."""
+    if wanted not in RECORDERS:
+        raise UsageError(f"{RECORDER} is {wanted!r}; it is one of {', '.join(RECORDERS)}")
+    alone = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT") or 1) == 1
+    if wanted == CAPTURE or (wanted == AUTO and alone):
+        try:
+            return LoopbackCapture(host, port)
+        except AmqpsniffError:
+            if wanted == CAPTURE:
+                raise
+    return Proxy(host, port)
+
+
+def _is_loopback(host: str) -> bool:
+    """True if all addresses of a host are of the loopback interface."""
+    with suppress(OSError):
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        return all(ip_address(one[4][0]).is_loopback for one in found)
+    return False
 
 
 def _end(address: tuple[Any, ...]) -> tuple[bytes, int]:
@@ -258,7 +426,7 @@ def _line(entry: Any) -> str:
         parts = list(message_parts(entry.message))
         outcome = outcome_text(entry.message)
     else:
-        parts = list(argument_parts(entry.method or "", json.loads(entry.arguments or "{}")))
+        parts = list(argument_parts(entry.method or "", entry.arguments or {}))
         outcome = None
     words = [said, *(f"{part.fixed}{part.text}" for part in parts)]
     return " ".join([*words, *([f"[{outcome}]"] if outcome else [])])

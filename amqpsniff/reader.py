@@ -621,7 +621,8 @@ class Capture:
         """One connection, both directions, from its beginning to its end.
 
         `connection` is its id or the beginning of it, its client's `address:port` or `:port`; where
-        there is only one, it need not be named. Missing bytes are entries of the type `gap`. With
+        there is only one, it need not be named. Without it, `packet` names the connection of which
+        that packet carries bytes. Missing bytes are entries of the type `gap`. With
         `bodies` messages have a `body`. None if there is no AMQP. Raises UsageError if no
         connection is meant, or several are.
 
@@ -637,11 +638,16 @@ class Capture:
         if connection is not None:
             part["connection"] = connection
         chosen = self._selection(part)
+        packets = None if chosen.connection else chosen.packets()
+        if packets is not None:
+            chosen = replace(chosen, packet=None)
         if self.once:
             raise UsageError("follow reads captures twice; save standard input to a file first")
         chosen = self.row_filters(chosen, "frames")[0].selection  # also checks `where`
-        finder = ConversationFinder(chosen, self._started)
-        for table, batch in self.tables(*finder.TABLES, encoded=True, on_silence=finder.note):
+        finder = ConversationFinder(chosen, self._started, packets)
+        for table, batch in self.tables(
+            *finder.TABLES, encoded=True, on_silence=finder.note, on_stream=finder.hold
+        ):
             finder.add(table, batch)
         found = finder.found()
         if found is not None:

@@ -51,12 +51,14 @@ def follow(
     side owed something, a line says who owed whom; the last line says it of the end.
 
     The connection is named by the beginning of its id, its client's address:port or :port; where
-    there is only one, it need not be named. The captures are read twice, so standard input
-    cannot be used.
+    there is only one, it need not be named. Without --connection, --packet names the connection
+    of a packet, and shows all of it. The captures are read twice, so standard input cannot be
+    used.
 
     Examples:
 
         amqpsniff follow trace.pcapng --connection 7f29
+        amqpsniff follow trace.pcapng --packet 496
         amqpsniff follow trace.pcapng --connection :43706 --channel 3
         amqpsniff follow trace.pcapng --queue orders --from 10 --bodies
     """
@@ -89,7 +91,8 @@ class _Following:
             from .rows import write_rows
 
             self._source.quiet = True  # the first reading has warned
-            rows = replace(self._part, connection=found.row["connection_id"])
+            packet = self._part.packet if self._part.connection else None
+            rows = replace(self._part, connection=found.row["connection_id"], packet=packet)
             return write_rows(self._source, rows, "frames", form, warned_of=())
         self._write_text(found, reading)
         return reading.exit_code

@@ -6,10 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from amqpsniff.analysis.selection import RowFilter, Selection, Started
 from amqpsniff.analysis.timeline import FOLDED, Entry, Gaps, Timeline
+from amqpsniff.columns import NUMBER_MASK
 from amqpsniff.errors import UsageError
 from amqpsniff.session.owing import Silence
+from amqpsniff.tables.values import values
 
 Row = dict[str, Any]
 
@@ -47,11 +51,14 @@ class ConversationFinder:
     Args:
         selection: `connection` names it; its `channel`, `from_` and `to` choose findings.
         started: Gives the time at which the capture began.
+        packets: The first and the last of the packets with bytes of it; None for any.
     """
 
     TABLES = ("connections", "findings")
 
-    def __init__(self, selection: Selection, started: Started) -> None:
+    def __init__(
+        self, selection: Selection, started: Started, packets: tuple[int, int] | None = None
+    ) -> None:
         self._selection = selection
         timed = Selection(from_=selection.from_, to=selection.to)
         named = Selection(connection=selection.connection)
@@ -60,6 +67,17 @@ class ConversationFinder:
         self._all, self._meant = _Connections(), _Connections()
         self._findings: list[Row] = []
         self._silences: list[Silence] = []
+        self._packets = packets
+        self._holders: set[str] = set()
+
+    def hold(self, events: Any) -> None:
+        """Remember whose bytes the packets carry that are to name the connection."""
+        if self._packets is None:
+            return
+        first, last = self._packets
+        for half, number in zip(events.half, events.number, strict=True):
+            if first <= number & NUMBER_MASK <= last:
+                self._holders.add(events.conversations[half >> 1].connection_id)
 
     def note(self, silence: Silence) -> None:
         """Remember a silence of some connection."""
@@ -72,7 +90,11 @@ class ConversationFinder:
             self._findings += self._timed.of(batch).to_pylist()
         else:
             self._all.add(batch)
-            self._meant.add(self._named.of(batch))
+            named = self._named.of(batch)
+            if self._packets is not None:
+                ids = values(named, "connection_id")
+                named = named.filter(pa.array([one in self._holders for one in ids], pa.bool_()))
+            self._meant.add(named)
 
     def found(self) -> Conversation | None:
         """The connection without its entries; None if there is no AMQP.
@@ -90,6 +112,11 @@ class ConversationFinder:
         wanted, meant = self._selection.connection, self._meant
         if len(meant.rows) == 1:
             return next(iter(meant.rows.values()))
+        if not meant.number and self._packets is not None:
+            raise UsageError(
+                f"no bytes of a connection in packet {self._packets[0]}; give another, or "
+                f"--connection: {self._all.names()}"
+            )
         if not meant.number:
             raise UsageError(f"no connection `{wanted}`; there are {self._all.names()}")
         if wanted is None:

@@ -114,7 +114,7 @@ def length_of(entry: Entry) -> int:
 
 def hidden_positions(entry: Entry, octets: bytes, missing: frozenset[int]) -> frozenset[int]:
     """Positions in a frame's bytes that may be a secret's; all arguments if its row hides one."""
-    if REDACTED in (entry.arguments or "") and entry.method not in SECRET_METHODS:
+    if REDACTED in (entry.arguments_json or "") and entry.method not in SECRET_METHODS:
         return frozenset(range(HEADER_BYTES + METHOD_BYTES, len(octets) - 1))
     return frozenset(
         secret_positions(

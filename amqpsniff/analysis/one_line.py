@@ -6,7 +6,6 @@ a line can be made to fit where it hurts least: in its longest names.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -265,7 +264,7 @@ def links(entry: Entry) -> dict[str, str]:
     if entry.response_packet_number is not None:
         after = "" if entry.response_ns is None else f" after {duration(entry.response_ns)}"
         return {"reply": f"in packet {entry.response_packet_number}{after}"}
-    arguments = json.loads(entry.arguments) if entry.arguments else {}
+    arguments = entry.arguments or {}
     return {"reply": "none in the capture"} if waits_in_vain(entry, arguments) else {}
 
 

@@ -7,6 +7,7 @@ Bytes of a connection that no frame holds are entries too, where `Gaps` finds th
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ MESSAGE_KEY = ("connection_id", "sender", "channel", "packet_number", "method")
 class Entry:
     """One line: a frame, and the message that it opens where it opens one.
 
+    Fields are columns of `frames`; `arguments_json` is what the table has as `arguments`.
+
     `message` maps the columns asked for to values; None without a message, and while `waiting`.
     With `early` a reply or an outcome that is not there may still come.
     """
@@ -59,12 +62,18 @@ class Entry:
     frame_type: str
     size: int
     method: str | None
-    arguments: str | None
+    arguments_json: str | None
     response_packet_number: int | None
     response_ns: int | None
     early: bool = False
     waiting: bool = False
     message: dict[str, Any] | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """Arguments of the method, read from the JSON of the table; None without a method."""
+        found: dict[str, Any] | None = json.loads(self.arguments_json or "null")
+        return found
 
 
 class Timeline:
@@ -165,5 +174,5 @@ def _gap(frame: Any, octets: int) -> Entry:
     """The entry of a hole before a frame."""
     entry = Entry(*(values(frame, name)[0] for name in FRAME_COLUMNS))
     entry.frame_type, entry.size = GAP, octets
-    entry.method = entry.arguments = None
+    entry.method = entry.arguments_json = None
     return entry

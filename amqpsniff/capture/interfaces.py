@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from amqpsniff.capture.open import AnyCapture
 from amqpsniff.capture.packets import PacketBatch
-from amqpsniff.capture.pcapng_interface import Interface, Option, Section
+from amqpsniff.capture.pcapng_interface import Interface, Option, Section, section_of
 from amqpsniff.capture.pcapng_writer import PcapngWriter
 
 
@@ -23,7 +23,6 @@ class Interfaces:
         self._numbers: dict[int, int] = {}
         self._known: list[Interface] = []
         self._counts: list[int] = []
-        self._section = 0
 
     def look(self, capture: AnyCapture) -> None:
         """Describe the interfaces that were read since the last call."""
@@ -58,14 +57,9 @@ class Interfaces:
                 self._writer.statistics(self._numbers[id(interface)], interface.statistics)
 
     def section(self, capture: AnyCapture, number: int) -> Section | None:
-        """The section of a packet, None in a file without sections; packets come in order."""
+        """The section of a packet, None in a file without sections."""
         sections = _sections(capture)
-        while (
-            self._section + 1 < len(sections)
-            and sections[self._section + 1].packets_before < number
-        ):
-            self._section += 1
-        return sections[self._section] if sections else None
+        return section_of(sections, number) if sections else None
 
 
 def _sections(capture: AnyCapture) -> list[Section]:

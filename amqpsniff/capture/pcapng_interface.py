@@ -9,7 +9,9 @@ Source: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html, sectio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from amqpsniff.capture.formats import number, shown
@@ -206,3 +208,11 @@ class Section(NamedTuple):
             return
         for code, value in options(octets[start + (captured + 3 & ~3) : end - 4], self.order):
             yield code, _little(code, value, self.order, _PACKET_NUMBERS)
+
+
+def section_of(sections: Sequence[Section], number: int) -> Section:
+    """The section of a packet among those begun so far, of which there is at least one."""
+    return sections[bisect_left(sections, number, 1, key=_PACKETS_BEFORE) - 1]
+
+
+_PACKETS_BEFORE = attrgetter("packets_before")

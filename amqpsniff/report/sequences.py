@@ -6,7 +6,6 @@ a bounded number of events is kept; what is left out is said where it is missing
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -236,7 +235,7 @@ class _Sequence:
         if entry.method is None:
             side = entry.sender if entry.sender in SIDES else NOTE
             return [*when, side, "", entry.frame_type, "", "", ""]
-        arguments = json.loads(entry.arguments) if entry.arguments else {}
+        arguments = entry.arguments or {}
         if entry.message is not None:
             detail, last = message_parts(entry.message), outcome_parts(entry.message)
         else:

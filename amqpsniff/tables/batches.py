@@ -27,7 +27,16 @@ from amqpsniff.session.entities import OUTCOMES
 from amqpsniff.session.link_columns import MATCHES
 from amqpsniff.session.row_buffer import CHANGING
 from amqpsniff.tables import bitmaps
-from amqpsniff.tables.schema import FINDINGS, FRAMES, LINKED, MEANINGS, MESSAGES, OUTCOME, schema_of
+from amqpsniff.tables.schema import (
+    FINDINGS,
+    FRAMES,
+    LINKED,
+    MEANINGS,
+    MESSAGES,
+    OUTCOME,
+    PROCESSES,
+    schema_of,
+)
 from amqpsniff.tables.statements import no_column
 
 Connections = Sequence[tuple[str, str | None, str | None]]
@@ -336,6 +345,7 @@ def plan_for(makers: Collection[Maker], tables: Iterable[str] = (), **more: Any)
         made.add("messages")  # some findings are made together with a message's row
     more.setdefault("links", any(maker.links for maker in makers))
     more.setdefault("meanings", any(maker.meanings for maker in makers))
+    more.setdefault("processes", any(maker.processes for maker in makers))
     columns = {maker.table: maker.schema.names for maker in makers}
     if more["meanings"] and "messages" in columns:
         columns["messages"] = [*columns["messages"], *MessageRows.PROPERTIES]  # what packs read
@@ -383,6 +393,11 @@ class Maker:
     def meanings(self) -> bool:
         """True if a column is wanted that packs fill."""
         return not MEANINGS.isdisjoint(self.schema.names)
+
+    @property
+    def processes(self) -> bool:
+        """True if a column is wanted that packet comments fill."""
+        return self.table == "connections" and not PROCESSES.isdisjoint(self.schema.names)
 
     def make(self, taken: Any) -> pa.RecordBatch:
         """A batch from what `Pipeline.take` gave; for `findings`, `connections`, `channels` and

@@ -93,6 +93,16 @@ _MEANINGS = _schema(
 
 _CLIENTS = _schema("string: client_framework client_application")
 
+_PROCESSES = _schema(
+    """int64: pid
+    string: process container pod
+    int64: server_pid
+    string: server_process server_container server_pod"""
+)
+
+PROCESSES: Final = frozenset(_PROCESSES.names)
+"""Columns of connections that packet comments fill: made only where they are named."""
+
 MEANINGS: Final = frozenset((*_MEANINGS.names, *_CLIENTS.names))
 """Columns that packs fill: made only where they are named."""
 
@@ -183,7 +193,7 @@ LINKED_MESSAGES: Final = pa.schema([*MESSAGES, *_LINKED])
 
 EVERYTHING: Final = TABLES | {
     "messages": pa.schema([*LINKED_MESSAGES, *DELIVERIES, *_MEANINGS]),
-    "connections": pa.schema([*CONNECTIONS, *_CLIENTS]),
+    "connections": pa.schema([*CONNECTIONS, *_CLIENTS, *_PROCESSES]),
 }
 """The schemas with all columns that can be named."""
 

@@ -107,6 +107,8 @@ def no_column(name: str, names: Iterable[str]) -> str:
     wanted = name.lower()
     if RENAMED.get(wanted) in known:
         return f"no column `{name}`; it is `{RENAMED[wanted]}` now"
+    if wanted in known:
+        return f"no column `{name}` at this place; a query inside the statement has to select it"
     near = get_close_matches(wanted, known, n=MAX_MEANT, cutoff=0.6)
     near += [one for one in known if len(wanted) > 1 and wanted in one and one not in near]
     if near:

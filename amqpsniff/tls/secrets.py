@@ -46,7 +46,10 @@ LABELS = {label: bytes((at,)) for at, label in enumerate(_USED)}
 MASTER_BYTES = 48
 _RANDOM_BYTES = 32
 _MASTER_LENGTHS = (MASTER_BYTES,)
-_LENGTHS = dict.fromkeys((*HANDSHAKE, *TRAFFIC, EARLY), (32, 48)) | {MASTER: _MASTER_LENGTHS}
+_HASHED, _HASH_BYTES = (*HANDSHAKE, *TRAFFIC, EARLY), (32, 48)
+_BUFFER_BYTES = 64
+"""eCapture writes secrets of ciphers that it does not know with the rest of its buffer, zeros."""
+_LENGTHS = dict.fromkeys(_HASHED, _HASH_BYTES) | {MASTER: _MASTER_LENGTHS}
 """Bytes of a secret, of the hash in TLS 1.3: a line that is still being written has fewer."""
 
 _SESSION = b"Session-ID:"
@@ -193,6 +196,9 @@ class Secrets:
         else:
             return
         value = bytes.fromhex(secret.decode("ascii", "replace"))
+        if len(value) == _BUFFER_BYTES and label in _HASHED and not any(value[max(_HASH_BYTES) :]):
+            short, long = (value[:length] for length in _HASH_BYTES)
+            value = long if any(long[len(short) :]) else short
         if (lengths and len(value) not in lengths) or self._by_name.get(found) == value:
             return
         self._by_name[found] = value

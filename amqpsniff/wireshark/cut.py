@@ -34,7 +34,10 @@ from amqpsniff.wireshark.copying import PacketCopier
 if TYPE_CHECKING:
     from amqpsniff.tcp.stream import StreamBatch
 
-_CONNECTIONS = ("connection_id", "client", "server", "start_ns", "tls_version")
+_CONNECTIONS = (
+    "connection_id", "client", "server", "start_ns", "tls_version",
+    "first_packet_number", "last_packet_number",
+)  # fmt: skip
 _FRAMES = (
     "capture", "packet_number", "connection_id", "client", "server", "sender", "channel",
     "stream_offset", "frame_type", "size", "method",
@@ -204,6 +207,7 @@ class _Chosen:
         self._spans = _Spans()
         self._touched: set[str] = set()
         self._encrypted: set[str] = set()
+        self._numbers: dict[str, tuple[int, int]] = {}
 
     @property
     def connection_count(self) -> int:
@@ -242,6 +246,11 @@ class _Chosen:
 
     def _find_connections(self, capture: Any) -> None:
         self._take_connections(capture, replace(self._part, packet=None), ())
+        least, most = self._part.packets() or (0, _HALF)
+        for key, (first, last) in self._numbers.items():
+            if first <= last and (first > most or last < least):  # else from file to file
+                self.connections.discard(key)
+        self.always |= self.connections & self._encrypted
 
     def _find_frames(self, capture: Any) -> None:
         self._take_connections(capture, Selection(), ("frames",))
@@ -274,12 +283,14 @@ class _Chosen:
             if table == "frames":
                 self._take_frames(batch, frames, positions)
                 continue
-            for key, client, server, start_ns, tls in zip(
+            for key, client, server, start_ns, tls, *numbers in zip(
                 *(values(batch, name) for name in _CONNECTIONS), strict=True
             ):
                 ends = frozenset((_end(client), _end(server)))
                 self.starts.setdefault(ends, []).append((start_ns or 0, key))
                 self._encrypted.update((key,) if tls is not None else ())
+                first, last = numbers
+                self._numbers[key] = first or 0, last or _HALF
             self.connections.update(values(wanted.of(batch), "connection_id"))
         for known in self.starts.values():
             known.sort()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -94,7 +93,7 @@ class Lines:
             if entry.size and entry.frame_type != "protocol-header":
                 parts.append(Part("size", octets(entry.size)))
             return self._line(entry, parts)
-        arguments = json.loads(entry.arguments) if entry.arguments and not entry.message else {}
+        arguments = (None if entry.message else entry.arguments) or {}
         parts = [Part(_style(entry.method, arguments), entry.method)]
         last: Iterable[Part] = ()
         if entry.message is not None and not bare:

@@ -45,7 +45,7 @@ def entry_tree(entry: Entry, paint: Paint) -> Iterator[str]:
     fields: dict[str, Any] = {"connection": _connection(entry), "frame": Raw(_frame(entry))}
     if entry.ts_ns is not None:
         fields["time"] = Raw(exact(entry.ts_ns))
-    arguments = json.loads(entry.arguments) if entry.arguments else {}
+    arguments = entry.arguments or {}
     if entry.method is not None:
         fields["arguments"] = arguments or Raw("none")
         fields |= {name: Raw(text) for name, text in links(entry).items()}

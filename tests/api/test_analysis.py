@@ -176,6 +176,25 @@ def test_an_expression_is_checked_before_anything_is_read(method: str) -> None:
     assert capture.totals.packets == 0
 
 
+def test_a_packet_names_the_connection_that_is_followed() -> None:
+    """All of it, not that packet alone; with a connection a packet chooses what is shown of it."""
+    capture = amqpsniff.open(MIX)
+    by_packet, by_name = capture.follow(packet=333), capture.follow(":43706")
+    assert by_packet is not None
+    assert by_name is not None
+    assert by_packet.row == by_name.row
+    assert len(list(by_packet.entries)) == len(list(by_name.entries))
+    chosen = capture.follow(":43706", packet=333)
+    assert chosen is not None
+    assert {entry.packet_number for entry in chosen.entries} == {333}
+    with pytest.raises(UsageError, match="no bytes of a connection in packet 2;"):
+        capture.follow(packet=2)
+    assert (
+        run("follow", MIX, "--packet", "333").out
+        == run("follow", MIX, "--connection", ":43706").out
+    )
+
+
 def test_nothing_is_followed_where_there_is_no_amqp(tmp_path: Path) -> None:
     capture = write_capture(tmp_path / "none.pcap", [Talk().client(b"GET / HTTP/1.1\r\n")])
     assert amqpsniff.open(capture).follow() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from tests.waiting import PATIENCE
 pytestmark = pytest.mark.broker
 
 SHOP = """
+import os
 import pika
 import pytest
 
@@ -37,6 +39,7 @@ def shop(wire, confirms=True):
     connection.close()
 
 def test_what_was_said(wire):
+    assert wire.recorder == os.environ["RECORDED_BY"]
     shop(wire)
     wire.no()
     wire.no("publishes-unprotected")
@@ -59,6 +62,10 @@ def test_a_finding(wire):
         channel.queue_declare("missing", passive=True)
     connection.close()
     wire.no("channel-closed-by-broker")
+
+def test_an_assertion_of_its_own(wire):
+    connected(wire).close()
+    assert wire.messages(exchange="orders"), "no order"
 
 def test_no_such_message(wire):
     shop(wire)
@@ -83,17 +90,57 @@ def broker() -> Iterator[Broker]:
     running.close()
 
 
-def test_a_project_that_uses_it(broker: Broker, tmp_path: Path) -> None:
-    (tmp_path / "test_shop.py").write_text(SHOP)
-    (tmp_path / "pytest.ini").write_text(f"[pytest]\namqp_broker = 127.0.0.1:{broker.port}\n")
+def may_capture() -> bool:
+    """True if this process may open a packet socket."""
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
+    except OSError:
+        return False
+    return True
+
+
+def run(broker: Broker, folder: Path, *options: str, **environment: str) -> str:
+    """What pytest says of the project."""
+    (folder / "test_shop.py").write_text(SHOP)
+    (folder / "pytest.ini").write_text(f"[pytest]\namqp_broker = 127.0.0.1:{broker.port}\n")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "amqpsniff.pytest_plugin", "-rA", "-q"],
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=PATIENCE,
-        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(REPO)},
+        [sys.executable, "-m", "pytest", "-p", "amqpsniff.pytest_plugin", "-rA", "-q", *options],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=PATIENCE,
+        env=os.environ
+        | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(REPO)}
+        | {"PYTEST_XDIST_WORKER_COUNT": "1"} | environment,
     )  # fmt: skip
-    said = done.stdout
+    return done.stdout
+
+
+def test_beside_other_tests_a_proxy_records(broker: Broker, tmp_path: Path) -> None:
+    """A capture would have what they say to the broker too."""
+    several = {"PYTEST_XDIST_WORKER_COUNT": "2", "RECORDED_BY": "proxy"}
+    assert "1 passed" in run(broker, tmp_path, "-k", "was_said", **several)
+
+
+def test_an_unknown_recorder(broker: Broker, tmp_path: Path) -> None:
+    said = run(broker, tmp_path, "-k", "was_said", AMQP_WIRE="wireshark", RECORDED_BY="")
+    assert "amqp_wire is 'wireshark'; it is one of auto, capture, proxy" in said
+
+
+@pytest.mark.parametrize(
+    ("wanted", "recorder"),
+    [
+        ("proxy", "proxy"),
+        pytest.param(
+            "auto",
+            "capture",
+            marks=pytest.mark.skipif(not may_capture(), reason="this process may not capture"),
+        ),
+    ],
+)
+def test_a_project_that_uses_it(broker: Broker, tmp_path: Path, wanted: str, recorder: str) -> None:
+    said = run(broker, tmp_path, AMQP_WIRE=wanted, RECORDED_BY=recorder)
     assert "4 passed" in said, said
-    assert "2 failed" in said, said
+    assert "3 failed" in said, said
+    assert said.count(f"AMQP on the wire, recorded by {recorder}") == 3
+    assert "connection.close 200" in said[said.index("no order") :]
     assert "error channel-closed-by-broker in packet " in said
     assert "queue.declare q=missing passive" in said
     assert "404" in said

@@ -1,5 +1,6 @@
 """Spark serves the rows that one machine serves."""
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,21 @@ def test_conditions_that_are_none(spark: Any, samples: Path) -> None:
     assert errors.count() == 1
     none = spark.read.format("amqp").option("table", "errors").option("where", "path is null")
     assert none.load(str(bad)).count() == 0
+
+
+def test_headers_are_a_variant_by_parse_json(spark: Any, samples: Path) -> None:
+    """The one text that every table has; Spark reads all of it."""
+    path = str(samples / "pika_mix.pcap")
+    source = spark.read.format("amqp").option("table", "messages").load(path)
+    read = source.where("headers IS NOT NULL").selectExpr(
+        "headers", "to_json(parse_json(headers)) AS again",
+        "variant_get(parse_json(headers), '$.s', 'string') AS value",
+    )  # fmt: skip
+    rows = read.collect()
+    assert rows
+    for row in rows:
+        assert json.loads(row["again"]) == json.loads(row["headers"])
+        assert row["value"] == json.loads(row["headers"])["s"]
 
 
 def test_links_are_made_where_they_are_named(spark: Any, samples: Path) -> None:

@@ -222,6 +222,10 @@ def test_only_columns_that_a_statement_needs_are_read(
         ("select 1; select 2", "several statements; give one SELECT"),
         ("select metod from frames", "no column `metod`; did you mean `method`?"),
         ("select zzz from frames", "no column `zzz`; `amqpsniff sql CAPTURE "),
+        (
+            "select size from (select method from frames)",
+            "no column `size` at this place; a query inside the statement has to select it",
+        ),
         ("select 1 from connection", "no table `connection`; there are frames, messages, "),
         ("drop table frames", "only SELECT statements can be run"),
         ("copy frames to 'x.csv'", "only SELECT statements can be run"),

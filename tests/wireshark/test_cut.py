@@ -99,6 +99,17 @@ def test_a_frame_over_several_packets(tmp_path: Path) -> None:
     assert bodies == capture.table("frames", where="size > 2000").num_rows
 
 
+@pytest.mark.parametrize("words", [("--packet", "24"), ("--from", "0.011", "--to", "0.012")])
+def test_times_and_packets_of_tls(words: tuple[str, ...], tmp_path: Path) -> None:
+    """The whole conversation to which they belong, which can be decrypted; the other one is not."""
+    part, source = tmp_path / "part.pcapng", SAMPLES / "tls12.pcapng"
+    result = run("cut", "tls12.pcapng", *words, "-o", part)
+    assert "of 1 connection," in result.err
+    client = "127.0.0.1:33420"
+    kept = amqpsniff.open(part).table("frames", columns=["method"])
+    assert kept == amqpsniff.open(source).table("frames", columns=["method"], connection=client)
+
+
 def test_tls_stays_whole_with_its_secrets(tmp_path: Path) -> None:
     part = tmp_path / "part.pcapng"
     assert run("cut", "tls12.pcapng", "--method", "publish", "-o", part).code == 0

@@ -1,0 +1,150 @@
+"""Processes of connections, as ptcpdump writes them into packet comments.
+
+A packet has a comment for its process (`PID`, `Cmd`, `Args`), one for the container and one for the
+pod, each a few lines of `name: value`. Lines count only at their place in the comment: arguments
+and labels after them hold anything, secrets too, and are not read.
+
+ptcpdump names the process that sends a packet, or that receives it if the sender runs elsewhere.
+Its flags for the direction are those of an interface, which between containers are the other way
+round. So a process can be told to be the client's or the broker's only where both are named.
+
+Source: https://github.com/mozillazg/ptcpdump, internal/writer/pcapng.go and bpf/ptcpdump.c.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.pcapng_interface import OPT_COMMENT, section_of
+from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
+
+MAX_KNOWN = 4_096
+"""Comments whose meaning is remembered: a capture has few processes, and each stands at thousands
+of packets."""
+
+MAX_CONNECTIONS = 100_000
+"""Connections of which processes are remembered, in some 40 MB: those of TCP that are not AMQP are
+among them; beyond, the oldest are forgotten."""
+
+MAX_TEXT = 255
+"""Characters of a name: those of Kubernetes have at most 253, few paths are longer."""
+
+DATA = 1
+"""The kind of an event of TCP that has bytes, as in `amqpsniff.tcp.stream`."""
+
+
+class Process(NamedTuple):
+    """What comments of a packet name; null where they do not.
+
+    Attributes:
+        pid: Its number.
+        process: The path of its program.
+        container: Name of its container, the id of one without a name.
+        pod: Namespace and name of its pod.
+    """
+
+    pid: int | None = None
+    process: str | None = None
+    container: str | None = None
+    pod: str | None = None
+
+    def may_be(self, other: Process) -> bool:
+        """True if nothing says that this is another process."""
+        pairs = zip(self, other, strict=True)
+        return all(one is None or two is None or one == two for one, two in pairs)
+
+
+_PROCESS = Process._fields
+COLUMNS = (*_PROCESS, *(f"server_{name}" for name in _PROCESS))
+"""Columns of `connections`: the process on the captured machine, the client's where both ends ran
+there, and then the broker's."""
+
+
+class ProcessReader:
+    """Finds the processes of connections: `read` a batch of packets, `note` what TCP made of it."""
+
+    def __init__(self) -> None:
+        self._capture = ""
+        self._named: dict[int, Process] = {}
+        self._found: dict[str, dict[str, Process]] = {}
+
+    def read(self, batch: PacketBatch, capture: Any) -> None:
+        """Read the comments of a batch's packets; `capture` is the file that they are of."""
+        self._capture = batch.capture
+        self._named = {}
+        sections = getattr(capture, "sections", ())
+        if not sections:
+            return
+        for row in range(batch.begin, batch.end):
+            number, start = batch.number[row], batch.start[row]
+            section = section_of(sections, number)
+            options = section.packet_options(batch.octets, start, batch.captured[row])
+            comments = tuple(value for code, value in options if code == OPT_COMMENT)
+            named = _process(comments) if comments else None
+            if named is not None:
+                self._named[number] = named
+
+    def note(self, events: Any) -> None:
+        """Give conversations the processes of their packets, from the events of the batch."""
+        if not self._named:
+            return
+        for kind, half, number in zip(events.kind, events.half, events.number, strict=True):
+            named = self._named.get(number & NUMBER_MASK)
+            if kind != DATA or named is None:
+                continue
+            if events.captures[number >> NUMBER_BITS] == self._capture:
+                conversation = events.conversations[half >> 1]
+                sender = conversation.b if half & 1 else conversation.a
+                self._note(conversation.connection_id, sender, named)
+
+    def fill(self, row: dict[str, Any]) -> None:
+        """Put the columns into the row of a connection that is over; null where none is named."""
+        found = self._found.pop(row["connection_id"], {})
+        client = found.pop(row["client"], None)
+        named = [one for one in (client, *found.values()) if one is not None]
+        if len(named) == 2 and named[0].may_be(named[1]):
+            named = [min(named, key=_nulls)]
+        if len(named) == 2 and row["client"] is None:
+            named = []
+        cells = [value for one in (*named, Process(), Process())[:2] for value in one]
+        row.update(zip(COLUMNS, cells, strict=True))
+
+    def _note(self, connection_id: str, sender: str, named: Process) -> None:
+        """Keep a process: the first one of a sender, with all that is said of it."""
+        senders = self._found.setdefault(connection_id, {})
+        known = senders.get(sender)
+        if known is None or (known.may_be(named) and _nulls(named) < _nulls(known)):
+            senders[sender] = named
+        if len(self._found) > MAX_CONNECTIONS:
+            del self._found[next(iter(self._found))]
+
+
+def _nulls(process: Process) -> int:
+    return process.count(None)
+
+
+@lru_cache(MAX_KNOWN)
+def _process(comments: tuple[bytes, ...]) -> Process | None:
+    """What the comments of a packet say; None where they are of something else."""
+    found = Process()
+    for comment in comments:
+        lines = comment.decode("utf-8", "replace").split("\n")
+        if (pid := _value(lines, 0, "PID")) and pid.isdecimal() and len(pid) < 11:
+            program = _value(lines, 1, "Cmd") or _value(lines, 1, "Command")
+            found = found._replace(pid=int(pid), process=program)
+        elif lines[0].startswith("ContainerName:"):
+            name = _value(lines, 0, "ContainerName") or _value(lines, 1, "ContainerId")
+            found = found._replace(container=name)
+        elif name := _value(lines, 0, "PodName"):
+            namespace = _value(lines, 1, "PodNamespace")
+            found = found._replace(pod=f"{namespace}/{name}" if namespace else name)
+    return found if any(found) else None
+
+
+def _value(lines: list[str], at: int, name: str) -> str | None:
+    """The value of a line that has to have this name; None for an empty one."""
+    if at >= len(lines) or not lines[at].startswith(f"{name}:"):
+        return None
+    return lines[at][len(name) + 1 :].strip()[:MAX_TEXT] or None
