@@ -535,9 +535,15 @@ class Capture:
         >>> [row["queue"] for row in topology["queues"] if row["delivered"] > 10]
         ['orders.eu']
         """
-        from amqpsniff.analysis.topology import COLUMNS, topology
+        from amqpsniff.analysis.topology import COLUMNS, Topology, topology
 
-        return topology(self._selected(self._counted(part), columns=COLUMNS), limit, self.names)
+        chosen = self._counted(part)
+        if chosen.chooses():
+            return topology(self._selected(chosen, columns=COLUMNS), limit, self.names)
+        made = Topology()  # without Arrow, see `diagnose`
+        deque(self._read(Plan(tuple(COLUMNS), COLUMNS, outcomes=False), made.add_rows), 0)
+        made.count_rows()
+        return made.result(limit, self.names)
 
     def trace(
         self,
@@ -1043,14 +1049,17 @@ class Capture:
         """
         yield from self._read(Plan((), census=census))
 
-    def _read(self, plan: Plan) -> Iterator[int]:
-        """One reading of the input of which no rows are kept; gives the number of packets now and
-        then.
+    def _read(self, plan: Plan, take: Callable[..., None] | None = None) -> Iterator[int]:
+        """One reading of the input without Arrow; gives the number of packets now and then.
+
+        `take` is called with each of what `Pipeline.take` gives.
         """
         pipeline = self._pipeline(plan)
         with self.packets() as packets:
             for _ in run(packets, pipeline):
-                deque(pipeline.settled(), 0)
+                for taken in pipeline.rest() if pipeline.finished else pipeline.settled():
+                    if take is not None:
+                        take(*taken)
                 yield self.totals.packets
             self._finish(packets, pipeline.findings(packets.findings))
         if plan.census is not None:

@@ -90,7 +90,12 @@ def finding_rows(batch: Any) -> list[Row]:
 
 def finding_row(finding: Finding) -> Row:
     """The row of a finding, as it would be in a batch of the table."""
-    return _row(map(_printable, _values(finding)))
+    row = _row(_values(finding))
+    for name in ("capture", "detail"):  # Arrow keeps no text that is not UTF-8
+        text = row[name]
+        if text is not None and not text.isascii():
+            row[name] = text.encode(errors="backslashreplace").decode()
+    return row
 
 
 def _row(own: Iterable[Any]) -> Row:
@@ -105,13 +110,6 @@ def _shown(code: str) -> Row:
     return {name: getattr(KINDS[code], name) for name in SHOWN}
 
 
-def _printable(value: Any) -> Any:
-    """A value as Arrow keeps it: the name of a file may hold bytes that are not UTF-8."""
-    if isinstance(value, str) and not value.isascii():
-        return value.encode(errors="backslashreplace").decode()
-    return value
-
-
 def in_order(rows: Iterable[Row]) -> list[Row]:
     """Rows by importance: severity, problems before costs and notes, how sure they are, time."""
     return sorted(rows, key=_order)
@@ -119,10 +117,14 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
 
 def _order(row: Row) -> tuple[int, int, int, int]:
     """The order of importance: severity, category, confidence, time."""
-    category = _CATEGORIES.index(KINDS[row["code"]].category)
-    return (
-        -rank(row["severity"]), category, _CONFIDENCES.index(row["confidence"]), row["ts_ns"] or 0
-    )  # fmt: skip
+    return *_importance_of(row["code"]), row["ts_ns"] or 0
+
+
+@cache
+def _importance_of(code: str) -> tuple[int, int, int]:
+    kind = KINDS[code]
+    category, confidence = _CATEGORIES.index(kind.category), _CONFIDENCES.index(kind.confidence)
+    return -rank(kind.severity), category, confidence
 
 
 def cases(rows: Iterable[Row]) -> list[Case]:

@@ -23,6 +23,7 @@ from amqpsniff.session.rules.peers import (
     end_ns,
     ended_by_server,
     handshake,
+    read,
     release,
     server_end,
     table,
@@ -274,7 +275,7 @@ def _least_frame_max(server: dict[str, Any]) -> int:
 @lru_cache(ALIKE)
 def _missing(start_ok: bytes | None) -> tuple[str, ...]:
     """The names in `CAPABILITIES` that the client's properties do not announce."""
-    announced = table(table(read_object(start_ok), "client_properties"), "capabilities")
+    announced = table(table(read(start_ok), "client_properties"), "capabilities")
     return tuple(name for name in CAPABILITIES if announced.get(name) is not True)
 
 
