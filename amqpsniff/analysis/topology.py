@@ -153,7 +153,7 @@ class Topology:
         elif table == "messages":
             self.add_messages(batch)
 
-    def add_rows(self, frames: Any, messages: Any, connections: Sequence[Any], *_: Any) -> None:
+    def add_rows(self, frames: Any, messages: Any, connections: list[Any], *_: Any) -> None:
         """Learn from what a pipeline gives, without Arrow; `result` has it after `count_rows`."""
         for row in frames_of(frames, _LOOKED_AT, connections):
             METHODS[row["method"]](self, row, _arguments(row["arguments"]))

@@ -5,8 +5,6 @@ To import Arrow takes as long as to decode 50 MB, and a summary of rows needs fe
 """
 
 import cython
-from cython.cimports.amqpsniff.columns import Vocabulary
-from cython.cimports.amqpsniff.decode.rows import FrameRows, MessageRows
 from cython.cimports.amqpsniff.session.counts import RouteCounter
 
 from amqpsniff.columns import NULL
@@ -26,7 +24,7 @@ class RouteSums:
         self.numbers = {}
         self.sums = {}
 
-    def add(self, messages: MessageRows, clients: list):
+    def add(self, messages, clients):
         """Count rows of messages; `clients` are numbers, by the code of a connection.
 
         Gives what was counted, as `drain` does, once there are very many names; else nothing.
@@ -75,7 +73,7 @@ class RouteSums:
         self.sums = {}
         return taken
 
-    def _numbers_of(self, words: Vocabulary):
+    def _numbers_of(self, words):
         """The numbers from 1 of the texts of a vocabulary, by their codes and 1: null is 0."""
         numbers: dict = self.numbers
         code: cython.int
@@ -85,7 +83,7 @@ class RouteSums:
         return found
 
 
-def frames_of(frames: FrameRows, methods: bytes, connections: list):
+def frames_of(frames, methods, connections):
     """Rows of frames with methods that have a 1 in `methods`, as dicts with columns that a topology
     needs; `connections` has (id, client, server) by the code of a connection.
     """

@@ -97,7 +97,7 @@ def _judge_unanswered(context: RuleContext) -> None:
     acknowledges what it gets.
     """
     session = context.session
-    if session.closed_by is None and context.complete and any(map(_is_unanswered, *_ends(context))):
+    if context.complete and session.closed_by is None and any(map(_is_unanswered, *_ends(context))):
         context.memory["interrupted"] = True
         context.report("path-interrupted", _interruption(context, None, ""))
 

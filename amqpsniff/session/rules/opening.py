@@ -10,11 +10,11 @@ from typing import Any
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import UNOPENED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import in_packet
 from amqpsniff.session.rules.peers import (
-    ALIKE,
     application,
     began_ns,
     client_host,

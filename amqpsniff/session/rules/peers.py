@@ -9,12 +9,9 @@ from typing import Any
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import SERVER
+from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import RuleContext
 from amqpsniff.spec import PEER_PROPERTIES, peer_property
-
-ALIKE = 256
-"""Different handshakes and addresses that are read once: most connections say what others said, and
-arguments are no longer than a frame."""
 
 MAX_CLIENTS = 16_384
 """Different clients whose names are read once, in some 10 MB: they are asked for again when a

@@ -174,7 +174,7 @@ def report_once(
     """
     tracker = context.tracker
     key = (context.session.capture if place is None else place.capture, key)
-    seen = tracker.memory.get(code)
+    seen = context.shared.get(code)
     first = None if seen is None else seen.get(key)
     if first is not None:
         last = context.number if place is None else place.packet_number
