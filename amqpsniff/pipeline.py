@@ -137,6 +137,11 @@ class Pipeline:
             return False
         return self._finished or self._held.full or self._held.settled
 
+    @property
+    def finished(self) -> bool:
+        """True after `finish`."""
+        return self._finished
+
     def feed(self, packets: PacketBatch, secrets: Iterable[tuple[int, bytes]] = ()) -> StreamBatch:
         """Decode a batch of packets; gives the events of TCP that they made known.
 

@@ -65,6 +65,9 @@ which are faster then, takes 25 ms longer."""
 CENSUS = "census"
 """The table of which a selection is for what counts: without columns."""
 
+JUDGED = frozenset(("findings", "messages"))
+"""What rules need: some findings are made together with a message's row."""
+
 RECORDS_PER_BATCH = 4_096
 """Rows of `connections` and `channels` after which they are given out: some 10 MB."""
 
@@ -532,9 +535,15 @@ class Capture:
         >>> [row["queue"] for row in topology["queues"] if row["delivered"] > 10]
         ['orders.eu']
         """
-        from amqpsniff.analysis.topology import COLUMNS, topology
+        from amqpsniff.analysis.topology import COLUMNS, Topology, topology
 
-        return topology(self._selected(self._counted(part), columns=COLUMNS), limit, self.names)
+        chosen = self._counted(part)
+        if chosen.chooses():
+            return topology(self._selected(chosen, columns=COLUMNS), limit, self.names)
+        made = Topology()  # without Arrow, see `diagnose`
+        deque(self._read(Plan(tuple(COLUMNS), COLUMNS, outcomes=False), made.add_rows), 0)
+        made.count_rows()
+        return made.result(limit, self.names)
 
     def trace(
         self,
@@ -693,8 +702,13 @@ class Capture:
         chosen = self.chosen(self._selection(part), "findings")
         diagnoser = Diagnoser(chosen, only, self._started, ignore=ignore, severity=severity)
         ended = diagnoser.introductions.add
-        for table, batch in self.tables(*diagnoser.tables, encoded=True, on_connection_end=ended):
-            diagnoser.add(table, batch)
+        if diagnoser.tables:
+            for table, batch in self.tables(
+                *diagnoser.tables, encoded=True, on_connection_end=ended
+            ):
+                diagnoser.add(table, batch)
+        else:  # without Arrow, whose import takes as long as 50 MB of traffic
+            deque(self._read(Plan(JUDGED, outcomes=False, on_connection_end=ended)), 0)
         return diagnoser.result(self.totals, self.found)
 
     def evidence(self, diagnosis: Diagnosis) -> dict[str, Any]:
@@ -1039,12 +1053,23 @@ class Capture:
         Afterwards `found` has the findings that need no rules, `totals` the counts, `outcomes` and
         `replies` the times of messages' outcomes and of replies: by name, (how many, `Histogram`).
         """
-        pipeline = self._pipeline(Plan((), census=census))
+        yield from self._read(Plan((), census=census))
+
+    def _read(self, plan: Plan, take: Callable[..., None] | None = None) -> Iterator[int]:
+        """One reading of the input without Arrow; gives the number of packets now and then.
+
+        `take` is called with each of what `Pipeline.take` gives.
+        """
+        pipeline = self._pipeline(plan)
         with self.packets() as packets:
             for _ in run(packets, pipeline):
+                for taken in pipeline.rest() if pipeline.finished else pipeline.settled():
+                    if take is not None:
+                        take(*taken)
                 yield self.totals.packets
             self._finish(packets, pipeline.findings(packets.findings))
-        self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
+        if plan.census is not None:
+            self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
 
     def _finish(self, packets: CaptureSet, findings: Iterable[Found]) -> None:
         """Keep the findings, and what the files say of themselves: comments may be key logs."""

@@ -139,7 +139,8 @@ class Diagnoser:
         severity: Only findings of this severity or a worse one.
 
     Attributes:
-        tables: Names of the tables whose batches are needed.
+        tables: Names of the tables whose batches are needed; none where every finding is chosen
+            from, which the `result` is given anyway.
         introductions: What is to hear of the connections that are over.
     """
 
@@ -165,7 +166,9 @@ class Diagnoser:
         self._found: list[Row] = []
         self._count = 0
         self.introductions = Introductions()
-        self.tables = ("findings", "connections") if self._missing else ("findings",)
+        self.tables: tuple[str, ...] = ()
+        if selection.chooses():
+            self.tables = ("findings", "connections") if self._missing else ("findings",)
 
     def add(self, table: str, batch: Any) -> None:
         """Take a batch of one of the tables."""
@@ -185,8 +188,11 @@ class Diagnoser:
         """
         if self._missing and totals.connections:
             raise no_match(self._selection, totals.connections)
+        listed = list(findings)
+        if not self.tables:
+            self._found, self._count = list(map(finding_row, listed)), len(listed)
         found = in_order(filter(self._wanted, self._found))
-        codes = {finding.code for finding in findings}
+        codes = {finding.code for finding in listed}
         return _diagnosis(found, codes, self._count, totals, self.introductions, self._started())
 
     def _wanted(self, row: Row) -> bool:

@@ -7,7 +7,9 @@ same path, on however many connections, are the places of one case.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from amqpsniff.findings import CONFIDENCES, KINDS, SHOWN, Finding
@@ -20,6 +22,14 @@ Row = dict[str, Any]
 
 _CATEGORIES = ("problem", "capture", "cost", "note")
 """Categories of findings, the important first."""
+
+_OWN = (
+    "capture", "packet_number", "ts_ns", "connection_id", "client", "server", "channel", "code",
+    "detail", "count", "last_packet_number", "cause_code", "cause_packet_number",
+)  # fmt: skip
+"""Columns of the findings table that are a finding's own, but for `timestamp`."""
+
+_values = attrgetter(*_OWN)
 
 _REPEAT = frozenset("capture connection_id client server code cause_code".split())
 """Columns with texts that other rows have too."""
@@ -70,30 +80,34 @@ def finding_rows(batch: Any) -> list[Row]:
     takes as long to make as the others; texts that repeat are there once.
     """
     kept: dict[Any, Any] = {}
-    own = [name for name in batch.schema.names if name not in (*SHOWN, "timestamp")]
     columns = []
-    for name in own:
+    for name in _OWN:
         values = batch.column(name).to_pylist()
         repeats = name in _REPEAT
         columns.append([kept.setdefault(one, one) for one in values] if repeats else values)
-    empty: Row = dict.fromkeys(own)
-    of_code = {
-        code: empty | {name: getattr(KINDS[code], name) for name in SHOWN}
-        for code in set(columns[own.index("code")])
-    }
-    rows = []
-    for code, *values in zip(columns[own.index("code")], *columns, strict=True):
-        row = of_code[code].copy()
-        row.update(zip(own, values, strict=True))
-        rows.append(row)
-    return rows
+    return list(map(_row, zip(*columns, strict=True)))
 
 
 def finding_row(finding: Finding) -> Row:
-    """The row of a finding that is no row of a table yet."""
-    kind = KINDS[finding.code]
-    row = {one.name: getattr(finding, one.name) for one in fields(finding)}
-    return row | {name: getattr(kind, name) for name in SHOWN}
+    """The row of a finding, as it would be in a batch of the table."""
+    row = _row(_values(finding))
+    for name in ("capture", "detail"):  # Arrow keeps no text that is not UTF-8
+        text = row[name]
+        if text is not None and not text.isascii():
+            row[name] = text.encode(errors="backslashreplace").decode()
+    return row
+
+
+def _row(own: Iterable[Any]) -> Row:
+    """A row of the values of `_OWN`, with what the catalogue says of its code."""
+    row = dict(zip(_OWN, own, strict=True))
+    row.update(_shown(row["code"]))
+    return row
+
+
+@cache
+def _shown(code: str) -> Row:
+    return {name: getattr(KINDS[code], name) for name in SHOWN}
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
@@ -103,10 +117,14 @@ def in_order(rows: Iterable[Row]) -> list[Row]:
 
 def _order(row: Row) -> tuple[int, int, int, int]:
     """The order of importance: severity, category, confidence, time."""
-    category = _CATEGORIES.index(KINDS[row["code"]].category)
-    return (
-        -rank(row["severity"]), category, _CONFIDENCES.index(row["confidence"]), row["ts_ns"] or 0
-    )  # fmt: skip
+    return *_importance_of(row["code"]), row["ts_ns"] or 0
+
+
+@cache
+def _importance_of(code: str) -> tuple[int, int, int]:
+    kind = KINDS[code]
+    category, confidence = _CATEGORIES.index(kind.category), _CONFIDENCES.index(kind.confidence)
+    return -rank(kind.severity), category, confidence
 
 
 def cases(rows: Iterable[Row]) -> list[Case]:

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple, TypedDict, cast
 
 from amqpsniff.analysis.counting import SENT, grouped, is_one_of, with_sent_bytes
 from amqpsniff.decode.json_objects import read_object
+from amqpsniff.decode.method_layout import NAMES
 from amqpsniff.session.counts import MAX_NAMES, NO_COUNTS, TopCounts, amounts
+from amqpsniff.session.route_sums import RouteSums, frames_of
 from amqpsniff.spec import DELIVERIES, PUBLISHES, peer_property
 from amqpsniff.tables.values import rows_of
 
@@ -140,6 +142,8 @@ class Topology:
         self._deleted: dict[Name, int] = {}
         self._gone: set[Name] = set()
         self._clients: dict[str, tuple[Client, str | None]] = {}
+        self._sums = RouteSums()
+        self._numbers: dict[Client, int] = {}
         self._channels: dict[tuple[str, int], Facts] = {}
 
     def add(self, table: str, batch: Any) -> None:
@@ -148,6 +152,24 @@ class Topology:
             self.add_frames(batch)
         elif table == "messages":
             self.add_messages(batch)
+
+    def add_rows(self, frames: Any, messages: Any, connections: list[Any], *_: Any) -> None:
+        """Learn from what a pipeline gives, without Arrow; `result` has it after `count_rows`."""
+        for row in frames_of(frames, _LOOKED_AT, connections):
+            METHODS[row["method"]](self, row, _arguments(row["arguments"]))
+        clients = (self._client(connection, address) for connection, address, _ in connections)
+        numbers = [self._numbers.setdefault(one, len(self._numbers)) for one in clients]
+        self._count(self._sums.add(messages, numbers))
+
+    def count_rows(self) -> None:
+        """Count the messages of the rows that were added."""
+        self._count(self._sums.drain())
+
+    def _count(self, sums: Iterable[tuple[Any, ...]]) -> None:
+        clients = list(self._numbers)
+        for way, number, exchange, name, counts in sums:
+            count = self._count_delivered if way else self._count_published
+            count(clients[number], exchange, name, counts)
 
     def add_frames(self, batch: Any) -> None:
         """Learn from a batch of the frames table."""
@@ -183,13 +205,19 @@ class Topology:
 
     def _publish(self, connection: str, address: Any, exchange: Any, key: Any, sent: Any) -> None:
         client = self._client(connection, address)
-        self.published.add((client, exchange), _counts(sent, NOTHING))
-        self.keys.add((client, exchange, key), _counts(sent, NOTHING))
+        self._count_published(client, exchange, key, _counts(sent, NOTHING))
 
     def _deliver(self, connection: str, address: Any, exchange: Any, queue: Any, sent: Any) -> None:
         client = self._client(connection, address)
-        self.routes.add((client.vhost, exchange, queue), _counts(NOTHING, sent))
-        self.received.add((client, queue), _counts(NOTHING, sent))
+        self._count_delivered(client, exchange, queue, _counts(NOTHING, sent))
+
+    def _count_published(self, client: Client, exchange: Any, key: Any, counts: Any) -> None:
+        self.published.add((client, exchange), counts)
+        self.keys.add((client, exchange, key), counts)
+
+    def _count_delivered(self, client: Client, exchange: Any, queue: Any, counts: Any) -> None:
+        self.routes.add((client.vhost, exchange, queue), counts)
+        self.received.add((client, queue), counts)
 
     # who connects
 
@@ -476,6 +504,8 @@ METHODS = {
     "basic.consume": Topology._consumed,
 }
 """Methods of frames that are looked at, and what learns from each."""
+
+_LOOKED_AT = bytes(name in METHODS for name in NAMES)
 
 
 TABLES = frozenset(("arguments", "client_properties"))

@@ -63,19 +63,20 @@ class FindingLog:
 
     def add(self, finding: Finding) -> None:
         """Record one occurrence; a code that is not in the catalogue is a `KeyError`."""
-        key = finding.key
+        code = finding.code
+        key = (code, finding.connection_id or finding.capture, finding.channel, finding.variant)
         known = self._findings.get(key)
-        if known is None:
+        if code not in self._places and known is None:
             _ = finding.kind
         if self._news is not None:
             self._news[key] = known or finding
         if known is not None:
             _fold(finding, known)
-        elif self.has_room(finding.code):
+        elif self.has_room(code):
             if finding.last_packet_number is None:
                 finding.last_packet_number = finding.packet_number
             self._findings[key] = finding
-            self._places[finding.code] += 1
+            self._places[code] += 1
         else:
             if self._news is not None:
                 del self._news[key]

@@ -3,12 +3,18 @@
 awaited, and what its arguments say.
 """
 
+from functools import lru_cache
+
 import cython
 from cython.cimports.amqpsniff.decode.rows import FrameRows
 
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.spec import METHODS
+
+ALIKE = 256
+"""Different handshakes, closes and addresses that are read once: most connections say what others
+said, and arguments are no longer than a frame."""
 
 Reason = tuple[int | None, str | None, str | None]
 """Reply code and text of a close, and the method that it blames."""
@@ -21,8 +27,9 @@ _NAMES = {(one.class_id, one.method_id): one.name for one in reversed((*_FIRST, 
 """Methods by their numbers; where dialects differ, that of 0-9-1."""
 
 
+@lru_cache(ALIKE)
 def read_reason(octets):
-    """The `Reason` of a close, from its arguments' JSON."""
+    """The code, text and blamed method of a close, from its arguments' JSON."""
     arguments = read_object(octets)
     code, text = arguments.get("reply_code"), arguments.get("reply_text")
     blamed = (arguments.get("class_id"), arguments.get("method_id"))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
+from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.spec import peer_property
 
 Row = dict[str, Any]
@@ -127,7 +129,7 @@ def connection_row(session: Any, dialect: str | None, packs: Any = None) -> Row:
     packets, tls = conversation.packets, conversation.tls
     octets = conversation.octets if tls is None else tls.octets
     sides_known = direction >= 0
-    facts = {name: read_object(known.json) for name, known in session.handshake.items()}
+    login, products, properties, tuning = _said(*map(session.handshake_json, _SAID))
     return {
         "capture": session.capture,
         **_ends(session.peer),
@@ -137,11 +139,11 @@ def connection_row(session: Any, dialect: str | None, packs: Any = None) -> Row:
         "end_ns": _time(conversation.end_ns),
         "protocol": dialect,
         "midstream": not session.peer.began,
-        **_login(facts),
+        **login,
         "user": session.peer.user,
-        **_products(facts),
-        **_framework(facts, packs),
-        **_tuning(facts),
+        **products,
+        **_framework(properties, packs),
+        **tuning,
         "channels": session.channels_opened,
         "client_packets": packets[client] if sides_known else None,
         "server_packets": packets[1 - client] if sides_known else None,
@@ -169,19 +171,24 @@ def _ends(peer: Any) -> Row:
     return {"connection_id": connection_id, "client": client, "server": server}
 
 
-def _login(facts: dict[str, Row]) -> Row:
-    start_ok = facts.get("connection.start-ok", {})
-    opened = facts.get("connection.open", {})
-    return {
-        "vhost": _text(opened, "virtual_host"),
-        "mechanism": _text(start_ok, "mechanism"),
+_SAID = ("connection.start", "connection.start-ok", "connection.open", "connection.tune-ok")
+
+
+@lru_cache(ALIKE)
+def _said(
+    start: bytes | None, start_ok: bytes | None, opened: bytes | None, tune_ok: bytes | None
+) -> tuple[Row, Row, Row, Row]:
+    """What the arguments of a handshake tell: the login, the products, all that the client says of
+    itself, and the limits.
+    """
+    told, tuned = read_object(start_ok), read_object(tune_ok)
+    client = _table(told, "client_properties")
+    server = _table(read_object(start), "server_properties")
+    login = {
+        "vhost": _text(read_object(opened), "virtual_host"),
+        "mechanism": _text(told, "mechanism"),
     }
-
-
-def _products(facts: dict[str, Row]) -> Row:
-    client = _table(facts.get("connection.start-ok", {}), "client_properties")
-    server = _table(facts.get("connection.start", {}), "server_properties")
-    return {
+    products = {
         "client_product": peer_property(client, "product"),
         "client_version": peer_property(client, "version"),
         "client_platform": peer_property(client, "platform"),
@@ -189,19 +196,15 @@ def _products(facts: dict[str, Row]) -> Row:
         "server_product": peer_property(server, "product"),
         "server_version": peer_property(server, "version"),
     }
+    limits = {name: tuned.get(name) for name in ("channel_max", "frame_max", "heartbeat")}
+    return login, products, client, limits
 
 
-def _framework(facts: dict[str, Row], packs: Any) -> Row:
+def _framework(properties: Row, packs: Any) -> Row:
     if packs is None:
         return {}
-    properties = _table(facts.get("connection.start-ok", {}), "client_properties")
     framework, application = packs.client(properties)
     return {"client_framework": framework, "client_application": application}
-
-
-def _tuning(facts: dict[str, Row]) -> Row:
-    tuned = facts.get("connection.tune-ok", {})
-    return {name: tuned.get(name) for name in ("channel_max", "frame_max", "heartbeat")}
 
 
 def _table(arguments: Row, name: str) -> Row:

@@ -82,6 +82,7 @@ cdef class Tracker:
     cdef Consumer consumer_for(self, ChannelSlot slot, FrameRows frames, long long row, int kind)
     cdef object begin_message(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind)
     cdef bint _publish(self, Session session, Channel channel, PendingMessage entry, FrameRows frames, long long row) except? -1
+    cdef bint _is_after_end(self, Session session, Channel channel, PendingMessage entry) except? -1
     cdef int acknowledge(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind, int side) except? -1
     cdef int _acknowledge_in_part(self, Channel channel, int kind, int side, long long tag) except? -1
     cdef object capture_of(self, FrameRows frames, long long row)

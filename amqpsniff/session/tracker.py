@@ -757,7 +757,7 @@ class Tracker:
             if (
                 channel.closing[1] or session.closing[1]
                 if channel.broker_discards
-                else session.peer.conversation.ended is not None
+                else self._is_after_end(session, channel, entry)
             ):
                 facts = {"frames": frames, "row": row}
                 self.emit("published-on-closed", channel, entry.packet_number, entry.ts_ns, facts)
@@ -778,6 +778,16 @@ class Tracker:
             self.settler.expect_return(channel, entry)
             return True
         return entry.number >= 0
+
+    def _is_after_end(self, session, channel, entry):
+        """True if TCP is known to have ended and the publish may be later: a whole batch of packets
+        is read before its frames are followed.
+        """
+        tcp = session.peer.conversation
+        if tcp.ended is None:
+            return False
+        closes = (channel.closed_packet_number, session.close_packet_number)
+        return closes != (None, None) or entry.ts_ns > tcp.ended_ns
 
     def acknowledge(self, session, slot, frames, row, kind, side):
         """An ack, nack or reject of either side."""

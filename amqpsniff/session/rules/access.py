@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from amqpsniff.decode.json_objects import read_object
+from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
 from amqpsniff.session.rules.peers import (
-    ALIKE,
     client_host,
     client_property,
     client_text,

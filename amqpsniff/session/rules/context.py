@@ -27,8 +27,8 @@ EVENTS = {
     "side",
     "tag-unknown": "a client's ack, nack or reject that means nothing outstanding; facts: tag, "
     "multiple, outcome (a code of entities.OUTCOMES)",
-    "published-on-closed": "a publish after the server closed the channel, or while an end of TCP "
-    "is known, which may come later; facts: frames, row",
+    "published-on-closed": "a publish after the server closed the channel, or after an end of TCP; "
+    "facts: frames, row",
     "published-again": "the first publish of a channel with message-id, properties, size and route "
     "of an earlier one, further ones are counted; facts: first (packet of that), rows, row",
     "published-while-blocked": "a publish after connection.blocked; facts: none",

@@ -10,11 +10,11 @@ from typing import Any
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import UNOPENED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import in_packet
 from amqpsniff.session.rules.peers import (
-    ALIKE,
     application,
     began_ns,
     client_host,
@@ -23,6 +23,7 @@ from amqpsniff.session.rules.peers import (
     end_ns,
     ended_by_server,
     handshake,
+    read,
     release,
     server_end,
     table,
@@ -274,7 +275,7 @@ def _least_frame_max(server: dict[str, Any]) -> int:
 @lru_cache(ALIKE)
 def _missing(start_ok: bytes | None) -> tuple[str, ...]:
     """The names in `CAPABILITIES` that the client's properties do not announce."""
-    announced = table(table(read_object(start_ok), "client_properties"), "capabilities")
+    announced = table(table(read(start_ok), "client_properties"), "capabilities")
     return tuple(name for name in CAPABILITIES if announced.get(name) is not True)
 
 

@@ -9,20 +9,22 @@ from typing import Any
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import SERVER
+from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import RuleContext
 from amqpsniff.spec import PEER_PROPERTIES, peer_property
 
-ALIKE = 256
-"""Different handshakes and addresses that are read once: most connections say what others said, and
-arguments are no longer than a frame."""
+MAX_CLIENTS = 16_384
+"""Different clients whose names are read once, in some 10 MB: they are asked for again when a
+connection ends, and thousands may be open."""
 
 
 def handshake(context: RuleContext, method: str) -> dict[str, Any]:
     """Arguments of a method of the handshake; empty when it was not captured."""
-    return _read(context.session.handshake_json(method))
+    return read(context.session.handshake_json(method))
 
 
-_read = lru_cache(ALIKE)(read_object)
+read = lru_cache(ALIKE)(read_object)
+"""Reads the arguments of a method, of many that are alike once; not to be changed."""
 
 
 def table(arguments: dict[str, Any], name: str) -> dict[str, Any]:
@@ -36,10 +38,10 @@ def client_property(context: RuleContext, name: str) -> str | None:
     return _texts(context.session.handshake_json("connection.start-ok"))[name]
 
 
-@lru_cache(ALIKE)
+@lru_cache(MAX_CLIENTS)
 def _texts(octets: bytes | None) -> dict[str, str | None]:
     """The texts of the client's properties, by their names in `PEER_PROPERTIES`."""
-    properties = table(_read(octets), "client_properties")
+    properties = table(read(octets), "client_properties")
     return {name: peer_property(properties, name) or None for name in PEER_PROPERTIES}
 
 
@@ -92,9 +94,8 @@ def rabbitmq_release(context: RuleContext) -> tuple[int, int]:
 
 def on_network(context: RuleContext) -> bool:
     """True if anyone on the way can read it: no TLS, and not one host speaking to itself."""
-    peer = context.session.peer
-    ends = client_host(context), _host(peer.name()[2])
-    return peer.conversation.tls is None and _is_between_hosts(*ends)
+    encrypted = context.session.peer.conversation.tls is not None
+    return not encrypted and _is_between_hosts(client_host(context), server_end(context))
 
 
 def ender(context: RuleContext) -> int | None:
@@ -160,8 +161,10 @@ def _host(end: str | None) -> str:
     return "" if not end else end.rpartition(":")[0].strip("[]")
 
 
+@lru_cache(MAX_CLIENTS)
 def _is_between_hosts(client: str, server: str) -> bool:
-    return bool(client and server) and not (_is_loopback(server) and _is_loopback(client))
+    host = _host(server)
+    return bool(client and host) and not (_is_loopback(host) and _is_loopback(client))
 
 
 @lru_cache(ALIKE)

@@ -264,7 +264,7 @@ def _late_text(context: RuleContext) -> str:
 def judge_confirms(context: RuleContext) -> None:
     """channel-ends: confirms that came late, or did not come while the broker sent other frames."""
     channel = context.channel
-    if not channel.published:
+    if not (channel.confirmed or channel.publishes or LATE in context.memory):
         return
     details, number, ts_ns = [], channel.slow_confirm_number, channel.slow_confirm_ns
     mean = channel.confirm_ns / max(channel.confirmed, 1)

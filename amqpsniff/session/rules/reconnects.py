@@ -123,14 +123,14 @@ class _Short:
 
 def _was_short(context: RuleContext) -> None:
     """A connection of PHP that was for one request."""
+    if client_property(context, "product") != "AMQPLib":
+        return
     began, now = began_ns(context), end_ns(context)
     conversation = context.session.peer.conversation
     if began is None or now is None or now - began >= SHORT_NS:
         return
     lived, published = now - began, _published(context)
     if conversation.ended is None or published > SHORT_PUBLISHES or not context.complete:
-        return
-    if client_property(context, "product") != "AMQPLib":
         return
     client = (context.session.capture, client_host(context), server_end(context))
     who = (user_of(context), application(context), client[1])

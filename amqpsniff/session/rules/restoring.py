@@ -192,6 +192,8 @@ def judge_restored(context: RuleContext) -> None:
 
 def _queues(context: RuleContext) -> tuple[str, ...]:
     """The queues that the connection consumes from, without those that are its own."""
+    if not any(channel.by_tag for channel in open_channels(context.session)):
+        return ()
     private = context.memory.get("exclusive", {})
     given_up = context.memory.get(CANCELLED, set())
     if None in private or None in given_up:  # a name that was cut, and too many

@@ -90,6 +90,10 @@ THERE = "consumers until the close"
 """Name in `RuleContext.memory` of the consumers that are there when a side closes the
 connection."""
 
+PUBLISHED = "published by route"
+"""Name in `RuleContext.shared` of what each connection published, by route: `_Published` as plain
+tuples, of which few are ever looked at."""
+
 Vhost = tuple[str, str]
 """The broker's address, and a virtual host."""
 
@@ -237,14 +241,17 @@ def ended(context: RuleContext) -> None:
 
 def _published(context: RuleContext) -> list[tuple[Any, ...]]:
     """Publishes by route, each as exchange, routing key and what a `_Published` has."""
-    routes, place = context.session.routes, context.place
+    routes = context.session.routes
+    if routes is None or not routes.published:
+        return []
+    capture, _, _, *ends = context.place
     who = application(context) or client_host(context)
     return [
         (
             exchange, key, one.count, tuple(one.steps), one.last_number, one.last_ns,
-            one.mandatory, who, (place.capture, one.first_number, one.first_ns, *place[3:]),
+            one.mandatory, who, (capture, one.first_number, one.first_ns, *ends),
         )
-        for (exchange, key), one in (routes.published.items() if routes else ())
+        for (exchange, key), one in routes.published.items()
     ]  # fmt: skip
 
 
@@ -367,8 +374,12 @@ def judge_connection(
     if idle:
         waiting: list[Any] = remembered(context, "idle consumers", where, list)
         waiting.extend(idle[: MAX_LISTED - len(waiting)])
+    by_route = context.shared.get(PUBLISHED, {})
     for row in published:
-        listed: list[Any] = remembered(context, "published by route", (*where, *row[:2]), list)
+        name = (*where, *row[:2])
+        listed = by_route.get(name)
+        if listed is None:
+            listed = remembered(context, PUBLISHED, name, list)
         if len(listed) < MAX_LISTED:
             listed.append(row[2:])
     for exchange, key, name, queue, last_ns in delivered:
@@ -389,10 +400,7 @@ def judge_routes(context: RuleContext) -> None:
     if "clients" in shared.get("forgotten", {}):
         return
     hidden = shared.get("hidden from routes", {})
-    published = {
-        key: [_Published._make((*row[:-1], Place(*row[-1]))) for row in rows]
-        for key, rows in shared.get("published by route", {}).items()
-    }
+    published = shared.get(PUBLISHED, {})
     judge_unbound(context, {key: rows for key, rows in published.items() if key[0] not in hidden})
     seen = {server for server, (lost,) in hidden.items() if not lost}.union(
         key[0] for key in published if key[0] not in hidden
@@ -406,15 +414,23 @@ def judge_routes(context: RuleContext) -> None:
             judge_idle(context, where, idle, published)
 
 
-def judge_unbound(context: RuleContext, published: dict[Any, list[_Published]]) -> None:
+def _read(rows: Iterable[Any]) -> list[_Published]:
+    """The publishes on a route, as they are kept, with names."""
+    return [_Published._make((*row[:-1], Place(*row[-1]))) for row in rows]
+
+
+def judge_unbound(context: RuleContext, published: dict[Any, list[Any]]) -> None:
     """Report messages that no binding takes, of those that the capture shows."""
     found: dict[tuple[str, ...], dict[str, list[_Published]]] = {}
+    exchanges = context.shared.get("exchanges of routes", {})
     for (*where, exchange, key), rows in published.items():
-        if any(one.mandatory for one in rows) or _got(context, (*where, exchange, key), 0):
+        known = exchanges.get((*where, exchange))
+        if known is None or not known.bindings or any(_takers(known, exchange, key)):
             continue
-        known = context.shared.get("exchanges of routes", {}).get((*where, exchange))
-        if known is not None and known.bindings and not any(_takers(known, exchange, key)):
-            found.setdefault((*where, exchange), {})[key] = rows
+        publishes = _read(rows)
+        mandatory = any(one.mandatory for one in publishes)
+        if not mandatory and not _got(context, (*where, exchange, key), 0):
+            found.setdefault((*where, exchange), {})[key] = publishes
     for (*where, exchange), by_key in found.items():
         publishes = [one for rows in by_key.values() for one in rows]
         first = min(publishes, key=lambda one: one.place.ts_ns or 0)
@@ -430,11 +446,13 @@ def judge_unbound(context: RuleContext, published: dict[Any, list[_Published]]) 
         report_at(context, first.place, "publishes-unbound", detail, count, last)
 
 
-def judge_deleted(context: RuleContext, published: dict[Any, list[_Published]]) -> None:
+def judge_deleted(context: RuleContext, published: dict[Any, list[Any]]) -> None:
     """Report messages that are published for a queue after its deletion."""
     deleted = {
         tuple(key): deletions[-1] for key, deletions in context.shared.get("deletions", {}).items()
     }
+    if not deleted:
+        return
     found: dict[Any, list[tuple[str, str, _Published]]] = {}
     for (*where, exchange, key), rows in published.items():
         queues = _queues(context, (where[0], where[1]), exchange, key)
@@ -444,7 +462,7 @@ def judge_deleted(context: RuleContext, published: dict[Any, list[_Published]]) 
         name = max(gone, key=lambda one: deleted[one][0])
         ts_ns = deleted[name][0]
         if not _got(context, (*where, exchange, key), ts_ns):
-            after = [(exchange, key, one) for one in rows if one.last_ns > ts_ns]
+            after = [(exchange, key, one) for one in _read(rows) if one.last_ns > ts_ns]
             found.setdefault(name, []).extend(after)
     for name, after in found.items():
         if after:
@@ -473,16 +491,16 @@ def _report_deleted(
 
 
 def judge_stopped(
-    context: RuleContext, where: Vhost, one: _Consumer, by_route: dict[Any, list[_Published]]
+    context: RuleContext, where: Vhost, one: _Consumer, by_route: dict[Any, list[Any]]
 ) -> None:
     """Report a consumer that gets nothing more, though messages on its routes are published."""
     gap_ns = (one.last_ns - one.first_ns) // max(one.total - 1, 1)
     if one.total < STOPPED_DELIVERED or (one.queue and one.queue.startswith(OF_BROKER)):
         return
-    published = [row for names in one.routes for row in by_route.get((*where, *names), ())]
     quiet_ns = one.heard_ns - one.last_ns
     if quiet_ns < max(STOPPED_NS, STOPPED_TIMES * gap_ns):
         return
+    published = [row for names in one.routes for row in _read(by_route.get((*where, *names), ()))]
     for names in one.routes:
         for other in _got(context, (*where, *names), one.last_ns):
             if other.consumer != one.consumer and (
@@ -501,7 +519,7 @@ def judge_stopped(
 
 
 def judge_idle(
-    context: RuleContext, where: Vhost, idle: list[Any], by_route: dict[Any, list[_Published]]
+    context: RuleContext, where: Vhost, idle: list[Any], by_route: dict[Any, list[Any]]
 ) -> None:
     """Report consumers that got nothing, though messages for their queue are published."""
     by_queue: dict[str, list[Any]] = {}
@@ -513,7 +531,7 @@ def judge_idle(
         here = Place(*place)
         reached = by_queue.get(queue, ())
         until_ns = heard_ns - STOPPED_NS
-        rows = [row for _, listed in reached for row in listed]
+        rows = [row for _, listed in reached for row in _read(listed)]
         count = sum(known_until(row.steps, until_ns) for row in rows)
         others = [one for names, _ in reached for one in _got(context, (*where, *names), 0)]
         taken = any(one.queue in (None, queue) for one in others)

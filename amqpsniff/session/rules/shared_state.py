@@ -172,19 +172,21 @@ def report_once(
     `detail` gives its words, when they are needed; `place` is where it is seen, when that is not
     the context. The first stands for `count` connections, by judges of many (`contribute`).
     """
+    tracker = context.tracker
     key = (context.session.capture if place is None else place.capture, key)
-    first = context.shared.get(code, {}).get(key)
+    seen = context.shared.get(code)
+    first = None if seen is None else seen.get(key)
     if first is not None:
         last = context.number if place is None else place.packet_number
-        if context.tracker.log.again(code, first.connection_id, None, None, 1, last):
+        if tracker.log.again(code, first.connection_id, None, None, 1, last):
             return
     here = place or context.place
-    records = context.tracker.log.recorded
+    records = tracker.log.recorded
     if records is not None:
         records.seen(order(context), (code, *key), detail, tuple(here))
         return
     first = remembered(context, code, key, lambda: here)
-    words = detail() if context.tracker.log.has_room(code) else ""  # not shown without a place
+    words = detail() if tracker.log.has_room(code) else ""  # not shown without a place
     report_at(context, first, code, words, count, here.packet_number)
 
 

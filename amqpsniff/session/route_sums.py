@@ -1,0 +1,114 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Rows of batches, read without Arrow: sums of messages by client and route, frames as dicts.
+
+To import Arrow takes as long as to decode 50 MB, and a summary of rows needs few of them.
+"""
+
+import cython
+from cython.cimports.amqpsniff.session.counts import RouteCounter
+
+from amqpsniff.columns import NULL
+from amqpsniff.decode.method_layout import NAMES
+from amqpsniff.session.counts import MAX_NAMES
+from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
+
+_WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
+_ways = cython.declare(bytes, bytes(_WAYS.get(name, 2) for name in NAMES))
+_MAX_SUMS = cython.declare(cython.longlong, 2 * MAX_NAMES)
+
+
+class RouteSums:
+    """Messages and bytes by client, exchange, and routing key (published) or queue (delivered)."""
+
+    def __init__(self):
+        self.numbers = {}
+        self.sums = {}
+
+    def add(self, messages, clients):
+        """Count rows of messages; `clients` are numbers, by the code of a connection.
+
+        Gives what was counted, as `drain` does, once there are very many names; else nothing.
+        """
+        row: cython.longlong
+        way: cython.int
+        name: cython.int
+        connection: cython.int = -1
+        last_way: cython.int = -1
+        exchange: cython.int = -1
+        last_name: cython.int = -1
+        known: RouteCounter = None
+        words = messages.vocabularies
+        exchanges: list = self._numbers_of(words.exchange)
+        names: tuple = (self._numbers_of(words.routing_key), self._numbers_of(words.queue))
+        for row in range(messages.rows):
+            way = _ways[messages.method.values[row]]
+            if way == 2:
+                continue
+            name = (messages.queue if way else messages.routing_key).values[row]
+            if not (
+                way == last_way
+                and name == last_name
+                and messages.connection.values[row] == connection
+                and messages.exchange.values[row] == exchange
+            ):
+                last_way, last_name = way, name
+                connection = messages.connection.values[row]
+                exchange = messages.exchange.values[row]
+                listed: list = names[way]
+                key = (way, clients[connection], exchanges[exchange + 1], listed[name + 1])
+                known = self.sums.get(key)
+                if known is None:
+                    known = self.sums[key] = RouteCounter()
+            known.add(way, messages.sent(row))
+        return self.drain() if len(self.sums) + len(self.numbers) > _MAX_SUMS else []
+
+    def drain(self):
+        """Give all away: (way, client, exchange, name, counts in the form of `TopCounts`)."""
+        texts: list = [None, *self.numbers]
+        counted: RouteCounter
+        taken: list = []
+        for (way, client, exchange, name), counted in self.sums.items():
+            taken.append((way, client, texts[exchange], texts[name], counted.facts()))
+        self.numbers = {}
+        self.sums = {}
+        return taken
+
+    def _numbers_of(self, words):
+        """The numbers from 1 of the texts of a vocabulary, by their codes and 1: null is 0."""
+        numbers: dict = self.numbers
+        code: cython.int
+        found: list = [0]
+        for code in range(words.count):
+            found.append(numbers.setdefault(words.text(code), len(numbers) + 1))
+        return found
+
+
+def frames_of(frames, methods, connections):
+    """Rows of frames with methods that have a 1 in `methods`, as dicts with columns that a topology
+    needs; `connections` has (id, client, server) by the code of a connection.
+    """
+    row: cython.longlong
+    method: cython.int
+    side: cython.int
+    found: list = []
+    for row in range(frames.rows):
+        method = frames.method.values[row]
+        if not 0 <= method < len(methods) or methods[method] == 0:
+            continue
+        side = frames.sender.values[row]
+        octets: bytes = frames.arguments.bytes_of(row)
+        reply: cython.longlong = frames.response_packet_number.values[row]
+        ends: tuple = connections[frames.connection.values[row]]
+        found.append(
+            {
+                "packet_number": frames.packet_number.values[row],
+                "connection_id": ends[0],
+                "client": ends[1],
+                "sender": SIDES[side] if side >= 0 else None,
+                "channel": frames.channel.values[row],
+                "method": NAMES[method],
+                "arguments": None if octets is None else octets.decode(),
+                "response_packet_number": None if reply == NULL else reply,
+            }
+        )
+    return found
