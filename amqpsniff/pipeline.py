@@ -26,7 +26,7 @@ from amqpsniff.session.row_buffer import Batch, RowBuffer
 from amqpsniff.tcp.headers import unread_tunnels
 from amqpsniff.tcp.limits import NEVER
 from amqpsniff.tcp.reassembly import Reassembler
-from amqpsniff.tls import Secrets, TlsStage
+from amqpsniff.tls import Secrets, TlsStage, WebSocketStage
 from amqpsniff.units import octets
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ class Pipeline:
         )
         self._learn(self.options.secrets)
         self.tls = TlsStage(self.secrets, header_bytes, plan.claims)
+        self.websocket = WebSocketStage(plan.claims)
         packs = load(*map(PackFile.read, self.options.packs)) if plan.meanings else None
         deferred = plan.sightings is not None or plan.linkables is not None
         moments = Moments(self.reassembler.captures) if deferred else None
@@ -143,7 +144,7 @@ class Pipeline:
         self._several = self._several or self.capture not in (None, packets.capture)
         self.capture = packets.capture
         events = self.reassembler.feed(packets)
-        self._decode(self.tls.feed(events))
+        self._decode(self.websocket.feed(self.tls.feed(events)))
         return events
 
     def wait(self, ts_ns: int) -> StreamBatch:
@@ -153,7 +154,7 @@ class Pipeline:
         """
         events = self.reassembler.wait(ts_ns)
         if len(events):
-            self._decode(self.tls.feed(events))
+            self._decode(self.websocket.feed(self.tls.feed(events)))
         return events
 
     def finish(self) -> StreamBatch:
@@ -165,7 +166,7 @@ class Pipeline:
         self.wait(LATEST_NS)
         self.tracker.begin_finish()
         events = self.reassembler.finish()
-        self._decode(self.tls.finish(events))
+        self._decode(self.websocket.finish(self.tls.finish(events)))
         self.decoder.finish(self.capture)
         self.follow()
         self._hold()
