@@ -257,7 +257,7 @@ REQUEST_HEADERS: tuple[Rule, ...] = (
 """Headers of requests to nodes that manage, and of their answers."""
 
 _WORD = re.compile(rb"(?:amqp|apache\.org|com\.microsoft|rabbitmq)[:.][a-z0-9:.-]{1,64}", re.ASCII)
-_WORDS = frozenset(
+_SYMBOLS = frozenset(
     b"ANONYMOUS-RELAY SHARED-SUBS DELAYED_DELIVERY LINK_PAIR_V1_0 sole-connection-for-container "
     b"queue topic temporary-queue temporary-topic shared global move copy link-detach session-end "
     b"connection-close never".split()
@@ -266,7 +266,7 @@ _WORDS = frozenset(
 
 def is_word(text: bytes) -> bool:
     """True if a symbol is in a name space of the standard or of a broker, or a known word."""
-    return text in _WORDS or _WORD.fullmatch(text) is not None
+    return text in _SYMBOLS or _WORD.fullmatch(text) is not None
 
 
 def actions(rules: tuple[Rule, ...]) -> dict[bytes, str]:

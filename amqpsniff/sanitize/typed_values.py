@@ -37,7 +37,7 @@ MAX_DEPTH = 32
 """Nesting that is walked, as deep as it is read (`decode.amqp10.values`)."""
 
 _ENCODINGS = {row.code: row for row in ENCODINGS}
-_CODES = {row.code for row in (*COMPOSITES, *SECTIONS)}
+_CODES = {row.code for row in COMPOSITES} | {row.code for row in SECTIONS}
 SYMBOLS = {
     **{f"amqp:{row.name}:list".encode(): row.code for row in COMPOSITES},
     **{f"amqp:{row.name}:{row.kind}".encode(): row.code for row in SECTIONS},

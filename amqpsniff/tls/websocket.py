@@ -9,7 +9,10 @@ messages (RFC 7692) are passed over as missing.
 Stream offsets count unwrapped bytes.
 """
 
+from __future__ import annotations
+
 import re
+from typing import Any
 
 MAX_HEAD_BYTES = 8192
 """Longest head of a request or answer, what servers commonly allow."""
@@ -41,7 +44,7 @@ class Way:
         masked: Whether its frames have to be masked.
     """
 
-    def __init__(self, sink, index, masked):
+    def __init__(self, sink: Any, index: int, masked: bool) -> None:
         self.sink = sink
         self.index = index
         self.masked = masked
@@ -53,11 +56,12 @@ class Way:
         self._mask = b""
         self._skipped = False
 
-    def data(self, octets, number, ts_ns):
+    def data(self, octets: bytes, number: int, ts_ns: int) -> None:
         """The next bytes of the direction."""
         if self.lost:
             if not self._is_plausible(octets):
-                return self._miss(len(octets), number, ts_ns)
+                self._miss(len(octets), number, ts_ns)
+                return
             self.lost = False
         if not self._left:
             octets = self._kept + octets
@@ -67,10 +71,10 @@ class Way:
             end = octets.find(_END)
             if end < 0:
                 self._kept = octets
-                return None
+                return
             self._in_head = False
             at = end + len(_END)
-        pieces = []
+        pieces: list[bytes] = []
         while at < len(octets):
             if not self._left:
                 size = self._open(octets, at)
@@ -80,13 +84,12 @@ class Way:
                 at += size
             count = min(self._left, len(octets) - at)
             if count:
-                self._payload(octets[at : at + count], pieces, number, ts_ns)
+                self._payload(octets[at : at + count], pieces)
             self._left -= count
             at += count
         self._give(pieces, number, ts_ns)
-        return None
 
-    def gap(self, missing, number, ts_ns):
+    def gap(self, missing: int, number: int, ts_ns: int) -> None:
         """Bytes that the capture has not."""
         known = min(missing, self._left)
         self._left -= known
@@ -99,7 +102,7 @@ class Way:
             self._left, self._kept, self._in_head = 0, b"", False
             self._miss(missing - known, number, ts_ns)
 
-    def _open(self, octets, at):
+    def _open(self, octets: bytes, at: int) -> int:
         """Begin the frame whose header is at `at`; the bytes of the header, 0 where not whole."""
         head = _header(octets, at)
         if head is None:
@@ -108,7 +111,7 @@ class Way:
         self._skipped = bool(octets[at] & _CONTROL)
         return size
 
-    def _payload(self, octets, pieces, number, ts_ns):
+    def _payload(self, octets: bytes, pieces: list[bytes]) -> None:
         """More of the payload of the frame under way."""
         if self._mask:
             count = len(octets)
@@ -121,17 +124,17 @@ class Way:
         if not self._skipped:
             pieces.append(octets)
 
-    def _give(self, pieces, number, ts_ns):
+    def _give(self, pieces: list[bytes], number: int, ts_ns: int) -> None:
         octets = b"".join(pieces)
         if octets:
             self.sink.put(self.index, octets, self.offset, number, ts_ns)
             self.offset += len(octets)
 
-    def _miss(self, count, number, ts_ns):
+    def _miss(self, count: int, number: int, ts_ns: int) -> None:
         self.sink.miss(self.index, count, self.offset, number, ts_ns)
         self.offset += count
 
-    def _is_plausible(self, octets):
+    def _is_plausible(self, octets: bytes) -> bool:
         """True if a frame begins so, as one side of a conversation writes them."""
         head = _header(octets, 0)
         return (
@@ -143,7 +146,7 @@ class Way:
         )
 
 
-def _header(octets, at):
+def _header(octets: bytes, at: int) -> tuple[int, int, bytes] | None:
     """Of the frame header at `at`: its bytes, those of the payload, the mask; None if not whole."""
     there = len(octets) - at
     if there < 2:
@@ -164,14 +167,15 @@ class WebSocketFlow:
     `undecided` are its events until the server has answered, null from then on.
     """
 
-    def __init__(self, sink, client):
+    def __init__(self, sink: Any, client: int) -> None:
         self.client = client
         self.ways = tuple(Way(sink, index, index == client) for index in (0, 1))
-        self.undecided = []
+        self.undecided: list[tuple[tuple[int, ...], bytes | None]] | None = []
         self._heads = [b"", b""]
 
-    def decide(self, event, octets):
+    def decide(self, event: tuple[int, ...], octets: bytes | None) -> bool | None:
         """Take another event; true if it is WebSocket, false if not, None while that is open."""
+        assert self.undecided is not None
         self.undecided.append((event, octets))
         side = event[1] & 1
         if octets is None or len(self.undecided) > MAX_EVENTS:
@@ -190,7 +194,7 @@ class WebSocketFlow:
         return True if len(request) > end + len(_END) else None  # only one side was captured
 
 
-def is_upgrade(head):
+def is_upgrade(head: bytes) -> bool:
     """True if a request asks for WebSocket with AMQP in it."""
     asked = _REQUEST.match(head) and _UPGRADE.search(head) and _SUBPROTOCOL.search(head)
     return asked is not None and bool(asked)
