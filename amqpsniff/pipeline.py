@@ -26,7 +26,7 @@ from amqpsniff.session.row_buffer import Batch, RowBuffer
 from amqpsniff.tcp.headers import unread_tunnels
 from amqpsniff.tcp.limits import NEVER
 from amqpsniff.tcp.reassembly import Reassembler
-from amqpsniff.tls import Secrets, TlsStage
+from amqpsniff.tls import Secrets, TlsStage, WebSocketStage
 from amqpsniff.units import octets
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ class Pipeline:
         )
         self._learn(self.options.secrets)
         self.tls = TlsStage(self.secrets, header_bytes, plan.claims)
+        self.websocket = WebSocketStage(plan.claims)
         packs = load(*map(PackFile.read, self.options.packs)) if plan.meanings else None
         deferred = plan.sightings is not None or plan.linkables is not None
         moments = Moments(self.reassembler.captures) if deferred else None
@@ -155,7 +156,7 @@ class Pipeline:
         events = self.reassembler.feed(packets)
         if self.processes is not None:
             self.processes.note(events)
-        self._decode(self.tls.feed(events))
+                self._decode(self.websocket.feed(self.tls.feed(events)))
         return events
 
     def wait(self, ts_ns: int) -> StreamBatch:
@@ -165,7 +166,7 @@ class Pipeline:
         """
         events = self.reassembler.wait(ts_ns)
         if len(events):
-            self._decode(self.tls.feed(events))
+            self._decode(self.websocket.feed(self.tls.feed(events)))
         return events
 
     def finish(self) -> StreamBatch:
@@ -177,7 +178,7 @@ class Pipeline:
         self.wait(LATEST_NS)
         self.tracker.begin_finish()
         events = self.reassembler.finish()
-        self._decode(self.tls.finish(events))
+        self._decode(self.websocket.finish(self.tls.finish(events)))
         self.decoder.finish(self.capture)
         self.follow()
         self._hold()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from amqpsniff.decode.redaction import (
     secret_positions,
 )
 from amqpsniff.spec import FRAME_OVERHEAD_BYTES
+from amqpsniff.spec.amqp010 import SEGMENT_HEADER_BYTES, SEGMENTS
 from amqpsniff.tcp.stream import DATA
 
 if TYPE_CHECKING:
@@ -107,13 +109,35 @@ class FrameBytes:
             half.first = 0
 
 
+_HEADERS = {"performative": 11, "sasl": 11, **dict.fromkeys(SEGMENTS, 14)}
+"""Bytes of frames of AMQP 1.0 and 0-10 that hold no secret: header, and the numbers of a name."""
+
+_OPEN = frozenset(("open begin attach flow disposition detach end close sasl-mechanisms").split())
+"""Performatives that hold none."""
+
+
+def _hidden_of_later_versions(entry: Entry, begin: int, length: int) -> frozenset[int]:
+    """Positions in a frame of AMQP 1.0 or 0-10 that may be a secret's; a payload may be a token."""
+    if entry.method in _OPEN:
+        return frozenset()
+    if entry.method == "transfer":
+        payload = json.loads(entry.arguments or "{}").get("payload_bytes", length)
+        return frozenset(range(max(begin, entry.size + FRAME_OVERHEAD_BYTES - payload), length))
+    return frozenset(range(begin, length))
+
+
 def length_of(entry: Entry) -> int:
     """Bytes of a frame with its header and its end."""
+    if entry.frame_type in SEGMENTS:
+        return entry.size + SEGMENT_HEADER_BYTES
     return entry.size + (FRAME_OVERHEAD_BYTES if entry.frame_type != "protocol-header" else 0)
 
 
 def hidden_positions(entry: Entry, octets: bytes, missing: frozenset[int]) -> frozenset[int]:
     """Positions in a frame's bytes that may be a secret's; all arguments if its row hides one."""
+    begin = _HEADERS.get(entry.frame_type, 0)
+    if begin:
+        return _hidden_of_later_versions(entry, begin, len(octets))
     if REDACTED in (entry.arguments_json or "") and entry.method not in SECRET_METHODS:
         return frozenset(range(HEADER_BYTES + METHOD_BYTES, len(octets) - 1))
     return frozenset(

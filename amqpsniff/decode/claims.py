@@ -17,6 +17,10 @@ PROXY = 258
 """A proxy's header before the first bytes of a connection."""
 UNFINISHED = 259
 """The begin of a frame whose rest never came; `payload` is all of it that did, header included."""
+AMQP10 = 260
+"""A frame of AMQP 1.0; `payload` is what is there of it, header included."""
+AMQP10_PAYLOAD = 261
+"""More of the payload of the transfer that was claimed last in this direction."""
 
 
 class Claim(NamedTuple):

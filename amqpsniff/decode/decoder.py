@@ -29,6 +29,7 @@ _SEARCH = cython.declare(cython.int, state.SEARCH)
 _NOT_AMQP = cython.declare(cython.int, state.NOT_AMQP)
 _UNSUPPORTED_VERSION = cython.declare(cython.int, state.UNSUPPORTED_VERSION)
 _UNIDENTIFIED = cython.declare(cython.int, state.UNIDENTIFIED)
+_AMQP10_HEADER, _SASL_HEADER = b"\0\1\0\0", b"AMQP\3\1\0\0"
 # the kinds of events of tcp.stream
 _OPEN = cython.declare(cython.int, 0)
 _GAP = cython.declare(cython.int, 2)
@@ -390,6 +391,13 @@ class Decoder:
         conversation = client.connection.conversation
         if client.mode == _NOT_AMQP or client.mode == _UNIDENTIFIED:
             self._say_of("not-amqp", client, name_protocol(client.first_bytes))
+        elif (
+            client.connection.asked == _AMQP10_HEADER
+            and server.first_bytes == _SASL_HEADER
+            and client.connection.login is None
+        ):
+            place = (None, server.number, server.ts_ns)
+            self._report("login-demanded", server, "AMQP 1.0 without SASL was asked for", place)
         elif client.connection.asked is None or conversation.tls is not None:
             return
         elif server.first_bytes[:4] == b"AMQP":

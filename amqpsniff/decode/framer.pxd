@@ -1,3 +1,4 @@
+from amqpsniff.decode.amqp010 cimport Amqp010Framer
 from amqpsniff.decode.amqp10.framer cimport Amqp10Framer
 from amqpsniff.decode.contents cimport ContentAssembler
 from amqpsniff.decode.frames cimport FrameHandler
@@ -9,6 +10,7 @@ cdef class Framer:
     cdef ContentAssembler contents
     cdef object probe, report
     cdef Amqp10Framer amqp10
+    cdef Amqp010Framer amqp010
     cdef bint _is_amqp10(self, Half half, bytes octets) except? -1
     cdef int octets(self, Half half, bytes octets, long long start, long long length) except? -1
     cdef int data(self, Half half, ValueReader reader, long long at, long long end) except? -1

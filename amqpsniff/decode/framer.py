@@ -21,6 +21,7 @@ from operator import itemgetter
 
 import cython
 from cython.cimports.amqpsniff.byteorder import u16, u32
+from cython.cimports.amqpsniff.decode.amqp010 import Amqp010Framer
 from cython.cimports.amqpsniff.decode.amqp10.framer import Amqp10Framer
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.state import Connection, Half
@@ -28,6 +29,7 @@ from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import method_layout, state
+from amqpsniff.decode.amqp010 import HEADER as AMQP010_HEADER
 from amqpsniff.decode.amqp10.framer import HEADERS as AMQP10_HEADERS
 from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY, UNFINISHED
 from amqpsniff.decode.contents import LATE
@@ -52,6 +54,7 @@ _FRAMES = cython.declare(cython.int, state.FRAMES)
 _NOT_AMQP = cython.declare(cython.int, state.NOT_AMQP)
 _UNSUPPORTED_VERSION = cython.declare(cython.int, state.UNSUPPORTED_VERSION)
 _UNIDENTIFIED = cython.declare(cython.int, state.UNIDENTIFIED)
+_AMQP010 = cython.declare(cython.int, state.AMQP010)
 _AMQP10 = cython.declare(cython.int, state.AMQP10)
 _METHOD = cython.declare(cython.int, 1)
 _BODY = cython.declare(cython.int, 3)
@@ -107,6 +110,7 @@ class Framer:
         self.contents = handler.contents
         self.report = handler.report
         self.probe = FrameProbe(handler)
+        self.amqp010 = Amqp010Framer(handler)
         self.amqp10 = Amqp10Framer(handler, amqp10_frames, self._protocol_header)
 
     def octets(self, half, octets, start, length):
@@ -130,6 +134,8 @@ class Framer:
                 at = self._search(half, reader, at, end)
             elif half.mode == _AMQP10:
                 at = self.amqp10.data(half, reader.data, at, end)
+            elif half.mode == _AMQP010:
+                at = self.amqp010.data(half, reader, at, end)
             else:
                 half.offset += end - at
                 return 0
@@ -139,6 +145,8 @@ class Framer:
         """`missing` bytes of a half-stream are not in the capture."""
         if half.mode == _AMQP10:
             return self.amqp10.gap(half, missing)
+        if half.mode == _AMQP010:
+            return self.amqp010.gap(half, missing)
         if half.connection.is_amqp10 and half.mode in (_START, _SEARCH):
             half.kept = 0
             half.offset += missing
@@ -482,6 +490,8 @@ class Framer:
             self.amqp10.begin(half)
         elif dialect == 0:
             self._other_protocol(half, version)
+            if version == AMQP010_HEADER:
+                self.amqp010.begin(half)
         elif connection.dialect == 0 and from_client:
             connection.dialect = dialect
         return 0

@@ -18,6 +18,7 @@ from amqpsniff.spec import (
     methods_for,
     properties_for,
 )
+from amqpsniff.spec.amqp010 import SEGMENTS, UNITS
 from amqpsniff.spec.amqp10 import PERFORMATIVES
 
 DIALECT_CODES: dict[str | None, int] = {None: 0} | {d: i + 1 for i, d in enumerate(DIALECTS)}
@@ -38,10 +39,15 @@ NAMES = [
     *(_row.name for _row in PERFORMATIVES),
     "send",
     "receive",
+    *(f"0-10:{name}" for name in UNITS.values()),
 ]
-"""Names of methods in rows of frames and messages, by code."""
+"""Names of methods in rows of frames and messages, by code. Those of AMQP 0-10 say so, since many
+of 0-9-1 are called the same and mean something else."""
 
-SEND, RECEIVE = len(NAMES) - 2, len(NAMES) - 1
+FIRST_UNIT = len(NAMES) - len(UNITS)
+"""Places from here on are of controls and commands of AMQP 0-10."""
+
+SEND, RECEIVE = FIRST_UNIT - 2, FIRST_UNIT - 1
 """A delivery of AMQP 1.0 from the client, and one from the server."""
 
 DIALECT_NAMES: tuple[str | None, ...] = (None, *DIALECTS)
@@ -198,8 +204,12 @@ FRAME_TYPE_NAMES = [
     "protocol-header",
     "performative",
     "sasl",
+    *SEGMENTS,
 ]
-"""Names of frame types by the decoder's code: behind those on the wire the ones of AMQP 1.0."""
+"""Names of frame types by the decoder's code: behind those on the wire the ones of AMQP 1.0, then
+the segments of AMQP 0-10."""
+
+FIRST_SEGMENT = len(FRAME_TYPE_NAMES) - len(SEGMENTS)
 
 
 def method_name(method: int) -> str:

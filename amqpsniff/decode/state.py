@@ -15,11 +15,12 @@ from amqpsniff.decode import method_layout
 from amqpsniff.decode.redaction import login_name
 
 # modes of a half-stream
-START, SEARCH, FRAMES, NOT_AMQP, UNSUPPORTED_VERSION, UNIDENTIFIED, AMQP10 = 0, 1, 2, 3, 4, 5, 6
+START, SEARCH, FRAMES, NOT_AMQP, UNSUPPORTED_VERSION, UNIDENTIFIED = range(6)
+AMQP10, AMQP010 = 6, 7
 """START: nothing seen yet but, it may be, a proxy's header. SEARCH: looking for a frame boundary.
 FRAMES: at a known place between or in frames. NOT_AMQP: another protocol. UNSUPPORTED_VERSION: AMQP
 of a version that is not decoded. UNIDENTIFIED: not AMQP, and not all of its first bytes were seen
-yet. AMQP10: AMQP 1.0, whose framer knows where it is."""
+yet. AMQP10, AMQP010: AMQP 1.0 and 0-10, whose framers know where they are."""
 
 TENTATIVE_BYTES = 128 * 1024
 """Bytes behind a search for which framing is tentative: a body that holds frames looks like them,
@@ -127,7 +128,7 @@ class Connection:
         self.login = None
         self.sent_secrets = None
         self.asked = None
-        self.is_amqp = self.is_amqp10 = False
+        self.is_amqp = self.is_amqp10 = self.is_amqp010 = False
         self.began = conversation.syn_seen
         self.client_direction = -1
         self.role_proved = False
@@ -149,7 +150,9 @@ class Connection:
     @property
     def dialect_name(self):
         """The dialect; None while it is not known."""
-        return "1.0" if self.is_amqp10 else method_layout.DIALECT_NAMES[self.dialect]
+        if self.is_amqp10 or self.is_amqp010:
+            return "1.0" if self.is_amqp10 else "0-10"
+        return method_layout.DIALECT_NAMES[self.dialect]
 
     def name(self):
         """(id, client, server); without a known client the side with the higher port is it."""

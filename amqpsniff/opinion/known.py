@@ -197,7 +197,8 @@ def _type_of_1_0(difference: Difference, _: Traffic) -> bool:
 
 
 def _other_protocol(difference: Difference, traffic: Traffic) -> bool:
-    return difference.what == about.ONLY_THEIRS and _ends(difference) in traffic.undecoded
+    alone = difference.what in (about.ONLY_THEIRS, about.ONLY_OURS)
+    return alone and _ends(difference) in traffic.undecoded
 
 
 KNOWN: tuple[Known, ...] = (
@@ -324,7 +325,7 @@ KNOWN: tuple[Known, ...] = (
         "other-protocol",
         "AMQP 0-10",
         "decoded",
-        "only the protocol headers, with the finding `protocol-not-decoded`",
+        "frames with the names of controls and commands, and the finding `protocol-not-decoded`",
         _other_protocol,
     ),
     Known(

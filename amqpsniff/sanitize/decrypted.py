@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from ipaddress import ip_address
 from typing import IO, Any
 
@@ -49,10 +49,13 @@ class DecryptedStreams:
 
     Attributes:
         data: The decrypted bytes, as they stand in the safe capture.
+        unwrapped: Serial numbers of conversations of which WebSocket was taken off: they are
+            treated in the same way.
     """
 
     def __init__(self, *, keep_bodies: bool) -> None:
         self.data = SafeStreams()
+        self.unwrapped: Collection[int] = ()
         self._own: IO[bytes] | None = None
         if keep_bodies:
             self._own = tempfile.TemporaryFile()  # noqa: SIM115 (closed with us)
@@ -88,7 +91,7 @@ class DecryptedStreams:
             if kind == DATA:
                 block = batch.octets if batch.source[row] < 0 else batch.extra[batch.source[row]]
                 octets = block[batch.start[row] : batch.start[row] + batch.length[row]]
-            if conversation.tls is not None:
+            if conversation.tls is not None or conversation.serial in self.unwrapped:
                 if octets:
                     self._know(conversation)
             elif octets[:1] not in _PROXY_BEGINS or header_bytes(octets) != len(octets):

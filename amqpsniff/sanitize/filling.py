@@ -17,3 +17,9 @@ def filler(octets: int) -> bytes:
 def zeros(octets: int) -> bytes:
     """So many digits in place of a number that is text."""
     return b"0" * octets
+
+
+def fill(octets: bytearray, at: int, end: int) -> int:
+    """Put filler to the end of a container that cannot be walked further; gives -1."""
+    octets[at:end] = filler(end - at)
+    return -1

@@ -15,6 +15,7 @@ from amqpsniff.decode.claims import Claim
 from amqpsniff.decode.preamble import SIGNATURE, header_bytes, safe_request
 from amqpsniff.decode.redaction import SECRET_NUMBERS
 from amqpsniff.sanitize import policy
+from amqpsniff.sanitize.amqp10 import Amqp10Cleaner
 from amqpsniff.sanitize.credentials import safe_login
 from amqpsniff.sanitize.options import SanitizeOptions
 from amqpsniff.sanitize.policy import FILL, HIDDEN, KEEP, NAME
@@ -22,6 +23,7 @@ from amqpsniff.sanitize.replies import safe_reply
 from amqpsniff.sanitize.values import ValueCleaner
 from amqpsniff.spec import METHODS, Method, properties_for
 
+AMQP10_CLAIMS = (claims.AMQP10, claims.AMQP10_PAYLOAD)
 END_BYTE = b"\xce"
 HEADER_BYTES = 7
 MAX_REMEMBERED = 4096
@@ -39,6 +41,7 @@ class Cleaner:
     def __init__(self, options: SanitizeOptions) -> None:
         self.options = options
         self.values = ValueCleaner(options)
+        self.amqp10 = Amqp10Cleaner(self.values, keep_bodies=options.keep_bodies)
         self._arguments = policy.actions(policy.METHOD_ARGUMENTS)
         self._properties = policy.actions(policy.PROPERTIES)
         unchanged = {KEEP} if options.names else {KEEP, NAME}
@@ -55,6 +58,8 @@ class Cleaner:
             return END_BYTE
         if claim.kind == claims.PROTOCOL_HEADER:
             return claim.payload
+        if claim.kind in AMQP10_CLAIMS:
+            return self.amqp10.clean(claim)
         if claim.kind == claims.PROXY:
             return safe_proxy_header(claim.payload)
         return self._unfinished(claim.payload)

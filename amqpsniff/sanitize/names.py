@@ -19,7 +19,13 @@ number."""
 
 _PAD = ord("n")
 _DIGITS = b"0123456789abcdefghijklmopqrstuvwxyz"
-_WORDS = re.compile(rb"[^./:*#@ ]+")
+_WORDS = re.compile(rb"%(?:2[03AEFaef]|3[Aa]|40)|((?:[^./:*#@ %]|%(?!2[03AEFaef]|3[Aa]|40))+)")
+"""Separators that are percent-encoded in an address of AMQP 1.0, and what is between all."""
+_ADDRESS = frozenset(
+    b"queues exchanges queue exchange topic amq management $cbs $management Subscriptions "
+    b"subscriptions $deadletterqueue $DeadLetterQueue ConsumerGroups Partitions $Default".split()
+)
+"""Parts of addresses of AMQP 1.0 that say what kind of thing is named."""
 _RESERVED = re.compile(rb"amq\.(?:gen-|ctag-|rabbitmq\.(?:reply-to|trace|log)|[a-z]+(?=\.|$))?")
 
 
@@ -35,9 +41,17 @@ class Pseudonyms:
         """The pseudonym of a name."""
         reserved = _RESERVED.match(name)
         kept = reserved.end() if reserved is not None else 0
-        return name[:kept] + _WORDS.sub(lambda found: self._word(found[0]), name[kept:])
+        return name[:kept] + _WORDS.sub(
+            lambda found: self.whole(found[1]) if found[1] else found[0], name[kept:]
+        )
 
-    def _word(self, word: bytes) -> bytes:
+    def address(self, address: bytes) -> bytes:
+        """The pseudonym of an address of AMQP 1.0: names between slashes."""
+        parts = address.split(b"/")
+        return b"/".join(part if part in _ADDRESS else self.name(part) for part in parts)
+
+    def whole(self, word: bytes) -> bytes:
+        """The pseudonym of bytes that are one word."""
         made = self._words.get(word)
         if made is not None:
             return made

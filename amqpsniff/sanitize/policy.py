@@ -10,6 +10,7 @@ and headers stay only where a row says so.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from amqpsniff.spec import PEER_PROPERTIES as _SAID_AS
@@ -21,8 +22,22 @@ TEXT = "text"
 """A reply text: known words of brokers are kept, see `amqpsniff.sanitize.replies`."""
 LOGIN = "login"
 """A SASL response."""
+WORD = "word"
+"""A word of the protocol or of a broker is kept, another text is filler; see `is_word`."""
+HOST = "host"
+"""A host, or a virtual host behind `vhost:`."""
+ADDRESS = "address"
+"""A name as an address of AMQP 1.0: its host is hidden, what says the kind of thing is kept."""
+INSIDE = "inside"
+"""A described list of AMQP 1.0, whose own fields have rules."""
+TAGS = "tags"
+"""A map from delivery tags to states."""
+BODY = "body"
+"""Filler and zeros, keys of maps too."""
 PEER, ARGUMENTS, HEADERS = "peer", "arguments", "headers"
 """Tables: a peer's properties, arguments of a declaration, headers of a message."""
+REQUEST = "request"
+"""Headers of a message of a node that manages: `$cbs`, `$management`."""
 
 
 class Rule(NamedTuple):
@@ -142,6 +157,21 @@ BROKER_HEADERS: tuple[Rule, ...] = (
     Rule("CC", NAME, "routing keys"),
     Rule("BCC", NAME, "routing keys"),
     Rule("compression", KEEP, "how Kombu packed the body"),
+    Rule("x-opt-deaths", NAME, "where a message was dead-lettered"),
+    Rule("x-exchange", NAME, "an exchange"),
+    Rule("x-routing-key", NAME, "a routing key"),
+    Rule("x-cc", NAME, "routing keys"),
+    Rule("x-opt-partition-key", NAME, "what Azure spreads messages by"),
+    Rule("x-opt-deadletter-source", NAME, "a queue"),
+    *(
+        Rule(name, COUNT, "a number or a time of a broker")
+        for name in (
+            "x-opt-sequence-number x-opt-enqueued-time x-opt-locked-until x-opt-message-state "
+            "x-opt-scheduled-enqueue-time x-opt-enqueue-sequence-number x-opt-delivery-time "
+            "x-opt-delivery-delay x-opt-rabbitmq-received-time x-acquired-count x-ack-count "
+            "x-opt-jms-msg-type x-opt-jms-dest x-opt-jms-reply-to"
+        ).split()
+    ),
 )
 """Headers that brokers and libraries write, without which a message cannot be followed."""
 
@@ -152,6 +182,91 @@ NESTED: tuple[Rule, ...] = (
     Rule("original-expiration", KEEP, "a time in milliseconds"),
 )
 """Fields of tables within a value that is a name: those of `x-death`; others are names."""
+
+
+AMQP10_FIELDS: tuple[Rule, ...] = (
+    Rule("container_id", HIDDEN, "often a host and a process"),
+    Rule("hostname", HOST, "a host, or a virtual host"),
+    Rule("outgoing_locales", KEEP, "languages"),
+    Rule("incoming_locales", KEEP, "languages"),
+    Rule("offered_capabilities", WORD, "what it can do"),
+    Rule("desired_capabilities", WORD, "what it wants"),
+    Rule("capabilities", WORD, "what a terminus can do"),
+    Rule("properties", PEER, "who it is; settings of a link"),
+    Rule("name", NAME, "a link"),
+    Rule("source", INSIDE, "a terminus"),
+    Rule("target", INSIDE, "a terminus"),
+    Rule("state", INSIDE, "a delivery state"),
+    Rule("outcome", INSIDE, "a delivery state"),
+    Rule("default_outcome", INSIDE, "a delivery state"),
+    Rule("error", INSIDE, "why something was refused"),
+    Rule("unsettled", TAGS, "deliveries"),
+    Rule("address", ADDRESS, "a queue, a topic"),
+    Rule("distribution_mode", WORD, "move or copy"),
+    Rule("expiry_policy", WORD, "when a terminus ends"),
+    Rule("outcomes", WORD, "names of delivery states"),
+    Rule("delivery_tag", NAME, "which delivery it is"),
+    Rule("txn_id", NAME, "a transaction"),
+    Rule("global_id", NAME, "a transaction"),
+    Rule("condition", WORD, "why something was refused"),
+    Rule("description", TEXT, "why something was refused"),
+    Rule("message_annotations", HEADERS, "what a consumer adds"),
+    Rule("mechanism", KEEP, "how the client logs in"),
+    Rule("sasl_server_mechanisms", KEEP, "how clients may log in"),
+    Rule("initial_response", LOGIN, "credentials"),
+    Rule("response", LOGIN, "credentials"),
+    Rule("message_id", NAME, "which message it is"),
+    Rule("user_id", HIDDEN, "who logged in"),
+    Rule("to", ADDRESS, "a queue, a topic"),
+    Rule("subject", NAME, "what kind of message it is"),
+    Rule("reply_to", ADDRESS, "a queue, a topic"),
+    Rule("correlation_id", NAME, "which request a reply answers"),
+    Rule("content_type", KEEP, "a MIME type"),
+    Rule("content_encoding", KEEP, "how the body is packed"),
+    Rule("group_id", NAME, "a group of messages"),
+    Rule("reply_to_group_id", NAME, "a group of messages"),
+)
+"""Fields of composite types of AMQP 1.0 that are no numbers; in others numbers stay."""
+
+LINK_PROPERTIES: tuple[Rule, ...] = (
+    Rule("framework", KEEP, "what a library runs on"),
+    Rule("user-agent", HIDDEN, "which library, on which system"),
+    Rule("rabbitmq:active", COUNT, "whether it is the active consumer"),
+    Rule("paired", COUNT, "whether another link belongs to it"),
+    *(
+        Rule(f"com.microsoft:{name}", COUNT, "a setting of a link")
+        for name in (
+            "epoch", "timeout", "entity-type", "locked-until-utc", "max-message-batch-size",
+        )
+    ),
+)  # fmt: skip
+"""Further properties of connections and links of AMQP 1.0."""
+
+REQUEST_HEADERS: tuple[Rule, ...] = (
+    Rule("operation", KEEP, "what a node is asked for"),
+    Rule("type", KEEP, "what kind of entity or token it is about"),
+    Rule("name", HIDDEN, "an entity, with its host"),
+    Rule("expiration", COUNT, "when a token ends"),
+    Rule("status-code", COUNT, "how it was answered"),
+    Rule("statusCode", COUNT, "how it was answered"),
+    Rule("status-description", TEXT, "how it was answered"),
+    Rule("statusDescription", TEXT, "how it was answered"),
+    Rule("errorCondition", WORD, "why it was refused"),
+    Rule("com.microsoft:server-timeout", COUNT, "a time in milliseconds"),
+)
+"""Headers of requests to nodes that manage, and of their answers."""
+
+_WORD = re.compile(rb"(?:amqp|apache\.org|com\.microsoft|rabbitmq)[:.][a-z0-9:.-]{1,64}", re.ASCII)
+_SYMBOLS = frozenset(
+    b"ANONYMOUS-RELAY SHARED-SUBS DELAYED_DELIVERY LINK_PAIR_V1_0 sole-connection-for-container "
+    b"queue topic temporary-queue temporary-topic shared global move copy link-detach session-end "
+    b"connection-close never".split()
+)
+
+
+def is_word(text: bytes) -> bool:
+    """True if a symbol is in a name space of the standard or of a broker, or a known word."""
+    return text in _SYMBOLS or _WORD.fullmatch(text) is not None
 
 
 def actions(rules: tuple[Rule, ...]) -> dict[bytes, str]:

@@ -26,7 +26,7 @@ from amqpsniff.pipeline import Pipeline, Totals, run
 from amqpsniff.plan import Plan
 from amqpsniff.sanitize.addresses import AddressPseudonyms
 from amqpsniff.sanitize.decrypted import LINK_RAW, DecryptedStreams, End, Packet, end_of
-from amqpsniff.sanitize.frames import HEADER_BYTES, Cleaner
+from amqpsniff.sanitize.frames import AMQP10_CLAIMS, HEADER_BYTES, Cleaner
 from amqpsniff.sanitize.interfaces import safe_options
 from amqpsniff.sanitize.options import SanitizeOptions
 from amqpsniff.sanitize.records import RecordCleaner
@@ -111,8 +111,10 @@ class _First:
     ) -> None:
         self.decoding = decoding
         self.ends: set[Ends] = set()
+        self._over: list[int] = []
         plan = Plan((), on_connection_end=self._ended, on_stream=decrypted.add, claims=True)
         self.pipeline = Pipeline(decoding, plan)
+        decrypted.unwrapped = self.pipeline.websocket.unwrapped
         self.joined = self.pipeline.reassembler.keep_joined()
         self.done = Sanitized(self.pipeline.totals)
         self._cleaner = Cleaner(options)
@@ -131,6 +133,7 @@ class _First:
     def _ended(self, connection: Any) -> None:
         """An AMQP connection is over."""
         self.ends.add(_ends_of(connection.conversation))
+        self._over.append(connection.conversation.serial)
 
     def take(self) -> None:
         """Make what the pipeline claims by now safe."""
@@ -144,9 +147,15 @@ class _First:
             streams.put(*place, claim.offset, clean)
             if claim.kind == claims.PROXY:  # it comes before it is clear that TLS opens
                 self._decrypted.data.put(*place, claim.offset, clean)
-            self.done.frames += claim.kind <= claims.PROTOCOL_HEADER
+            if claim.kind in AMQP10_CLAIMS:
+                for offset, octets in self._cleaner.amqp10.mended():
+                    streams.mend(*place, offset, octets)
+            self.done.frames += claim.kind <= claims.PROTOCOL_HEADER or claim.kind == claims.AMQP10
             if self._keep_bodies and claim.kind == claims.BODY:
                 streams.let_through(*place, claim.offset + HEADER_BYTES, claim.size)
+        for serial in self._over:
+            self._cleaner.amqp10.end(serial)
+        self._over.clear()
 
     def _take_records(self) -> None:
         claims, ended = self.pipeline.tls.take_claims()

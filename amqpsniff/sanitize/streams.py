@@ -62,6 +62,19 @@ class SafeStreams:
             _make_room(spans, offset)
             spans.extend((offset, octets, _OWN))
 
+    def mend(self, conversation: int, direction: int, offset: int, octets: bytes) -> None:
+        """Write over bytes that were put before, as far as they still stand."""
+        spans = self._spans.get(conversation * 2 + direction)
+        at = _last_from(spans, offset) if spans else 0
+        while spans and at < len(spans) and spans[at] < offset + len(octets):
+            start, length, place = spans[at : at + _STEP]
+            first, stop = max(start, offset), min(start + length, offset + len(octets))
+            if first < stop and place != _OWN:
+                self._file.seek(place + first - start)
+                self._file.write(octets[first - offset : stop - offset])
+            at += _STEP
+        self._file.seek(self._written)
+
     def seal(self) -> None:
         """No more spans: those that are there can be read."""
         self._file.flush()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from amqpsniff.decode.values import MAX_TABLE_DEPTH
 from amqpsniff.sanitize import policy
-from amqpsniff.sanitize.filling import filler
+from amqpsniff.sanitize.filling import fill, filler
 from amqpsniff.sanitize.names import Pseudonyms
 from amqpsniff.sanitize.options import SanitizeOptions
 from amqpsniff.sanitize.policy import COUNT, FILL, HIDDEN, KEEP, NAME
@@ -70,6 +70,18 @@ class ValueCleaner:
             return self.names.name(text)
         return filler(len(text))
 
+    def address(self, address: bytes) -> bytes:
+        """An address of AMQP 1.0; as long as it was."""
+        scheme, found, rest = address.partition(b"://")
+        if found:
+            host, slash, path = rest.partition(b"/")
+            return scheme + found + self.text(host, HIDDEN) + slash + self.address(path)
+        return self.names.address(address) if self._pseudonymous else address
+
+    def whole(self, octets: bytes) -> bytes:
+        """A name that is not taken apart: the bytes of a UUID."""
+        return self.names.whole(octets) if self._pseudonymous else octets
+
     def table(self, octets: bytearray, at: int, end: int, choose: Choose, depth: int = 0) -> None:
         """Clean the name/value pairs of a table at `at` to `end`, behind its length."""
         while at < end:
@@ -80,7 +92,7 @@ class ValueCleaner:
             at = self._value(octets, name_end, end, action, depth)
             if at < 0:
                 return
-        _fill(octets, at, end)
+        fill(octets, at, end)
 
     def _value(self, octets: bytearray, at: int, end: int, action: str, depth: int) -> int:
         """Clean the value whose tag is at `at`; the position behind it, -1 when all is filler."""
@@ -89,22 +101,22 @@ class ValueCleaner:
         width = _WIDTHS.get(kind)
         if width is not None:
             if start + width > end:
-                return _fill(octets, start, end)
+                return fill(octets, start, end)
             if action not in (KEEP, NAME, COUNT):
                 octets[start : start + width] = bytes(width)
             return start + width
         if kind == "" or start + 4 > end:
-            return _fill(octets, start, end)
+            return fill(octets, start, end)
         stop = start + 4 + int.from_bytes(octets[start : start + 4], "big")
         start += 4
         if stop > end:
-            return _fill(octets, start, end)
+            return fill(octets, start, end)
         if kind in _TEXTS:
             octets[start:stop] = self.text(bytes(octets[start:stop]), action)
         elif depth >= MAX_TABLE_DEPTH:  # as deep as it is read
             octets[start:stop] = filler(stop - start)
         elif kind == "table":
-            self.table(octets, start, stop, self._inside(action), depth + 1)
+            self.table(octets, start, stop, self.inside(action), depth + 1)
         else:
             self._array(octets, start, stop, action, depth + 1)
         return stop
@@ -113,7 +125,7 @@ class ValueCleaner:
         while 0 <= at < end:
             at = self._value(octets, at, end, action, depth)
 
-    def _inside(self, action: str) -> Choose:
+    def inside(self, action: str) -> Choose:
         """What becomes of values in a table that is itself a value."""
         if action == NAME:
             return lambda name: _NESTED.get(name, NAME)
@@ -126,9 +138,3 @@ class ValueCleaner:
         assert self._chosen is not None
         self.unseen.discard(name)
         return FILL if name in self._chosen else KEEP
-
-
-def _fill(octets: bytearray, at: int, end: int) -> int:
-    """Put filler to the end of a container that cannot be walked further."""
-    octets[at:end] = filler(end - at)
-    return -1

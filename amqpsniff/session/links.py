@@ -42,7 +42,8 @@ def _apart(limit: cython.longlong, at: cython.longlong) -> cython.longlong:
 class Address:
     """An address as it was sent, and what of RabbitMQ it names: texts, None where it names none.
 
-    `deprecated`: the form is that of RabbitMQ's version 1; `claims`: it is the node for tokens.
+    Of another form it is the queue of a receiver, and a sender's routing key. `deprecated`: the
+    form is that of RabbitMQ's version 1; `claims`: it is the node for tokens.
     """
 
     def __init__(self, text, sends):
@@ -64,7 +65,9 @@ class Address:
             self.queue = unquote("/".join(parts[3:]))
         elif kind in ("queues", "queue"):
             self.queue = unquote(rest)
-        elif not sends:
+        elif sends:
+            self.routing_key = text
+        else:
             self.queue = text
         self.deprecated = kind in ("exchange", "topic", "queue", "amq")
         if self.queue is not None and sends:

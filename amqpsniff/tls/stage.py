@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""The TLS stage: events of reassembly in, events with TLS taken off out.
+"""Stages that take a layer off: events of reassembly in, events without TLS or WebSocket out.
 
 A conversation is TLS when a side's first bytes are a record and, where the other side was
 captured, its first bytes are one too; until that is clear the events wait. A proxy's header may
-stand before. All other conversations pass as they are, and a batch in which there is no TLS is
-given back untouched.
+stand before. It is WebSocket when a client asks for that, with AMQP in it. All other conversations
+pass as they are, and a batch in which there is no such layer is given back untouched.
 """
 
 from array import array
@@ -86,41 +86,23 @@ class TlsFlow:
 
 
 @cython.cclass
-class TlsStage:
+class Stage:
     """Batches of events in, batches of events out: `feed` for each, `finish` for the last.
 
-    Args:
-        secrets: What opens conversations.
-        header_bytes: How long the header of a proxy is that bytes begin with, 0 for none.
-        claims: Whether `take_claims` is asked for what records are.
+    `flows` are the conversations that have the layer, or may have it, by slot; `waiting` those
+    that have to be looked at before the next batch.
     """
 
-    secrets: object
-    header_bytes: object
     states: object
     flows: dict
     rows: object
-    held: cython.longlong
     waiting: dict
-    claims: object
-    ended: list
 
-    def __init__(self, secrets, header_bytes, claims=False):
-        self.secrets = secrets
-        self.header_bytes = header_bytes
+    def __init__(self):
         self.states = array("b")
         self.flows = {}
         self.rows = Rows()
-        self.held = 0
         self.waiting = {}
-        self.claims = [] if claims else None
-        self.ended = []
-
-    def take_claims(self):
-        """Since the last call: claims of records, and the conversations that ended."""
-        taken = self.claims, self.ended
-        self.claims, self.ended = [], []
-        return taken
 
     def feed(self, batch):
         """The events of a `StreamBatch` with TLS taken off."""
@@ -167,19 +149,6 @@ class TlsStage:
         self.states = states
         return 0
 
-    @cython.cfunc
-    @cython.exceptval(-1, check=True)
-    def _plain(
-        self, half: cython.int, block: bytes, start: cython.Py_ssize_t, length: cython.Py_ssize_t
-    ) -> cython.bint:
-        """True if a half-stream's first bytes are neither a record's nor a proxy's header."""
-        if self.flows and half >> 1 in self.flows:
-            return False
-        first: cython.int = block[start]
-        if 20 <= first <= 23:
-            return not is_header(block[start : start + min(5, length)])
-        return first not in b"\rP" or not self.header_bytes(block[start : start + length])
-
     def _rewritten(self, batch, row):
         """The events of a batch, those before `row` as they are."""
         rows = self.rows
@@ -210,6 +179,83 @@ class TlsStage:
         batch.late = late
         rows.begin([])
         return batch
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _plain(
+        self, half: cython.int, block: bytes, start: cython.Py_ssize_t, length: cython.Py_ssize_t
+    ) -> cython.bint:
+        """True if a half-stream's first bytes show that it has not the layer."""
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _event(self, batch: object, event: tuple) -> cython.int:
+        """One event."""
+        return 0
+
+    @cython.cfunc
+    def _look_again(self) -> object:
+        """Go on with what waits."""
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _release(self, undecided: list, first: cython.Py_ssize_t) -> cython.int:
+        """A conversation has not the layer: give its events as they came."""
+        self.flows.pop(first >> 1, None)
+        self.states[first] = self.states[first | 1] = _PLAIN
+        for event, octets in undecided:
+            kind, half, _, _, length, offset, number, ts_ns = event
+            self.rows.first = first
+            if kind == _GAP:
+                self.rows.miss(half - first, length, offset, number, ts_ns)
+            else:
+                self.rows.put(half - first, octets, offset, number, ts_ns)
+        return 0
+
+
+@cython.cclass
+class TlsStage(Stage):
+    """Takes TLS off.
+
+    Args:
+        secrets: What opens conversations.
+        header_bytes: How long the header of a proxy is that bytes begin with, 0 for none.
+        claims: Whether `take_claims` is asked for what records are.
+    """
+
+    secrets: object
+    header_bytes: object
+    held: cython.longlong
+    claims: object
+    ended: list
+
+    def __init__(self, secrets, header_bytes, claims=False):
+        Stage.__init__(self)
+        self.secrets = secrets
+        self.header_bytes = header_bytes
+        self.held = 0
+        self.claims = [] if claims else None
+        self.ended = []
+
+    def take_claims(self):
+        """Since the last call: claims of records, and the conversations that ended."""
+        taken = self.claims, self.ended
+        self.claims, self.ended = [], []
+        return taken
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _plain(
+        self, half: cython.int, block: bytes, start: cython.Py_ssize_t, length: cython.Py_ssize_t
+    ) -> cython.bint:
+        """True if a half-stream's first bytes are neither a record's nor a proxy's header."""
+        if self.flows and half >> 1 in self.flows:
+            return False
+        first: cython.int = block[start]
+        if 20 <= first <= 23:
+            return not is_header(block[start : start + min(5, length)])
+        return first not in b"\rP" or not self.header_bytes(block[start : start + length])
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
@@ -292,7 +338,7 @@ class TlsStage:
         else:
             way.data(octets, number, ts_ns)
         if tls.denied:
-            return self._release(flow, first)
+            return self._deny(flow, first)
         if flow.undecided is not None:
             self._decide(flow)
         self._account(flow, first >> 1)
@@ -329,7 +375,8 @@ class TlsStage:
         else:
             self.waiting.pop(slot, None)
 
-    def _look_again(self):
+    @cython.cfunc
+    def _look_again(self) -> object:
         """Open what waited for secrets that have come."""
         self.secrets.refresh()
         for slot, flow in list(self.waiting.items()):
@@ -347,23 +394,15 @@ class TlsStage:
             flow.tls.directions[half & 1].silence()
             return
         flow.undecided.append((event, octets))
-        self._release(flow, half & ~1)
+        self._deny(flow, half & ~1)
 
-    def _release(self, flow, first):
-        """It is not TLS: give the events as they came."""
+    def _deny(self, flow, first):
+        """It is not TLS."""
         events, flow.undecided = flow.undecided or [], None
         flow.tls.claims = None
         self.held -= flow.held
-        self.flows.pop(first >> 1, None)
         self.waiting.pop(first >> 1, None)
-        self.states[first] = self.states[first | 1] = _PLAIN
-        for event, octets in events:
-            kind, half, _, _, length, offset, number, ts_ns = event
-            if kind == _GAP:
-                self.rows.miss(half - first, length, offset, number, ts_ns)
-            else:
-                self.rows.first = first
-                self.rows.put(half - first, octets, offset, number, ts_ns)
+        self._release(events, first)
 
     def _end(self, flow, first):
         """A conversation is over."""
@@ -377,3 +416,106 @@ class TlsStage:
         self._claim(flow)
         if self.claims is not None:
             self.ended.append(flow.conversation)
+
+
+MAX_HELD_HEADS = 4096
+"""Conversations whose server has not answered a request yet; further ones are not looked at."""
+
+
+@cython.cclass
+class WebSocketStage(Stage):
+    """Takes WebSocket off.
+
+    `unwrapped` are the serial numbers of the conversations that had it, null unless `claims` says
+    to remember them.
+    """
+
+    open: cython.int
+    unwrapped = cython.declare(object, visibility="public")
+
+    def __init__(self, claims=False):
+        Stage.__init__(self)
+        self.open = 0
+        self.unwrapped = set() if claims else None
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _plain(
+        self, half: cython.int, block: bytes, start: cython.Py_ssize_t, length: cython.Py_ssize_t
+    ) -> cython.bint:
+        """True if a half-stream's first bytes begin no request, and none was made before."""
+        if self.flows and half >> 1 in self.flows:
+            return False
+        return block[start] != 71 or not _REQUEST.startswith(block[start : start + 4][:length])
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _event(self, batch: object, event: tuple) -> cython.int:
+        """One event."""
+        kind: cython.int = event[0]
+        half: cython.Py_ssize_t = event[1]
+        slot = half >> 1
+        flow = self.flows.get(slot)
+        states = self.states
+        if kind == _OPEN:
+            if half >= len(states):
+                self._grow(half | 1)
+                states = self.states
+            states[half | 1] = states[half & ~1] = _NEW
+        elif kind == _CLOSE and flow is not None:
+            if flow.undecided is not None:
+                self._let_go(flow, half & ~1)
+            self.flows.pop(slot, None)
+        elif states[half] != _PLAIN and (flow is not None or kind == _DATA):
+            octets = None
+            if kind == _DATA:
+                block = batch.octets if event[2] < 0 else batch.extra[event[2]]
+                octets = bytes(block[event[3] : event[3] + event[4]])
+            if flow is not None or self._begins(batch, half, octets):
+                return self._pass(self.flows[slot], batch, event, octets)
+            states[half] = _PLAIN
+        self.rows.add(*event)
+        return 0
+
+    def _begins(self, batch, half, octets):
+        """True if a request begins here that may ask for WebSocket."""
+        if not _REQUEST.startswith(octets[:4]) or self.open >= MAX_HELD_HEADS:
+            return False
+        from .websocket import WebSocketFlow  # most captures have none
+
+        self.open += 1
+        self.flows[half >> 1] = WebSocketFlow(self.rows, half & 1)
+        return True
+
+    def _let_go(self, flow, first):
+        """It is not WebSocket."""
+        self.open -= 1
+        events, flow.undecided = flow.undecided, None
+        self._release(events, first)
+
+    def _pass(self, flow, batch, event, octets):
+        """An event of a conversation that is WebSocket, or may be."""
+        first = event[1] & ~1
+        events = [(event, octets)]
+        if flow.undecided is not None:
+            answer = flow.decide(event, octets)
+            if answer is None:
+                return 0
+            if not answer:
+                self._let_go(flow, first)
+                return 0
+            self.open -= 1
+            events, flow.undecided = flow.undecided, None
+            if self.unwrapped is not None:
+                self.unwrapped.add(batch.conversations[first >> 1].serial)
+        self.rows.first = first
+        for (kind, half, _, _, length, _, number, ts_ns), held in events:
+            way = flow.ways[half & 1]
+            if kind == _GAP:
+                way.gap(length, number, ts_ns)
+            else:
+                way.data(held, number, ts_ns)
+        return 0
+
+
+_REQUEST = b"GET "

@@ -122,6 +122,11 @@ def takes(number: int) -> Step:
     return settles("C", number, ACCEPTED, role=True)
 
 
+def closing() -> list[Step]:
+    """Both sides close."""
+    return [("C", frame("close")), ("S", frame("close"))]
+
+
 def detaches(side: str, handle: int, *said_of: str) -> Step:
     """A detach that closes the link, with an error."""
     return side, frame("detach", handle=handle, closed=True,
@@ -332,6 +337,38 @@ def _called(ms: int) -> str:
                 ("C", "FIN"))  # fmt: skip
 
 
+def _greeted_without_login(*more: Step) -> str:
+    """A client that asks for AMQP without SASL."""
+    return said(("C", HEADER), *more, ("C", "FIN"))
+
+
+def _rejects(count: int, deliveries: int) -> str:
+    """A consumer that rejects the first of its deliveries."""
+    numbers = range(deliveries)
+    return said(opening(), receiver(deliveries), sends("S", *numbers, handle=1),
+                [settles("C", at, REJECTED if at < count else ACCEPTED, role=True)
+                 for at in numbers],
+                closing())  # fmt: skip
+
+
+def _renews(count: int) -> str:
+    """Requests to renew a lock beside one delivery."""
+    asked = message(
+        properties=composite("properties", message_id="m", reply_to="r"),
+        application_properties={"operation": "com.microsoft:renew-lock"},
+    )
+    return said(opening(), sender("q/$management"), receiver(), sends("S", 0, handle=1), takes(0),
+                sends("C", *range(count), payload=asked),
+                [settles("S", at, ACCEPTED) for at in range(count)], closing())  # fmt: skip
+
+
+def _one_by_one(count: int) -> str:
+    """A consumer that gives credit for each delivery."""
+    each = [[*sends("S", at, handle=1), takes(at), give("C", 1, at + 1, handle=1)]
+            for at in range(count)]  # fmt: skip
+    return said(opening(), receiver(1), each, closing())
+
+
 def _opened(ms: int) -> str:
     steps = opening()
     return said(steps[:3], (*steps[3], ms), steps[4:])
@@ -364,6 +401,12 @@ PAIRS: dict[str, Pair] = {
     ),
     "outcome-not-settled": Pair(_second(10), _second(9), 2),
     "publish-released": Pair(_outcome(RELEASED), _outcome(ACCEPTED)),
+    "login-demanded": Pair(
+        _greeted_without_login(("S", SASL_HEADER)), _greeted_without_login(("S", HEADER))
+    ),
+    "deliveries-rejected": Pair(_rejects(5, 99), _rejects(4, 99)),
+    "lock-renewals-many": Pair(_renews(11), _renews(10), 2),
+    "credit-single": Pair(_one_by_one(200), _one_by_one(199), 3),
     "delivery-aborted": Pair(_aborted(True), _aborted(False)),
     "message-lock-lost": Pair(_lock("com.microsoft:message-lock-lost"), _lock("amqp:not-found")),
     "token-refused": Pair(_token(401), _token(202)),
@@ -389,6 +432,7 @@ CONDITIONS: dict[str, Pair] = {
     "deliveries-in-doubt over a link": Pair(_left("receiver", False), _left("receiver", True)),
     "publishes-unprotected over a link": Pair(_presettled("C", True), _presettled("C", False)),
     "automatic-acknowledgement over a link": Pair(_presettled("S", True), _presettled("S", False)),
+    "deliveries-rejected by share": Pair(_rejects(5, 99), _rejects(5, 100), 3),
     "poison-message by delivery-count": Pair(_counted(4), _counted(3)),
     "heartbeat-missed by idle-time-out": Pair(_silent(20_001), _silent(20_000)),
     "heartbeat-too-short as idle-time-out": Pair(_idle(4_999), _idle(5_000)),

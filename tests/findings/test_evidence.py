@@ -77,7 +77,12 @@ SEEN_IN: dict[str, str] = {
     "amqp10/amqp10_rabbitmq43.pcap.gz": "filter-ignored",
     "amqp10/erlang_shovel.pcap": "credit-exceeded",
     "amqp10/links.pcap": ("link-refused link-detached-idle link-reattach-loop publish-released"),
+    "amqp10/rabbitmq43_links.pcap.gz": (
+        "login-demanded deliveries-rejected credit-single credit-exhausted credit-not-renewed "
+        "link-detached link-limit-reached address-deprecated"
+    ),
     "amqp10/transactions.pcap": "transaction-failed",
+    "amqp10/violations_proton.pcap": "field-type-wrong",
     "amqp10/violations_rhea.pcap": "link-stolen delivery-aborted",
     "samples/zerowindow.pcap": ("delivery-tag-gap broker-not-reading client-not-reading"),
 }
@@ -113,9 +118,8 @@ MADE_IN: dict[str, str] = {
     "tls-outdated": "tls/test_troubles.py",
     "tls-certificate-expired": "tls/test_troubles.py",
     **dict.fromkeys(
-        "link-detached link-limit-reached address-deprecated credit-exhausted "
-        "credit-not-renewed session-window-closed session-window-violated outcome-not-settled "
-        "message-lock-lost token-refused field-type-wrong".split(),
+        "session-window-closed session-window-violated outcome-not-settled message-lock-lost "
+        "token-refused lock-renewals-many".split(),
         "findings/pairs_of_links.py",
     ),
 }

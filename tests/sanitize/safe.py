@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
+import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import amqpsniff
 from amqpsniff.capture import open_capture
 from amqpsniff.options import Options
 from amqpsniff.sanitize import Sanitized, SanitizeOptions, sanitize
-from amqpsniff.sanitize.policy import BROKER_HEADERS
+from amqpsniff.sanitize.policy import BROKER_HEADERS, REQUEST_HEADERS
 from tests.capture import build
 
 REPLACED = {
@@ -20,15 +23,21 @@ REPLACED = {
     "messages": {"headers", "user_id", "app_id", "cluster_id", "reply_text"},
     "connections": {"user", "connection_name", "close_text", "tls_server_name"},
     "channels": {"close_text"},
+    "links": {"close_text", "filter"},
     "findings": {"detail"},
 }
 """Columns that may differ, by table."""
 
-KEPT_HEADERS = {rule.name for rule in BROKER_HEADERS}
+_FILLED = re.compile(rb"(?:[\xa1\xb1].{1,4})?x*", re.DOTALL)
+"""Filler, also as a value of AMQP 1.0."""
+
+_HOST = re.compile("://[^/]*")
+
+KEPT_HEADERS = {rule.name for rule in (*BROKER_HEADERS, *REQUEST_HEADERS)}
 
 NAMES = {
     "exchange", "routing_key", "queue", "consumer_tag", "vhost", "message_id", "correlation_id",
-    "reply_to", "type",
+    "reply_to", "type", "link", "source", "target",
 }  # fmt: skip
 ADDRESSES = {"client", "server", "connection_id"}
 
@@ -65,7 +74,12 @@ def rows(
     if options is not None and options.addresses:
         gone |= ADDRESSES
     found = amqpsniff.open(path, **keys).table(table).to_pylist()
-    return [{name: row[name] for name in row if name not in gone} for row in found]
+    return [{name: _without_host(row[name]) for name in row if name not in gone} for row in found]
+
+
+def _without_host(value: Any) -> Any:
+    """A value without the host of a URL in it."""
+    return _HOST.sub("://", value) if isinstance(value, str) and "://" in value else value
 
 
 def secrets(path: Path, **keys: Any) -> Iterator[bytes]:
@@ -74,12 +88,17 @@ def secrets(path: Path, **keys: Any) -> Iterator[bytes]:
     Only what is long enough not to be there by chance, and is no name that is shown elsewhere.
     """
     capture = amqpsniff.open(path, bodies=True, show_secrets=True, **keys)
-    frames, messages = (capture.table(name).to_pylist() for name in ("frames", "messages"))
+    frames, messages, *others = (
+        capture.table(name).to_pylist() for name in ("frames", "messages", "links", "connections")
+    )
     kept = " ".join(
-        str(row[name]) for row in (*frames, *messages) for name in NAMES if row.get(name)
+        str(row[name])
+        for row in chain(frames, messages, *others)
+        for name in NAMES
+        if row.get(name)
     ).encode()
     for secret in _secrets(frames, messages):
-        if len(secret) > 3 and secret not in kept and set(secret) != {ord("x")}:
+        if len(secret) > 3 and secret not in kept and not _FILLED.fullmatch(secret):
             yield secret
 
 
@@ -97,6 +116,13 @@ def _secrets(frames: list[dict[str, Any]], messages: list[dict[str, Any]]) -> It
             yield str(arguments.get("response", arguments.get("new_secret"))).encode()
         elif row["method"] == "connection.start":
             yield str(arguments["server_properties"].get("cluster_name", "")).encode()
+        elif row["method"] == "sasl-init":
+            response = arguments.get("initial_response", "")
+            if isinstance(response, dict):
+                response = base64.b64decode(response["base64"]).decode()
+            yield from response.encode().split(b"\0")
+        elif row["method"] == "open":
+            yield str(arguments.get("container_id", "")).encode()
     for row in messages:
         yield (row["user_id"] or "").encode()
         yield (row["app_id"] or "").encode()

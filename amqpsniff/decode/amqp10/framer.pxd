@@ -15,6 +15,7 @@ cdef class Amqp10Framer:
     cdef bint _take_header(self, Half half, Amqp10Half state, TypedReader reader, long long at) except? -1
     cdef int _refuse(self, Half half, Amqp10Half state) except? -1
     cdef long long _frame(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -2
+    cpdef _claim(self, Half half, int kind, long long offset, bytes octets)
     cdef long long _begun(self, Half half, TypedReader reader, long long at, long long end) except? -1
     cdef long long _kept(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -1
     cdef int _kept_header(self, Half half, Amqp10Half state, TypedReader store) except? -1

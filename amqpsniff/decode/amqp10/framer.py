@@ -17,6 +17,8 @@ from cython.cimports.amqpsniff.decode.amqp10.frames import Amqp10Half
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
 
 from amqpsniff.decode.amqp10 import frames
+from amqpsniff.decode.claims import AMQP10 as FRAME_CLAIM
+from amqpsniff.decode.claims import AMQP10_PAYLOAD
 from amqpsniff.decode.state import AMQP10
 
 MAX_FRAME_BYTES = 256 * 1024 * 1024
@@ -225,6 +227,8 @@ class Amqp10Framer:
 
     def _frame(self, half, state, reader, at, end):
         """A frame is there, whole or up to `end`."""
+        if self.handler.claims is not None and state.first_part == 0:
+            self._claim(half, FRAME_CLAIM, half.frame_offset, reader.bytes_at(at, end - at))
         begin: cython.longlong = at + 4 * reader.data[at + 4]
         size: cython.longlong = half.frame_size + HEADER_BYTES + at - begin
         kind: cython.int = half.frame_type - _PERFORMATIVE
@@ -239,6 +243,10 @@ class Amqp10Framer:
         elif begin + size <= end and state.first_part == 0:
             self.frames.transfer_end(half, state)
         return payload
+
+    def _claim(self, half, kind, offset, octets):
+        """Say what bytes are, to who asked for claims."""
+        self.handler.claim(half, kind, offset, half.frame_channel, len(octets), octets, -1, True)
 
     def _begun(self, half, reader, at, end):
         """A frame begins at `at` that is not whole; position gone on to."""
@@ -302,6 +310,8 @@ class Amqp10Framer:
             return 0
         half.kept = half.expected = 0
         if kept < size:
+            if self.handler.claims is not None:
+                self._claim(half, FRAME_CLAIM, half.frame_offset, store.bytes_at(0, kept))
             self.frames.begin_large(half, store, 4 * store.data[4], kept, state)
             state.first_part = kept
             half.left = size - kept
@@ -322,6 +332,8 @@ class Amqp10Framer:
         """Inside a large transfer, or a frame that is skipped; position gone on to."""
         count: cython.longlong = min(half.left, end - at)
         if state.current is not None and not half.skipping:
+            if self.handler.claims is not None:
+                self._claim(half, AMQP10_PAYLOAD, half.offset, reader.bytes_at(at, count))
             self.frames.deliveries.payload(state.current, reader, at, count)
             state.current.last_number = half.number
         half.left -= count
@@ -415,4 +427,7 @@ class Amqp10Framer:
         state: Amqp10Half = half.amqp10
         if state.search is not None:
             self._take_up(half, state, True)
+        if half.mode == _AMQP10 and half.kept and self.handler.claims is not None:
+            begun: bytes = bytes(half.store.octets[0 : half.kept])
+            self._claim(half, FRAME_CLAIM, half.frame_offset, begun)
         self.frames.finish(half, state)

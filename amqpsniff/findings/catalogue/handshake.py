@@ -72,6 +72,12 @@ HANDSHAKE = (
          "0-8.",
          "",
          ("protocol-header-unknown", "not-amqp")),
+    Kind("login-demanded", "error", "high",
+         "The broker demands a login, and the client began without one",
+         "The client's only protocol header is that of AMQP 1.0, the broker answers with that of "
+         "SASL (AMQP 1.0 §5.3.2), and the client has sent no sasl-init.",
+         "Let the client log in: give it a user and password, or a mechanism such as ANONYMOUS or "
+         "EXTERNAL. Otherwise allow connections without SASL at the broker."),
     Kind("protocol-header-unknown", "error", "high",
          "A protocol header names an unknown version",
          "`AMQP` is followed by four bytes that no version of the protocol uses.",
@@ -80,7 +86,8 @@ HANDSHAKE = (
          "The connection speaks a protocol not decoded here",
          "Its protocol header is that of AMQP 0-10, of TLS begun inside AMQP 1.0, or of a relative "
          "of AMQP.",
-         "AMQP 0-8, 0-9, 0-9-1 and 1.0 are decoded; Wireshark decodes 0-10.",
+         "AMQP 0-8, 0-9, 0-9-1 and 1.0 are decoded. Of 0-10 the frames are named and counted; "
+         "Wireshark decodes them.",
          category="capture"),
     Kind("connection-silent", "info", "high",
          "A TCP connection was opened and closed without speaking AMQP",

@@ -107,6 +107,13 @@ LINKS = (
          "The broker's outcome of a message that was sent is released or modified.",
          "Send it again, later or elsewhere. RabbitMQ 4 releases messages that no queue is bound "
          "for (message-unroutable); Artemis and routers those that they cannot deliver now."),
+    Kind("deliveries-rejected", "warning", "low",
+         "A consumer rejects many of its deliveries",
+         "A consumer rejected 5 deliveries of a link or more, and more than a twentieth of them: "
+         "the broker dead-letters or drops them.",
+         "Read the condition that the consumer gives (`state_error` of `messages`), and look into "
+         "the dead-letter queue.",
+         "A consumer that sorts failures."),
     Kind("delivery-aborted", "warning", "high",
          "A sender gave up a message in the middle",
          "A transfer with aborted, or a message whose last transfer has more set when its link or "
@@ -120,6 +127,21 @@ LINKS = (
          "com.microsoft:message-lock-lost or com.microsoft:session-lock-lost.",
          "The message comes again, and its work is done twice: renew the lock in time, shorten "
          "the work, or lower the prefetch count. A link that was detached loses all its locks."),
+    Kind("lock-renewals-many", "info", "low",
+         "A client renews locks more often than it gets messages",
+         "More than 10 requests of com.microsoft:renew-lock for each delivery that the connection "
+         "received.",
+         "Give the entity a longer lock duration, and renew shortly before a lock ends.",
+         "Jobs that take long.",
+         category="cost"),
+    Kind("credit-single", "info", "low",
+         "A consumer gives credit for each delivery at a high rate",
+         "A link with 200 deliveries or more, more than 200 a second, and nearly as many flows of "
+         "the consumer.",
+         "Give credit for many deliveries at once, and settle ranges (first to last): each message "
+         "costs a frame less.",
+         "A consumer that wants one message at a time.",
+         category="cost"),
     Kind("token-refused", "error", "high",
          "A token was refused",
          "The answer on $cbs has a status of 400 or above, or a link was detached with "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.context import DELIVERED, PUBLISHED, Rule, RuleContext, where
 from amqpsniff.session.rules.format import (
@@ -18,9 +19,23 @@ from amqpsniff.session.rules.format import (
 from amqpsniff.session.rules.links import link_text, reason_of
 from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.requeueing import POISON, POISON_DELIVERIES, redelivered
-from amqpsniff.units import octets
+from amqpsniff.units import duration, octets
 
 _REJECTED, _RELEASED, _MODIFIED = 0x25, 0x26, 0x27
+
+REJECTED_SHARE = 1 / 20
+REJECTED_TIMES = 5
+"""Share of a link's deliveries, and number of them, that are rejected from which on it matters."""
+
+RENEWALS = 10
+"""Requests to renew a lock for each delivery, above which they are more work than the messages."""
+
+_RENEWAL = b'"operation":"com.microsoft:renew-lock"'
+
+SINGLE = 200
+SINGLE_SHARE = 0.9
+"""Deliveries of a link, in all and a second, and flows for each of them, from which on credit for
+many at once would matter."""
 
 UNSETTLED = 10
 """Deliveries with an outcome that nobody settled, from which on it is how the programs work."""
@@ -161,6 +176,47 @@ def presettled(context: RuleContext) -> None:
     context.report(code, detail, number=number, ts_ns=ts_ns, count=link.presettled)
 
 
+@where(DELIVERED)
+def worked(context: RuleContext) -> None:
+    """link-ends: how a consumer's link went: rejected, or with credit one by one."""
+    link = context.facts["link"]
+    if link.sends or _is_service(link):
+        return
+    context.memory["worked"] = context.memory.get("worked", 0) + link.deliveries
+    number, ts_ns = link.first_number, link.first_ns
+    if link.rejected >= REJECTED_TIMES and link.rejected > REJECTED_SHARE * link.deliveries:
+        detail = f"{link.rejected} of {number_of(link.deliveries, 'delivery', 'deliveries')}"
+        detail += f" of {link_text(link)}"
+        context.report("deliveries-rejected", detail, number=number, count=link.rejected)
+    spent = link.last_ns - link.first_ns
+    if (
+        link.deliveries >= SINGLE
+        and link.deliveries * SECOND_NS > SINGLE * spent
+        and link.flows >= SINGLE_SHARE * link.deliveries
+    ):
+        detail = f"{number_of(link.deliveries, 'delivery', 'deliveries')} of {link_text(link)} in "
+        detail += f"{duration(spent)}, with {number_of(link.flows, 'flow')}"
+        context.report("credit-single", detail, number=number, ts_ns=ts_ns)
+
+
+def renewed(context: RuleContext) -> None:
+    """called: one more request to renew a lock."""
+    rows, row = context.facts["rows"], context.facts["row"]
+    if rows.headers.has(row) and _RENEWAL in rows.headers.bytes_of(row):
+        first = context.memory.setdefault("renewals", [0, context.number, context.ts_ns])
+        first[0] += 1
+
+
+def outweighed(context: RuleContext) -> None:
+    """connection-ends: more renewals of locks than work."""
+    renewals, number, ts_ns = context.memory.get("renewals", (0, None, None))
+    received = context.memory.get("worked", 0)
+    if renewals > RENEWALS * max(received, 1) and context.complete:
+        detail = f"{number_of(renewals, 'request')} to renew locks, "
+        detail += number_of(received, "delivery", "deliveries")
+        context.report("lock-renewals-many", detail, number=number, ts_ns=ts_ns, count=renewals)
+
+
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
     "publish-outcome": (not_taken,),
     "settlement-refused": (refused,),
@@ -169,5 +225,7 @@ AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
     "claims-answered": (claims_answered,),
     "redelivered": (come_again,),
     "deliveries-left": (left,),
-    "link-ends": (presettled,),
+    "link-ends": (presettled, worked),
+    "called": (renewed,),
+    "connection-ends": (outweighed,),
 }

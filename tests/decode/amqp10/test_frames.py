@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from amqpsniff import open as open_capture
+from amqpsniff.analysis.frame_bytes import hidden_positions
 from tests.decode.amqp10.truth import CAPTURES, capture, expected, plain
 from tests.decode.feeding import Feeder
 
@@ -57,3 +58,26 @@ def test_a_frame_too_short_to_be_one_is_passed_over() -> None:
     wrong, opening = b"\0\0\0\5\2\0\0\0\0\x53\x10\x45", b"\0\0\0\x0c\2\0\0\0\0\x53\x10\x45"
     done = Feeder().data(0, b"AMQP\0\1\0\0" + wrong + opening).finish()
     assert [row["method"] for row in done.frames()] == [None, "open"]
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "hidden"),
+    [
+        ("sasl-response", '{"response":"[redacted]"}', range(11, 40)),
+        ("sasl-mechanisms", "{}", ()),
+        ("transfer", '{"payload_bytes":12}', range(28, 40)),
+        ("open", "{}", ()),
+        (None, None, range(11, 40)),
+    ],
+)
+def test_hex_dumps_hide_what_may_be_secret(
+    method: str | None, arguments: str | None, hidden: Any
+) -> None:
+    """Up to the last byte: no end octet follows."""
+
+    class Entry:
+        frame_type, size, channel, sender = "sasl", 32, 0, None
+
+    entry = Entry()
+    entry.method, entry.arguments = method, arguments  # type: ignore[attr-defined]
+    assert hidden_positions(entry, bytes(40), frozenset()) == frozenset(hidden)  # type: ignore[arg-type]

@@ -1,0 +1,137 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Framing of AMQP 0-10: frames named and counted, and nothing more.
+
+A frame has a header of twelve bytes: flags, type of segment, size with the header, a zero byte,
+track, channel and four zero bytes. Frames are put together to segments, whose first frame begins
+with the numbers of class and unit where it is a control or a command (0-10 §4.4). Each frame is a
+row with its segment's type; the first one of a control or a command has its name. Contents are not
+read. Behind a hole or broken framing a direction is not read further.
+"""
+
+import cython
+from cython.cimports.amqpsniff.decode.frames import FrameHandler
+from cython.cimports.amqpsniff.decode.state import Connection
+
+from amqpsniff.decode import method_layout, state
+from amqpsniff.spec.amqp010 import SEGMENT_HEADER_BYTES, UNITS
+
+HEADER = b"\1\1\0\x0a"
+"""What follows `AMQP` in the protocol header."""
+
+UNIT_BYTES = 2
+FIRST_FRAME = 0x02
+"""The flag of a segment's first frame."""
+
+_UNSUPPORTED = cython.declare(cython.int, state.UNSUPPORTED_VERSION)
+_AMQP010 = cython.declare(cython.int, state.AMQP010)
+_HEADER_BYTES = cython.declare(cython.int, SEGMENT_HEADER_BYTES)
+_UNIT_BYTES = cython.declare(cython.int, UNIT_BYTES)
+_FIRST_FRAME = cython.declare(cython.int, FIRST_FRAME)
+_SEGMENT = cython.declare(cython.int, method_layout.FIRST_SEGMENT)
+_CODES = cython.declare(
+    dict, {unit: method_layout.FIRST_UNIT + at for at, unit in enumerate(UNITS)}
+)
+
+
+class Amqp010Framer:
+    """Names the frames of half-streams.
+
+    Args:
+        handler: Begins rows and knows who is the client.
+    """
+
+    def __init__(self, handler):
+        self.handler = handler
+
+    def begin(self, half):
+        """A half-stream speaks AMQP 0-10 from here on."""
+        half.mode = _AMQP010
+        half.forget_frame()
+
+    def data(self, half, reader, at, end):
+        """The bytes `at`..`end` are the next of a half-stream; position gone on to."""
+        while at < end and half.mode == _AMQP010:
+            count: cython.longlong
+            if half.left > 0:
+                count = min(half.left, end - at)
+                half.left -= count
+                if half.left == 0:
+                    self._row(half)
+            else:
+                if half.kept == 0:
+                    half.frame_offset = half.offset
+                    half.expected = _HEADER_BYTES
+                count = min(half.expected - half.kept, end - at)
+                half.keep(reader, at, count)
+                if half.skipping:  # there is no memory for it
+                    self.lose(half)
+                elif half.kept == half.expected:
+                    self._kept(half)
+            half.offset += count
+            at += count
+        return at
+
+    def _kept(self, half):
+        """A header is there, or it and the numbers of a unit."""
+        octets: bytes = bytes(half.store.octets[0 : half.kept])
+        size: cython.longlong = octets[2] << 8 | octets[3]
+        if half.expected == _HEADER_BYTES:
+            if octets[0] & 0xF0 or octets[1] > 3 or octets[4] or octets[8:] != b"\0\0\0\0":
+                return self._refuse(half, "a header that is none of AMQP 0-10")
+            if size < _HEADER_BYTES:
+                return self._refuse(half, f"a frame of {size} bytes")
+            half.frame_type = _SEGMENT + octets[1]
+            half.frame_channel = octets[6] << 8 | octets[7]
+            half.frame_size = size - _HEADER_BYTES
+            if octets[1] < 2 and octets[0] & _FIRST_FRAME and half.frame_size >= _UNIT_BYTES:
+                half.expected += _UNIT_BYTES
+                return 0
+        half.left = size - half.kept
+        if half.left == 0:
+            self._row(half)
+        return 0
+
+    def _row(self, half):
+        """A frame is whole."""
+        connection: Connection = half.connection
+        handler: FrameHandler = self.handler
+        connection.is_amqp010 = True
+        if handler.methods_only and half.expected == _HEADER_BYTES:
+            half.kept = half.expected = 0
+            return handler.refresh(connection)
+        handler._begin(half)
+        if half.expected > _HEADER_BYTES:
+            octets: bytes = bytes(half.store.octets[0 : half.expected])
+            code = _CODES.get((octets[_HEADER_BYTES], octets[_HEADER_BYTES + 1]), -1)
+            handler.frames.method.values[handler.frames.rows] = code
+            if code < 0:
+                handler.report("method-unknown", half, "a control or command of AMQP 0-10")
+        handler.frames.rows += 1
+        half.kept = half.expected = 0
+        half.empty()
+        return 0
+
+    def _refuse(self, half, detail):
+        """The bytes at the place of a frame header are none."""
+        self.handler.report("frame-type-unknown", half, detail)
+        return self.lose(half)
+
+    def gap(self, half, missing):
+        """Bytes of a half-stream are not in the capture."""
+        known: cython.longlong = min(half.left, missing)
+        half.left -= known
+        half.offset += missing
+        if known < missing or half.left == 0:
+            if known and known == missing:
+                self._row(half)
+            else:
+                self.lose(half)
+        return 0
+
+    def lose(self, half):
+        """It is not known where the next frame begins."""
+        half.mode = _UNSUPPORTED
+        half.forget_frame()
+        half.lossy = True
+        self.handler.contents.note_loss(half)
+        return 0
