@@ -1,7 +1,7 @@
 from amqpsniff.columns cimport Codes, Octets, Texts, Vocabulary
+from amqpsniff.decode.rows cimport MessageRows, Vocabularies
 from amqpsniff.decode.amqp10.performatives cimport PerformativeDecoder
-from amqpsniff.decode.amqp10.values cimport TypedReader
-from amqpsniff.decode.rows cimport MessageRows
+from amqpsniff.decode.amqp10.values cimport TypedReader, ValueCache
 from amqpsniff.decode.state cimport Half, MemoryBudget, StreamBuffer
 
 cdef class Delivery:
@@ -23,6 +23,10 @@ cdef class DeliveryAssembler:
     cdef public bint keep_bodies
     cdef public TypedReader reader
     cdef public PerformativeDecoder fields
+    cdef ValueCache properties, annotations
+    cdef long long ttl
+    cdef int ttl_code
+    cdef Vocabularies ttl_words
     cdef public list spare, captures
     cdef public long long begun, ended_at
     cdef public int capture_code
@@ -43,7 +47,9 @@ cdef class DeliveryAssembler:
     cdef int _write_sections(self, Half half, Delivery found, long long row) except? -1
     cdef int _write_annotations(self, TypedReader reader, Delivery found, long long end, long long row) except? -1
     cdef int _write_header(self, TypedReader reader, long long at, long long end, long long row) except? -1
-    cdef int _code(self, Codes column, Vocabulary vocabulary, long long row, bytes octets) except? -1
+    cdef int _code_of_ttl(self, long long ttl) except? -1
     cdef int _write_properties(self, TypedReader reader, long long at, long long end, long long row) except? -1
     cdef int _name(self, Codes column, Vocabulary vocabulary, long long row, TypedReader reader, int place) except? -1
     cdef int _id(self, Texts column, long long row, TypedReader reader, int place) except? -1
+
+cdef int put_tag(Texts column, long long row, bytes tag) except? -1

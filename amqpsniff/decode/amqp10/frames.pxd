@@ -14,7 +14,7 @@ cdef class Amqp10Half:
 cdef class Amqp10Frames:
     cdef public FrameHandler handler
     cdef public object report
-    cdef public bint show_secrets
+    cdef public bint show_secrets, followed
     cdef public PerformativeDecoder decoder
     cdef public DeliveryAssembler deliveries
     cdef public TypedReader reader, scratch

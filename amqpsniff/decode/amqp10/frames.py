@@ -42,9 +42,7 @@ _EXACT = cython.declare(cython.int, performatives.EXACT)
 _UNREAD = cython.declare(cython.int, performatives.UNREAD)
 _UNKNOWN = cython.declare(cython.int, performatives.UNKNOWN)
 _LONG = cython.declare(cython.int, performatives.LONG)
-_ROWS = cython.declare(
-    dict, {row.code: method_layout.FIRST_PERFORMATIVE + i for i, row in enumerate(PERFORMATIVES)}
-)
+_FIRST_ROW = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 _NAMES = {row.code: row.name for row in PERFORMATIVES}
 
 
@@ -72,10 +70,12 @@ class Amqp10Frames:
         handler: Begins rows and knows who is the client.
         show_secrets: Write secrets as they are.
         new_hash, keep_bodies: See `DeliveryAssembler`.
+        followed: Whether the session follows frames.
     """
 
-    def __init__(self, handler, show_secrets, new_hash, keep_bodies):
+    def __init__(self, handler, show_secrets, new_hash, keep_bodies, followed):
         self.handler = handler
+        self.followed = followed
         self.report = handler.report
         self.show_secrets = show_secrets
         self.decoder = PerformativeDecoder(show_secrets)
@@ -126,7 +126,7 @@ class Amqp10Frames:
         text: bytes = None
         payload: cython.longlong = -1
         if code >= 0:
-            frames.method.values[row] = _ROWS[code]
+            frames.method.values[row] = _FIRST_ROW + decoder.place
             found = decoder.performative(reader)
             if code == _TRANSFER and (answer == _EXACT or answer == _LONG):
                 payload = decoder.payload - at
@@ -162,7 +162,8 @@ class Amqp10Frames:
                 state.current.ts_ns = half.ts_ns
             found.delivery = state.current.ordinal
             found.begins = state.current.transfers == 1
-        frames.performatives.append(found)
+        if self.followed:
+            frames.performatives.append(found)
         return payload
 
     def begin_large(self, half, reader, at, end, state):
@@ -176,7 +177,9 @@ class Amqp10Frames:
         """A transfer whose fields were read: its payload begins at `at`."""
         handle: cython.longlong = self.decoder.number(reader, 0)
         secret: cython.bint = (
-            not self.show_secrets and (handle << 16 | half.frame_channel) in state.secret_links
+            not self.show_secrets
+            and len(state.secret_links) > 0
+            and (handle << 16 | half.frame_channel) in state.secret_links
         )
         self.deliveries.ended_at = self.handler.frames.rows
         delivery: Delivery = self.deliveries.transfer(
