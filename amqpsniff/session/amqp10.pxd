@@ -34,6 +34,8 @@ cdef class Amqp10Tracker:
     cdef Settler settler
     cdef public long long links, link_bytes
     cdef dict awaited, arguments, handshakes, addresses
+    cdef Transferred latest
+    cdef long long latest_ordinal
     cdef Vocabularies words
     cdef long long large, batch
     cdef bint rules_enabled
@@ -69,6 +71,7 @@ cdef class Amqp10Tracker:
     cdef _transfer(self, Session session, Amqp10Session one, Link link, FrameRows frames, long long row, int side, Performative found)
     cdef _await(self, Amqp10Session one, Transferred transferred, int side)
     cdef _forget(self, Amqp10Session one, Transferred transferred, long long ts_ns)
+    cdef _let_go(self, Amqp10Session one, Transferred transferred, long long ts_ns)
     cdef _leave(self, Transferred transferred, bint counted=*)
     cdef _disposition(self, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
     cdef _dispose(self, Amqp10Session one, Transferred transferred, FrameRows frames, long long row, int side, int sender, Performative found)

@@ -12,7 +12,7 @@ from json import dumps
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.octets import ByteReader
-from cython.cimports.amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
+from cython.cimports.amqpsniff.decode.rows import MessageRows
 from cython.cimports.amqpsniff.session.entities import (
     Channel,
     ChannelSlot,
@@ -155,6 +155,8 @@ class Amqp10Tracker:
         self.settler = settler
         self.links = self.link_bytes = 0
         self.awaited = {}
+        self.latest = None
+        self.latest_ordinal = -1
         self.words = None
         self.batch = 0
         self.reader = ByteReader()
@@ -576,6 +578,8 @@ class Amqp10Tracker:
             self._tell("window-overrun", one, link, frames, row, side, found)
         if not found.begins:
             transferred = self.awaited.get(found.delivery)
+            if transferred is None and found.delivery == self.latest_ordinal:
+                transferred = self.latest
         else:
             if link is not None and link.deliver(number, ts_ns):
                 self._tell("credit-overrun", one, link, frames, row, side, found)
@@ -583,7 +587,9 @@ class Amqp10Tracker:
             entry = pending_message(channel, kind, number, ts_ns)
             entry.number = found.first
             transferred = transferred_of(entry, link, side, found.first)
-            self.awaited[found.delivery] = transferred
+            if self.latest is not None:
+                self.awaited[self.latest_ordinal] = self.latest
+            self.latest, self.latest_ordinal = transferred, found.delivery
             if side == 0:
                 channel.published += 1
                 channel.next_number += 1
@@ -655,11 +661,15 @@ class Amqp10Tracker:
 
     def _forget(self, one, transferred, ts_ns):
         """A delivery does not wait any longer: it is counted out."""
+        waiting: dict = one.unsettled[transferred.side]
+        if waiting.get(transferred.delivery_id) is transferred:
+            self._let_go(one, transferred, ts_ns)
+
+    def _let_go(self, one, transferred, ts_ns):
+        """A delivery that waits does not any longer."""
         settler: Settler = self.settler
         channel: Channel = one.channel
         waiting: dict = one.unsettled[transferred.side]
-        if waiting.get(transferred.delivery_id) is not transferred:
-            return
         del waiting[transferred.delivery_id]
         settler.outstanding -= 1
         if transferred.link is not None:
@@ -689,16 +699,16 @@ class Amqp10Tracker:
         waiting: dict = one.unsettled[sender]
         if found.first < 0 or not waiting:
             return
-        if found.first == found.last:
-            self._dispose(one, waiting.get(found.first), frames, row, side, sender, found)
-            return
         span: cython.longlong = (found.last - found.first) & _MASK
         if span < len(waiting):
-            numbers = [(found.first + i) & _MASK for i in range(span + 1)]
-        else:
-            numbers = [number for number in waiting if (number - found.first) & _MASK <= span]
-        for number in numbers:
-            self._dispose(one, waiting.get(number), frames, row, side, sender, found)
+            i: cython.longlong
+            for i in range(span + 1):
+                number: cython.longlong = (found.first + i) & _MASK
+                self._dispose(one, waiting.get(number), frames, row, side, sender, found)
+            return
+        for each in list(waiting):
+            if (each - found.first) & _MASK <= span:
+                self._dispose(one, waiting.get(each), frames, row, side, sender, found)
 
     def _dispose(self, one, transferred, frames, row, side, sender, found):
         """A delivery, or None, gets an outcome, is settled, or both."""
@@ -736,7 +746,7 @@ class Amqp10Tracker:
             channel: Channel = one.channel
             channel.acks += 1
             channel.last_ack_ns = frames.ts_ns.values[row]
-        self._forget(one, transferred, frames.ts_ns.values[row])
+        self._let_go(one, transferred, frames.ts_ns.values[row])
         if not transferred.state and transferred.link is not None:
             default = transferred.link.default_outcome
             for code, name in enumerate(_STATES):
@@ -802,7 +812,12 @@ class Amqp10Tracker:
     def attach(self, messages, row):
         """The row of a delivery is there."""
         settler: Settler = self.settler
-        transferred: Transferred = self.awaited.pop(messages.ordinal.values[row], None)
+        transferred: Transferred
+        ordinal: cython.longlong = messages.ordinal.values[row]
+        if ordinal == self.latest_ordinal:
+            transferred, self.latest = self.latest, None
+        else:
+            transferred = self.awaited.pop(ordinal, None)
         if transferred is None:
             return 0
         entry: PendingMessage = transferred.entry

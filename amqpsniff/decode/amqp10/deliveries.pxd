@@ -8,7 +8,7 @@ cdef class Delivery:
     cdef public long long ordinal, key, number, last_number, ts_ns, delivery_id, format
     cdef public long long seen, lost, body_left, body_bytes, body_seen, read, wanted
     cdef public int channel, transfers
-    cdef public bint secret, unread, keeping, aborted, more
+    cdef public bint secret, unread, keeping, aborted, more, listed
     cdef public bytes tag
     cdef public object capture, hash
     cdef public StreamBuffer store
@@ -27,10 +27,11 @@ cdef class DeliveryAssembler:
     cdef long long ttl
     cdef int ttl_code
     cdef Vocabularies ttl_words
+    cdef Delivery idle
     cdef public list spare, captures
     cdef public long long begun, ended_at
     cdef public int capture_code
-    cdef Delivery transfer(self, Half half, dict under_way, PerformativeDecoder fields, TypedReader reader, bint secret)
+    cdef Delivery transfer(self, Half half, dict under_way, PerformativeDecoder fields, TypedReader reader, bint secret, bint whole)
     cdef Delivery _new(self, Half half, PerformativeDecoder fields, TypedReader reader)
     cdef int transfer_end(self, Half half, dict under_way, Delivery found) except? -1
     cdef int payload(self, Delivery found, TypedReader reader, long long at, long long count) except? -1

@@ -118,6 +118,7 @@ class DeliveryAssembler:
         self.properties, self.annotations = ValueCache(), ValueCache()
         self.ttl = self.ttl_code = -1
         self.ttl_words = None
+        self.idle = None
         self.spare = []
         self.begun = 0
         self.capture_code = 0
@@ -132,39 +133,49 @@ class DeliveryAssembler:
 
     # transfers
 
-    def transfer(self, half, under_way, fields, reader, secret):
+    def transfer(self, half, under_way, fields, reader, secret, whole):
         """A transfer's fields are read; gives the delivery that its payload is of.
 
-        `under_way` are the deliveries of this direction by channel and handle.
+        `under_way` are the deliveries of this direction by channel and handle; a delivery that is
+        over with its first transfer, which is there as a `whole`, is not among them.
         """
         known: Delivery
         handle: cython.longlong = fields.number(reader, 0)
         key: cython.longlong = (handle << 16) | half.frame_channel
-        known = under_way.get(key)
+        known = under_way.get(key) if len(under_way) else None
         if known is not None and fields.start(1) >= 0:
             number: cython.longlong = fields.number(reader, 1)
             if known.delivery_id >= 0 and number != known.delivery_id:
                 self.end(half, known, _INCOMPLETE)
                 del under_way[key]
                 known = None
+        aborted: cython.bint = fields.truth(reader, 9) == 1
+        more: cython.bint = not aborted and fields.truth(reader, 5) == 1
         if known is None:
-            if len(under_way) >= _MAX_OPEN:
+            listed: cython.bint = more or not whole
+            if listed and len(under_way) >= _MAX_OPEN:
                 self.end(half, under_way.pop(next(iter(under_way))), _INCOMPLETE)
                 self.budget.refuse("deliveries")
             known = self._new(half, fields, reader)
             known.secret = secret
-            under_way[key] = known
+            known.listed = listed
+            if listed:
+                under_way[key] = known
         known.key = key
         known.transfers += 1
         known.last_number = half.number
-        if fields.truth(reader, 9) == 1:
+        if aborted:
             known.aborted = True
-        known.more = fields.truth(reader, 5) == 1 and not known.aborted
+        known.more = more and not known.aborted
         return known
 
     def _new(self, half, fields, reader):
         found: Delivery
-        found = self.spare.pop() if self.spare else Delivery(self.budget)
+        found = self.idle
+        if found is not None:
+            self.idle = None
+        else:
+            found = self.spare.pop() if self.spare else Delivery(self.budget)
         found.begin(half, fields, self.begun, self.capture)
         self.begun += 1
         found.delivery_id = fields.number(reader, 1)
@@ -177,7 +188,8 @@ class DeliveryAssembler:
     def transfer_end(self, half, under_way, found):
         """The payload of a transfer is over."""
         if not found.more:
-            del under_way[found.key]
+            if found.listed:
+                del under_way[found.key]
             self.end(half, found, _ABORTED if found.aborted else _COMPLETE)
         return 0
 
@@ -356,8 +368,11 @@ class DeliveryAssembler:
         self._write(half, found, status)
         if found.body is not None and found.body.size > _MAX_KEPT:
             found.body = None
-        if len(self.spare) < 64 and not found.store.should_release():
-            self.spare.append(found)
+        if not found.store.should_release():
+            if self.idle is None:
+                self.idle = found
+            elif len(self.spare) < 64:
+                self.spare.append(found)
         return 0
 
     def _write(self, half, found, status):
@@ -572,10 +587,14 @@ def put_tag(column, row, tag):
     count: cython.Py_ssize_t = len(tag)
     column.begin(row)
     column.room(2 * count + 4)
+    at: cython.longlong = column.used
     for i in range(count):
         if count == 16 and (i == 4 or i == 6 or i == 8 or i == 10):
-            column.put_byte(45)
+            column.octets[at] = 45
+            at += 1
         octet: cython.uchar = tag[i]
-        column.put_byte(_HEX[octet >> 4])
-        column.put_byte(_HEX[octet & 15])
+        column.octets[at] = _HEX[octet >> 4]
+        column.octets[at + 1] = _HEX[octet & 15]
+        at += 2
+    column.used = at
     return column.end()

@@ -343,7 +343,7 @@ class Amqp10Framer:
             missing: cython.longlong = half.frame_size + _HEADER - kept
             half.kept = half.expected = 0
             half.skipping = False
-            if self._frame(half, state, store, 0, kept) >= 0:
+            if self._frame(half, state, store, 0, kept) >= 0 and state.current is not None:
                 self.frames.deliveries.missing(state.current, missing)
             store.data = b""
             half.empty()

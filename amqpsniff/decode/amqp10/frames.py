@@ -70,12 +70,13 @@ class Amqp10Frames:
         handler: Begins rows and knows who is the client.
         show_secrets: Write secrets as they are.
         new_hash, keep_bodies: See `DeliveryAssembler`.
-        followed: Whether the session follows frames.
+        asked: The `amqpsniff.plan.Plan` of the run: of frames alone no deliveries are made.
     """
 
-    def __init__(self, handler, show_secrets, new_hash, keep_bodies, followed):
+    def __init__(self, handler, show_secrets, new_hash, keep_bodies, asked):
         self.handler = handler
-        self.followed = followed
+        self.followed = set(asked.tables) != {"frames"}
+        self.delivers = self.followed or asked.claims or not asked.rows_only
         self.report = handler.report
         self.show_secrets = show_secrets
         self.decoder = PerformativeDecoder(show_secrets)
@@ -154,9 +155,9 @@ class Amqp10Frames:
         if found is None:
             return -1
         self._learn(half, reader, found, state)
-        if payload >= 0:
+        if payload >= 0 and self.delivers:
             if state.first_part == 0:
-                self.transfer(half, reader, at + payload, end, state)
+                self.transfer(half, reader, at + payload, end, state, whole)
             elif state.current.transfers == 1:
                 state.current.number = half.number
                 state.current.ts_ns = half.ts_ns
@@ -168,13 +169,14 @@ class Amqp10Frames:
 
     def begin_large(self, half, reader, at, end, state):
         """The fields of a large transfer are there, and its payload up to `end`."""
-        self.decoder.read(reader, at, end)
-        self.handler.refresh(half.connection)
-        self.transfer(half, reader, self.decoder.payload, end, state)
+        if self.delivers:
+            self.decoder.read(reader, at, end)
+            self.handler.refresh(half.connection)
+            self.transfer(half, reader, self.decoder.payload, end, state, False)
         return 0
 
-    def transfer(self, half, reader, at, end, state):
-        """A transfer whose fields were read: its payload begins at `at`."""
+    def transfer(self, half, reader, at, end, state, whole):
+        """A transfer whose fields were read: its payload begins at `at`; `whole`: all is there."""
         handle: cython.longlong = self.decoder.number(reader, 0)
         secret: cython.bint = (
             not self.show_secrets
@@ -183,7 +185,7 @@ class Amqp10Frames:
         )
         self.deliveries.ended_at = self.handler.frames.rows
         delivery: Delivery = self.deliveries.transfer(
-            half, state.under_way, self.decoder, reader, secret
+            half, state.under_way, self.decoder, reader, secret, whole
         )
         state.current = delivery
         if end > at:

@@ -128,9 +128,10 @@ class Performative:
 class PerformativeDecoder:
     """Reads bodies of frames.
 
-    After `read`, `code` is the descriptor, `place` that of its performative in `spec.amqp10`, and `payload` where the list ends. `starts` and `ends`
-    are of fields that are not null, a start of -1 of others. `wrong` is the place of the first
-    field that has another type than the standard's, -1 for none.
+    After `read`, `code` is the descriptor, `place` that of its performative in `spec.amqp10`, and
+    `payload` where the list ends. `starts` and `ends` are of fields that are not null, a start of
+    -1 of others. `wrong` is the place of the first field that has another type than the
+    standard's, -1 for none.
     """
 
     def __init__(self, show_secrets):
@@ -198,12 +199,18 @@ class PerformativeDecoder:
             count = known
         at: cython.longlong = reader.items
         i: cython.longlong
+        octet: cython.int
         for i in range(count):
             if at >= limit:
                 return _SHORT
-            if reader.data[at] == 0x40:
+            octet = reader.data[at]
+            if octet == 0x40:
                 self.starts[i] = -1
                 at += 1
+            elif 0x41 <= octet <= 0x45:  # a value without bytes of its own
+                self.starts[i] = at
+                at += 1
+                self.ends[i] = at
             else:
                 self.starts[i] = at
                 at = reader.skip(at, limit)
