@@ -156,7 +156,7 @@ class Pipeline:
         events = self.reassembler.feed(packets)
         if self.processes is not None:
             self.processes.note(events)
-                self._decode(self.websocket.feed(self.tls.feed(events)))
+        self._decode(self.websocket.feed(self.tls.feed(events)))
         return events
 
     def wait(self, ts_ns: int) -> StreamBatch:

@@ -121,7 +121,7 @@ def _hidden_of_later_versions(entry: Entry, begin: int, length: int) -> frozense
     if entry.method in _OPEN:
         return frozenset()
     if entry.method == "transfer":
-        payload = json.loads(entry.arguments or "{}").get("payload_bytes", length)
+        payload = json.loads(entry.arguments_json or "{}").get("payload_bytes", length)
         return frozenset(range(max(begin, entry.size + FRAME_OVERHEAD_BYTES - payload), length))
     return frozenset(range(begin, length))
 

@@ -71,7 +71,7 @@ class TableCache(Cache):
         """Write the field table `at`..`end` of a reader's data as an object, as the reader does."""
         count: cython.longlong = end - at
         if count > _LONGEST or not self.is_worthwhile():
-            return reader.put_table(at, end)
+            return self._write(reader, at, end)
         out: Texts = reader.out
         words: Vocabulary = self.words
         digest: cython.ulonglong = reader.hash_of(at, count)
@@ -86,11 +86,15 @@ class TableCache(Cache):
         odd: cython.int = reader.oddities
         mark: cython.longlong = out.used
         reader.oddities = 0
-        answer: cython.int = reader.put_table(at, end)
+        answer: cython.int = self._write(reader, at, end)
         if answer == 0 and reader.oddities == 0:
             self._store(reader, digest, at, count, mark)
         reader.oddities |= odd
         return answer
+
+    def _write(self, reader, at, end):
+        """Read what is not remembered; 0 where nothing is odd about it."""
+        return reader.put_table(at, end)
 
     def _store(self, reader, digest, at, count, mark):
         """Remember a table that was not found, and the JSON from `mark` on."""

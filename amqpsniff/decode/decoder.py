@@ -89,7 +89,7 @@ class Decoder:
             reading, show_secrets, new_hash, keep_bodies, packs, ports, self._report, asked
         )
         self.handler.dialect = method_layout.DIALECT_CODES[dialect]
-        self.amqp10 = Amqp10Frames(self.handler, show_secrets, new_hash, keep_bodies)
+        self.amqp10 = Amqp10Frames(self.handler, show_secrets, new_hash, keep_bodies, asked)
         self.framer = Framer(self.handler, self.amqp10)
         self.halves = []
         self.spare = []

@@ -24,7 +24,9 @@ cdef class Rows:
 cdef class FrameRows(Rows):
     cdef public int capture_code
     cdef public long long moments
-    cdef public object performatives
+    cdef public list performatives
+    cdef public long long performatives_taken
+    cdef object next_performative(self)
     cpdef int follow(self, FrameRows others) except? -1
     cdef long long moment(self) except? -1
     cdef long long moment_after(self, long long row) except? -1

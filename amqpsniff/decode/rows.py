@@ -7,8 +7,6 @@ turns them into the columns of the table contract. Text of arguments and propert
 the wire as UTF-8; bytes that are not UTF-8 become U+FFFD.
 """
 
-from collections import deque
-
 import cython
 from cython.cimports.amqpsniff.columns import Codes, Integers, Texts, Vocabulary
 
@@ -212,7 +210,17 @@ class FrameRows(Rows):
         self.capture_code = 0
         self.moments = 0
         self.arguments = Texts(bytes_expected)
-        self.performatives = deque()
+        self.performatives = []
+        self.performatives_taken = 0
+
+    def next_performative(self):
+        """Take the first of the performatives that the session has not come to."""
+        found: object = self.performatives[self.performatives_taken]
+        self.performatives_taken += 1
+        if self.performatives_taken == len(self.performatives):
+            self.performatives.clear()
+            self.performatives_taken = 0
+        return found
 
     def follow(self, others):
         """These rows come after others."""
@@ -342,7 +350,9 @@ class MessageRows(Rows):
 
     def rewind(self):
         """Forget every row."""
-        self.deliveries = self.meanings = None
+        self.meanings = None
+        if self.deliveries is not None and not self.deliveries.clear(self.rows):
+            self.deliveries = None
         return Rows.rewind(self)
 
     def octets(self):

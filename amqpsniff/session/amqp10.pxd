@@ -1,5 +1,7 @@
+from amqpsniff.columns cimport Vocabulary
 from amqpsniff.decode.amqp10.performatives cimport Performative
-from amqpsniff.decode.rows cimport FrameRows, MessageRows
+from amqpsniff.decode.octets cimport ByteReader
+from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.session.entities cimport Channel, PendingMessage, Session
 from amqpsniff.session.links cimport Address, Link, Windows
 from amqpsniff.session.settling cimport Settler
@@ -11,6 +13,8 @@ cdef class Transferred:
     cdef public long long delivery_id, number, ts_ns
     cdef public bint undeliverable, presettled, settled
     cdef public str condition, transaction, settled_by
+
+cdef Transferred transferred_of(PendingMessage entry, Link link, int side, long long number)
 
 cdef class Amqp10Session:
     cdef public Channel channel
@@ -29,11 +33,20 @@ cdef class Amqp10Tracker:
     cdef object tracker
     cdef Settler settler
     cdef public long long links, link_bytes
-    cdef dict awaited, codes
-    cdef object words
-    cdef long long large
+    cdef dict awaited, arguments, handshakes, addresses
+    cdef Transferred latest
+    cdef long long latest_ordinal
+    cdef Vocabularies words
+    cdef long long large, batch
     cdef bint rules_enabled
-    cdef _code(self, words, vocabulary, str text)
+    cdef ByteReader reader
+    cdef dict _arguments(self, int code, bytes octets)
+    cdef list _handshake(self, Amqp10Connection state)
+    cdef long long _batch_of(self, Vocabularies words) except? -1
+    cdef int _code_of(self, Link link, Vocabularies words) except? -2
+    cdef int _find_codes(self, Address address, Vocabularies words) except? -1
+    cdef int _code(self, Vocabulary vocabulary, str text) except? -2
+    cdef Address _target(self, str text)
     cpdef int follow(self, Session session, FrameRows frames, long long row, Performative found) except? -1
     cpdef int attach(self, MessageRows messages, long long row) except? -1
     cdef _learn(self, Session session, Amqp10Connection state, FrameRows frames, long long row, int side, int code)
@@ -55,16 +68,16 @@ cdef class Amqp10Tracker:
     cdef _detach(self, Amqp10Session one, Link link, FrameRows frames, long long row, int side, Performative found)
     cdef _end_link(self, Amqp10Session one, Link link)
     cdef _tell(self, str event, Amqp10Session one, Link link, FrameRows frames, long long row, int side, Performative found=*)
-    cdef _name_frame(self, FrameRows frames, long long row, Address address)
     cdef _transfer(self, Session session, Amqp10Session one, Link link, FrameRows frames, long long row, int side, Performative found)
     cdef _await(self, Amqp10Session one, Transferred transferred, int side)
     cdef _forget(self, Amqp10Session one, Transferred transferred, long long ts_ns)
+    cdef _let_go(self, Amqp10Session one, Transferred transferred, long long ts_ns)
     cdef _leave(self, Transferred transferred, bint counted=*)
     cdef _disposition(self, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
+    cdef _dispose(self, Amqp10Session one, Transferred transferred, FrameRows frames, long long row, int side, int sender, Performative found)
     cdef _say(self, Transferred transferred, Performative found, FrameRows frames, long long row)
     cdef _settle(self, Amqp10Session one, Transferred transferred, FrameRows frames, long long row, int side)
     cdef _decide(self, Transferred transferred, Channel channel)
     cdef int _count_outcome(self, Link link, int outcome) except? -1
     cdef int _weigh(self, Link link, long long size) except? -1
-    cdef _name_message(self, MessageRows messages, long long row, Address address)
     cdef _write(self, Transferred transferred)

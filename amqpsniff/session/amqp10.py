@@ -11,7 +11,8 @@ from json import dumps
 
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
-from cython.cimports.amqpsniff.decode.rows import MessageRows, Vocabularies
+from cython.cimports.amqpsniff.decode.octets import ByteReader
+from cython.cimports.amqpsniff.decode.rows import MessageRows
 from cython.cimports.amqpsniff.session.entities import (
     Channel,
     ChannelSlot,
@@ -37,11 +38,16 @@ MAX_LINKS = 65_536
 MAX_LINK_BYTES = 64 * 1024 * 1024
 """Bytes of attaches of all links that are remembered: each may name addresses of a megabyte."""
 
-MAX_CODES = 4096
-"""Texts whose codes in a batch are remembered."""
+MAX_ALIKE = 512
+"""Arguments, handshakes and addresses of each kind that are remembered: peers say what others
+said before."""
+
+MAX_ALIKE_BYTES = 1024
+"""Longest arguments that are remembered."""
 
 _NULL = cython.declare(cython.longlong, NULL)
-_MAX_CODES = cython.declare(cython.int, MAX_CODES)
+_MAX_ALIKE = cython.declare(cython.int, MAX_ALIKE)
+_MAX_ALIKE_BYTES = cython.declare(cython.int, MAX_ALIKE_BYTES)
 _MAX_LINKS = cython.declare(cython.longlong, MAX_LINKS)
 _MAX_LINK_BYTES = cython.declare(cython.longlong, MAX_LINK_BYTES)
 _MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
@@ -64,7 +70,7 @@ _REJECTED_STATE = cython.declare(cython.int, performatives.REJECTED)
 _RELEASED = cython.declare(cython.int, performatives.RELEASED)
 _MODIFIED = cython.declare(cython.int, performatives.MODIFIED)
 _DECLARED = cython.declare(cython.int, performatives.DECLARED)
-_STATES = cython.declare(dict, performatives.STATES)
+_STATES = cython.declare(list, [performatives.STATES.get(code) for code in range(64)])
 _PUBLISH = cython.declare(cython.int, method_flags.PUBLISH)
 _DELIVER = cython.declare(cython.int, method_flags.DELIVER)
 _CONFIRMED = cython.declare(cython.int, entities.CONFIRMED)
@@ -79,20 +85,31 @@ _UNSETTLED = cython.declare(cython.int, entities.UNSETTLED)
 _FIRST = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 
 
+@cython.freelist(256)
+@cython.cclass
 class Transferred:
     """A delivery that may be settled: its entry, and the last outcome that was said of it."""
 
-    def __init__(self, entry, link, side, number):
-        self.entry = entry
-        self.link = link
-        self.side = side
-        self.delivery_id = number
-        self.state = 0
-        self.number = -1
-        self.ts_ns = _NULL
-        self.undeliverable = self.presettled = self.settled = False
-        self.outcome = 0
-        self.condition = self.transaction = self.settled_by = None
+    if not cython.compiled:
+
+        def __init__(self):
+            self.condition = self.transaction = self.settled_by = None
+
+
+def transferred_of(entry, link, side, number):
+    """A delivery of which nothing was said."""
+    found: Transferred = Transferred.__new__(Transferred)
+    if not cython.compiled:
+        found.__init__()
+    found.entry = entry
+    found.link = link
+    found.side = side
+    found.delivery_id = number
+    found.state = found.outcome = 0
+    found.number = -1
+    found.ts_ns = _NULL
+    found.undeliverable = found.presettled = found.settled = False
+    return found
 
 
 class Amqp10Session:
@@ -138,8 +155,12 @@ class Amqp10Tracker:
         self.settler = settler
         self.links = self.link_bytes = 0
         self.awaited = {}
+        self.latest = None
+        self.latest_ordinal = -1
         self.words = None
-        self.codes = {}
+        self.batch = 0
+        self.reader = ByteReader()
+        self.arguments, self.handshakes, self.addresses = {}, {}, {}
         self.large = tracker.large
         self.rules_enabled = tracker.rules_enabled
 
@@ -168,7 +189,8 @@ class Amqp10Tracker:
             self._begin(session, state, frames, row, side, found)
             return 0
         channel: cython.int = frames.channel.values[row]
-        one: Amqp10Session = state.channels[side].get(channel)
+        channels: dict = state.channels[side]
+        one: Amqp10Session = channels.get(channel)
         if one is None:
             one = self._proved(session, state, frames, row, side, channel)
             if one is None:
@@ -187,7 +209,7 @@ class Amqp10Tracker:
         """An open or a SASL frame: what the peers say of themselves."""
         if code != _OPEN and code != _SASL_INIT and code != _SASL_OUTCOME:
             return
-        arguments = typed(code, read_object(frames.arguments.bytes_of(row)))
+        arguments = self._arguments(code, frames.arguments.bytes_of(row))
         if code == _SASL_OUTCOME:
             if arguments.get("code"):
                 self._tell_connection("login-refused", session, frames, row, arguments)
@@ -202,15 +224,35 @@ class Amqp10Tracker:
                     state.client_limit = size
         else:
             state.init = arguments
-        for method, facts in handshake_of(state).items():
+        for method, octets in self._handshake(state):
             known = session.handshake.get(method)
-            octets: bytes = dumps(facts).encode()
             if known is None or known.json != octets:
                 if known is not None:
                     self.tracker.forget_handshake(known)
                 session.handshake[method] = self.tracker.remember(method, octets, True)
         if code == _OPEN and None not in state.opens:
             self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
+
+    def _arguments(self, code, octets):
+        """The arguments of a performative as `typed` gives them; shared, not to be changed."""
+        key = (code, octets)
+        known = self.arguments.get(key)
+        if known is None:
+            known = typed(code, read_object(octets))
+            if octets is not None and len(octets) <= _MAX_ALIKE_BYTES:
+                _keep(self.arguments, key, known)
+        return known
+
+    def _handshake(self, state):
+        """Facts of `handshake_of` as JSON, each with its method."""
+        said = (state.init, *state.opens)
+        key = tuple(map(id, said))
+        known = self.handshakes.get(key)
+        if known is None:
+            facts = handshake_of(state).items()
+            known = (said, [(method, dumps(fact).encode()) for method, fact in facts])
+            _keep(self.handshakes, key, known)
+        return known[1]
 
     def _tell_connection(self, event, session, frames, row, facts):
         """Ask the rules about a connection."""
@@ -373,7 +415,8 @@ class Amqp10Tracker:
         if code == _ATTACH:
             link = self._attach(one, frames, row, side, found)
         elif found.handle >= 0:
-            link = one.handles[side].get(found.handle)
+            handles: dict = one.handles[side]
+            link = handles.get(found.handle)
             if link is None and code == _TRANSFER:
                 link = self._proved_link(one, side, found)
         if code == _FLOW:
@@ -381,10 +424,13 @@ class Amqp10Tracker:
             if link is not None:
                 link.flow(found, side, number, ts_ns)
         if link is not None and link.name is not None:
-            words: Vocabularies = frames.vocabularies
-            frames.consumer_tag.values[row] = self._code(words, words.consumer_tag, link.name)
+            frames.consumer_tag.values[row] = self._code_of(link, frames.vocabularies)
             if code == _ATTACH and link.address is not None:
-                self._name_frame(frames, row, link.address)
+                address: Address = link.address
+                self._find_codes(address, frames.vocabularies)
+                frames.queue.values[row] = address.queue_code
+                frames.exchange.values[row] = address.exchange_code
+                frames.routing_key.values[row] = address.routing_key_code
         if code == _TRANSFER:
             self._transfer(session, one, link, frames, row, side, found)
         elif code == _DETACH and link is not None:
@@ -393,7 +439,7 @@ class Amqp10Tracker:
     def _attach(self, one, frames, row, side, found):
         """A side attaches a link; None where that is not remembered."""
         octets: bytes = frames.arguments.bytes_of(row)
-        arguments = typed(_ATTACH, read_object(octets))
+        arguments = self._arguments(_ATTACH, octets)
         name = arguments.get("name")
         if not isinstance(name, str) or found.handle < 0:
             return None
@@ -487,26 +533,36 @@ class Amqp10Tracker:
             number: cython.longlong = frames.packet_number.values[row]
             self.tracker.emit(event, one.channel, number, frames.ts_ns.values[row], facts)
 
-    def _code(self, words, vocabulary, text):
-        """The code of a text in one of the vocabularies of a batch."""
-        if self.words is not words or len(self.codes) > _MAX_CODES:
+    def _batch_of(self, words):
+        """The number of the batch that has these vocabularies; codes in them hold for it only."""
+        if self.words is not words:
             self.words = words
-            self.codes = {}
-        key = (vocabulary, text)
-        code = self.codes.get(key)
-        if code is None:
-            code = self.codes[key] = self.tracker.code_of(vocabulary, text)
-        return code
+            self.batch += 1
+        return self.batch
 
-    def _name_frame(self, frames, row, address):
-        words: Vocabularies = frames.vocabularies
-        if address.queue is not None:
-            frames.queue.values[row] = self._code(words, words.queue, address.queue)
-        if address.exchange is not None:
-            frames.exchange.values[row] = self._code(words, words.exchange, address.exchange)
-        if address.routing_key is not None:
-            code = self._code(words, words.routing_key, address.routing_key)
-            frames.routing_key.values[row] = code
+    def _code_of(self, link, words):
+        """The code of the name of a link."""
+        if link.batch != self._batch_of(words):
+            link.batch = self.batch
+            link.code = self._code(words.consumer_tag, link.name)
+        return link.code
+
+    def _find_codes(self, address, words):
+        """Find the codes of the names in an address."""
+        if address.batch != self._batch_of(words):
+            address.batch = self.batch
+            address.queue_code = self._code(words.queue, address.queue)
+            address.exchange_code = self._code(words.exchange, address.exchange)
+            address.routing_key_code = self._code(words.routing_key, address.routing_key)
+        return 0
+
+    def _code(self, vocabulary, text):
+        """The code of a text in a vocabulary; -1 for None."""
+        if text is None:
+            return -1
+        octets: bytes = text.encode(errors="replace")
+        self.reader.read_from(octets)
+        return self.reader.code_in(vocabulary, 0, len(octets))
 
     # deliveries
 
@@ -522,13 +578,18 @@ class Amqp10Tracker:
             self._tell("window-overrun", one, link, frames, row, side, found)
         if not found.begins:
             transferred = self.awaited.get(found.delivery)
+            if transferred is None and found.delivery == self.latest_ordinal:
+                transferred = self.latest
         else:
             if link is not None and link.deliver(number, ts_ns):
                 self._tell("credit-overrun", one, link, frames, row, side, found)
             kind: cython.int = _PUBLISH if side == 0 else _DELIVER
             entry = pending_message(channel, kind, number, ts_ns)
             entry.number = found.first
-            transferred = self.awaited[found.delivery] = Transferred(entry, link, side, found.first)
+            transferred = transferred_of(entry, link, side, found.first)
+            if self.latest is not None:
+                self.awaited[self.latest_ordinal] = self.latest
+            self.latest, self.latest_ordinal = transferred, found.delivery
             if side == 0:
                 channel.published += 1
                 channel.next_number += 1
@@ -580,14 +641,15 @@ class Amqp10Tracker:
                 channel.deliveries_uncertain = True
             settler._close_row(entry, -1)
             return
-        before = one.unsettled[side].get(transferred.delivery_id)
+        waiting: dict = one.unsettled[side]
+        before = waiting.get(transferred.delivery_id)
         if before is not None:
             self._forget(one, before, _NULL)
             self._leave(before, False)
         settler.outstanding += 1
         if transferred.link is not None:
             transferred.link.hold(entry.packet_number)
-        one.unsettled[side][transferred.delivery_id] = transferred
+        waiting[transferred.delivery_id] = transferred
         entry.wants = True
         if side == 0:
             if channel.unconfirmed == 0:
@@ -599,11 +661,16 @@ class Amqp10Tracker:
 
     def _forget(self, one, transferred, ts_ns):
         """A delivery does not wait any longer: it is counted out."""
+        waiting: dict = one.unsettled[transferred.side]
+        if waiting.get(transferred.delivery_id) is transferred:
+            self._let_go(one, transferred, ts_ns)
+
+    def _let_go(self, one, transferred, ts_ns):
+        """A delivery that waits does not any longer."""
         settler: Settler = self.settler
         channel: Channel = one.channel
-        if one.unsettled[transferred.side].get(transferred.delivery_id) is not transferred:
-            return
-        del one.unsettled[transferred.side][transferred.delivery_id]
+        waiting: dict = one.unsettled[transferred.side]
+        del waiting[transferred.delivery_id]
         settler.outstanding -= 1
         if transferred.link is not None:
             transferred.link.let_go(ts_ns)
@@ -634,19 +701,25 @@ class Amqp10Tracker:
             return
         span: cython.longlong = (found.last - found.first) & _MASK
         if span < len(waiting):
-            numbers = [(found.first + i) & _MASK for i in range(span + 1)]
-        else:
-            numbers = [number for number in waiting if (number - found.first) & _MASK <= span]
-        for number in numbers:
-            transferred: Transferred = waiting.get(number)
-            if transferred is None:
-                continue
-            if side == sender and found.condition is not None and sender == 1:
-                self._tell("settlement-refused", one, transferred.link, frames, row, side, found)
-            if found.state:
-                self._say(transferred, found, frames, row)
-            if found.settled == 1:
-                self._settle(one, transferred, frames, row, side)
+            i: cython.longlong
+            for i in range(span + 1):
+                number: cython.longlong = (found.first + i) & _MASK
+                self._dispose(one, waiting.get(number), frames, row, side, sender, found)
+            return
+        for each in list(waiting):
+            if (each - found.first) & _MASK <= span:
+                self._dispose(one, waiting.get(each), frames, row, side, sender, found)
+
+    def _dispose(self, one, transferred, frames, row, side, sender, found):
+        """A delivery, or None, gets an outcome, is settled, or both."""
+        if transferred is None:
+            return
+        if side == sender and found.condition is not None and sender == 1:
+            self._tell("settlement-refused", one, transferred.link, frames, row, side, found)
+        if found.state:
+            self._say(transferred, found, frames, row)
+        if found.settled == 1:
+            self._settle(one, transferred, frames, row, side)
 
     def _say(self, transferred, found, frames, row):
         """An outcome is said of a delivery."""
@@ -673,11 +746,11 @@ class Amqp10Tracker:
             channel: Channel = one.channel
             channel.acks += 1
             channel.last_ack_ns = frames.ts_ns.values[row]
-        self._forget(one, transferred, frames.ts_ns.values[row])
+        self._let_go(one, transferred, frames.ts_ns.values[row])
         if not transferred.state and transferred.link is not None:
             default = transferred.link.default_outcome
-            for code, name in _STATES.items():
-                if name == default:
+            for code, name in enumerate(_STATES):
+                if name is not None and name == default:
                     transferred.state = transferred.outcome = code
                     transferred.number = frames.packet_number.values[row]
                     transferred.ts_ns = frames.ts_ns.values[row]
@@ -739,25 +812,31 @@ class Amqp10Tracker:
     def attach(self, messages, row):
         """The row of a delivery is there."""
         settler: Settler = self.settler
-        transferred: Transferred = self.awaited.pop(messages.ordinal.values[row], None)
+        transferred: Transferred
+        ordinal: cython.longlong = messages.ordinal.values[row]
+        if ordinal == self.latest_ordinal:
+            transferred, self.latest = self.latest, None
+        else:
+            transferred = self.awaited.pop(ordinal, None)
         if transferred is None:
             return 0
         entry: PendingMessage = transferred.entry
         channel: Channel = entry.channel
-        words: Vocabularies = messages.vocabularies
         more: DeliveryColumns = messages.deliveries
         link: Link = transferred.link
         if link is not None:
             if link.name is not None:
-                name: cython.int = self._code(words, words.consumer_tag, link.name)
-                messages.consumer_tag.values[row] = name
+                messages.consumer_tag.values[row] = self._code_of(link, messages.vocabularies)
             self._weigh(link, more.message_bytes.values[row])
             address: Address = link.address
             if address is None and more.address.values[row] >= 0 and transferred.side == 0:
-                address = Address(more.words["address"].text(more.address.values[row]), True)
+                address = self._target(more.address.words.text(more.address.values[row]))
             if address is not None:
-                self._name_message(messages, row, address)
-                more.put_name("address", row, address.text)
+                self._find_codes(address, messages.vocabularies)
+                messages.queue.values[row] = address.queue_code
+                messages.exchange.values[row] = address.exchange_code
+                messages.routing_key.values[row] = address.routing_key_code
+                more.address.put(row, address.text)
         entry.mark = messages.mark.values[row]
         size: cython.longlong = messages.sent(row)
         if size > 0:
@@ -771,8 +850,16 @@ class Amqp10Tracker:
         if transferred.state and (entry.outcome >= 0 or entry.ended):
             self._write(transferred)
         elif transferred.transaction is not None:
-            more.put_name("transaction", row, transferred.transaction)
+            more.transaction.put(row, transferred.transaction)
         return 0
+
+    def _target(self, text):
+        """The address that a message names, whose link has none."""
+        known: Address = self.addresses.get(text)
+        if known is None:
+            known = Address(text, True)
+            _keep(self.addresses, text, known)
+        return known
 
     def _tell_message(self, transferred, messages, row):
         """Ask the rules about a message that stands out."""
@@ -786,7 +873,9 @@ class Amqp10Tracker:
         if messages.redelivered.values[row] == 1:
             channel.redelivered += 1
             events = _with(events, "redelivered")
-        if messages.headers.has(row) and len(messages.headers.bytes_of(row)) > _LARGE_HEADERS:
+        if messages.headers.has(row) and (
+            messages.headers.offsets[row + 1] - messages.headers.offsets[row] > _LARGE_HEADERS
+        ):
             events = _with(events, "large-headers")
         if transferred.side == 0:
             if messages.reply_to.values[row] >= 0 and (named or messages.message_id.has(row)):
@@ -813,27 +902,25 @@ class Amqp10Tracker:
         link.largest = max(link.largest, size)
         return 0
 
-    def _name_message(self, messages, row, address):
-        words: Vocabularies = messages.vocabularies
-        if address.queue is not None:
-            messages.queue.values[row] = self._code(words, words.queue, address.queue)
-        if address.exchange is not None:
-            messages.exchange.values[row] = self._code(words, words.exchange, address.exchange)
-        if address.routing_key is not None:
-            code = self._code(words, words.routing_key, address.routing_key)
-            messages.routing_key.values[row] = code
-
     def _write(self, transferred):
         """Write what became of a delivery into its row, where that is there and open."""
         entry: PendingMessage = transferred.entry
         rows: MessageRows = entry.rows
-        if rows is None or rows.given or rows.deliveries is None:
+        if rows is None or rows.given or not rows.wanted or rows.deliveries is None:
             return
         more: DeliveryColumns = rows.deliveries
-        more.put_name("state", entry.row, _STATES.get(transferred.state))
-        more.put_name("state_error", entry.row, transferred.condition)
-        more.put_name("settled_by", entry.row, transferred.settled_by)
-        more.put_name("transaction", entry.row, transferred.transaction)
+        if transferred.state < len(_STATES):
+            more.state.put(entry.row, _STATES[transferred.state])
+        more.state_error.put(entry.row, transferred.condition)
+        more.settled_by.put(entry.row, transferred.settled_by)
+        more.transaction.put(entry.row, transferred.transaction)
+
+
+def _keep(known, key, value):
+    """Remember what may come again; all the others are forgotten where they are many."""
+    if len(known) >= _MAX_ALIKE:
+        known.clear()
+    known[key] = value
 
 
 def _with(events, event):
@@ -849,24 +936,30 @@ def _reason(found):
     return dumps({"reply_text": text}).encode()
 
 
-_ROWS = {row.code: row for row in COMPOSITES}
 _RANGES = {"ubyte": 1 << 8, "ushort": 1 << 16, "uint": 1 << 32, "ulong": 1 << 63}
 _TYPES = {"boolean": bool, "string": str, "symbol": str, "map": dict, "fields": dict}
+_FIELDS = {
+    row.code: [
+        (
+            field.name,
+            _RANGES.get(base_type(field.type)),
+            object if field.multiple else _TYPES.get(base_type(field.type), object),
+        )
+        for field in row.fields
+    ]
+    for row in COMPOSITES
+}
 
 
 def typed(code, arguments):
     """The fields of a performative, as JSON has them, that have the standard's types."""
     found: dict = {}
-    for field in _ROWS[code].fields:
-        value = arguments.get(field.name)
-        kind = base_type(field.type)
-        most = _RANGES.get(kind)
-        if most is not None:
-            right = type(value) is int and 0 <= value < most
-        else:
-            right = field.multiple or isinstance(value, _TYPES.get(kind, object))
-        if value is not None and right:
-            found[field.name] = value
+    for name, most, kind in _FIELDS[code]:
+        value = arguments.get(name)
+        if value is None:
+            continue
+        if isinstance(value, kind) if most is None else type(value) is int and 0 <= value < most:
+            found[name] = value
     return found
 
 

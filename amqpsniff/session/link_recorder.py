@@ -228,7 +228,7 @@ class LinkRecorder:
         one.flags = _IS_PUBLISH if publish else 0
         if code >= 0:
             one.flags |= _ROUTED
-            one.routing_key = like.word(more.words["address"], code)
+            one.routing_key = like.word(more.address.words, code)
         one.line = 0
         one.correlation = like.text(messages.correlation_id, row)
         one.identity = like.identity(messages, row)

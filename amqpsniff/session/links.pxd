@@ -4,6 +4,8 @@ from amqpsniff.session.entities cimport Channel
 cdef class Address:
     cdef public str text, exchange, routing_key, queue
     cdef public bint deprecated, claims
+    cdef long long batch
+    cdef int exchange_code, routing_key_code, queue_code
 
 cdef class Allowance:
     cdef public long long used, limit, least, most, granted, waits, waited_ns, longest_ns, over
@@ -18,6 +20,8 @@ cdef class Link:
     cdef public str name, source, target, durable, expiry_policy, distribution_mode, filter
     cdef public str sender_mode, receiver_mode, closed_by, condition, description, default_outcome
     cdef public int sender, attached, answered, first_side
+    cdef long long batch
+    cdef int code
     cdef public Channel channel
     cdef public Address address
     cdef public object key, asked, given, dynamic, suspended

@@ -43,12 +43,14 @@ class Address:
     """An address as it was sent, and what of RabbitMQ it names: texts, None where it names none.
 
     Of another form it is the queue of a receiver, and a sender's routing key. `deprecated`: the
-    form is that of RabbitMQ's version 1; `claims`: it is the node for tokens.
+    form is that of RabbitMQ's version 1; `claims`: it is the node for tokens; `batch`: that in
+    whose vocabularies the texts have these codes.
     """
 
     def __init__(self, text, sends):
         self.text = text
         self.exchange = self.routing_key = self.queue = None
+        self.batch = self.exchange_code = self.routing_key_code = self.queue_code = -1
         self.claims = text.endswith("$cbs")
         parts = text.split("/")
         kind = parts[1] if len(parts) > 2 and not parts[0] else ""
@@ -173,7 +175,8 @@ class Link:
     not say. `weight`: bytes of what is kept of it, `key`: its
     place among the links of its session. `asked`, `given`: names of filters of the
     client's attach and the server's. `promised`: credit that was given before the sender said where
-    its count begins, -1 for none. Times are ns, `NULL` for none.
+    its count begins, -1 for none. `batch`: that in whose vocabularies the name has its `code`.
+    Times are ns, `NULL` for none.
     """
 
     def __init__(self, name, sender, channel):
@@ -181,6 +184,7 @@ class Link:
         self.sender = sender
         self.channel = channel
         self.key = self.address = self.default_outcome = None
+        self.batch = self.code = -1
         self.attached = self.answered = 0
         self.client_handle = self.server_handle = self.first_side = -1
         self.attached_number = self.detached_number = -1

@@ -98,7 +98,6 @@ cdef class Tracker:
     cdef const unsigned char[::1] synchronous, answers, closing_methods, discarded
     cpdef long long feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list peers, list losses, list captures, long long until=*) except? -1
     cdef int _performative(self, FrameRows frames, long long row, list peers) except? -1
-    cpdef int code_of(self, Vocabulary vocabulary, str text) except? -1
     cdef int _method(self, FrameRows frames, long long row, int method, list peers) except? -1
     cdef object _follow(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind, int side)
     cdef Session _begin(self, Connection peer, object capture)

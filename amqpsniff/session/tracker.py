@@ -13,6 +13,7 @@ have hidden.
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative
 from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import FrameRows, Vocabularies
 from cython.cimports.amqpsniff.decode.state import Connection
@@ -413,10 +414,12 @@ class Tracker:
 
     def _performative(self, frames, row, peers):
         """One frame of AMQP 1.0."""
-        found = frames.performatives.popleft()
+        if self.replies_only:
+            return 0
+        found: Performative = frames.next_performative()
         peer: Connection = peers[frames.connection.values[row]]
         side: cython.int = frames.sender.values[row]
-        if self.replies_only or side < 0:
+        if side < 0:
             return 0
         session: Session = peer.session
         if session is None:
@@ -432,12 +435,6 @@ class Tracker:
     def capture_name(self, frames, row):
         """Name of the capture of a row."""
         return self.capture_of(frames, row)
-
-    def code_of(self, vocabulary, text):
-        """The code of a text in a vocabulary."""
-        octets: bytes = text.encode(errors="replace")
-        self.reader.read_from(octets)
-        return self.reader.code_in(vocabulary, 0, len(octets))
 
     def _method(self, frames, row, method, peers):
         """One method frame."""

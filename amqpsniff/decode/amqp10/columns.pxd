@@ -1,12 +1,18 @@
-from amqpsniff.columns cimport Codes, Integers, Texts
+from amqpsniff.columns cimport Codes, Integers, Texts, Vocabulary
 from amqpsniff.decode.octets cimport ByteReader
+
+cdef class Names(Codes):
+    cdef public Vocabulary words
+    cdef dict known
+    cdef str last
+    cdef int last_code
+    cpdef int put(self, long long row, str text) except? -1
 
 cdef class DeliveryColumns:
     cdef public long long capacity
-    cdef public ByteReader reader
-    cdef public dict words, known
-    cdef public Codes transfers, delivery_count, state, state_error, settled_by, transaction, address
+    cdef public Codes transfers, delivery_count
+    cdef public Names state, state_error, settled_by, transaction, address
     cdef public Integers message_bytes, message_format
     cdef public Texts tag, annotations
     cpdef int reserve(self, long long rows) except? -1
-    cpdef int put_name(self, str name, long long row, str text) except? -1
+    cpdef bint clear(self, long long rows) except? -1

@@ -12,36 +12,68 @@ from cython.cimports.amqpsniff.decode.octets import ByteReader
 MAX_KNOWN = 1024
 """Texts of a column whose codes are remembered: outcomes, conditions, addresses that repeat."""
 
+MAX_TEXT_BYTES = 256 * 1024
+"""Bytes of texts that repeat with which columns are used again."""
+
 _MAX_KNOWN = cython.declare(cython.int, MAX_KNOWN)
+
+
+class Names(Codes):
+    """Codes of texts that repeat, with their vocabulary `words`; `last` was written last."""
+
+    def __init__(self):
+        Codes.__init__(self)
+        self.words = Vocabulary()
+        self.known = {}
+        self.last = None
+        self.last_code = -1
+
+    def put(self, row, text):
+        """Write a text; nothing for None."""
+        if text is None:
+            return 0
+        if text is not self.last:
+            code = self.known.get(text)
+            if code is None:
+                octets: bytes = text.encode(errors="replace")
+                reader: ByteReader = ByteReader()
+                reader.read_from(octets)
+                code = reader.code_in(self.words, 0, len(octets))
+                if len(self.known) < _MAX_KNOWN:
+                    self.known[text] = code
+            self.last_code = code
+            self.last = text
+        self.values[row] = self.last_code
+        return 0
 
 
 class DeliveryColumns:
     """Columns of the rows of one batch of messages; null in rows of other messages."""
 
     INTEGERS = ("message_bytes", "message_format")
-    CODES = "transfers delivery_count state state_error settled_by transaction address".split()
+    CODES = ("transfers", "delivery_count")
+    NAMES = ("state", "state_error", "settled_by", "transaction", "address")
     TEXTS = ("tag", "annotations")
-    NAMES = "state state_error settled_by transaction address".split()
 
     def __init__(self):
         self.capacity = 0
-        self.reader = ByteReader()
         for name in self.CODES:
             setattr(self, name, Codes())
+        for name in self.NAMES:
+            setattr(self, name, Names())
         for name in self.INTEGERS:
             setattr(self, name, Integers())
         for name in self.TEXTS:
             setattr(self, name, Texts())
-        self.words = {name: Vocabulary() for name in self.NAMES}
-        self.known = {name: ({}, getattr(self, name)) for name in self.NAMES}
 
     def columns(self):
         """Every column by name."""
-        return {name: getattr(self, name) for name in (*self.CODES, *self.INTEGERS, *self.TEXTS)}
+        names = (*self.CODES, *self.NAMES, *self.INTEGERS, *self.TEXTS)
+        return {name: getattr(self, name) for name in names}
 
     def by_name(self):
         """Vocabularies by the name of their columns."""
-        return self.words
+        return {name: getattr(self, name).words for name in self.NAMES}
 
     def octets(self):
         """Bytes of texts."""
@@ -55,18 +87,10 @@ class DeliveryColumns:
             self.capacity = rows
         return 0
 
-    def put_name(self, name, row, text):
-        """Write a text that repeats; nothing for None."""
-        if text is not None:
-            pair: tuple = self.known[name]
-            codes: dict = pair[0]
-            column: Codes = pair[1]
-            code = codes.get(text)
-            if code is None:
-                octets: bytes = text.encode(errors="replace")
-                self.reader.read_from(octets)
-                code = self.reader.code_in(self.words[name], 0, len(octets))
-                if len(codes) < _MAX_KNOWN:
-                    codes[text] = code
-            column.values[row] = code
-        return 0
+    def clear(self, rows):
+        """Forget the first `rows` rows; false (nothing done) where there are many texts."""
+        if sum([words.used for words in self.by_name().values()]) > MAX_TEXT_BYTES:
+            return False
+        for column in self.columns().values():
+            column.clear(rows)
+        return True

@@ -1,14 +1,14 @@
 from amqpsniff.columns cimport Codes, Octets, Texts, Vocabulary
+from amqpsniff.decode.rows cimport MessageRows, Vocabularies
 from amqpsniff.decode.amqp10.performatives cimport PerformativeDecoder
-from amqpsniff.decode.amqp10.values cimport TypedReader
-from amqpsniff.decode.rows cimport MessageRows
+from amqpsniff.decode.amqp10.values cimport TypedReader, ValueCache
 from amqpsniff.decode.state cimport Half, MemoryBudget, StreamBuffer
 
 cdef class Delivery:
     cdef public long long ordinal, key, number, last_number, ts_ns, delivery_id, format
     cdef public long long seen, lost, body_left, body_bytes, body_seen, read, wanted
     cdef public int channel, transfers
-    cdef public bint secret, unread, keeping, aborted, more
+    cdef public bint secret, unread, keeping, aborted, more, listed
     cdef public bytes tag
     cdef public object capture, hash
     cdef public StreamBuffer store
@@ -23,10 +23,15 @@ cdef class DeliveryAssembler:
     cdef public bint keep_bodies
     cdef public TypedReader reader
     cdef public PerformativeDecoder fields
+    cdef ValueCache properties, annotations
+    cdef long long ttl
+    cdef int ttl_code
+    cdef Vocabularies ttl_words
+    cdef Delivery idle
     cdef public list spare, captures
     cdef public long long begun, ended_at
     cdef public int capture_code
-    cdef Delivery transfer(self, Half half, dict under_way, PerformativeDecoder fields, TypedReader reader, bint secret)
+    cdef Delivery transfer(self, Half half, dict under_way, PerformativeDecoder fields, TypedReader reader, bint secret, bint whole)
     cdef Delivery _new(self, Half half, PerformativeDecoder fields, TypedReader reader)
     cdef int transfer_end(self, Half half, dict under_way, Delivery found) except? -1
     cdef int payload(self, Delivery found, TypedReader reader, long long at, long long count) except? -1
@@ -43,7 +48,9 @@ cdef class DeliveryAssembler:
     cdef int _write_sections(self, Half half, Delivery found, long long row) except? -1
     cdef int _write_annotations(self, TypedReader reader, Delivery found, long long end, long long row) except? -1
     cdef int _write_header(self, TypedReader reader, long long at, long long end, long long row) except? -1
-    cdef int _code(self, Codes column, Vocabulary vocabulary, long long row, bytes octets) except? -1
+    cdef int _code_of_ttl(self, long long ttl) except? -1
     cdef int _write_properties(self, TypedReader reader, long long at, long long end, long long row) except? -1
     cdef int _name(self, Codes column, Vocabulary vocabulary, long long row, TypedReader reader, int place) except? -1
     cdef int _id(self, Texts column, long long row, TypedReader reader, int place) except? -1
+
+cdef int put_tag(Texts column, long long row, bytes tag) except? -1

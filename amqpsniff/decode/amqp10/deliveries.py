@@ -11,7 +11,7 @@ import cython
 from cython.cimports.amqpsniff.columns import Octets, Texts
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.performatives import PerformativeDecoder
-from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
+from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader, ValueCache
 from cython.cimports.amqpsniff.decode.rows import (
     MessageRows,
     Vocabularies,
@@ -20,7 +20,6 @@ from cython.cimports.amqpsniff.decode.rows import (
     put_text,
 )
 from cython.cimports.amqpsniff.decode.state import Connection, StreamBuffer
-from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import method_layout, rows
@@ -56,6 +55,7 @@ _APPLICATION_PROPERTIES = cython.declare(cython.int, 4)
 _DATA = cython.declare(cython.int, 5)
 _VALUE = cython.declare(cython.int, 7)
 _FOOTER = cython.declare(cython.int, 8)
+_HEX = cython.declare(bytes, b"0123456789abcdef")
 _ANNOTATIONS = cython.declare(tuple, ((1, b'"delivery":'), (2, b'"message":'), (8, b'"footer":')))
 
 
@@ -115,6 +115,10 @@ class DeliveryAssembler:
         self.keep_bodies = keep_bodies
         self.reader = TypedReader(messages.headers)
         self.fields = PerformativeDecoder(False)
+        self.properties, self.annotations = ValueCache(), ValueCache()
+        self.ttl = self.ttl_code = -1
+        self.ttl_words = None
+        self.idle = None
         self.spare = []
         self.begun = 0
         self.capture_code = 0
@@ -125,42 +129,53 @@ class DeliveryAssembler:
         """Write into these rows from now on."""
         self.messages = messages
         self.reader.out = messages.headers
+        self.ttl_words = None
 
     # transfers
 
-    def transfer(self, half, under_way, fields, reader, secret):
+    def transfer(self, half, under_way, fields, reader, secret, whole):
         """A transfer's fields are read; gives the delivery that its payload is of.
 
-        `under_way` are the deliveries of this direction by channel and handle.
+        `under_way` are the deliveries of this direction by channel and handle; a delivery that is
+        over with its first transfer, which is there as a `whole`, is not among them.
         """
         known: Delivery
         handle: cython.longlong = fields.number(reader, 0)
         key: cython.longlong = (handle << 16) | half.frame_channel
-        known = under_way.get(key)
+        known = under_way.get(key) if len(under_way) else None
         if known is not None and fields.start(1) >= 0:
             number: cython.longlong = fields.number(reader, 1)
             if known.delivery_id >= 0 and number != known.delivery_id:
                 self.end(half, known, _INCOMPLETE)
                 del under_way[key]
                 known = None
+        aborted: cython.bint = fields.truth(reader, 9) == 1
+        more: cython.bint = not aborted and fields.truth(reader, 5) == 1
         if known is None:
-            if len(under_way) >= _MAX_OPEN:
+            listed: cython.bint = more or not whole
+            if listed and len(under_way) >= _MAX_OPEN:
                 self.end(half, under_way.pop(next(iter(under_way))), _INCOMPLETE)
                 self.budget.refuse("deliveries")
             known = self._new(half, fields, reader)
             known.secret = secret
-            under_way[key] = known
+            known.listed = listed
+            if listed:
+                under_way[key] = known
         known.key = key
         known.transfers += 1
         known.last_number = half.number
-        if fields.truth(reader, 9) == 1:
+        if aborted:
             known.aborted = True
-        known.more = fields.truth(reader, 5) == 1 and not known.aborted
+        known.more = more and not known.aborted
         return known
 
     def _new(self, half, fields, reader):
         found: Delivery
-        found = self.spare.pop() if self.spare else Delivery(self.budget)
+        found = self.idle
+        if found is not None:
+            self.idle = None
+        else:
+            found = self.spare.pop() if self.spare else Delivery(self.budget)
         found.begin(half, fields, self.begun, self.capture)
         self.begun += 1
         found.delivery_id = fields.number(reader, 1)
@@ -173,7 +188,8 @@ class DeliveryAssembler:
     def transfer_end(self, half, under_way, found):
         """The payload of a transfer is over."""
         if not found.more:
-            del under_way[found.key]
+            if found.listed:
+                del under_way[found.key]
             self.end(half, found, _ABORTED if found.aborted else _COMPLETE)
         return 0
 
@@ -352,8 +368,11 @@ class DeliveryAssembler:
         self._write(half, found, status)
         if found.body is not None and found.body.size > _MAX_KEPT:
             found.body = None
-        if len(self.spare) < 64 and not found.store.should_release():
-            self.spare.append(found)
+        if not found.store.should_release():
+            if self.idle is None:
+                self.idle = found
+            elif len(self.spare) < 64:
+                self.spare.append(found)
         return 0
 
     def _write(self, half, found, status):
@@ -368,32 +387,41 @@ class DeliveryAssembler:
         if out.deliveries is None:
             out.deliveries = DeliveryColumns()
         more: DeliveryColumns = out.deliveries
-        more.reserve(out.capacity)
-        out.capture.values[row] = self._capture_of(found)
-        out.connection.values[row] = connection.row_code
-        out.sender.values[row] = side
-        out.channel.values[row] = found.channel
-        out.method.values[row] = _RECEIVE if side == 1 else _SEND
-        out.reply_code.values[row] = -1
-        out.packet_number.values[row] = found.number
-        out.ts_ns.values[row] = found.ts_ns
-        out.last_packet_number.values[row] = found.last_number
-        out.delivery_tag.values[row] = found.delivery_id if found.delivery_id >= 0 else _NULL
+        if more.capacity < out.capacity:
+            more.reserve(out.capacity)
+        capture: cython.int = self.capture_code
+        if found.capture is not self.capture:
+            capture = self._capture_of(found)
         whole: cython.bint = not found.unread and status == _COMPLETE
-        out.body_size.values[row] = found.body_bytes if whole or found.body_bytes else _NULL
-        out.body_captured.values[row] = found.body_seen
-        out.status.values[row] = status
-        out.ordinal.values[row] = found.ordinal
-        out.mark.values[row] = 0
-        out.ended_at.values[row] = self.ended_at
-        out.mandatory.values[row] = out.immediate.values[row] = out.redelivered.values[row] = -1
-        more.transfers.values[row] = found.transfers
-        more.message_bytes.values[row] = found.seen + found.lost
-        if out.wanted:
+        if row >= min(out.capacity, more.capacity):
+            raise IndexError("no room for a row")
+        with cython.boundscheck(False):  # every column has room for as many rows
+            out.capture.values[row] = capture
+            out.connection.values[row] = connection.row_code
+            out.sender.values[row] = side
+            out.channel.values[row] = found.channel
+            out.method.values[row] = _RECEIVE if side == 1 else _SEND
+            out.reply_code.values[row] = -1
+            out.packet_number.values[row] = found.number
+            out.ts_ns.values[row] = found.ts_ns
+            out.last_packet_number.values[row] = found.last_number
+            out.delivery_tag.values[row] = found.delivery_id if found.delivery_id >= 0 else _NULL
+            out.body_size.values[row] = found.body_bytes if whole or found.body_bytes else _NULL
+            out.body_captured.values[row] = found.body_seen
+            out.status.values[row] = status
+            out.ordinal.values[row] = found.ordinal
+            out.mark.values[row] = 0
+            out.ended_at.values[row] = self.ended_at
+            out.mandatory.values[row] = -1
+            out.immediate.values[row] = -1
+            out.redelivered.values[row] = -1
+            more.transfers.values[row] = found.transfers
+            more.message_bytes.values[row] = found.seen + found.lost
             if found.format >= 0:
                 more.message_format.values[row] = found.format
+        if out.wanted:
             if found.tag is not None:
-                put_text(more.tag, row, tag_text(found.tag))
+                put_tag(more.tag, row, found.tag)
             self._write_sections(half, found, row)
             if found.keeping:
                 out.body.begin(row)
@@ -405,8 +433,8 @@ class DeliveryAssembler:
         return 0
 
     def _capture_of(self, found):
-        """The code of the capture in which a delivery began."""
-        if found.capture is self.capture or found.capture is None:
+        """The code of the capture in which a delivery began, which is not the present one."""
+        if found.capture is None:
             return self.capture_code
         if found.capture not in self.captures:
             self.captures.append(found.capture)
@@ -424,11 +452,11 @@ class DeliveryAssembler:
         if found.places[_PROPERTIES] >= 0:
             self._write_properties(reader, found.places[_PROPERTIES], end, row)
         if found.places[_APPLICATION_PROPERTIES] >= 0 and out.made & 1 << 2:
-            reader.out = out.headers
             out.headers.begin(row)
-            reader.put_value(found.places[_APPLICATION_PROPERTIES], end)
+            self.properties.put(reader, found.places[_APPLICATION_PROPERTIES], end)
             out.headers.end()
-        self._write_annotations(reader, found, end, row)
+        if found.places[1] >= 0 or found.places[2] >= 0 or found.places[_FOOTER] >= 0:
+            self._write_annotations(reader, found, end, row)
         if reader.oddities or (found.unread and not found.lost and not found.aborted):
             place = (found.channel, found.number, found.ts_ns)
             self.report("field-table-malformed", half, "sections of a message", place)
@@ -438,8 +466,6 @@ class DeliveryAssembler:
         """Write delivery annotations, message annotations and footer as one object."""
         more: DeliveryColumns = self.messages.deliveries
         column: Texts = more.annotations
-        if max(found.places[1], found.places[2], found.places[8]) < 0:
-            return 0
         reader.out = column
         column.begin(row)
         column.put_byte(123)
@@ -452,7 +478,7 @@ class DeliveryAssembler:
                 column.put_byte(44)
             first = False
             column.put_bytes(key)
-            if not reader.put_value(place, end):
+            if not self.annotations.put(reader, place, end):
                 column.put_bytes(b"null")
         column.put_byte(125)
         reader.out = self.messages.headers
@@ -473,8 +499,7 @@ class DeliveryAssembler:
             out.priority.values[row] = cython.cast(cython.int, value)
         value = fields.number(reader, 2)
         if value >= 0 and out.made & 1 << 7:
-            octets: bytes = str(value).encode()
-            self._code(out.expiration, out.vocabularies.expiration, row, octets)
+            out.expiration.values[row] = self._code_of_ttl(value)
         value = fields.number(reader, 4)
         if value > 0:
             out.redelivered.values[row] = 1
@@ -484,11 +509,14 @@ class DeliveryAssembler:
             more.delivery_count.values[row] = min(value, 0x7FFFFFFF)
         return 0
 
-    def _code(self, column, vocabulary, row, octets):
-        """Write a text that is not in the message as a code."""
-        other: ValueReader = self.reader.over(octets)
-        column.values[row] = other.code_in(vocabulary, 0, len(octets))
-        return 0
+    def _code_of_ttl(self, ttl):
+        """The code that milliseconds to live have as an expiration."""
+        words: Vocabularies = self.messages.vocabularies
+        if ttl != self.ttl or words is not self.ttl_words:
+            octets: bytes = str(ttl).encode()
+            self.ttl_code = self.reader.over(octets).code_in(words.expiration, 0, len(octets))
+            self.ttl, self.ttl_words = ttl, words
+        return self.ttl_code
 
     def _write_properties(self, reader, at, end, row):
         """Write what the section `properties` says."""
@@ -516,10 +544,10 @@ class DeliveryAssembler:
             ms: cython.longlong = reader.moment_ms(fields.starts[9], fields.ends[9])
             if ms >= 0:
                 out.message_timestamp.values[row] = ms * 1000
-        to: bytes = fields.octets(reader, 2)
-        if to is not None:
-            more: DeliveryColumns = out.deliveries
-            more.put_name("address", row, to.decode(errors="replace"))
+        more: DeliveryColumns = out.deliveries
+        odd: cython.int = reader.oddities
+        self._name(more.address, more.address.words, row, reader, 2)
+        reader.oddities = odd
         return 0
 
     def _name(self, column, vocabulary, row, reader, place):
@@ -553,6 +581,20 @@ class DeliveryAssembler:
         return put_text(column, row, str(number).encode()) if number >= 0 else 0
 
 
-def tag_text(tag: bytes) -> bytes:
-    """A delivery tag as text: a UUID where it has 16 bytes, else hex."""
-    return uuid_text(tag) if len(tag) == 16 else tag.hex().encode()
+def put_tag(column, row, tag):
+    """Write a delivery tag as text: a UUID where it has 16 bytes, else hex."""
+    i: cython.Py_ssize_t
+    count: cython.Py_ssize_t = len(tag)
+    column.begin(row)
+    column.room(2 * count + 4)
+    at: cython.longlong = column.used
+    for i in range(count):
+        if count == 16 and (i == 4 or i == 6 or i == 8 or i == 10):
+            column.octets[at] = 45
+            at += 1
+        octet: cython.uchar = tag[i]
+        column.octets[at] = _HEX[octet >> 4]
+        column.octets[at + 1] = _HEX[octet & 15]
+        at += 2
+    column.used = at
+    return column.end()

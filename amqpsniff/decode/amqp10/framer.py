@@ -53,6 +53,7 @@ _START_BYTES, _NEXT_BYTES = 20, 18
 _SHORTEST = HEADER_BYTES + 3  # a frame with the shortest descriptor there is
 _LETTER = ord("A")
 
+_HEADER = cython.declare(cython.longlong, HEADER_BYTES)
 _AMQP10 = cython.declare(cython.int, AMQP10)
 _PERFORMATIVE = cython.declare(cython.int, frames.PERFORMATIVE)
 _MAX_FRAME = cython.declare(cython.longlong, MAX_FRAME_BYTES)
@@ -178,7 +179,7 @@ class Amqp10Framer:
                 at = end
             elif half.left > 0:
                 at = self._counted(half, state, reader, at, end)
-            elif half.kept > 0 or end - at < HEADER_BYTES:
+            elif half.kept > 0 or end - at < _HEADER:
                 at = self._kept(half, state, reader, at, end)
             else:
                 at = self._frames(half, state, reader, at, end)
@@ -187,19 +188,19 @@ class Amqp10Framer:
 
     def _frames(self, half, state, reader, at, end):
         """Frames from a boundary on, as long as they are whole; position gone on to."""
-        while end - at >= HEADER_BYTES:
+        while end - at >= _HEADER:
             if reader.u32(at) == _AMQP:
                 half.frame_offset = half.offset
-                half.offset += HEADER_BYTES
-                self.protocol_header(half, reader.bytes_at(at, HEADER_BYTES))
-                at += HEADER_BYTES
+                half.offset += _HEADER
+                self.protocol_header(half, reader.bytes_at(at, _HEADER))
+                at += _HEADER
                 if half.mode != _AMQP10:
                     return at
                 continue
             if not self._take_header(half, state, reader, at):
                 self._refuse(half, state)
                 return at
-            size: cython.longlong = half.frame_size + HEADER_BYTES
+            size: cython.longlong = half.frame_size + _HEADER
             if size > end - at:
                 return self._begun(half, reader, at, end)
             half.offset += size
@@ -214,12 +215,12 @@ class Amqp10Framer:
         half.frame_offset = half.offset
         half.frame_type = _PERFORMATIVE + reader.data[at + 5]
         half.frame_channel = reader.u16(at + 6) if reader.data[at + 5] == 0 else 0
-        half.frame_size = size - HEADER_BYTES
-        return HEADER_BYTES <= size <= _MAX_FRAME and offset >= 2 and 4 * offset <= size
+        half.frame_size = size - _HEADER
+        return _HEADER <= size <= _MAX_FRAME and offset >= 2 and 4 * offset <= size
 
     def _refuse(self, half, state):
         """The bytes at the place of a frame header are none."""
-        size = half.frame_size + HEADER_BYTES
+        size = half.frame_size + _HEADER
         code = "frame-too-large" if size > _MAX_FRAME else "frame-type-unknown"
         self.report(code, half, f"a frame of {size} bytes, or a header that is too short")
         self.search(half)
@@ -229,8 +230,9 @@ class Amqp10Framer:
         """A frame is there, whole or up to `end`."""
         if self.handler.claims is not None and state.first_part == 0:
             self._claim(half, FRAME_CLAIM, half.frame_offset, reader.bytes_at(at, end - at))
-        begin: cython.longlong = at + 4 * reader.data[at + 4]
-        size: cython.longlong = half.frame_size + HEADER_BYTES + at - begin
+        words: cython.longlong = reader.data[at + 4]
+        begin: cython.longlong = at + 4 * words
+        size: cython.longlong = half.frame_size + _HEADER + at - begin
         kind: cython.int = half.frame_type - _PERFORMATIVE
         if kind > 1:
             self.report("frame-type-unknown", half, f"type {kind}")
@@ -250,7 +252,7 @@ class Amqp10Framer:
 
     def _begun(self, half, reader, at, end):
         """A frame begins at `at` that is not whole; position gone on to."""
-        half.expected = min(half.frame_size + HEADER_BYTES, _FIRST_PART)
+        half.expected = min(half.frame_size + _HEADER, _FIRST_PART)
         if end - at > half.expected:
             end = at + half.expected
         count: cython.longlong = half.keep(reader, at, end - at)
@@ -262,7 +264,7 @@ class Amqp10Framer:
         if half.kept == 0:
             half.frame_offset = half.offset
             half.expected = 0
-        wanted: cython.longlong = (half.expected or HEADER_BYTES) - half.kept
+        wanted: cython.longlong = (half.expected or _HEADER) - half.kept
         if wanted > end - at:
             wanted = end - at
         wanted = half.keep(reader, at, wanted)
@@ -271,8 +273,8 @@ class Amqp10Framer:
         store: TypedReader = self.frames.scratch
         store.data = half.store.octets
         if half.skipping:
-            half.left = half.frame_size + HEADER_BYTES - half.kept
-        elif half.expected == 0 and half.kept == HEADER_BYTES:
+            half.left = half.frame_size + _HEADER - half.kept
+        elif half.expected == 0 and half.kept == _HEADER:
             self._kept_header(half, state, store)
         elif half.expected and half.kept == half.expected:
             self._kept_part(half, state, store)
@@ -283,24 +285,24 @@ class Amqp10Framer:
         """The header of a frame was kept, or eight bytes of a protocol header."""
         if store.u32(0) == _AMQP:
             half.kept = 0
-            self.protocol_header(half, store.bytes_at(0, HEADER_BYTES))
+            self.protocol_header(half, store.bytes_at(0, _HEADER))
             return 0
         offset: cython.longlong = half.frame_offset
         believed: cython.bint = self._take_header(half, state, store, 0)
         half.frame_offset = offset
         if not believed:
-            octets: bytes = store.bytes_at(0, HEADER_BYTES)
+            octets: bytes = store.bytes_at(0, _HEADER)
             self._refuse(half, state)
-            half.offset -= HEADER_BYTES
+            half.offset -= _HEADER
             return self._search_in(half, state, octets)
-        half.expected = min(half.frame_size + HEADER_BYTES, _FIRST_PART)
+        half.expected = min(half.frame_size + _HEADER, _FIRST_PART)
         if half.kept == half.expected:
             self._kept_part(half, state, store)
         return 0
 
     def _kept_part(self, half, state, store):
         """The frame that was kept is whole, or as much of it as is kept."""
-        size: cython.longlong = half.frame_size + HEADER_BYTES
+        size: cython.longlong = half.frame_size + _HEADER
         kept: cython.longlong = half.kept
         if kept < size and not self._is_large_transfer(half, store, kept):
             half.expected = size if size <= _MAX_KEPT else kept
@@ -312,7 +314,8 @@ class Amqp10Framer:
         if kept < size:
             if self.handler.claims is not None:
                 self._claim(half, FRAME_CLAIM, half.frame_offset, store.bytes_at(0, kept))
-            self.frames.begin_large(half, store, 4 * store.data[4], kept, state)
+            words: cython.longlong = store.data[4]
+            self.frames.begin_large(half, store, 4 * words, kept, state)
             state.first_part = kept
             half.left = size - kept
         else:
@@ -322,7 +325,8 @@ class Amqp10Framer:
 
     def _is_large_transfer(self, half, store, kept):
         """True if the frame that is kept is a transfer whose fields are all there."""
-        begin: cython.longlong = 4 * store.data[4]
+        words: cython.longlong = store.data[4]
+        begin: cython.longlong = 4 * words
         if half.frame_type != _PERFORMATIVE or begin + 3 > kept:
             return False
         at: cython.longlong = store.descriptor(begin, kept)
@@ -348,10 +352,10 @@ class Amqp10Framer:
             kept: cython.longlong = half.kept
             store: TypedReader = self.frames.scratch
             store.data = half.store.octets
-            missing: cython.longlong = half.frame_size + HEADER_BYTES - kept
+            missing: cython.longlong = half.frame_size + _HEADER - kept
             half.kept = half.expected = 0
             half.skipping = False
-            if self._frame(half, state, store, 0, kept) >= 0:
+            if self._frame(half, state, store, 0, kept) >= 0 and state.current is not None:
                 self.frames.deliveries.missing(state.current, missing)
             store.data = b""
             half.empty()
@@ -387,7 +391,7 @@ class Amqp10Framer:
                 self._end_counted(half, state)
         elif state.search is None and half.kept > 0 and half.expected:
             half.skipping = True
-            half.left = half.frame_size + HEADER_BYTES - half.kept
+            half.left = half.frame_size + _HEADER - half.kept
             return self.gap(half, missing)
         if missing == 0:
             return 0

@@ -14,13 +14,13 @@ cdef class Amqp10Half:
 cdef class Amqp10Frames:
     cdef public FrameHandler handler
     cdef public object report
-    cdef public bint show_secrets
+    cdef public bint show_secrets, followed, delivers
     cdef public PerformativeDecoder decoder
     cdef public DeliveryAssembler deliveries
     cdef public TypedReader reader, scratch
     cdef long long frame(self, Half half, TypedReader reader, long long at, long long end, long long size, Amqp10Half state) except? -2
     cdef int begin_large(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state) except? -1
-    cdef int transfer(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state) except? -1
+    cdef int transfer(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state, bint whole) except? -1
     cdef int transfer_end(self, Half half, Amqp10Half state) except? -1
     cdef int _learn(self, Half half, TypedReader reader, Performative found, Amqp10Half state) except? -1
     cdef int _learn_link(self, Half half, TypedReader reader, Performative found, Amqp10Half state) except? -1

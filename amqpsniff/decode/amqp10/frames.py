@@ -42,9 +42,7 @@ _EXACT = cython.declare(cython.int, performatives.EXACT)
 _UNREAD = cython.declare(cython.int, performatives.UNREAD)
 _UNKNOWN = cython.declare(cython.int, performatives.UNKNOWN)
 _LONG = cython.declare(cython.int, performatives.LONG)
-_ROWS = cython.declare(
-    dict, {row.code: method_layout.FIRST_PERFORMATIVE + i for i, row in enumerate(PERFORMATIVES)}
-)
+_FIRST_ROW = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 _NAMES = {row.code: row.name for row in PERFORMATIVES}
 
 
@@ -72,10 +70,13 @@ class Amqp10Frames:
         handler: Begins rows and knows who is the client.
         show_secrets: Write secrets as they are.
         new_hash, keep_bodies: See `DeliveryAssembler`.
+        asked: The `amqpsniff.plan.Plan` of the run: of frames alone no deliveries are made.
     """
 
-    def __init__(self, handler, show_secrets, new_hash, keep_bodies):
+    def __init__(self, handler, show_secrets, new_hash, keep_bodies, asked):
         self.handler = handler
+        self.followed = set(asked.tables) != {"frames"}
+        self.delivers = self.followed or asked.claims or not asked.rows_only
         self.report = handler.report
         self.show_secrets = show_secrets
         self.decoder = PerformativeDecoder(show_secrets)
@@ -126,7 +127,7 @@ class Amqp10Frames:
         text: bytes = None
         payload: cython.longlong = -1
         if code >= 0:
-            frames.method.values[row] = _ROWS[code]
+            frames.method.values[row] = _FIRST_ROW + decoder.place
             found = decoder.performative(reader)
             if code == _TRANSFER and (answer == _EXACT or answer == _LONG):
                 payload = decoder.payload - at
@@ -154,33 +155,37 @@ class Amqp10Frames:
         if found is None:
             return -1
         self._learn(half, reader, found, state)
-        if payload >= 0:
+        if payload >= 0 and self.delivers:
             if state.first_part == 0:
-                self.transfer(half, reader, at + payload, end, state)
+                self.transfer(half, reader, at + payload, end, state, whole)
             elif state.current.transfers == 1:
                 state.current.number = half.number
                 state.current.ts_ns = half.ts_ns
             found.delivery = state.current.ordinal
             found.begins = state.current.transfers == 1
-        frames.performatives.append(found)
+        if self.followed:
+            frames.performatives.append(found)
         return payload
 
     def begin_large(self, half, reader, at, end, state):
         """The fields of a large transfer are there, and its payload up to `end`."""
-        self.decoder.read(reader, at, end)
-        self.handler.refresh(half.connection)
-        self.transfer(half, reader, self.decoder.payload, end, state)
+        if self.delivers:
+            self.decoder.read(reader, at, end)
+            self.handler.refresh(half.connection)
+            self.transfer(half, reader, self.decoder.payload, end, state, False)
         return 0
 
-    def transfer(self, half, reader, at, end, state):
-        """A transfer whose fields were read: its payload begins at `at`."""
+    def transfer(self, half, reader, at, end, state, whole):
+        """A transfer whose fields were read: its payload begins at `at`; `whole`: all is there."""
         handle: cython.longlong = self.decoder.number(reader, 0)
         secret: cython.bint = (
-            not self.show_secrets and (handle << 16 | half.frame_channel) in state.secret_links
+            not self.show_secrets
+            and len(state.secret_links) > 0
+            and (handle << 16 | half.frame_channel) in state.secret_links
         )
         self.deliveries.ended_at = self.handler.frames.rows
         delivery: Delivery = self.deliveries.transfer(
-            half, state.under_way, self.decoder, reader, secret
+            half, state.under_way, self.decoder, reader, secret, whole
         )
         state.current = delivery
         if end > at:

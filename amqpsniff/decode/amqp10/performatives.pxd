@@ -11,14 +11,14 @@ cdef class Performative:
 
 cdef class PerformativeDecoder:
     cdef public bint show_secrets
-    cdef public int code, wrong
+    cdef public int code, place, wrong
     cdef public long long payload, fields
     cdef long long starts[16]
     cdef long long ends[16]
     cdef int read(self, TypedReader reader, long long at, long long end) except? -1
     cdef bint locate(self, TypedReader reader, long long at, long long end) except? -1
     cdef int _fields(self, TypedReader reader, long long end, long long known) except? -1
-    cdef int _check_types(self, TypedReader reader, list allowed) except? -1
+    cdef int _check_types(self, TypedReader reader, int allowed) except? -1
     cdef long long start(self, int place) except? -2
     cdef long long number(self, TypedReader reader, int place) except? -2
     cdef int truth(self, TypedReader reader, int place) except? -2
@@ -26,4 +26,5 @@ cdef class PerformativeDecoder:
     cdef int put_json(self, TypedReader reader, long long payload_bytes) except? -1
     cdef Performative performative(self, TypedReader reader)
     cdef int _state(self, TypedReader reader, Performative found, int place) except? -1
+    cdef int _error_field(self, TypedReader reader, Performative found, int place) except? -1
     cdef int _error(self, TypedReader reader, Performative found, long long at, long long end) except? -1

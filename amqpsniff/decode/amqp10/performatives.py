@@ -24,6 +24,9 @@ RECEIVED, ACCEPTED, REJECTED, RELEASED, MODIFIED, DECLARED, TRANSACTIONAL = (
 )  # fmt: skip
 ERROR = 0x1D
 
+MAX_FIELDS = 16
+"""Fields that there is room for; no performative has more."""
+
 STATES = {row.code: row.name for row in COMPOSITES if row.code in range(0x23, 0x35)}
 """Names of delivery states by descriptor."""
 
@@ -42,11 +45,27 @@ def _constructors(field):
     return bytes(allowed)
 
 
-_ALLOWED = cython.declare(
-    dict, {row.code: list(map(_constructors, row.fields)) for row in PERFORMATIVES}
-)
+NO_PLACE = 100
+"""In place of the place of a performative: a descriptor is none."""
+
+
+def _table(values, missing):
+    """One byte for each descriptor there may be."""
+    return bytes(values.get(code, missing) for code in range(256))
+
+
 _FIELDS = {row.code: [field.name for field in row.fields] for row in PERFORMATIVES}
-_COUNTS = cython.declare(dict, {code: len(names) for code, names in _FIELDS.items()})
+_COUNTS = cython.declare(bytes, _table({code: len(names) for code, names in _FIELDS.items()}, 0))
+_PLACES = cython.declare(
+    bytes, _table({row.code: place for place, row in enumerate(PERFORMATIVES)}, NO_PLACE)
+)
+_ALLOWED = cython.declare(
+    bytes,
+    b"".join(
+        b"".join(map(_constructors, row.fields)).ljust(256 * MAX_FIELDS, b"\1")
+        for row in PERFORMATIVES
+    ),
+)
 _SECRETS = cython.declare(
     dict,
     {
@@ -55,9 +74,8 @@ _SECRETS = cython.declare(
     },
 )
 _KEYS = cython.declare(
-    dict, {code: [f'"{name}":'.encode() for name in names] for code, names in _FIELDS.items()}
+    list, [[f'"{field.name}":'.encode() for field in row.fields] for row in PERFORMATIVES]
 )
-_ERRORS = cython.declare(dict, {DETACH: 2, END: 0, CLOSE: 0})
 
 _OPEN = cython.declare(cython.int, OPEN)
 _BEGIN = cython.declare(cython.int, BEGIN)
@@ -73,7 +91,11 @@ _DECLARED = cython.declare(cython.int, DECLARED)
 _LAST = cython.declare(cython.int, LAST_PERFORMATIVE)
 _FIRST_STATE = cython.declare(cython.int, RECEIVED)
 
-_ROOM = cython.declare(cython.longlong, 16)  # fields that there is room for
+_NO_PLACE = cython.declare(cython.int, NO_PLACE)
+_END = cython.declare(cython.int, END)
+_CLOSE = cython.declare(cython.int, CLOSE)
+_ERROR = cython.declare(cython.int, ERROR)
+_ROOM = cython.declare(cython.longlong, MAX_FIELDS)
 
 EXACT, UNREAD, UNKNOWN, SHORT, LONG = range(5)
 """Results of reading a body: right; it holds no described list; a descriptor that is none of
@@ -106,9 +128,10 @@ class Performative:
 class PerformativeDecoder:
     """Reads bodies of frames.
 
-    After `read`, `code` is the descriptor, and `payload` where the list ends. `starts` and `ends`
-    are of fields that are not null, a start of -1 of others. `wrong` is the place of the first
-    field that has another type than the standard's, -1 for none.
+    After `read`, `code` is the descriptor, `place` that of its performative in `spec.amqp10`, and
+    `payload` where the list ends. `starts` and `ends` are of fields that are not null, a start of
+    -1 of others. `wrong` is the place of the first field that has another type than the
+    standard's, -1 for none.
     """
 
     def __init__(self, show_secrets):
@@ -117,8 +140,8 @@ class PerformativeDecoder:
         self.payload = 0
         self.fields = 0
         if not cython.compiled:
-            self.starts = [-1] * 16
-            self.ends = [-1] * 16
+            self.starts = [-1] * MAX_FIELDS
+            self.ends = [-1] * MAX_FIELDS
 
     def read(self, reader, at, end):
         """Find the fields of the list that begins at `at`; gives how it was read."""
@@ -129,22 +152,22 @@ class PerformativeDecoder:
         if place < 0:
             return _UNREAD
         code: cython.int = reader.code
-        if code not in _COUNTS:
+        if code < 0 or code > 255 or _PLACES[code] == _NO_PLACE:
             return _UNKNOWN
         self.code = code
+        self.place = _PLACES[code]
         if not reader.open_list(place, end):
             return _UNREAD if reader.limit <= end else _SHORT
         answer: cython.int = self._fields(reader, end, _COUNTS[code])
-        self._check_types(reader, _ALLOWED[code])
+        self._check_types(reader, 256 * _ROOM * self.place)
         return answer
 
     def _check_types(self, reader, allowed):
-        """Look at the constructors of the fields."""
-        i: cython.longlong
+        """Look at the constructors of the fields; those allowed begin there in the table."""
+        i: cython.int
         for i in range(self.fields):
             if self.starts[i] >= 0:
-                kinds: bytes = allowed[i]
-                if kinds[reader.data[self.starts[i]]] == 0:
+                if _ALLOWED[allowed + 256 * i + reader.data[self.starts[i]]] == 0:
                     self.wrong = i
                     return 0
         return 0
@@ -176,12 +199,18 @@ class PerformativeDecoder:
             count = known
         at: cython.longlong = reader.items
         i: cython.longlong
+        octet: cython.int
         for i in range(count):
             if at >= limit:
                 return _SHORT
-            if reader.data[at] == 0x40:
+            octet = reader.data[at]
+            if octet == 0x40:
                 self.starts[i] = -1
                 at += 1
+            elif 0x41 <= octet <= 0x45:  # a value without bytes of its own
+                self.starts[i] = at
+                at += 1
+                self.ends[i] = at
             else:
                 self.starts[i] = at
                 at = reader.skip(at, limit)
@@ -217,8 +246,10 @@ class PerformativeDecoder:
     def put_json(self, reader, payload_bytes):
         """Write the fields as JSON into the open row of `reader.out`."""
         out: Texts = reader.out
-        keys: list = _KEYS[self.code]
-        secrets: cython.int = 0 if self.show_secrets else _SECRETS[self.code]
+        keys: list = _KEYS[self.place]
+        secrets: cython.int = 0
+        if not self.show_secrets and self.code > _CLOSE:
+            secrets = _SECRETS[self.code]
         i: cython.longlong
         first: cython.bint = True
         out.put_byte(123)
@@ -285,9 +316,16 @@ class PerformativeDecoder:
         elif code == _DETACH:
             found.handle = self.number(reader, 0)
             found.settled = self.truth(reader, 1)
-        if code in _ERRORS and self.start(_ERRORS[code]) >= 0:
-            self._error(reader, found, self.starts[_ERRORS[code]], self.ends[_ERRORS[code]])
+            self._error_field(reader, found, 2)
+        elif code == _END or code == _CLOSE:
+            self._error_field(reader, found, 0)
         return found
+
+    def _error_field(self, reader, found, place):
+        """Read the error of a detach, an end or a close."""
+        if self.start(place) >= 0:
+            self._error(reader, found, self.starts[place], self.ends[place])
+        return 0
 
     def _state(self, reader, found, place):
         """Read a delivery state."""
@@ -325,7 +363,7 @@ class PerformativeDecoder:
     def _error(self, reader, found, at, end):
         """Read an error's condition and description."""
         at = reader.descriptor(at, end)
-        if at < 0 or reader.code != ERROR or not reader.open_list(at, end):
+        if at < 0 or reader.code != _ERROR or not reader.open_list(at, end):
             return 0
         end = min(end, reader.limit)
         at = reader.items

@@ -1,3 +1,4 @@
+from amqpsniff.decode.cache cimport TableCache
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class TypedReader(ValueReader):
@@ -27,3 +28,6 @@ cdef class TypedReader(ValueReader):
     cdef long long moment_ms(self, long long at, long long end) except? -1
     cdef int _moment(self, long long at) except? -1
     cdef int _char(self, long long at) except? -1
+
+cdef class ValueCache(TableCache):
+    cdef bint put(self, TypedReader reader, long long at, long long end) except? -1

@@ -14,6 +14,7 @@ take no bytes. Where bytes are missing, containers close themselves, so that the
 
 import cython
 from cython.cimports.amqpsniff.columns import Texts
+from cython.cimports.amqpsniff.decode.cache import TableCache
 from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.decode.values import LAST_SECOND, MALFORMED_TABLE, TOO_DEEP
@@ -108,6 +109,8 @@ class TypedReader(ValueReader):
         if at >= end:
             return -1
         code: cython.int = self.data[at]
+        if code:
+            return self._after(code, at + 1, end)
         while code == 0:
             depth += 1
             if depth > _MAX_DEPTH:
@@ -382,6 +385,8 @@ class TypedReader(ValueReader):
     def _fixed(self, code, at):
         """Write a value of fixed width."""
         out: Texts = self.out
+        if code in (0x43, 0x44, 0x50, 0x52, 0x53, 0x60, 0x70):
+            return self._digits(self.of_unsigned(code, at))
         if code == 0x41 or code == 0x42:
             return out.put_bool(code == 0x41)
         if code == 0x56:
@@ -402,7 +407,7 @@ class TypedReader(ValueReader):
             return out.put_bytes(b'"' + uuid_text(self.bytes_at(at, 16)) + b'"')
         if code in (0x74, 0x84, 0x94):
             return out.put_bytes(decimal_text(self.bytes_at(at, _WIDTH[code])))
-        return self._digits(self.of_unsigned(code, at))
+        return 0
 
     def of_unsigned(self, code, at):
         """The number of an unsigned constructor up to 32 bits whose value is at `at`."""
@@ -482,3 +487,21 @@ class TypedReader(ValueReader):
         if point < 0x20 or point > 0x10FFFF or 0xD800 <= point < 0xE000 or point in (34, 92):
             return self.out.put_bytes(f'"\\u{point & 0xFFFF:04x}"'.encode())
         return self.out.put_bytes(f'"{chr(point)}"'.encode())
+
+
+class ValueCache(TableCache):
+    """Values, such as the maps of sections, and their JSON."""
+
+    def put(self, reader, at, end):
+        """Write the value at `at` as its reader does; false (nothing written) where it is cut."""
+        after: cython.longlong = reader.skip(at, end)
+        if after < 0:
+            return False
+        self.put_table(reader, at, after)
+        return True
+
+    def _write(self, reader, at, end):
+        """Read what is not remembered."""
+        typed: TypedReader = reader
+        typed.put_value(at, end)
+        return 0
