@@ -56,7 +56,7 @@ def client_host(context: RuleContext) -> str:
     memory = context.session.memory
     host: str | None = memory.get("client host")
     if host is None:
-        host = memory["client host"] = _host(context.session.peer.name()[1])
+        host = memory["client host"] = host_of(context.session.peer.name()[1])
     return host
 
 
@@ -93,7 +93,7 @@ def rabbitmq_release(context: RuleContext) -> tuple[int, int]:
 def on_network(context: RuleContext) -> bool:
     """True if anyone on the way can read it: no TLS, and not one host speaking to itself."""
     peer = context.session.peer
-    ends = client_host(context), _host(peer.name()[2])
+    ends = client_host(context), host_of(peer.name()[2])
     return peer.conversation.tls is None and _is_between_hosts(*ends)
 
 
@@ -106,11 +106,15 @@ def ender(context: RuleContext) -> int | None:
     tcp, client = peer.conversation, peer.client_direction
     if tcp.ended is None or client < 0:
         return None
-    other = 1 - tcp.ended_by
-    read = tcp.octets[other] + tcp.lost_bytes[other] + tcp.cut_bytes[other]
-    if tcp.acked[other] == read + 1:
+    if _has_acked_fin(tcp, 1 - tcp.ended_by):
         return None
     return int(tcp.ended_by ^ client)
+
+
+def _has_acked_fin(tcp: Any, direction: int) -> bool:
+    """True if a FIN of a direction shows in what the other side acknowledges."""
+    read = tcp.octets[direction] + tcp.lost_bytes[direction] + tcp.cut_bytes[direction]
+    return bool(tcp.acked[direction] == read + 1)
 
 
 FORGOTTEN_NS = SECOND_NS
@@ -123,6 +127,8 @@ def forgotten(context: RuleContext) -> tuple[int, int] | None:
     session, client = context.session, context.session.peer.client_direction
     conversation = session.peer.conversation
     if client < 0 or conversation.ended != "rst" or not conversation.reset_by_stranger:
+        return None
+    if any(_has_acked_fin(conversation, direction) for direction in (0, 1)):
         return None
     side = int(conversation.ended_by ^ client)
     last = (session.last_client_ns, session.last_server_ns)
@@ -156,7 +162,8 @@ def began_ns(context: RuleContext) -> int | None:
     return time if peer.began and time > 0 else None
 
 
-def _host(end: str | None) -> str:
+def host_of(end: str | None) -> str:
+    """The address of an address and port; empty when it is not known."""
     return "" if not end else end.rpartition(":")[0].strip("[]")
 
 
