@@ -141,12 +141,13 @@ def verdict(
 
 
 def leading(case: Case) -> Case | None:
-    """The case that is told of a tree: its root, or the first problem that a note led to.
+    """The case that is told of a tree: the first one that failed, else the first problem or cost.
 
-    None if there are only notes, or flaws of the capture, in it.
+    So a failure is told before what only led to it. None if there are only notes, or flaws of the
+    capture, in it.
     """
-    wanted = (one for one in case.walk() if KINDS[one.code].category in ("problem", "cost"))
-    return next(wanted, None)
+    wanted = [one for one in case.walk() if KINDS[one.code].category in ("problem", "cost")]
+    return next(filter(_failed, wanted), wanted[0] if wanted else None)
 
 
 def _failed(case: Case) -> bool:
@@ -162,17 +163,20 @@ def _sentences(
     The first time is one of a `day`; packets have the names of their captures if these are `named`.
     """
     row = lead.first
-    unlike = _unlike(lead.rows)
-    kinds = [gist(one["detail"], MAX_DETAIL if len(unlike) == 1 else 0) for one in unlike]
+    results = [one for one in lead.walk() if one is not lead and _is_problem(one)]
+    brought = {one["connection_id"] for case in results for one in case.rows}
+    rows = sorted(lead.rows, key=lambda one: bool(brought) and one["connection_id"] not in brought)
+    unlike = _unlike(rows)
+    full = len(unlike) == 1 or rows[0] is not row
+    kinds = [gist(one["detail"], MAX_DETAIL * (full and one is rows[0])) for one in unlike]
     who = "" if clients.named_in(row) else clients.who(lead.rows)
     times = count(lead.count)
     once = lead.count == 1 or f"{times} " in kinds[0]
     said = [who, "" if once else f"{times} times", _when(lead, start_ns, day, named)]
     parts = [", ".join(filter(None, said)), *kinds]
     if lead is not case:
-        parts.append(f"likely because {inner(KINDS[case.code].title)}")
+        parts.append(f"likely because {_result(case, kinds[0])}")
     yield f"{KINDS[lead.code].title}: {'; '.join(filter(None, parts))}."
-    results = [one for one in lead.walk() if one is not lead and _is_problem(one)]
     if results:
         told = (_result(one, kinds[0]) for one in results[:MAX_RESULTS])
         yield f"As a result, {' and '.join(told)}."

@@ -392,7 +392,7 @@ def _cancelled(
         if consumer is not None and frame.name == "basic.cancel":
             _keep_cancelled(channel, frame.consumer_tag, consumer)
         if tracker.rules_enabled and frame.name == "basic.cancel" and frame.whole:
-            facts = {"consumer": consumer}
+            facts = {"consumer": consumer, "tag": frame.consumer_tag}
             tracker.emit("consumer-cancelled", channel, frame.number, frame.ts_ns, facts)
 
 

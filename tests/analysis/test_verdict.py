@@ -81,6 +81,22 @@ def test_consequences_and_causes() -> None:
     assert told_of.endswith("; likely because a consumer receives without a prefetch limit.")
 
 
+def test_what_failed_is_told_before_a_cost_that_led_to_it() -> None:
+    large = row("message-oversized", 1, detail="a body of 20 MB")
+    refused = {"cause_code": "message-oversized", "cause_packet_number": 1, "detail": "406"}
+    found = judged(large, row("message-too-large", 2, **refused))
+    assert found.sentences[0].startswith("A message is larger than the broker accepts: ")
+    assert found.sentences[0].endswith("likely because a message is very large (a body of 20 MB).")
+    assert "Nothing failed" not in str(found)
+
+
+def test_the_one_with_consequences_is_told_first() -> None:
+    ends = [row("disconnect-unclean", at, one, detail=one * 3) for at, one in ((1, "a"), (2, "b"))]
+    left = {"cause_code": "disconnect-unclean", "cause_packet_number": 2}
+    found = str(judged(*ends, row("deliveries-in-doubt", 2, "b", **left)))
+    assert found.index("bbb") < found.index("aaa") if "aaa" in found else "bbb" in found
+
+
 def test_nothing_wrong() -> None:
     shown = "in what the capture shows of 2 AMQP connections"
     assert str(judged(row("account-default"))) == f"Nothing wrong was found {shown}."

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from amqpsniff.session.rules.opening import CAPABILITIES
+from tests.conftest import CAPTURES
 from tests.findings.cases import Case, Pair, packets_of, sent
 from tests.findings.pairs_of_bytes import OPEN
+from tests.session.rules.damage import packets_in
 from tests.tcp import wire
 
 END = "C: connection.close reply_code=200\nS: connection.close-ok\n"
@@ -111,6 +113,34 @@ def _guesses(ms: int) -> str:
         for n, wait in enumerate((1, 1, 1, 1, ms))
     ]
     return "".join(texts)
+
+
+def _proxied(locale: str) -> Callable[[], Case]:
+    """Two connections of one proxy; the one behind it logs in with a locale."""
+
+    def case() -> Case:
+        packets = packets_in(CAPTURES / "hostile" / "proxy.pcap")
+        logins = [at for at, one in enumerate(packets) if b"\0guest\0" in one.octets]
+        last = packets[logins[-1]]
+        packets[logins[-1]] = last._replace(octets=last.octets.replace(b"en_US", locale.encode()))
+        return sent(packets)
+
+    return case
+
+
+def _limited(most: int) -> str:
+    """Two messages for a queue with a length limit."""
+    declared = "C1: queue.declare queue=q arguments='" + table(**{"x-max-length": most}) + "'\n"
+    return OPEN + declared + "S1: queue.declare-ok queue=q\n" + PUBLISH * 2
+
+
+def _resting(ms: int) -> str:
+    """Publishes for a second and a time, beside a connection that sends heartbeats alone."""
+    beats = "BYTES b.C 08000000000000ce\nBYTES b.S 08000000000000ce\n"
+    return (
+        "midstream\nb.midstream\nBYTES S 08000000000000ce\n" + beats + PUBLISH * 9
+        + f"@+1000ms {PUBLISH}@+{ms}ms {PUBLISH}WAIT 900\n" + beats
+    )  # fmt: skip
 
 
 def _stale(more: str) -> str:
@@ -319,7 +349,7 @@ PAIRS: dict[str, Pair] = {
     ),
     "deliveries-after-cancel": Pair(_after_cancel(5000), _after_cancel(4990)),
     "prefetch-global-ignored": Pair(_global("4.3.0"), _global("4.2.9")),
-    "consumer-timed-out": Pair(_timed_out(12_000), _timed_out(11_999)),
+    "consumer-timed-out": Pair(_timed_out(11_000), _timed_out(10_999)),
     "consumer-starved-after-timeout": Pair(
         _timed_out(12_000) + _again_after(1000), _timed_out(12_000) + _again_after(999)
     ),
@@ -370,6 +400,9 @@ PAIRS: dict[str, Pair] = {
             for queue in "qp"
         )
     ),
+    "proxy-on-both-sides": Pair(_proxied("en_US"), _proxied("en_GB")),
+    "messages-dropped": Pair(*(_limited(most) for most in (1, 2))),
+    "publishes-unreceived": Pair(*(_resting(ms) for ms in (9_000, 8_000))),
     "deliveries-stopped": Pair(
         *(
             CONSUMER + each(3, DELIVER) + PUBLISH * 10 + f"@+{ms}ms S1: channel.flow active=1\n"

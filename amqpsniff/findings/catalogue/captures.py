@@ -106,6 +106,14 @@ CAPTURES = (
          "What was agreed before the first packet (names, limits, channel states) is unknown; if "
          "it matters, start the capture before the client.",
          category="capture"),
+    Kind("proxy-on-both-sides", "info", "medium",
+         "A connection was captured on both sides of a proxy",
+         "Two connections begin within a second and log in with the same bytes, and the server of "
+         "one is the client of the other.",
+         "Everything on it is counted twice, and a delivery may be linked to the publish on the "
+         "other side. Read one side alone: --client with the client's or the proxy's address.",
+         "A client on the proxy's own host that logs in as the same program.",
+         category="capture"),
     Kind("delivery-tag-gap", "info", "high",
          "A delivery's tag does not follow the one before",
          "The broker counts deliveries of a channel one by one, and a number is missing.",

@@ -60,7 +60,7 @@ CLOSINGS = (
          "Far from the broker the order in the capture is that of the capturing point.",
          (*CHANNEL_ENDS, *BROKER_CLOSES)),
     Kind("connection-forced-closed", "warning", "high",
-         "The broker was told to close a connection",
+         "The broker closed a connection because it shuts down or was told to",
          "connection.close 320 CONNECTION_FORCED, in AMQP 1.0 amqp:connection:forced; the text "
          "has the reason: an operator's, a shutdown, credentials that expired.",
          "Expected during maintenance. Check that the client connects again, and waits longer "

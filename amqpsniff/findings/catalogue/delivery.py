@@ -21,7 +21,7 @@ DELIVERY = (
          "redelivered flag.",
          "Deliveries do not come again if their queue is deleted before they do: by a client, or "
          "by itself (auto-delete, x-expires). Messages may expire in it too.",
-         (*CHANNEL_ENDS, *CONNECTION_ENDS)),
+         ("consumer-stuck", "consumer-timed-out", *CHANNEL_ENDS, *CONNECTION_ENDS)),
     Kind("deliveries-deleted", "warning", "medium",
          "Deliveries were not acknowledged, and their queue is gone",
          "Deliveries had neither ack, nack nor reject when the channel or connection ended, and "
@@ -58,7 +58,8 @@ DELIVERY = (
          "A consumer holds all it may hold and acknowledges nothing",
          "At its cancel, or at the end of its channel or the capture, unacknowledged deliveries "
          "have reached the prefetch count (1000 without one). There was no acknowledgement for "
-         "30 s and ten times longer than usual, or for 10 s and a hundred times longer. Tasks with "
+         "30 s and ten times longer than usual, or for 10 s and a hundred times longer (a thousand "
+         "times where few were acknowledged). Tasks with "
          "an eta header that lies ahead do not count. In AMQP 1.0: the link's credit is used up "
          "and all of it is held.",
          "Find the handler that hangs (a lock, a call without timeout). A higher prefetch count "
@@ -77,6 +78,26 @@ DELIVERY = (
          "A consumer that was not captured may get them. Where the capture begins late, the "
          "consumer's prefetch count is not known, and a long job looks the same.",
          ("consumer-stuck", "client-not-reading", "traffic-stopped")),
+    Kind("publishes-unreceived", "warning", "low",
+         "Messages are published, and no consumer of the capture gets them",
+         "Ten messages or more with one exchange and routing key, published over ten seconds, of "
+         "which none was delivered, while connections to that broker from before the capture had "
+         "nothing but heartbeats.",
+         "Look at the consumers of the queue (rabbitmqctl list_queues name messages_ready "
+         "messages_unacknowledged consumers): one that has reached its prefetch count and hangs in "
+         "a handler looks like this. Find the connections' programs by their ports.",
+         "The consumers are elsewhere, and were not captured; nobody is meant to consume now; the "
+         "resting connections only publish.",
+         ("consumer-stuck",)),
+    Kind("messages-dropped", "warning", "medium",
+         "A queue dropped messages at its length limit",
+         "A queue was declared with x-max-length and neither x-overflow=reject-publish nor a "
+         "dead-letter exchange or a TTL; more was published for it than its consumers got and its "
+         "limit holds. All of the broker's connections were captured from their beginning.",
+         "The broker drops the oldest messages without a word, confirmed ones too. Consume faster "
+         "or raise the limit; set x-overflow=reject-publish where publishers must learn of it, or "
+         "a dead-letter exchange that keeps what is dropped.",
+         "Queues that are to hold the latest values only."),
     Kind("consumer-timed-out", "error", "medium",
          "The broker cancelled a consumer that held deliveries for too long",
          "basic.cancel from RabbitMQ 4.3 or later, for a consumer that held its oldest delivery "

@@ -91,7 +91,8 @@ EFFICIENCY = (
     Kind("channels-leaking", "warning", "medium",
          "A connection opens more and more channels",
          "More than 100 channels are open on a connection, or their number only grows for half a "
-         "minute, and nine of ten are idle.",
+         "minute, and nine of ten are idle. Or 20 or more are opened one after another, each is "
+         "used before the next is opened and not again, and none is closed.",
          "Close channels or keep them in a pool; at channel-max (2047 by default) the broker "
          "closes the connection with 530.",
          "Servers that give each thread a channel."),

@@ -4,7 +4,7 @@ from amqpsniff.findings.kind import Kind
 
 METHODS = (
     Kind("method-unknown", "error", "high",
-         "A method has unknown class and method numbers",
+         "A method is of no known version of AMQP",
          "No known dialect defines these numbers. RabbitMQ closes TCP without a word.",
          "Check for a client of another broker or of another version of the protocol; numbers "
          "from 61440 on are private extensions.",

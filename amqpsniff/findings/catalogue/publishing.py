@@ -22,7 +22,7 @@ PUBLISHING = (
          "Answers to callers whose reply queue is gone are returned too; answers by direct "
          "reply-to are not counted, because RabbitMQ returns those that it delivers."),
     Kind("publishes-unbound", "warning", "low",
-         "Messages are published that no binding of the capture takes",
+         "Messages are published that match no binding in the capture",
          "An exchange whose bindings are made in the capture gets messages, not mandatory, with a "
          "routing key that none of them takes, and nobody gets such a message. Everything of the "
          "broker's connections was captured from their beginning.",
@@ -69,9 +69,8 @@ PUBLISHING = (
          "Two publishes within five minutes have the same message-id, properties, size and route, "
          "and the first was neither returned nor refused.",
          "Usual after publishes in doubt: let consumers recognise duplicates.",
-         "A program that gives all its messages one id. A proxy that is captured on both sides: "
-         "each message passes twice.",
-         ("publishes-in-doubt",)),
+         "A program that gives all its messages one id.",
+         ("publishes-in-doubt", "proxy-on-both-sides")),
     Kind("message-oversized", "warning", "high",
          "A message is very large",
          "A body of more than 1 MiB, by the content header or the sections of AMQP 1.0.",

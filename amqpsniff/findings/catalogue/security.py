@@ -54,7 +54,7 @@ SECURITY = (
          "Migrations and tests; a client's own temporary queues.",
          category="note"),
     Kind("resource-bomb", "error", "high",
-         "Something was sent that can only serve to exhaust its reader",
+         "Arguments, headers, a body or channels exceed any ordinary size",
          "Arguments or headers with more than 10000 entries or more than 16 tables inside each "
          "other, a body-size above 512 MiB, or 1000 channels opened within a second.",
          "Disconnect the client that sends it and find out what it is; for a delivery, find who "

@@ -16,7 +16,8 @@ TIMING = (
          "Deliveries are acknowledged late",
          "The time from a delivery to its acknowledgement is a second on average, or 30 once.",
          "Make the handler faster or start more consumers.",
-         "Consumers that acknowledge in batches wait on purpose."),
+         "Consumers that acknowledge in batches wait on purpose.",
+         ("consumer-stuck",)),
     Kind("queue-residence-long", "info", "medium",
          "Messages stay in their queue for a long time",
          "The time from a publish to the delivery of the same message (message-id or "
@@ -128,7 +129,7 @@ TIMING = (
          "The capture may end before the answer.",
          ("connection-blocked", "broker-not-reading", "traffic-stopped")),
     Kind("tcp-retransmissions", "warning", "medium",
-         "TCP had to send again",
+         "Many TCP segments had to be retransmitted",
          "Of one side's packets, ten or more and one in a hundred or more were sent again.",
          "Look at the network's path, not at AMQP; each loss holds up all channels of the "
          "connection.",

@@ -8,6 +8,7 @@ from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
 from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.consumer_timeouts import timed_out
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
+from amqpsniff.session.rules.format import queue_text
 from amqpsniff.session.rules.peers import client_host
 from amqpsniff.session.rules.queues import deletion_words, queue_key
 from amqpsniff.session.rules.shared_state import apart, contribute, report_at
@@ -94,21 +95,34 @@ def cancelled(context: RuleContext) -> None:
     if len(lost) >= MAX_CANCELLED:
         context.forget("consumers")
         return
-    tag = "?" if consumer is None else consumer.tag
-    lost.append((tag, queue, context.channel, context.number, context.ts_ns))
+    lost.append((context.facts["tag"], queue, context.channel, context.number, context.ts_ns))
 
 
 @requires("cancelled")
 def judge_cancelled(context: RuleContext) -> None:
     """A connection is over: consumers that were cancelled and not started again."""
     end_ns = context.session.peer.conversation.end_ns
+    deleted = context.memory.get("deleted", {})  # its client's frames may have been read later
     for tag, queue, channel, number, ts_ns in context.memory.get("cancelled", []):
         if ts_ns is None or end_ns - ts_ns < RESUME_NS or not context.complete:
             continue
+        if queue in deleted or None in deleted or (deleted and queue is None):
+            continue
+        if _was_resumed(context, channel, tag, ts_ns):
+            continue
         place = Place(channel.capture, number, ts_ns, *context.session.peer.name())
         key = queue_key(context, queue or "")
-        what = (f"consumer '{tag}' of queue '{queue or '?'}'", queue, key, channel.number)
+        what = (f"consumer '{tag}' of {queue_text(queue)}", queue, key, channel.number)
         contribute(context, judge_lost, client_host(context), *what, place)
+
+
+def _was_resumed(context: RuleContext, channel: Any, tag: str, ts_ns: int) -> bool:
+    """True if deliveries came to a consumer after its cancellation, as RabbitMQ 4.3 sends them when
+    what timed out is settled.
+    """
+    routes, place = context.session.routes, (channel.number, channel.incarnation, tag)
+    delivered = () if routes is None else routes.delivered.items()
+    return any(names[:3] == place and one.last_ns > ts_ns for names, one in delivered)
 
 
 def judge_lost(

@@ -33,7 +33,7 @@ EVENTS = {
     "of an earlier one, further ones are counted; facts: first (packet of that), rows, row",
     "published-while-blocked": "a publish after connection.blocked; facts: none",
     "frames-lost": "frames of a side may be missing from here on; facts: side",
-    "consumer-cancelled": "a consumer that the broker cancelled; facts: consumer (None: not known)",
+    "consumer-cancelled": "the broker cancelled one; facts: consumer (None: not known), tag",
     "delivery-tag-gap": "a delivery whose tag is not the last one plus 1; facts: tag, last",
     "confirmed-late": "a confirm that took `LATE_CONFIRM_NS` or longer; facts: entry",
     "rejected": "a nack of the broker for a publish; facts: entry",

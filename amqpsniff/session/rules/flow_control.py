@@ -92,10 +92,12 @@ def _report_unseen(context: RuleContext) -> None:
     if first and now is not None and start_ns > 0:
         channels = open_channels(session)
         publishes = session.published + sum(channel.published for channel in channels)
-        detail += f"; it lasted for the first {duration(now - start_ns)} of the capture"
+        if now > start_ns:
+            detail += f"; it lasted for the first {duration(now - start_ns)} of the capture"
         if publishes:
             detail += f", {number_of(publishes, 'publish', 'publishes')} meanwhile"
-    context.report("connection-blocked", f"{detail}, and ended here", variant=UNSEEN)
+    ended = f"{detail}, and {'' if 'lasted' in detail else 'it '}ended here"
+    context.report("connection-blocked", ended, variant=UNSEEN)
 
 
 @requires("blocked")

@@ -91,8 +91,11 @@ def in_packet(number: int | None) -> str:
 
 
 def queues_of(channel: Any, before: Iterable[str] = ()) -> str:
-    """The queues that a channel's consumers read, and those `before`, at most three by name."""
-    return names_text({one.queue for one in channel.by_tag.values() if one.queue}.union(before))
+    """The queues whose deliveries a channel's consumers acknowledge, and those `before`, at most
+    three by name.
+    """
+    read = (one.queue for one in channel.by_tag.values() if one.queue and not one.no_ack)
+    return names_text({*read, *before})
 
 
 def names_text(names: Collection[str]) -> str:

@@ -58,7 +58,7 @@ def client_host(context: RuleContext) -> str:
     memory = context.session.memory
     host: str | None = memory.get("client host")
     if host is None:
-        host = memory["client host"] = _host(context.session.peer.name()[1])
+        host = memory["client host"] = host_of(context.session.peer.name()[1])
     return host
 
 
@@ -107,11 +107,15 @@ def ender(context: RuleContext) -> int | None:
     tcp, client = peer.conversation, peer.client_direction
     if tcp.ended is None or client < 0:
         return None
-    other = 1 - tcp.ended_by
-    read = tcp.octets[other] + tcp.lost_bytes[other] + tcp.cut_bytes[other]
-    if tcp.acked[other] == read + 1:
+    if _has_acked_fin(tcp, 1 - tcp.ended_by):
         return None
     return int(tcp.ended_by ^ client)
+
+
+def _has_acked_fin(tcp: Any, direction: int) -> bool:
+    """True if a FIN of a direction shows in what the other side acknowledges."""
+    read = tcp.octets[direction] + tcp.lost_bytes[direction] + tcp.cut_bytes[direction]
+    return bool(tcp.acked[direction] == read + 1)
 
 
 FORGOTTEN_NS = SECOND_NS
@@ -124,6 +128,8 @@ def forgotten(context: RuleContext) -> tuple[int, int] | None:
     session, client = context.session, context.session.peer.client_direction
     conversation = session.peer.conversation
     if client < 0 or conversation.ended != "rst" or not conversation.reset_by_stranger:
+        return None
+    if any(_has_acked_fin(conversation, direction) for direction in (0, 1)):
         return None
     side = int(conversation.ended_by ^ client)
     last = (session.last_client_ns, session.last_server_ns)
@@ -157,13 +163,14 @@ def began_ns(context: RuleContext) -> int | None:
     return time if peer.began and time > 0 else None
 
 
-def _host(end: str | None) -> str:
+def host_of(end: str | None) -> str:
+    """The address of an address and port; empty when it is not known."""
     return "" if not end else end.rpartition(":")[0].strip("[]")
 
 
 @lru_cache(MAX_CLIENTS)
 def _is_between_hosts(client: str, server: str) -> bool:
-    host = _host(server)
+    host = host_of(server)
     return bool(client and host) and not (_is_loopback(host) and _is_loopback(client))
 
 

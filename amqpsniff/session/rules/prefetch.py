@@ -284,7 +284,7 @@ def note_cancelled(context: RuleContext) -> None:
     consumer = context.facts.get("consumer")
     if context.frame is not None:
         consumer = context.channel.by_tag.get(context.frame.consumer_tag)
-    if consumer is not None and consumer.queue:
+    if consumer is not None and consumer.queue and not consumer.no_ack:
         names = context.memory.setdefault(CANCELLED, {}).setdefault(context.channel, {})
         remember(context, names, consumer.queue, True)
 

@@ -31,6 +31,7 @@ from amqpsniff.session.rules import (
     operations,
     prefetch,
     provisional,
+    proxies,
     publishing,
     queues,
     reconnects,
@@ -83,6 +84,7 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     traffic.RULES,
     topology.RULES,
     restoring.RULES,
+    proxies.RULES,
     routes.RULES,
     reconnects.RULES,  # what the others found is known by then
     shared_state.RULES,
@@ -135,8 +137,8 @@ AMQP10_RULES = _gather(_AMQP10_TABLES)
 # findings about many connections, made of what readers of some of them have recorded
 
 _JUDGES = (
-    access, churn, closing, consuming, delivery_limits, ending, flow_control, links, queues,
-    reconnects, restoring, routes, rpc,
+    access, churn, closing, consuming, delivery_limits, ending, flow_control, links, proxies,
+    queues, reconnects, restoring, routes, rpc,
 )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ from amqpsniff.session.rules.peers import (
     handshake,
     last_packets_ns,
     server_end,
+    table,
 )
 from amqpsniff.session.rules.shared_state import (
     contribute,
@@ -94,6 +95,16 @@ PUBLISHED = "published by route"
 """Name in `RuleContext.shared` of what each connection published, by route: `_Published` as plain
 tuples, of which few are ever looked at."""
 
+LIMITS = "queues with a length limit"
+"""Name in `RuleContext.memory` of x-max-length by queue, where messages go from the queue's head
+and nowhere else than to consumers; None where they also go another way."""
+
+KEPT_ELSEWHERE = (
+    b'"x-dead-letter-exchange"', b'"x-message-ttl"', b'"x-expires"', b'"x-max-length-bytes"',
+    b'"x-queue-type":"stream"', b'"x-overflow":"reject-',
+)  # fmt: skip
+"""Arguments of queues with which messages leave them otherwise too, or stay for others."""
+
 Vhost = tuple[str, str]
 """The broker's address, and a virtual host."""
 
@@ -106,6 +117,22 @@ def declared(context: RuleContext) -> None:
     frame = context.frame
     if frame.side == CLIENT and frame.queue and context.ts_ns is not None:
         _note(context, DECLARED, frame.queue, context.ts_ns)
+
+
+def limited(context: RuleContext) -> None:
+    """queue.declare-ok: note the limit of the queue's length."""
+    request, queue = context.request, context.frame.queue
+    octets = None if request is None else request.rows.arguments.bytes_of(request.row)
+    if not octets or b'"x-max-length"' not in octets or b'"passive":true' in octets or not queue:
+        return
+    most = table(read_object(octets), "arguments").get("x-max-length")
+    elsewhere = not isinstance(most, int) or any(name in octets for name in KEPT_ELSEWHERE)
+    _note(context, LIMITS, queue, None if elsewhere else most)
+
+
+def purged(context: RuleContext) -> None:
+    """queue.purge: messages leave the queue otherwise."""
+    _note(context, LIMITS, context.queue, None)
 
 
 def declared_exchange(context: RuleContext) -> None:
@@ -194,11 +221,12 @@ class _Published(NamedTuple):
 
 
 class _Delivered(NamedTuple):
-    """Deliveries to one consumer on one route: which queue's, and when the last was."""
+    """Deliveries to one consumer on one route: which queue's, when the last was, how many."""
 
     consumer: tuple[Any, ...]
     queue: str | None
     last_ns: int
+    total: int
 
 
 class _Consumer(NamedTuple):
@@ -224,9 +252,12 @@ def ended(context: RuleContext) -> None:
     vhost = handshake(context, "connection.open").get("virtual_host")
     hidden = session.has_loss or not context.both_sides or HIDDEN in memory
     where = server_end(context), vhost if isinstance(vhost, str) else ""
-    if hidden or not session.peer.began or vhost is None:
+    full = session.routes is not None and session.routes.full
+    if hidden or full or not session.peer.began or vhost is None:
         contribute(context, judge_hidden, server_end(context), hidden)
-    made = tuple([*memory.get(name, {}).items()] for name in (MADE, DECLARED, EXCHANGES))
+    if _is_resting(context):
+        contribute(context, judge_resting, server_end(context), context.place)
+    made = tuple([*memory.get(name, {}).items()] for name in (MADE, DECLARED, EXCHANGES, LIMITS))
     published: list[Any] = []
     delivered: list[Any] = []
     there: tuple[list[Any], list[Any]] = ([], [])
@@ -237,6 +268,15 @@ def ended(context: RuleContext) -> None:
             there = memory[THERE] if THERE in memory else (_consumers(context), _idle(context))
     if published or delivered or there[1] or any(made):
         contribute(context, judge_connection, where, made, published, delivered, *there)
+
+
+def _is_resting(context: RuleContext) -> bool:
+    """True if nothing but heartbeats came for long on a connection from before the capture."""
+    session, times = context.session, last_packets_ns(context)
+    seen_ns = min(times) - session.peer.conversation.start_ns
+    alive = context.complete and all(session.peer.conversation.octets)
+    unused = not any(session.slots) and not session.handshake
+    return alive and unused and session.closed_by is None and seen_ns >= STOPPED_NS
 
 
 def _published(context: RuleContext) -> list[tuple[Any, ...]]:
@@ -262,7 +302,7 @@ def _delivered(context: RuleContext) -> list[tuple[Any, ...]]:
         consumer = None if channel is None else channel.by_tag.get(names[2])
         queue = None if consumer is None else consumer.queue
         name = (context.session.peer.name()[0], *names[:3])
-        found.append((*names[3:], name, queue, one.last_ns))
+        found.append((*names[3:], name, queue, one.last_ns, one.count))
     return found
 
 
@@ -349,6 +389,13 @@ def judge_hidden(context: RuleContext, server: str, lost: bool) -> None:
     hidden[0] = hidden[0] or lost
 
 
+def judge_resting(context: RuleContext, server: str, place: Sequence[Any]) -> None:
+    """A connection from before the capture has nothing but heartbeats."""
+    resting: list[Place] = remembered(context, "resting connections", server, list)
+    if len(resting) < MAX_LISTED:
+        resting.append(Place(*place))
+
+
 def judge_connection(
     context: RuleContext,
     where: Vhost,
@@ -359,7 +406,7 @@ def judge_connection(
     idle: Sequence[Any],
 ) -> None:
     """Take a connection's bindings and declarations, its messages and its consumers."""
-    bindings, queues, types = made
+    bindings, queues, types, limits = made
     for (source, key, queue), _ in bindings:
         known = remembered(context, "exchanges of routes", (*where, source), _Exchange)
         if len(known.bindings) < MAX_LISTED:
@@ -371,6 +418,9 @@ def judge_connection(
         times[0] = max(times[0], ts_ns)
     for exchange, kind in types:
         remembered(context, "exchanges of routes", (*where, exchange), _Exchange).types.add(kind)
+    for queue, most in limits:
+        limited: set[int | None] = remembered(context, "limits of routes", (*where, queue), set)
+        limited.add(most)
     if idle:
         waiting: list[Any] = remembered(context, "idle consumers", where, list)
         waiting.extend(idle[: MAX_LISTED - len(waiting)])
@@ -382,12 +432,12 @@ def judge_connection(
             listed = remembered(context, PUBLISHED, name, list)
         if len(listed) < MAX_LISTED:
             listed.append(row[2:])
-    for exchange, key, name, queue, last_ns in delivered:
+    for exchange, key, name, *rest in delivered:
         got: list[_Delivered] = remembered(
             context, "delivered by route", (*where, exchange, key), list
         )
         if len(got) < MAX_LISTED:
-            got.append(_Delivered(tuple(name), queue, last_ns))
+            got.append(_Delivered(tuple(name), *rest))
     for row in consumers:
         there: list[_Consumer] = remembered(context, "consumers of routes", where, list)
         if len(there) < MAX_LISTED:
@@ -412,6 +462,13 @@ def judge_routes(context: RuleContext) -> None:
     for where, idle in shared.get("idle consumers", {}).items():
         if where[0] not in hidden and idle:
             judge_idle(context, where, idle, published)
+    for (*at, queue), limits in shared.get("limits of routes", {}).items():
+        if at[0] not in hidden and None not in limits:
+            judge_limited(context, (at[0], at[1]), queue, max(limits), published)
+    for server, resting in shared.get("resting connections", {}).items():
+        if server in seen:
+            rows = {key: _read(one) for key, one in published.items() if key[0] == server}
+            judge_unreceived(context, resting, rows)
 
 
 def _read(rows: Iterable[Any]) -> list[_Published]:
@@ -546,6 +603,61 @@ def judge_idle(
             report_at(context, here, "deliveries-stopped", detail, channel=channel)
 
 
+def judge_limited(
+    context: RuleContext, where: Vhost, queue: str, most: int, published: dict[Any, list[Any]]
+) -> None:
+    """Report a queue that got more than its limit and what its consumers got allow."""
+    if (*where, queue) in context.shared.get("deletions", {}):
+        return
+    rows = [
+        one
+        for (*at, exchange, key), listed in published.items()
+        if tuple(at) == where and _queues(context, where, exchange, key) == {queue}
+        for one in _read(listed)
+    ]
+    routes = context.shared.get("delivered by route", {}).items()
+    got = [one for key, listed in routes if key[:2] == where for one in listed]
+    came = sum(one.total for one in rows)
+    taken = sum(one.total for one in got if one.queue in (None, queue))
+    if came - taken <= most:
+        return
+    first = min(rows, key=lambda one: one.place.ts_ns or 0)
+    detail = (
+        f"{queue_text(queue)} was declared with x-max-length {most}; {first.who} published "
+        f"{number_of(came, 'message')} for it and {number_of(taken, 'message')} came to consumers: "
+        f"{came - taken - most} or more are gone"
+    )
+    last = max(one.last_number for one in rows)
+    report_at(context, first.place, "messages-dropped", detail, came - taken - most, last)
+
+
+def judge_unreceived(
+    context: RuleContext, resting: list[Place], published: dict[Any, list[_Published]]
+) -> None:
+    """Report what is published for a while and delivered to nobody, while connections rest."""
+    found = {}
+    for (*where, exchange, key), rows in published.items():
+        first_ns = min(one.place.ts_ns or 0 for one in rows)
+        long = max(one.last_ns for one in rows) - first_ns >= STOPPED_NS
+        count = sum(one.total for one in rows)
+        if long and count >= STOPPED_PUBLISHED and not _got(context, (*where, exchange, key), 0):
+            found[exchange, key] = (rows, count)
+    if not found:
+        return
+    (exchange, key), (rows, count) = max(found.items(), key=lambda one: one[1][1])
+    first = min(rows, key=lambda one: one.place.ts_ns or 0)
+    spent_ns = max(one.last_ns for one in rows) - (first.place.ts_ns or 0)
+    more = f" (and on {number_of(len(found) - 1, 'other route')})" if len(found) > 1 else ""
+    clients = names_text([one.client or "?" for one in resting])
+    detail = (
+        f"{number_of(count, 'message')} to {route(exchange, key)} in {duration(spent_ns)}{more}, "
+        f"and none of them came to a consumer, while {number_of(len(resting), 'connection')} from "
+        f"before the capture had nothing but heartbeats ({clients})"
+    )
+    last = max(one.last_number for one in rows)
+    report_at(context, first.place, "publishes-unreceived", detail, count, last)
+
+
 def _got(context: RuleContext, key: tuple[str, ...], ts_ns: int) -> list[_Delivered]:
     """Who got messages on a route after a time."""
     rows: list[_Delivered] = context.shared.get("delivered by route", {}).get(key, [])
@@ -600,6 +712,8 @@ def _queues(context: RuleContext, where: Vhost, exchange: str, key: str) -> set[
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "queue.declare": (declared,),
+    "queue.declare-ok": (limited,),
+    "queue.purge": (purged,),
     "exchange.declare": (declared_exchange,),
     "queue.bind": (bound,),
     "exchange.bind": (bound,),

@@ -28,6 +28,10 @@ IDLE_NS = 5 * SECOND_NS
 IDLE_SHARE = 0.9
 """Share of the open channels that are idle where they leak; threads use theirs."""
 
+IN_TURN_NS = 2 * SECOND_NS
+"""Time over which channels are opened in turn, each after the last use of the one before: one for
+each piece of work, and not a pool that is filled at the start."""
+
 CLOSING_NS = 5 * SECOND_NS
 """Time in which a client closes its channels, each by itself, before its connection."""
 
@@ -35,7 +39,8 @@ MIN_HELD_UP = 3
 """Deliveries that came right behind a large one; fewer may have been sent just then."""
 
 CLOSING = "channels when the first was closed"
-"""Name in `RuleContext.memory` of how many there were, how many of them idle, and when that was."""
+"""Name in `RuleContext.memory` of how many there were, how many of them idle, how many opened in
+turn, and when that was."""
 
 
 class Channels:
@@ -98,22 +103,22 @@ def count_closed(context: RuleContext) -> None:
         every = {channel, *open_channels(context.session)}
         # consumers are cancelled before channels are closed
         idle = sum(not one.consumers and _is_idle(one, context.ts_ns, 0) for one in every)
-        context.memory[CLOSING] = (channels.open, idle, context.ts_ns)
+        context.memory[CLOSING] = (channels.open, idle, _in_turn(every), context.ts_ns)
     channels.open -= 1
     channels.closed += 1
 
 
-def closed_together(context: RuleContext) -> tuple[int, int] | None:
-    """How many channels a client closed, and how many of them were idle, before it closed their
-    connection, which is over now; None where it did not.
+def closed_together(context: RuleContext) -> tuple[int, int, int] | None:
+    """How many channels a client closed, how many of them were idle, and how many opened in turn,
+    before it closed their connection, which is over now; None where it did not.
     """
     if CLOSING not in context.memory:
         return None
-    count, idle, begin_ns = context.memory[CLOSING]
+    count, idle, in_turn, begin_ns = context.memory[CLOSING]
     channels = context.memory["channels"]
     if channels.open or channels.closed != count or context.ts_ns is None or begin_ns is None:
         return None
-    return (count, idle) if context.ts_ns - begin_ns <= CLOSING_NS else None
+    return (count, idle, in_turn) if context.ts_ns - begin_ns <= CLOSING_NS else None
 
 
 def judge_grown(context: RuleContext) -> None:
@@ -129,6 +134,13 @@ def judge_grown(context: RuleContext) -> None:
     if count < GROWN_CHANNELS or channels.reported or first_ns is None or last_ns is None:
         return
     grown = not closed and context.certain and last_ns - first_ns >= GROWN_NS
+    if not closed and context.certain and last_ns - first_ns >= IN_TURN_NS:
+        in_turn = together[2] if together else _in_turn(set(open_channels(context.session)))
+        if in_turn >= max(GROWN_CHANNELS, IDLE_SHARE * count):
+            over = f"opened over {duration(last_ns - first_ns)}, none was closed"
+            detail = f"{count} channels, {over}; {in_turn} of them were not used again once the "
+            context.report("channels-leaking", f"{detail}next was opened")
+            return
     if not grown and count <= MANY_CHANNELS:
         return
     more = f", opened over {duration(last_ns - first_ns)}, none was closed" if grown else ""
@@ -151,6 +163,19 @@ def _report(context: RuleContext, count: int, idle: int, more: str = "", verb: s
 def _idle(session: Any, now: int | None, age_ns: int) -> int:
     """Open channels of that age at least that carried nothing for a while."""
     return sum(_is_idle(channel, now, age_ns) for channel in open_channels(session))
+
+
+def _in_turn(channels: set[Any]) -> int:
+    """How many channels, of those without consumers, were used before the next one was opened, and
+    not after that.
+    """
+    used = sorted(
+        (one.start_ns, max(one.last_publish_ns, one.last_delivery_ns, one.last_ack_ns))
+        for one in channels
+        if one.start_ns is not None and not one.consumers
+    )
+    ends = zip(used, [one[0] for one in used[1:]], strict=False)
+    return sum(began <= last < following for (began, last), following in ends)
 
 
 def _is_idle(channel: Any, now: int | None, age_ns: int) -> bool:

@@ -27,6 +27,9 @@ SUDDEN_TIMES = 100
 SUDDEN_ACKNOWLEDGED = 10
 """Acknowledged deliveries from which on an average says what is quick."""
 
+FEW_ACKNOWLEDGED = 3
+"""Those that say it where they were ten times as quick as that."""
+
 HELD_WITHOUT_LIMIT = 1_000
 """Deliveries that count as a full window where there is no prefetch count."""
 
@@ -125,7 +128,8 @@ def _is_long(channel: Any, quiet_ns: int) -> bool:
     """True if a channel acknowledged nothing for long, by what is usual there."""
     number = channel.acknowledged
     usual_ns = channel.ack_ns // number if number else 0
-    if number >= SUDDEN_ACKNOWLEDGED and quiet_ns >= max(SUDDEN_NS, SUDDEN_TIMES * usual_ns):
+    times = SUDDEN_TIMES if number >= SUDDEN_ACKNOWLEDGED else SUDDEN_TIMES * 10
+    if number >= FEW_ACKNOWLEDGED and quiet_ns >= max(SUDDEN_NS, times * usual_ns):
         return True
     return bool(quiet_ns >= max(STUCK_NS, STUCK_TIMES * usual_ns))
 

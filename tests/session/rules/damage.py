@@ -29,8 +29,9 @@ RESTING = frozenset(
     """
     acknowledgement-invalid acknowledgement-stale authentication-failed backlog-in-client
     channel-mode-mixed channel-not-open channel-opened-twice channels-leaking confirms-slow
-    connection-silent connections-leaking consumer-cancelled consumer-slow consumer-stuck
-    deliveries-in-doubt disconnect-unclean handshake-out-of-order handshake-slow heartbeat-missed
+    connection-half-open connection-silent connections-leaking consumer-cancelled consumer-slow
+    consumer-stuck deliveries-in-doubt disconnect-unclean handshake-out-of-order handshake-slow
+    heartbeat-missed
     idle-connection-cut message-stalled path-interrupted prefetch-exceeded prefetch-unlimited
     publish-while-blocked publishes-discarded publishes-in-doubt publishes-unprotected
     reconnect-loop reply-missing reply-queue-per-call rpc-unanswered tls-handshake-unanswered

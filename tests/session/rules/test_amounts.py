@@ -24,7 +24,9 @@ from tests.session.rules.test_topology import DECLARE, OPEN
     ],
 )
 def test_queues_that_are_named(queues: list[str | None], words: str) -> None:
-    consumers = {number: SimpleNamespace(queue=queue) for number, queue in enumerate(queues)}
+    consumers = {
+        number: SimpleNamespace(queue=queue, no_ack=False) for number, queue in enumerate(queues)
+    }
     channel: Any = SimpleNamespace(by_tag=consumers)
     assert format.queues_of(channel) == words
 

@@ -51,7 +51,7 @@ def test_a_timeout_that_was_declared() -> None:
 def test_the_time_by_default() -> None:
     text = opened() + consumed() + delivered(1)
     assert told(text + cancelled(1_800_000), LATE)
-    assert not told(text + cancelled(1_799_999), LATE)
+    assert not told(text + cancelled(1_798_999), LATE)
     assert not told(text + cancelled(1_801_001), LATE)
 
 

@@ -134,7 +134,7 @@ def test_what_a_client_may_have_consumed_again() -> None:
         "midstream\nC1: basic.qos\nS1: basic.qos-ok\n[cancel] S1: basic.cancel consumer_tag=x\n"
     )
     assert said(unknown + ALIVE, "consumer-cancelled") == [
-        MISSED.replace("'t'", "'?'").replace("'q'", "'?'")
+        MISSED.replace("'t'", "'x'").replace("queue 'q'", "a queue not known")
     ]
     again = "C1: basic.consume queue=other consumer_tag=u\n"
     assert said(unknown + again + ALIVE, "consumer-cancelled") == []

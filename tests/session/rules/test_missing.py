@@ -193,3 +193,15 @@ def test_a_refusal_where_a_capture_begins() -> None:
 def test_an_answer_to_a_close_that_is_read_before_the_close() -> None:
     rows = findings_in(packets_in(CAPTURES / "hostile/bad8_vhost.pcap")[35:])
     assert "traffic-after-close" not in {one.code for one in rows}
+
+
+def test_a_fin_that_is_missing() -> None:
+    """The other side acknowledges it: the RST after it is no stranger's."""
+    rows = cut_in("cases/published_after_fin.pcap.gz", (26,), 65_535)
+    assert "connection-half-open" not in {one.code for one in rows}
+
+
+def test_a_consumer_that_was_cancelled_where_a_capture_begins() -> None:
+    """Deliveries come to it again, without another basic.consume."""
+    packets = packets_in(CAPTURES / "cases/consumer_starved_after_timeout.pcap.gz")[74:]
+    assert "consumer-cancelled" not in {one.code for one in findings_in(packets)}
