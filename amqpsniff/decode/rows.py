@@ -281,7 +281,8 @@ class MessageRows(Rows):
     where they were not captured), and the number of frames that were there when it `ended_at`.
     `made` has a bit for each of `PROPERTIES` that is made, from the lowest; `links` are the columns
     of `amqpsniff.session.link_columns`, None without links, `deliveries` those of `amqp10.columns`,
-    `meanings` those of `meanings`.
+    `meanings` those of `meanings`; `notes` and `calls` are what its `NoteWriter` says of rows, None
+    where it says nothing.
     """
 
     TEXTS = _names("headers correlation_id message_id reply_text body body_sha256")
@@ -319,6 +320,7 @@ class MessageRows(Rows):
         Rows.__init__(self, vocabularies, rows_expected, wanted, unmade)
         self.headers = Texts(bytes_expected)
         self.links = self.deliveries = self.meanings = None
+        self.notes = self.calls = None
         self.made = 0
         for place, name in enumerate(self.PROPERTIES):
             if name not in unmade:
@@ -342,7 +344,7 @@ class MessageRows(Rows):
 
     def rewind(self):
         """Forget every row."""
-        self.deliveries = self.meanings = None
+        self.deliveries = self.meanings = self.notes = self.calls = None
         return Rows.rewind(self)
 
     def octets(self):
@@ -355,5 +357,5 @@ class MessageRows(Rows):
         taken = Rows.give(self)
         taken.links, taken.deliveries = self.links, self.deliveries
         taken.meanings = self.meanings
-        self.links = self.deliveries = self.meanings = None
+        self.links = self.deliveries = self.meanings = self.notes = self.calls = None
         return taken

@@ -1,6 +1,7 @@
 from amqpsniff.columns cimport Codes, Octets, Texts, Vocabulary
 from amqpsniff.decode.amqp10.performatives cimport PerformativeDecoder
 from amqpsniff.decode.amqp10.values cimport TypedReader
+from amqpsniff.decode.meanings cimport MeaningWriter
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.decode.state cimport Half, MemoryBudget, StreamBuffer
 
@@ -21,6 +22,7 @@ cdef class DeliveryAssembler:
     cdef public object report, new_hash, capture
     cdef public MemoryBudget budget
     cdef public bint keep_bodies
+    cdef public MeaningWriter meanings
     cdef public TypedReader reader
     cdef public PerformativeDecoder fields
     cdef public list spare, captures
