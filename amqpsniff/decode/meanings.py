@@ -27,6 +27,9 @@ MAX_BODY_BYTES = 4096
 """Bytes of a body that are looked at: in the bodies of frameworks what names the message stands
 before the arguments."""
 
+MAX_WORD_BYTES = 256
+"""Bytes of a value of which the word made of it is remembered: of types, not of stack traces."""
+
 MAX_CLIENTS = 64
 """What clients said of themselves that is remembered: most of them say what others said."""
 
@@ -273,6 +276,10 @@ class MeaningWriter:
             return False
         if field.plain and field.at >= 0 and field.kind < 2:
             octets = names.text(self.body_data if field.in_body else self.header_data, field.at)
+        word: tuple = None
+        if field.kind == 0 and field.at >= 0 and not field.plain and field.source.form is None:
+            word = _word_of(self, field)
+            octets = None if word is None else self.shapes.get(word)
         if octets is None:
             value = self._value(out, row, field)
             if value is None:
@@ -283,6 +290,10 @@ class MeaningWriter:
                     found.put_number(field.place, row, number)
                 return number is not None
             octets = as_text(value)
+            if word is not None and octets:
+                if len(self.shapes) >= MAX_SHAPES:
+                    self.shapes.clear()
+                self.shapes[word] = octets
         if not octets:
             return False
         if field.kind == 0:
@@ -357,7 +368,12 @@ class NoteWriter(MeaningWriter):
 
     def _more(self, reading):
         """(the reading, whether values are looked at, the note where none stands out)."""
-        columns = {column for column, _ in reading.fields}
+        named = (
+            column
+            for column, sources in reading.fields
+            if column not in NUMBERS or any(one.place != "property" for one in sources)
+        )
+        columns = set(named)
         looked = {*CALLS} if self.links or reading.awaited else set()
         if not self.links:
             looked.update(("error_type", *NUMBERS))
@@ -374,8 +390,10 @@ class NoteWriter(MeaningWriter):
         if out.notes is None:
             out.notes = {}
         for step in fields[1]:
+            if step.at < 0 and step.kind == 2:  # a delay in a routing key is gone as it comes
+                continue
             if step.column == "not_before" and out.sender.values[row] == 1:
-                if step.at >= 0 and self._there(step):
+                if self._there(step):
                     said["delayed"] = True  # when it was due is known from its publish
             elif step.kind == 2 or step.column == "error_type":
                 self._say(out, row, step, said)
@@ -444,6 +462,22 @@ class NoteWriter(MeaningWriter):
         if asks is None and answers is None:
             return None
         return asks, said.get("reply_address"), answers
+
+
+@cython.cfunc
+def _word_of(writer: MeaningWriter, field: Field) -> tuple:
+    """A field and the bytes that it reads, under which the word it makes of them is remembered;
+    None where they are not worth it.
+    """
+    names: ObjectNames = field.names
+    if field.only is not None or not names.has(field.at):
+        return None
+    start: cython.longlong = names.starts[field.at]
+    end: cython.longlong = names.ends[field.at]
+    if end - start > MAX_WORD_BYTES:
+        return None
+    data = writer.body_data if field.in_body else writer.header_data
+    return field, bytes(data[start:end])
 
 
 def as_number(value, column):
