@@ -105,7 +105,8 @@ class Pipeline:
         self._learn(self.options.secrets)
         self.tls = TlsStage(self.secrets, header_bytes, plan.claims)
         self.websocket = WebSocketStage(plan.claims)
-        packs = load(*map(PackFile.read, self.options.packs)) if plan.meanings else None
+        asks = plan.meanings or plan.judged or plan.links
+        packs = load(*map(PackFile.read, self.options.packs)) if asks else None
         deferred = plan.sightings is not None or plan.linkables is not None
         moments = Moments(self.reassembler.captures) if deferred else None
         self.decoder = Decoder(

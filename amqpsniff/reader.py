@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from amqpsniff import html_repr
 from amqpsniff.errors import UsageError
@@ -795,17 +795,21 @@ class Capture:
         *,
         connection: str | Iterable[str] = (),
         title: str | None = None,
+        by: Literal["operation"] | None = None,
         **part: Unpack[PartFilters],
     ) -> None:
         """Write what happened as one HTML page that needs nothing else, as `amqpsniff report`.
 
         `connection` names the connections whose conversations are shown; without it there is one
-        for each finding that matters. The other arguments choose a part of the traffic, as in
-        `summary`. Raises UsageError for a connection that is not there, and if the package with the
-        charts' library is missing (the extra `report`).
+        for each finding that matters. With `by` the page has the rows of `operations`. The other
+        arguments choose a part of the traffic, as in `summary`. Raises UsageError for a connection
+        that is not there, and if the package with the charts' library is missing (the extra
+        `report`).
         """
         named = (connection,) if isinstance(connection, str) else tuple(connection)
         page = self.report_page(named, title, **part)
+        if by is not None:
+            self.read_operations(page, **part)
         self.read_sequences(page)
         Path(path).write_bytes(page.html().encode(errors="backslashreplace"))
 
@@ -920,6 +924,14 @@ class Capture:
         data.finish(self._summary(census, chosen, TOP), self.totals, self.found)
         secrets = self.options.show_secrets
         return CapturePage(data, title, version=__version__, show_secrets=secrets)
+
+    def read_operations(self, page: CapturePage, **part: Unpack[PartFilters]) -> None:
+        """Read the operations of frameworks for a page; raises UsageError if the input is read only
+        once.
+        """
+        if self.once:
+            raise UsageError("operations take a second reading; give a file, not standard input")
+        page.operations = self.operations(**part).to_pylist()
 
     def read_sequences(self, page: CapturePage) -> None:
         """Read the conversations that a page shows; nothing if the input is read only once."""

@@ -145,7 +145,7 @@ def batch(
     if not output.strip():
         raise UsageError("--output is empty; name a folder for the tables")
     if decoding.packs:
-        raise UsageError("--packs is for columns that a batch does not write; see sql and export")
+        raise UsageError("--packs: a batch reads the built-in packs only; see sql and export")
     values: dict[str, Iterable[Any] | None] = {
         "--output": [output], "--master": [master], "--tables": [tables], "--rows": [limit],
         "--table-dialect": [decoding.table_dialect], "--storage": [storage], "--writer": [writer],

@@ -11,6 +11,7 @@ from .options import (
     Input,
     Rows,
     TimeForm,
+    body_limit_option,
     format_option,
     option,
     spread,
@@ -38,6 +39,9 @@ def inspect(
     verbose: Annotated[
         bool, verbose_option("Under each line all arguments, properties and headers.")
     ] = False,
+    body_limit: Annotated[
+        int, body_limit_option("With -v bytes of each body shown as well, as text or hex.")
+    ] = 0,
     hex_: Annotated[
         bool,
         option(
@@ -72,14 +76,25 @@ def inspect(
         from .rows import write_rows
 
         return write_rows(source, rows, "frames", format_)
-    return _Listing(source, rows, frames=frames, verbose=verbose, hex_=hex_, form=time).write()
+    limit = body_limit if verbose else 0
+    return _Listing(
+        source, rows, limit, frames=frames, verbose=verbose, hex_=hex_, form=time
+    ).write()
 
 
 class _Listing:
     """One run of the command."""
 
     def __init__(
-        self, source: Input, rows: Rows, *, frames: bool, verbose: bool, hex_: bool, form: str
+        self,
+        source: Input,
+        rows: Rows,
+        body_limit: int,
+        *,
+        frames: bool,
+        verbose: bool,
+        hex_: bool,
+        form: str,
     ) -> None:
         from .output import Output
         from .reading import Reading
@@ -88,7 +103,8 @@ class _Listing:
         self._frames = frames
         self._verbose = verbose
         self._form = form
-        self._reading = Reading(source, rows)
+        self._body_limit = body_limit
+        self._reading = Reading(source, rows, bodies=body_limit > 0)
         self._selection = rows.selection()
         self._output = Output()
         self._lines: Lines | None = None
@@ -106,7 +122,8 @@ class _Listing:
             if self._hex:
                 self._write_hex(capture)
             else:
-                columns = MESSAGE_COLUMNS if self._verbose else None
+                more = ("body",) if self._body_limit else ()
+                columns = (*MESSAGE_COLUMNS, *more) if self._verbose else None
                 pieces = capture.timeline_pieces(
                     self._selection, frames=self._frames, columns=columns
                 )
@@ -127,6 +144,7 @@ class _Listing:
             self._output.lines(dump(entry, octets, self._output.paint, secrets=secrets))
 
     def _text(self, entries: Iterable[Entry]) -> Iterator[str]:
+        from .render.body import preview
         from .render.clock import Clock
         from .render.lines import Lines
         from .render.tree import entry_tree
@@ -142,3 +160,5 @@ class _Listing:
             yield self._lines.frame(entry)
             if self._verbose:
                 yield from entry_tree(entry, self._output.paint)
+            if self._body_limit and entry.message is not None:
+                yield from preview(entry.message, self._body_limit, self._output)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from amqpsniff.errors import UsageError
 
-from .options import Input, Names, option, spread
+from .options import By, Input, Names, option, spread
 from .severities import FailOn
 
 PAGE = Path("report.html")
@@ -38,6 +38,7 @@ def report(
             show_default=True,
         ),
     ] = PAGE,
+    by: By = None,
     title: Annotated[
         str | None,
         option("--title TEXT", "Title of the page. Default: the names of the captures."),
@@ -49,7 +50,8 @@ def report(
     It has the verdict, findings with evidence, and charts of rates, latencies and waiting messages
     over time. Connections, the topology and some conversations with the broker follow, in tables
     that sort and filter. The page has a megabyte or two however large the captures are. It loads
-    nothing from the network, and says where it leaves something out.
+    nothing from the network, and says where it leaves something out. With --by operation it has the
+    tasks, events and requests of frameworks too.
 
     Examples:
 
@@ -72,6 +74,8 @@ def report(
     reading = Reading(source, part)
     with reading.passing() as capture:
         page = capture.report_page(tuple(connection or ()), title, **part.part())
+    if by is not None:
+        reading.capture.read_operations(page, **part.part())
     if page.data.missed:
         reading.warn_of_nothing(NO_ROW)
     reading.capture.read_sequences(page)

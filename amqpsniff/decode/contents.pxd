@@ -10,7 +10,7 @@ cdef class ContentAssembler:
     cdef public MessageWriter writer
     cdef public PropertyDecoder properties
     cdef public object report, new_hash
-    cdef public bint keep_bodies, unread, marking, marking_all
+    cdef public bint keep_bodies, keeps_all, unread, marking, marking_all
     cdef const unsigned char[::1] returns
     cdef public long long held, opened, most_kept
     cdef public MemoryBudget budget
@@ -31,7 +31,7 @@ cdef class ContentAssembler:
     cpdef int finish(self, Half half) except? -1
     cdef int _keep_header(self, Content content, ValueReader reader, long long at, long long end) except? -1
     cdef bint _may_return(self, Content content) except? -1
-    cdef int _begin_body(self, Content content) except? -1
+    cdef int _begin_body(self, Half half, Content content) except? -1
     cpdef int _let_go(self, Content content) except? -1
     cdef int _take(self, Half half, Content content, ValueReader reader, long long at, long long count) except? -1
     cdef int _end(self, Half half, Content content, int status) except? -1

@@ -84,11 +84,14 @@ class ContentAssembler:
     def __init__(self, frames, messages, reading, report, new_hash, keep_bodies, packs, asked):
         self.frames = frames
         self.properties = PropertyDecoder()
-        self.writer = MessageWriter(messages, reading, report, self.properties, keep_bodies, packs)
+        self.writer = MessageWriter(
+            messages, reading, report, self.properties, keep_bodies, packs, asked
+        )
         self.report = report
         self.new_hash = new_hash
         self.keep_bodies = keep_bodies
-        self.most_kept = MAX_BODY_BYTES if keep_bodies else PACKS_READ if packs else 0
+        self.most_kept = MAX_BODY_BYTES if keep_bodies else PACKS_READ
+        self.keeps_all = keep_bodies or self.writer.reads_every_body
         self.seed = own_seed() if asked.sightings is None else asked.sightings.seed
         self.held = self.opened = 0
         self.budget = MemoryBudget()
@@ -256,7 +259,7 @@ class ContentAssembler:
         if size == 0:
             self._end(half, content, _COMPLETE)
         elif self.writer.messages.wanted:
-            self._begin_body(content)
+            self._begin_body(half, content)
         return 0
 
     def _keep_header(self, content, reader, at, end):
@@ -272,11 +275,12 @@ class ContentAssembler:
         """True for a message that the broker may return, and for one that it returns."""
         return content.flags & _RETURNABLE or self.returns[content.method]
 
-    def _begin_body(self, content):
+    def _begin_body(self, half, content):
         if self.new_hash is not None:
             content.hash = self.new_hash()
-        keeps: cython.bint = self.most_kept > 0 and content.channel > 0  # there it may be a login
-        return content.begin_body() if keeps else 0
+        if content.channel == 0:  # there it may be a login
+            return 0
+        return content.begin_body() if self.keeps_all or half.connection.reads_bodies else 0
 
     def _check_header(self, half, content, reader, at, end, whole):
         class_id: cython.int = reader.u16(at)
@@ -394,7 +398,7 @@ class ContentAssembler:
         if self.unread:
             return content.close()
         if content.body_size == 0 and status == _COMPLETE:
-            self._begin_body(content)
+            self._begin_body(half, content)
         sound: cython.longlong = content.body_seen
         if content.lost and (status != _COMPLETE or content.body_missing):
             sound = content.sound

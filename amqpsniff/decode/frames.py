@@ -432,6 +432,9 @@ class FrameHandler:
             connection.login = reader.bytes_at(at, end - at)
             if end - at > LONG_LOGIN_BYTES:
                 connection.login = shortened(connection.login)
+            if self.contents.writer.notes is not None:
+                said: bytes = self.frames.arguments.bytes_of(self.frames.rows - 1)
+                connection.reads_bodies = self.contents.writer.notes.knows(said)
         elif facts.method_id == 31 and facts.frame_max >= 0:
             connection.frame_max = facts.frame_max
         elif facts.method_id == 10 and self.dialect == 0:

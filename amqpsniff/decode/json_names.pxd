@@ -6,13 +6,12 @@ cdef class ObjectNames:
     cdef long long[::1] starts, ends, rounds
     cdef unsigned char[::1] plain
     cdef long long round
-    cdef bint odd
     cdef bint has(self, int place) except? -1
     cpdef int forget(self) except? -1
     cdef bytes text(self, const unsigned char[::1] data, int place)
     cpdef object value(self, const unsigned char[::1] data, int place)
     cdef int _place(self, unsigned long long digest) except? -2
-    cpdef int read(self, const unsigned char[::1] data, long long at, long long end) except? -1
+    cpdef int read(self, const unsigned char[::1] data, long long at, long long end, bytes wanted=*) except? -1
     cdef long long _blank(self, const unsigned char[::1] data, long long at, long long end) except? -2
     cdef long long _value_end(self, const unsigned char[::1] data, long long at, long long end) except? -2
     cdef long long _text_end(self, const unsigned char[::1] data, long long at, long long end) except? -2

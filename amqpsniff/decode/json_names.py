@@ -109,9 +109,14 @@ class ObjectNames:
             place = self.slots[slot]
         return place
 
-    def read(self, data, at, end):
-        """Go through the object at `at`; nothing is found where there is none."""
+    def read(self, data, at, end, wanted=None):
+        """Go through the object at `at`; nothing is found where there is none.
+
+        `wanted` has a 1 for each of `names` that is wanted: the rest is left out once all of them
+        were seen. None wants whatever is there.
+        """
         self.forget()
+        left: cython.Py_ssize_t = 0 if wanted is None else wanted.count(1)
         if at < 0 or end > len(data):
             raise IndexError("an object outside the data")
         at = self._blank(data, at, end)
@@ -147,11 +152,15 @@ class ObjectNames:
             place = self._place(digest)
             if place >= 0:
                 if self.rounds[place] != self.round:
+                    if wanted is not None and wanted[place]:
+                        left -= 1
                     self.shape = (self.shape + self.hashes[place] * _PRIME) & _MASK64
                 self.rounds[place] = self.round
                 self.starts[place] = start
                 self.ends[place] = at
-                self.plain[place] = data[start] == _QUOTE and not self.odd
+                self.plain[place] = data[start] == _QUOTE and _is_plain(data, start + 1, at - 1)
+                if wanted is not None and left == 0:
+                    return 0
             at = self._blank(data, at, end)
             if at >= end or data[at] != 44:
                 return 0
@@ -167,11 +176,7 @@ class ObjectNames:
 
     @cython.boundscheck(False)  # `read` checked the range
     def _value_end(self, data, at, end):
-        """The end of a value; negative if that is not in the data.
-
-        `odd` is set where a text has a backslash, a control character or is not ASCII.
-        """
-        self.odd = False
+        """The end of a value; negative if that is not in the data."""
         if at >= end:
             return -1
         octet: cython.uchar = data[at]
@@ -204,16 +209,25 @@ class ObjectNames:
     @cython.boundscheck(False)  # `read` checked the range
     def _text_end(self, data, at, end):
         """The end of a text whose quote is at `at`."""
-        octet: cython.uchar
         at += 1
         while at < end:
-            octet = data[at]
-            if octet == _QUOTE:
+            if data[at] == _QUOTE:
                 return at + 1
-            if octet == _BACKSLASH:
-                self.odd = True
+            if data[at] == _BACKSLASH:
                 at += 1
-            elif octet < 32 or octet >= 127:
-                self.odd = True
             at += 1
         return -1
+
+
+@cython.cfunc
+@cython.boundscheck(False)  # `read` checked the range
+@cython.exceptval(-1, check=False)
+def _is_plain(
+    data: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
+) -> cython.bint:
+    """True if a text has no backslash and no control character, and is ASCII."""
+    while at < end:
+        if data[at] < 32 or data[at] >= 127 or data[at] == _BACKSLASH:
+            return False
+        at += 1
+    return True

@@ -15,12 +15,14 @@ cdef class MeaningColumns:
 
 cdef class Field:
     cdef public int place, kind, at
+    cdef public str column
+    cdef public object only
     cdef public bint in_body, plain
     cdef public object source
     cdef public ObjectNames names
 
 cdef class MeaningWriter:
-    cdef public object packs, words
+    cdef public object packs, words, columns
     cdef ObjectNames headers, body
     cdef const unsigned char[::1] header_data, body_data
     cdef dict shapes
@@ -28,9 +30,27 @@ cdef class MeaningWriter:
     cdef int last_exchange, last_content_type, last_type
     cdef unsigned long long last_shape, last_body_shape
     cdef int write(self, MessageRows out, long long row, Octets body, long long count) except? -1
+    cdef tuple _recognised(self, MessageRows out, long long row, Octets body, long long count)
+    cdef object _value(self, MessageRows out, long long row, Field field)
     cdef tuple _fields(self, MessageRows out, long long row)
     cdef tuple _fields_of_body(self, MessageRows out, long long row)
     cdef tuple _words(self, MessageRows out, long long row)
+    cdef tuple _more(self, object reading)
     cdef tuple _reading(self, tuple words, unsigned long long body_shape, bint opened)
-    cdef int _read_body(self, Octets body, long long count) except? -1
+    cdef int _read_body(self, Octets body, long long count, bytes wanted) except? -1
     cdef bint _put(self, MessageRows out, long long row, MeaningColumns found, Field field) except? -1
+
+cdef class Note:
+    cdef public bint traced, internal
+    cdef public dict said
+
+cdef class NoteWriter(MeaningWriter):
+    cdef public bint links
+    cdef dict clients
+    cpdef bint knows(self, bytes said) except? -1
+    cdef int note(self, MessageRows out, long long row, Octets body, long long count, bint reads) except? -1
+    cdef int _note(self, MessageRows out, long long row, tuple fields, Note plain) except? -1
+    cdef bint _there(self, Field field) except? -1
+    cdef int _say(self, MessageRows out, long long row, Field field, dict said) except? -1
+    cdef tuple _call(self, MessageRows out, long long row, list fields)
+    cdef int _note_call(self, MessageRows out, long long row, list fields) except? -1

@@ -19,12 +19,19 @@ from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import Vocabularies
 
 from amqpsniff.columns import NULL
-from amqpsniff.packs.catalogue import COLUMNS, KEYS, NUMBERS, WORDS, Shape
+from amqpsniff.decode.json_objects import read_object
+from amqpsniff.packs.catalogue import CALLS, COLUMNS, KEYS, NUMBERS, WORDS, Shape
 from amqpsniff.packs.forms import FORMS, instant, whole
 
 MAX_BODY_BYTES = 4096
 """Bytes of a body that are looked at: in the bodies of frameworks what names the message stands
 before the arguments."""
+
+MAX_WORD_BYTES = 256
+"""Bytes of a value of which the word made of it is remembered: of types, not of stack traces."""
+
+MAX_CLIENTS = 64
+"""What clients said of themselves that is remembered: most of them say what others said."""
 
 MAX_SHAPES = 4096
 """Shapes that are remembered: exchanges can be named after each message."""
@@ -100,9 +107,11 @@ class Field:
     """A column and one place where its value may stand, made ready to be read."""
 
     def __init__(self, column, source, headers, body):
-        self.place = COLUMNS.index(column)
-        self.kind = 0 if column in WORDS else 1 if column in KEYS else 2
+        self.column = column
+        self.place = COLUMNS.index(column) if column in COLUMNS else len(COLUMNS)
+        self.kind = 0 if column in WORDS else 2 if column in NUMBERS else 1
         self.source = source
+        self.only = None if source.only is None else headers.names.index(source.only[0])
         self.at = -1
         self.names = headers if source.place == "header" else body
         self.in_body = source.place == "body"
@@ -114,8 +123,9 @@ class Field:
 class MeaningWriter:
     """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`."""
 
-    def __init__(self, packs):
+    def __init__(self, packs, columns=COLUMNS):
         self.packs = packs
+        self.columns = columns
         self.headers = ObjectNames(packs.names("header"))
         self.body = ObjectNames(packs.names("body"))
         self.shapes = {}
@@ -126,17 +136,7 @@ class MeaningWriter:
 
     def write(self, out, row, body, count):
         """Write what a row means that has all else; `count` bytes of its body are in `body`."""
-        self.headers.shape = 0
-        if out.headers.has(row):
-            start: cython.longlong = out.headers.offsets[row]
-            self.header_data = out.headers.octets
-            self.headers.read(self.header_data, start, out.headers.offsets[row + 1])
-        else:
-            self.headers.forget()
-        fields: tuple = self._fields(out, row)
-        if fields[2]:
-            self._read_body(body, count)
-            fields = self._fields_of_body(out, row)
+        fields: tuple = self._recognised(out, row, body, count)
         framework: bytes = fields[0]
         steps: list = fields[1]
         if framework is None and not steps:
@@ -154,6 +154,22 @@ class MeaningWriter:
             if not (done >> step.place) & 1 and self._put(out, row, found, step):
                 done |= 1 << step.place
         return 0
+
+    def _recognised(self, out, row, body, count):
+        """(framework, fields, whether the body is needed, which of its names, more) of a row's
+        shape; None for any names.
+        """
+        if out.headers.has(row):
+            start: cython.longlong = out.headers.offsets[row]
+            self.header_data = out.headers.octets
+            self.headers.read(self.header_data, start, out.headers.offsets[row + 1])
+        else:
+            self.headers.forget()
+        fields: tuple = self._fields(out, row)
+        if fields[2]:
+            self._read_body(body, count, fields[3])
+            fields = self._fields_of_body(out, row)
+        return fields
 
     def _fields(self, out, row):
         """(framework, fields, whether the body is needed) as far as headers and words tell."""
@@ -197,7 +213,8 @@ class MeaningWriter:
         known = self.shapes.get(key)
         if known is None:
             names = self.body.found() if opened else None
-            reading = self.packs.reading(Shape(words, self.headers.found(), names))
+            shape = Shape(words, self.headers.found(), names)
+            reading = self.packs.reading(shape, self.columns)
             fields = [
                 Field(column, source, self.headers, self.body)
                 for column, sources in reading.fields
@@ -206,10 +223,19 @@ class MeaningWriter:
             framework = reading.framework and reading.framework.encode()
             if len(self.shapes) >= MAX_SHAPES:
                 self.shapes.clear()
-            known = self.shapes[key] = (framework, fields, reading.needs_body)
+            wanted = None
+            if framework is not None:
+                read = {field.at for field in fields if field.in_body}
+                wanted = bytes(place in read for place in range(len(self.body.names)))
+            known = (framework, fields, reading.needs_body, wanted, *self._more(reading))
+            self.shapes[key] = known
         return known
 
-    def _read_body(self, body, count):
+    def _more(self, reading):
+        """What else is kept of a reading."""
+        return ()
+
+    def _read_body(self, body, count, wanted):
         """Go through the beginning of a body, which is unpacked where it is packed."""
         if body is None or count < 2:
             return self.body.forget()
@@ -223,28 +249,39 @@ class MeaningWriter:
             octets: bytes = unpacked(bytes(body.storage[:count]))
             self.body_data = octets
             count = len(octets)
-        return self.body.read(self.body_data, 0, count)
+        return self.body.read(self.body_data, 0, count, wanted)
+
+    def _value(self, out, row, field):
+        """The value of a field; None where it has none."""
+        value: object = None
+        names: ObjectNames = field.names
+        if field.at < 0:
+            value = _property(out, row, field.source.name)
+        elif names.has(field.at):
+            value = names.value(self.body_data if field.in_body else self.header_data, field.at)
+        if value is None or field.plain:
+            return value
+        if field.only is not None and (
+            not self.headers.has(field.only)
+            or self.headers.value(self.header_data, field.only) != field.source.only[1]
+        ):
+            return None
+        return taken(field.source, value, out.ts_ns.values[row])
 
     def _put(self, out, row, found, field):
         """Write the value of a field; false where it has none."""
-        value: object = None
         octets: bytes = None
         names: ObjectNames = field.names
-        if field.at >= 0:
-            if not names.has(field.at):
-                return False
-            data: cython.const[cython.uchar][::1] = (
-                self.body_data if field.in_body else self.header_data
-            )
-            if field.plain and field.kind < 2:
-                octets = names.text(data, field.at)
-            if octets is None:
-                value = names.value(data, field.at)
-        else:
-            value = _property(out, row, field.source.name)
+        if field.at >= 0 and not names.has(field.at):
+            return False
+        if field.plain and field.at >= 0 and field.kind < 2:
+            octets = names.text(self.body_data if field.in_body else self.header_data, field.at)
+        word: tuple = None
+        if field.kind == 0 and field.at >= 0 and not field.plain and field.source.form is None:
+            word = _word_of(self, field)
+            octets = None if word is None else self.shapes.get(word)
         if octets is None:
-            if value is not None and not field.plain:
-                value = taken(field.source, value, out.ts_ns.values[row])
+            value = self._value(out, row, field)
             if value is None:
                 return False
             if field.kind == 2:
@@ -253,6 +290,10 @@ class MeaningWriter:
                     found.put_number(field.place, row, number)
                 return number is not None
             octets = as_text(value)
+            if word is not None and octets:
+                if len(self.shapes) >= MAX_SHAPES:
+                    self.shapes.clear()
+                self.shapes[word] = octets
         if not octets:
             return False
         if field.kind == 0:
@@ -260,6 +301,183 @@ class MeaningWriter:
         else:
             found.put_key(field.place, row, octets)
         return True
+
+
+TRIES = 5
+"""Times that a message was tried before, from which on rules are told of it."""
+
+SAID = ("operation", "message_key", "error_type", *NUMBERS, "trace_id", *CALLS)
+"""What rules are told of messages that stand out."""
+
+
+class Note:
+    """What rules are told of a message: of many the same object, of one that stands out its own.
+
+    `traced`: it carries the context of a trace. `internal`: it is the framework's own. `said` has
+    `framework`, `findings` (codes), `call` (see `NoteWriter`), `delayed` (true of a delivery that
+    was to come later) and the values of columns; None where nothing stands out.
+    """
+
+    def __init__(self, traced, internal, said):
+        self.traced = traced
+        self.internal = internal
+        self.said = said
+
+
+class NoteWriter(MeaningWriter):
+    """Writes `MessageRows.notes` for rules, and `MessageRows.calls` for links.
+
+    For rules bodies are looked at only on connections whose client a pack recognises; for links
+    always, where nothing in the headers says that there is no need.
+
+    Args:
+        packs: The `Packs`.
+        links: Write `calls`: row → (id of a request, where its reply goes, id of the request that
+            is answered), each None for none.
+    """
+
+    def __init__(self, packs, links):
+        MeaningWriter.__init__(self, packs, CALLS if links else SAID)
+        self.links = links
+        self.clients = {}
+
+    def knows(self, said):
+        """True if a pack recognises the client that says so in its connection.start-ok, as JSON."""
+        known = self.clients.get(said)
+        if known is None:
+            if len(self.clients) >= MAX_CLIENTS:
+                self.clients.clear()
+            properties = read_object(said).get("client_properties")
+            known = isinstance(properties, dict) and self.packs.client(properties)[0] is not None
+            self.clients[said] = known
+        return known
+
+    def note(self, out, row, body, count, reads):
+        """Note what a row means; its body is looked at only if `reads`."""
+        fields: tuple = self._recognised(out, row, body if reads else None, count)
+        plain: Note = fields[6]
+        if not fields[5]:
+            if plain is not None and not self.links:
+                if out.notes is None:
+                    out.notes = {}
+                out.notes[row] = plain
+            return 0
+        if self.links:
+            return self._note_call(out, row, fields[1])
+        return self._note(out, row, fields, plain)
+
+    def _more(self, reading):
+        """(the reading, whether values are looked at, the note where none stands out)."""
+        named = (
+            column
+            for column, sources in reading.fields
+            if column not in NUMBERS or any(one.place != "property" for one in sources)
+        )
+        columns = set(named)
+        looked = {*CALLS} if self.links or reading.awaited else set()
+        if not self.links:
+            looked.update(("error_type", *NUMBERS))
+        looks = not columns.isdisjoint(looked) or bool(reading.findings)
+        traced = "trace_id" in columns
+        plain = Note(traced, reading.internal, None) if traced or reading.internal else None
+        return reading, looks, plain
+
+    def _note(self, out, row, fields, plain):
+        """Note a message of a shape in which something may stand out."""
+        reading = fields[4]
+        said: dict = {}
+        step: Field
+        if out.notes is None:
+            out.notes = {}
+        for step in fields[1]:
+            if step.at < 0 and step.kind == 2:  # a delay in a routing key is gone as it comes
+                continue
+            if step.column == "not_before" and out.sender.values[row] == 1:
+                if self._there(step):
+                    said["delayed"] = True  # when it was due is known from its publish
+            elif step.kind == 2 or step.column == "error_type":
+                self._say(out, row, step, said)
+        if reading.awaited:
+            call = self._call(out, row, fields[1])
+            if call is not None:
+                said["call"] = call
+        tries = said.get("retry_count", 0)
+        if tries < TRIES and len(said) == ("retry_count" in said) and not reading.findings:
+            if plain is not None:
+                out.notes[row] = plain
+            return 0
+        for step in fields[1]:
+            if step.column == "operation" or step.column == "message_key":
+                self._say(out, row, step, said)
+        said["framework"], said["findings"] = reading.framework, reading.findings
+        traced = plain is not None and plain.traced
+        out.notes[row] = Note(traced, reading.internal, said)
+        return 0
+
+    def _there(self, field):
+        """True if a field has a value, whatever it is."""
+        names: ObjectNames = field.names
+        data = self.body_data if field.in_body else self.header_data
+        return names.has(field.at) and names.value(data, field.at) is not None
+
+    def _say(self, out, row, field, said):
+        """Add the value of a field, unless another gave one."""
+        if field.column in said:
+            return 0
+        value = self._value(out, row, field)
+        if value is not None and field.kind == 2:
+            value = as_number(value, field.column)
+        elif value is not None:
+            octets = as_text(value)
+            value = octets.decode(errors="replace") if octets else None
+        if value is not None:
+            said[field.column] = value
+        return 0
+
+    def _note_call(self, out, row, fields):
+        """Note what links take."""
+        call = self._call(out, row, fields)
+        if call is not None:
+            if out.calls is None:
+                out.calls = {}
+            out.calls[row] = call
+        return 0
+
+    def _call(self, out, row, fields):
+        """(id of a request, where its reply goes, id of the request that a message answers), each
+        None for none; None for a message that is neither.
+        """
+        said: dict = {}
+        step: Field
+        placed = False
+        for step in fields:
+            if step.column in CALLS:
+                placed = placed or step.column == "reply_address"
+                self._say(out, row, step, said)
+        asks, answers = said.get("request_key"), said.get("answers_key")
+        if placed and "reply_address" not in said:
+            asks = None
+        if answers is not None and answers == asks:
+            answers = None
+        if asks is None and answers is None:
+            return None
+        return asks, said.get("reply_address"), answers
+
+
+@cython.cfunc
+def _word_of(writer: MeaningWriter, field: Field) -> tuple:
+    """A field and the bytes that it reads, under which the word it makes of them is remembered;
+    None where they are not worth it.
+    """
+    names: ObjectNames = field.names
+    if field.only is not None or not names.has(field.at):
+        return None
+    start: cython.longlong = names.starts[field.at]
+    end: cython.longlong = names.ends[field.at]
+    if end - start > MAX_WORD_BYTES:
+        return None
+    data = writer.body_data if field.in_body else writer.header_data
+    return field, bytes(data[start:end])
 
 
 def as_number(value, column):

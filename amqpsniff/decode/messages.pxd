@@ -1,6 +1,6 @@
 from amqpsniff.columns cimport Codes, Octets, Texts, Vocabulary
 from amqpsniff.decode.cache cimport TableCache
-from amqpsniff.decode.meanings cimport MeaningWriter
+from amqpsniff.decode.meanings cimport MeaningWriter, NoteWriter
 from amqpsniff.decode.properties cimport PropertyDecoder
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.decode.state cimport Content, Half
@@ -12,7 +12,9 @@ cdef class MessageWriter:
     cdef public TableCache tables
     cdef public PropertyDecoder properties
     cdef public MeaningWriter meanings
-    cdef public bint keep_bodies
+    cdef public NoteWriter notes, calls
+    cdef public bint keep_bodies, reads_every_body
+    cdef int mean(self, MessageRows out, long long row, Octets body, long long count, bint reads) except? -1
     cdef public object report
     cdef public int capture_code
     cdef public long long batch

@@ -8,7 +8,7 @@ here, once, when the content is over, so that rows come in the order in which co
 import cython
 from cython.cimports.amqpsniff.columns import Octets
 from cython.cimports.amqpsniff.decode.cache import TableCache
-from cython.cimports.amqpsniff.decode.meanings import MeaningWriter
+from cython.cimports.amqpsniff.decode.meanings import MeaningWriter, NoteWriter
 from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
 from cython.cimports.amqpsniff.decode.rows import (
     MessageRows,
@@ -40,16 +40,20 @@ class MessageWriter:
         properties: Finds the properties of a content header.
         keep_bodies: Whether bodies that were kept are written.
         packs: The `amqpsniff.packs.Packs` that say what messages mean; None not to ask.
+        asked: The `amqpsniff.plan.Plan` of the run.
     """
 
-    def __init__(self, messages, reading, report, properties, keep_bodies, packs):
+    def __init__(self, messages, reading, report, properties, keep_bodies, packs, asked):
         self.messages = messages
         self.reader = ValueReader(messages.headers, reading)
         self.tables = TableCache()
         self.report = report
         self.properties = properties
         self.keep_bodies = keep_bodies
-        self.meanings = None if packs is None else MeaningWriter(packs)
+        self.meanings = MeaningWriter(packs) if packs is not None and asked.meanings else None
+        self.notes = NoteWriter(packs, False) if packs is not None and asked.judged else None
+        self.calls = NoteWriter(packs, True) if packs is not None and asked.links else None
+        self.reads_every_body = self.meanings is not None or self.calls is not None
         self.flags_of = method_layout.flag_masks
         self.batch = 0
         self.capture_code = 0
@@ -124,11 +128,21 @@ class MessageWriter:
             put_text(out.reply_text, row, content.safe_text)
         self._write_properties(half, content, row)
         self._write_body(content, status, sound, row)
-        if self.meanings is not None:
+        if self.notes is not None or self.reads_every_body:
             body: Octets = content.body if content.keeping else None
             kept: cython.longlong = 0 if body is None else min(body.used, sound)
-            self.meanings.write(out, row, body, kept)
+            self.mean(out, row, body, kept, half.connection.reads_bodies)
         out.rows += 1
+        return 0
+
+    def mean(self, out, row, body, count, reads):
+        """Write what packs say of a row; `reads`: its client is one whose bodies rules look at."""
+        if self.notes is not None:
+            self.notes.note(out, row, body, count, reads)
+        if self.calls is not None:
+            self.calls.note(out, row, body, count, True)
+        if self.meanings is not None:
+            self.meanings.write(out, row, body, count)
         return 0
 
     def _capture_of(self, content):

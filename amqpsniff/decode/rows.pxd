@@ -49,6 +49,7 @@ cdef class MessageRows(Rows):
     cdef public Integers publish_number, outcome_packet_number, outcome_ns
     cdef public Integers ordinal, mark, body_mark, ended_at
     cdef public object links, deliveries, meanings
+    cdef public dict notes, calls
     cpdef int reserve(self) except? -1
     cpdef int rewind(self) except? -1
     cdef public int made

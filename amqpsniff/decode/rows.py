@@ -289,7 +289,8 @@ class MessageRows(Rows):
     where they were not captured), and the number of frames that were there when it `ended_at`.
     `made` has a bit for each of `PROPERTIES` that is made, from the lowest; `links` are the columns
     of `amqpsniff.session.link_columns`, None without links, `deliveries` those of `amqp10.columns`,
-    `meanings` those of `meanings`.
+    `meanings` those of `meanings`; `notes` and `calls` are what its `NoteWriter` says of rows, None
+    where it says nothing.
     """
 
     TEXTS = _names("headers correlation_id message_id reply_text body body_sha256")
@@ -327,6 +328,7 @@ class MessageRows(Rows):
         Rows.__init__(self, vocabularies, rows_expected, wanted, unmade)
         self.headers = Texts(bytes_expected)
         self.links = self.deliveries = self.meanings = None
+        self.notes = self.calls = None
         self.made = 0
         for place, name in enumerate(self.PROPERTIES):
             if name not in unmade:
@@ -350,7 +352,7 @@ class MessageRows(Rows):
 
     def rewind(self):
         """Forget every row."""
-        self.meanings = None
+        self.meanings = self.notes = self.calls = None
         if self.deliveries is not None and not self.deliveries.clear(self.rows):
             self.deliveries = None
         return Rows.rewind(self)
@@ -365,5 +367,5 @@ class MessageRows(Rows):
         taken = Rows.give(self)
         taken.links, taken.deliveries = self.links, self.deliveries
         taken.meanings = self.meanings
-        self.links = self.deliveries = self.meanings = None
+        self.links = self.deliveries = self.meanings = self.notes = self.calls = None
         return taken

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -33,6 +33,17 @@ NUMBERS = ("retry_count", "not_before")
 COLUMNS = ("framework", *WORDS, *KEYS, *NUMBERS)
 """Columns of messages that packs fill."""
 
+CALLS = ("request_key", "reply_address", "answers_key")
+"""Values that link a request with its reply: the id by which the reply will name it, where the
+reply is to go (a message without it is no request, where a pack names a place for it), and the id
+of the request that a message answers."""
+
+FIELDS = (*COLUMNS[1:], *CALLS)
+"""What a pack has sources for."""
+
+FINDINGS = ("firehose-on", "message-skipped", "retries-exhausted", "serialized-code")
+"""Findings that a pack may raise for messages of a shape."""
+
 SHAPE = ("exchange", "content_type", "type")
 """Properties that recognise a message."""
 
@@ -43,11 +54,13 @@ NAMED = ("header", "body", "client")
 """Places in which a value has a name: headers, the first level of a JSON body, and the client
 properties of connection.start-ok."""
 
-_OTHER_KEYS = ("title", "framework", "when", "client", "application")
+_FLAGS = ("internal", "awaited")
+_OTHER_KEYS = ("title", "framework", "when", "client", "application", "findings", *_FLAGS)
 _PLACE = r"(?:(?P<place>header|body|client):(?P<name>[^ ]+)|(?P<property>[a-z_]+))"
 _SOURCE = re.compile(
     _PLACE + r"(?: \$(?P<path>(?:\.[^.\[\] ]+|\[-?\d+\])+))?"
     r"(?: ~ (?P<pattern>.+?))?(?: as (?P<form>\w+))?"
+    r"(?: if header:(?P<header>[^ ]+) = (?P<wanted>.+))?"
 )
 _CONDITION = re.compile(r"(?P<no>not )?" + _PLACE + r"(?: (?P<relation>[=~]) (?P<text>.+))?")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(-?\d+)\]")
@@ -63,6 +76,7 @@ class Source:
         path: Names and places inside the value; a step into a text reads the text as JSON.
         pattern: Of a text only its first group; null without a match.
         form: A function of `amqpsniff.packs.forms` that the value goes through.
+        only: (header, its text) without which there is no value; None for no such condition.
     """
 
     place: str
@@ -70,11 +84,12 @@ class Source:
     path: tuple[str | int, ...] = ()
     pattern: re.Pattern[str] | None = None
     form: str | None = None
+    only: tuple[str, str] | None = None
 
     @property
     def plain(self) -> bool:
         """True if the value is taken as it is."""
-        return not (self.path or self.pattern or self.form)
+        return not (self.path or self.pattern or self.form or self.only)
 
 
 @dataclass(frozen=True)
@@ -113,6 +128,9 @@ class Pack:
         fields: Sources of columns; the first that has a value gives it.
         client: What recognises a client.
         application: Sources of the client's application.
+        findings: Codes, each with conditions that a recognised message has to meet besides.
+        internal: Its messages are the framework's own, and not of the application.
+        awaited: Who sends a request waits for the reply.
     """
 
     name: str
@@ -122,6 +140,9 @@ class Pack:
     fields: dict[str, tuple[Source, ...]]
     client: Alternatives
     application: tuple[Source, ...]
+    findings: tuple[tuple[str, tuple[Condition, ...]], ...] = ()
+    internal: bool = False
+    awaited: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,11 +168,17 @@ class Reading:
         framework: Value of the column; None if none was recognised.
         fields: (column, its sources) of what can be there.
         needs_body: The body was not looked at and must be.
+        findings: Codes that the shape shows.
+        internal: Messages of the framework itself.
+        awaited: Who sends a request waits for the reply.
     """
 
     framework: str | None
     fields: tuple[tuple[str, tuple[Source, ...]], ...]
     needs_body: bool
+    findings: tuple[str, ...] = ()
+    internal: bool = False
+    awaited: bool = False
 
 
 class Packs:
@@ -168,19 +195,33 @@ class Packs:
                 named += alternative
             for sources in pack.fields.values():
                 named += sources
-        return list(dict.fromkeys(one.name for one in named if one.place == place))
+            for _, conditions in pack.findings:
+                named += conditions
+        names = [one.name for one in named if one.place == place]
+        if place == "header":
+            names += [one.only[0] for one in named if isinstance(one, Source) and one.only]
+        return list(dict.fromkeys(names))
 
-    def reading(self, shape: Shape) -> Reading:
-        """The reading of messages of a shape: their first framework, and all conventions."""
+    def reading(self, shape: Shape, columns: Collection[str] = COLUMNS) -> Reading:
+        """The reading of messages of a shape: their first framework, and all conventions; `columns`
+        are those of `FIELDS` that are wanted.
+
+        A framework that is told without the body goes before others that the body tells.
+        """
+        head = Shape(shape.words, shape.headers)
+        told = next(
+            (one.framework for one in self.packs if one.framework and _shown(one.when, head)), None
+        )
         framework: Pack | None = None
         chosen = []
         needs_body = False
         for pack in self.packs:
-            if pack.framework and framework:
+            if pack.framework and (framework or told not in (None, pack.framework)):
                 continue
             shown = _shown(pack.when, shape)
             if shown is None:
                 needs_body = True
+                told = None if pack.framework else told
             elif shown:
                 chosen.append(pack)
                 framework = pack if pack.framework else framework
@@ -188,12 +229,20 @@ class Packs:
         fields: dict[str, list[Source]] = {}
         for pack in chosen:
             for column, sources in pack.fields.items():
+                if column not in columns:
+                    continue
                 there = [source for source in sources if _may_be(source, shape)]
                 fields.setdefault(column, []).extend(there)
         if shape.body is None:
             needs_body |= any(one.place == "body" for some in fields.values() for one in some)
         rows = tuple((column, tuple(some)) for column, some in fields.items() if some)
-        return Reading(framework.framework if framework else None, rows, needs_body)
+        codes = dict.fromkeys(
+            code for pack in chosen for code, more in pack.findings if _shown((more,), shape)
+        )
+        undecided = needs_body and told is None
+        name = framework.framework if framework and not undecided else None
+        flags = (any(getattr(pack, flag) for pack in chosen) for flag in _FLAGS)
+        return Reading(name, rows, needs_body, tuple(codes), *flags)
 
     def client(self, properties: dict[str, Any]) -> tuple[str | None, str | None]:
         """(framework, application) of a client that has these properties; None for unknown."""
@@ -287,28 +336,31 @@ def _pack(name: str, section: Any, text: str, file: str) -> Pack:
             key = name
             raise ValueError(f"`{name}` is in no section; begin with a line like [shop-events]")
         for key in section:
-            if key not in _OTHER_KEYS and key not in COLUMNS[1:]:
-                known = ", ".join((*_OTHER_KEYS, *COLUMNS[1:]))
+            if key not in _OTHER_KEYS and key not in FIELDS:
+                known = ", ".join((*_OTHER_KEYS, *FIELDS))
                 raise ValueError(f"no key `{key}`; there are {known}")
         values = {key: tuple(_texts(value)) for key, value in section.items()}
-        for key in ("title", "framework"):
+        for key in ("title", "framework", *_FLAGS):
             if len(values.get(key, ("",))) != 1:
                 raise ValueError(f"`{key}` is one text")
         found: dict[str, Any] = {}
         for key in ("when", "client"):
             found[key] = tuple(_alternative(one, key) for one in values.get(key, ()))
-        for key in ("application", *COLUMNS[1:]):
+        for key in ("application", *FIELDS):
             found[key] = tuple(_source(one, key) for one in values.get(key, ()))
+        key = "findings"
+        codes = tuple(_finding(one) for one in values.get(key, ()))
         key = ""
         if not found["when"] and not found["client"]:
             raise ValueError("nothing recognises it; add `when` or `client`")
     except ValueError as error:
         line = _line(text, name, key)
         raise UsageError(f"packs {file}, line {line}, [{name}]: {error}") from None
-    fields = {column: found[column] for column in COLUMNS[1:] if found[column]}
+    fields = {column: found[column] for column in FIELDS if found[column]}
     (title,), (framework,) = values.get("title", (name,)), values.get("framework", (None,))
     return Pack(
-        name, title, framework, found["when"], fields, found["client"], found["application"]
+        name, title, framework, found["when"], fields, found["client"], found["application"],
+        codes, *(flag in values for flag in _FLAGS),
     )  # fmt: skip
 
 
@@ -338,6 +390,13 @@ def _condition(text: str, key: str) -> Condition:
     return Condition(place, name, value if relation == "=" else None, pattern, bool(match["no"]))
 
 
+def _finding(text: str) -> tuple[str, tuple[Condition, ...]]:
+    code, _, conditions = text.partition(" if ")
+    if code not in FINDINGS:
+        raise ValueError(f"no finding `{code}`; there are {', '.join(FINDINGS)}")
+    return code, _alternative(conditions, "when") if conditions else ()
+
+
 def _source(text: str, column: str) -> Source:
     match = _SOURCE.fullmatch(text)
     if match is None:
@@ -355,7 +414,8 @@ def _source(text: str, column: str) -> Source:
     path = tuple(
         name_ or int(index) for name_, index in _STEP.findall(match["path"] or "")
     )  # fmt: skip
-    return Source(place, name, path, pattern, form)
+    only = (match["header"], match["wanted"]) if match["header"] else None
+    return Source(place, name, path, pattern, form, only)
 
 
 def _place(match: re.Match[str], properties: tuple[str, ...]) -> tuple[str, str]:

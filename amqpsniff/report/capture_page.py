@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from html import escape
 from typing import Any
@@ -82,7 +82,10 @@ class CapturePage:
 
     Attributes:
         data: The first pass.
+        operations: Rows of `amqpsniff.analysis.operations`; None where they are not shown.
     """
+
+    operations: Sequence[Mapping[str, Any]] | None = None
 
     def __init__(
         self,
@@ -124,6 +127,7 @@ class CapturePage:
         self._story()
         self._findings(found)
         self._latencies()
+        self._operations()
         self._connections()
         self._topology()
         self._told()
@@ -158,6 +162,22 @@ class CapturePage:
         if inside:
             about = "Places and what to do, the worst first; consequences stand inside their cause."
             self._page.section("findings", "Findings in detail", inside, about=about)
+
+    def _operations(self) -> None:
+        rows = self.operations
+        if rows is None:
+            return
+        columns = [
+            _word("operation"), _word("framework"), _number("published"),
+            _number("per_second", "per s"), _number("delivered"), _number("retried"),
+            _number("refused"), _number("failed"), _word("error_type", "error"),
+            _number("queue_p50_ms", "ms in queue, p50"), _number("queue_p95_ms", "p95"),
+            _number("work_p50_ms", "ms at work, p50"), _number("work_p95_ms", "p95"),
+        ]  # fmt: skip
+        more = f"The first {TOP} of {count(len(rows))}." if len(rows) > TOP else ""
+        about = "What applications ask of each other, what fails most first."
+        shown = table(rows[:TOP], columns, "Operations", more=more)
+        self._page.section("operations", "Operations", shown, about=about)
 
     def _over_time(self) -> None:
         figures, page = self._figures, self._page

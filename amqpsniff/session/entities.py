@@ -476,8 +476,8 @@ class Session(Closeable):
     since frames of a side were lost, a list a side; None while none were. `last_…_ns`: time of the
     last frame of a side, `silence_…_ns`: its longest pause. `owed`: who owed what at its
     end, a sentence; None where that is not known. `routes`: its messages by route, where rules are
-    asked. `bulky`: the last delivery that may have held up others, as (channel, end, size,
-    took_ns), or None.
+    asked; `traced_…` and `untraced_…`: those with the context of a trace, and without. `bulky`: the
+    last delivery that may have held up others, as (channel, end, size, took_ns), or None.
     """
 
     def __init__(self, peer, capture, number):
@@ -490,6 +490,7 @@ class Session(Closeable):
         self.state_code = _BEGUN if peer.began else _UNKNOWN
         self.blocking = _FREE
         self.no_reply_expected = self.pending_rpcs = self.missing = 0
+        self.traced_published = self.traced_delivered = self.untraced_published = 0
         self.channels_opened = self.published = self.delivered = self.acknowledged = 0
         self.closed_by = self.close_bytes = self.close_packet_number = self.close_ns = None
         self.confirms = self.acks = self.last_sent = None

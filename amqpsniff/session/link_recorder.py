@@ -122,7 +122,7 @@ class LinkRecorder:
         one: LinkRecord = self.one
         if self.written is not None:
             self.written.write(one)
-            if one.flags & _ASKS and one.session is not None:
+            if (one.flags & _ASKS or one.asks) and one.session is not None:
                 self.asking.add(one.connection)
                 if one.session.close_ns is not None:
                     self.close(one.session)
@@ -263,7 +263,16 @@ class LinkRecorder:
         one.packet_number = messages.packet_number.values[row]
         one.sent_ns = messages.ts_ns.values[row]
         one.routing_key = one.other = one.reply_to = one.queue = one.identity = 0
+        one.asks = one.answers = 0
         one.deadline = _NULL
+        if messages.calls is not None:
+            call: tuple = messages.calls.pop(row, None)
+            if call is not None:
+                asks, _, answers = call
+                if asks is not None and messages.sender.values[row] == 0:
+                    one.asks = self.fingerprinter.octets(asks.encode())
+                if answers is not None:
+                    one.answers = self.fingerprinter.octets(answers.encode())
         return 0
 
     def _make_any(self, messages, row, peers):

@@ -22,7 +22,7 @@ replies; a publish with an exchange, so that it may be for an address of both.""
 
 NUMBERS = (
     "flags connection channel packet_number sent_ns connection_id vhost line other routing_key "
-    "queue correlation reply_to deadline identity"
+    "queue correlation reply_to deadline identity asks answers"
 ).split()
 """Integers of a message. `connection` counts connections, negative for an unknown one;
 `connection_id` is its id as a number. `line`: size, properties, exchange and routing key. `other`:
@@ -30,7 +30,9 @@ of a delivery that died, the same with what it was published with; of a publish,
 routing key as one address. `queue`: its name, or the consumer's tag. `correlation`: the
 correlation-id. `reply_to`: an address. `deadline`: when a request expires, null for never.
 `identity`: what AMQP 1.0 hands on, also to and from 0-9-1: message-id and correlation-id, or
-without a message-id what is immutable; 0 where that is not known. A message of 1.0 has no line, and
+without a message-id what is immutable; 0 where that is not known. `asks`, `answers`: the id of a
+request and of the one that is answered, where a framework keeps them in headers or bodies; 0 for
+none. A message of 1.0 has no line, and
 an address for a routing key."""
 
 
@@ -97,6 +99,8 @@ class LinkLog(EventLog):
         self.reply_to.values[row] = _signed(one.reply_to)
         self.deadline.values[row] = one.deadline
         self.identity.values[row] = _signed(one.identity)
+        self.asks.values[row] = _signed(one.asks)
+        self.answers.values[row] = _signed(one.answers)
         return self.end_row()
 
     def close(self, connection, close_ns, over):

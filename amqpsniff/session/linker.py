@@ -50,6 +50,8 @@ _ROUTED = cython.declare(cython.longlong, link_records.ROUTED)
 _DIRECT_KEY = cython.declare(cython.longlong, link_records.DIRECT_KEY)
 _ADDRESSED = cython.declare(cython.longlong, link_records.ADDRESSED)
 _REPLY = cython.declare(cython.ulonglong, 0x2545F4914F6CDD1D)
+_BY_PACK = cython.declare(cython.ulonglong, 0xD6E8FEB86659FD93)
+"""Stands for the address of requests whose ids packs name."""
 _FOR_0_9_1 = cython.declare(cython.ulonglong, 0x9E6C63D0876A9A63)
 """Mixed into the identity of what AMQP 1.0 published, where 0-9-1 looks for it."""
 _UNKNOWN_VHOST = cython.declare(cython.ulonglong, 0)
@@ -103,7 +105,7 @@ class Linker:
     def _publish(self, one):
         """Remember a publish; it may be a request, or a reply."""
         answer: RpcRequest = self._reply(one) if self.requests.waiting else None
-        asked: RpcRequest = self._ask(one) if one.flags & _ASKS else None
+        asked: RpcRequest = self._ask(one) if one.flags & _ASKS or one.asks else None
         if one.line:
             self._remember(self.lines, one.line, one, answer, asked)
         if one.identity:
@@ -202,7 +204,13 @@ class Linker:
         h: cython.ulonglong = one.reply_to
         if one.flags & _DIRECT_REPLY:
             h = _on_channel(one)
+        by_pack: cython.ulonglong = mixed(mixed(_BY_PACK, one.asks), one.vhost)
+        if not one.flags & _ASKS:
+            self.requests.add(call, by_pack)
+            return call
         self.requests.add(call, mixed(mixed(h, one.correlation), one.vhost))
+        if one.asks:
+            self.requests.wait(call, by_pack)
         return call
 
     def _waiting(self, h, vhost, delivered):
@@ -222,9 +230,11 @@ class Linker:
 
     def _reply(self, one):
         """The request that a publish answers, or None."""
-        if not one.flags & _ROUTED:
-            return None
-        call: RpcRequest = self._waiting(mixed(one.routing_key, one.correlation), one.vhost, False)
+        call: RpcRequest = None
+        if one.answers:
+            call = self._waiting(mixed(_BY_PACK, one.answers), one.vhost, False)
+        if call is None and one.flags & _ROUTED:
+            call = self._waiting(mixed(one.routing_key, one.correlation), one.vhost, False)
         if call is None and one.flags & _ADDRESSED:
             call = self._waiting(mixed(one.other, one.correlation), one.vhost, False)
         if call is not None:
@@ -252,8 +262,11 @@ class Linker:
 
     def _unseen(self, one):
         """The request that a delivery answers whose publish was not captured."""
-        if not one.flags & _ROUTED:
-            return None
+        call: RpcRequest = None
+        if one.answers:
+            call = self._waiting(mixed(_BY_PACK, one.answers), one.vhost, True)
+        if call is not None or not one.flags & _ROUTED:
+            return call
         h: cython.ulonglong = one.routing_key
         if one.flags & _DIRECT_KEY:
             h = _on_channel(one)
@@ -327,6 +340,8 @@ class DistributedLinker:
         addresses: cython.longlong[::1] = columns["reply_to"]
         deadlines: cython.longlong[::1] = columns["deadline"]
         identities: cython.longlong[::1] = columns["identity"]
+        asks: cython.longlong[::1] = columns["asks"]
+        answers: cython.longlong[::1] = columns["answers"]
         at: cython.longlong
         connection: cython.longlong
         one: LinkRecord = self.one
@@ -353,6 +368,8 @@ class DistributedLinker:
             one.reply_to = _unsigned(addresses[at])
             one.deadline = deadlines[at]
             one.identity = _unsigned(identities[at])
+            one.asks = _unsigned(asks[at])
+            one.answers = _unsigned(answers[at])
             self.linker.link(one)
             if one.published or one.replies:
                 self._put(tasks[at], messages[at])

@@ -1,4 +1,5 @@
 from amqpsniff.decode.octets cimport ByteReader
+from amqpsniff.decode.meanings cimport Note
 from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.decode.state cimport Connection
 from amqpsniff.session.method_frame cimport MethodFrame, Request, HandshakeArguments
@@ -49,6 +50,7 @@ cdef class Tracker:
     cdef int on_unopened(self, FrameRows frames, long long row, Channel channel) except? -1
     cdef dict _describe(self, FrameRows frames, long long row)
     cdef int count_message(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, long long size) except? -1
+    cdef int _see_note(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, bint publish) except? -1
     cdef int _count_route(self, Channel channel, MessageRows messages, long long row, bint publish) except? -1
     cdef int _note_unfinished(self, Channel channel, MessageRows messages, long long row, int side) except? -1
     cdef int _note_bulky(

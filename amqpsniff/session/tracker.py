@@ -14,6 +14,7 @@ from array import array
 
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative
+from cython.cimports.amqpsniff.decode.meanings import Note
 from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import FrameRows, Vocabularies
 from cython.cimports.amqpsniff.decode.state import Connection
@@ -1175,6 +1176,8 @@ class Tracker:
             return 0
         self._count_exchange(messages, row, publish, sent)
         self._count_route(channel, messages, row, publish)
+        if publish or messages.notes is not None:
+            self._see_note(channel, entry, messages, row, publish)
         facts: dict
         number: cython.longlong = messages.packet_number.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
@@ -1213,6 +1216,28 @@ class Tracker:
         ):
             facts = {"entry": entry, "rows": messages, "row": row}
             self.emit("answered", channel, number, ts_ns, facts)
+        return 0
+
+    def _see_note(self, channel, entry, messages, row, publish):
+        """Count a message that carries a trace's context, or could; ask the rules about what packs
+        say that stands out.
+        """
+        session: Session = channel.session
+        note: Note = None
+        if messages.notes is not None:
+            note = messages.notes.pop(row, None)
+        if note is not None and note.traced:
+            if publish:
+                session.traced_published += 1
+            else:
+                session.traced_delivered += 1
+        elif publish and (note is None or not note.internal):
+            if messages.reply_to.values[row] >= 0 or not messages.correlation_id.has(row):
+                session.untraced_published += 1  # what is not a reply
+        if note is not None and note.said is not None:
+            number: cython.longlong = messages.packet_number.values[row]
+            facts: dict = {"entry": entry, "rows": messages, "row": row, "said": note.said}
+            self.emit("noted", channel, number, messages.ts_ns.values[row], facts)
         return 0
 
     def _count_route(self, channel, messages, row, publish):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.cli.running import run
 from tests.conftest import REPO
 
@@ -23,6 +25,22 @@ def test_what_fails_most_comes_first() -> None:
     assert len(wide.splitlines()) == 3
 
 
+def test_a_report_has_them(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert run("report", CELERY, "--by", "operation", "-o", page).code == 0
+    assert "<h3>Operations</h3>" in page.read_text(encoding="utf-8")
+    assert run("report", CELERY, "-o", page).code == 0
+    assert "<h3>Operations</h3>" not in page.read_text(encoding="utf-8")
+
+
 def test_no_message_matches() -> None:
     nothing = run("messages", CELERY, "--by", "operation", "--queue", "none")
     assert (nothing.code, nothing.out) == (0, "")
+
+
+def test_bodies_under_the_lines_of_inspect() -> None:
+    shown = run("inspect", CELERY, "-v", "--body-limit", "40", "--limit", "200")
+    assert shown.code == 0
+    plain = run("inspect", CELERY, "-v", "--limit", "200")
+    assert "more bytes" in shown.out
+    assert "more bytes" not in plain.out

@@ -28,7 +28,7 @@ from amqpsniff.tcp.stream import DATA, GAP, StreamBatch
 
 CLIENT, SERVER = 0, 1
 Row = dict[str, Any]
-_PLANNED = {"tables", "columns", "claims"}
+_PLANNED = {"tables", "columns", "claims", "meanings"}
 _FRAMES, _MESSAGES = Maker("frames"), Maker("messages")
 
 

@@ -15,6 +15,7 @@ from amqpsniff.findings import KINDS
 from tests.findings import (
     pairs_of_bytes,
     pairs_of_conditions,
+    pairs_of_frameworks,
     pairs_of_links,
     pairs_of_peers,
     pairs_of_rates,
@@ -27,6 +28,7 @@ PAIRS: dict[str, Pair] = {
     **pairs_of_peers.PAIRS,
     **pairs_of_rates.PAIRS,
     **pairs_of_links.PAIRS,
+    **pairs_of_frameworks.PAIRS,
 }
 EVERY = {**PAIRS, **pairs_of_conditions.PAIRS, **pairs_of_links.CONDITIONS}
 SCRIPTS = [name for name, pair in PAIRS.items() if isinstance(pair.near, str) and not pair.bounds]

@@ -336,5 +336,12 @@ ROWS = (
         {"x-death": [{"count": 3, "reason": "expired", "queue": "q"}, {"count": 9}]},
     ),
     Rebuilt("delayed-exchange", None, {"not_before": 2_000_001}, {"x-delay": 2000}),
+    Rebuilt("pickle", None, {}, properties={"content_type": "application/x-python-serialize"}),
+    Rebuilt(
+        "java-serialized",
+        None,
+        {},
+        properties={"content_type": "application/x-java-serialized-object"},
+    ),
 )  # fmt: skip
 """One message for each pack that recognises messages; its time is 1 µs after 1970."""

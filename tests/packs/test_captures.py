@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +42,12 @@ SEEN = {
     },
     "kombu": {(None, None): 8},
     "amqplib": {(None, None): 24},
+    "chord": {
+        ("celery", "celery.chord_unlock"): 2,
+        ("celery", "shop.price"): 6,
+        ("celery", "shop.total"): 2,
+    },
+    "order": {(None, None): 36},
 }
 """Messages by framework and operation; replies have no operation of their own."""
 
@@ -51,6 +58,8 @@ VALUES = {
     "oslo": {"message_key": 11, "conversation_key": 6, "parent_key": 8, "error_type": 2},
     "kombu": {},
     "amqplib": {"trace_id": 20, "retry_count": 4},
+    "chord": {"conversation_key": 10, "parent_key": 2, "not_before": 2},
+    "order": {"trace_id": 27, "span_id": 27},
 }
 """Messages in which a column has a value."""
 
@@ -61,7 +70,24 @@ CLIENTS = {
     "oslo": {"kombu"},
     "kombu": {"kombu"},
     "amqplib": {None},
+    "chord": {"kombu"},
+    "order": {None},
 }
+
+FINDINGS = {
+    "celery": {("operation-failed", "FAILURE (celery-result) failed with KeyError")},
+    "order": {
+        (
+            "trace-context-lost",
+            (
+                "user 'guest' (audit-service) from 127.0.0.1 received 9 messages with the context of a "
+                "trace and published 9 messages without one"
+            ),
+        )
+    },
+    "chord": set(),
+}
+"""What packs say of the traffic, as (code, detail)."""
 
 
 @pytest.mark.parametrize("name", SEEN)
@@ -95,3 +121,30 @@ def test_nameko_calls_are_a_tree() -> None:
     assert all(
         sent[row["parent_key"]]["conversation_key"] == row["conversation_key"] for row in calls
     )
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_findings(name: str) -> None:
+    codes = {"operation-failed", "retries-exhausted", "trace-context-lost", "delay-missed"}
+    found = amqpsniff.open(PACKS / f"{name}.pcap.gz").findings()
+    assert {(one.code, one.detail) for one in found if one.code in codes} == FINDINGS[name]
+
+
+PACK = """[shop]
+framework = "shop"
+when = "header:n & type = order"
+operation = "type"
+message_key = "message_id"
+retry_count = "header:n"
+"""
+
+
+def test_messages_of_amqp10(tmp_path: Path) -> None:
+    """Application properties are the headers that a pack reads."""
+    file = tmp_path / "shop.toml"
+    file.write_text(PACK)
+    path = REPO / "tests" / "captures" / "amqp10" / "amqp10_rabbitmq43.pcap.gz"
+    columns = ["framework", "operation", "message_key", "retry_count"]
+    rows = amqpsniff.open(path, packs=file).table("messages", columns=columns).to_pylist()
+    told = {"framework": "shop", "operation": "order", "message_key": "o-0", "retry_count": 0}
+    assert told in rows

@@ -21,7 +21,7 @@ _MAKER = Maker("messages", columns=COLUMNS)
 
 def meanings(*rows: Rebuilt) -> list[dict[str, Any]]:
     """What the columns of messages say, nulls left out."""
-    done = sent(*(row.octets() for row in rows), packs=PACKS)
+    done = sent(*(row.octets() for row in rows), packs=PACKS, meanings=True)
     assert done.findings == []
     return [
         {name: _number(value) for name, value in row.items() if value is not None}

@@ -2,6 +2,7 @@ from amqpsniff.columns cimport Codes, Octets, Texts, Vocabulary
 from amqpsniff.decode.rows cimport MessageRows, Vocabularies
 from amqpsniff.decode.amqp10.performatives cimport PerformativeDecoder
 from amqpsniff.decode.amqp10.values cimport TypedReader, ValueCache
+from amqpsniff.decode.meanings cimport MeaningWriter
 from amqpsniff.decode.state cimport Half, MemoryBudget, StreamBuffer
 
 cdef class Delivery:
@@ -21,6 +22,7 @@ cdef class DeliveryAssembler:
     cdef public object report, new_hash, capture
     cdef public MemoryBudget budget
     cdef public bint keep_bodies
+    cdef public MeaningWriter meanings
     cdef public TypedReader reader
     cdef public PerformativeDecoder fields
     cdef ValueCache properties, annotations

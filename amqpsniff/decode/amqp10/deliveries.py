@@ -24,6 +24,7 @@ from cython.cimports.amqpsniff.decode.state import Connection, StreamBuffer
 from amqpsniff.columns import NULL
 from amqpsniff.decode import method_layout, rows
 from amqpsniff.decode.amqp10.values import uuid_text
+from amqpsniff.decode.meanings import MAX_BODY_BYTES
 from amqpsniff.decode.state import MAX_KEPT_BYTES
 
 MAX_SECTION_BYTES = 1024 * 1024
@@ -39,6 +40,7 @@ _NULL = cython.declare(cython.longlong, NULL)
 _MAX_SECTION = cython.declare(cython.longlong, MAX_SECTION_BYTES)
 _MAX_DESCRIPTOR = cython.declare(cython.longlong, MAX_DESCRIPTOR_BYTES)
 _MAX_OPEN = cython.declare(cython.longlong, MAX_OPEN_DELIVERIES)
+_MAX_READ = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_BYTES)
 _COMPLETE = cython.declare(cython.int, rows.COMPLETE)
 _TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
@@ -105,14 +107,16 @@ class DeliveryAssembler:
         budget: The `state.MemoryBudget` of the decoder.
         new_hash: Makes a hash object for bodies, or None.
         keep_bodies: Whether bodies are kept.
+        meanings: The `MeaningWriter` that says what messages mean; None not to ask.
     """
 
-    def __init__(self, messages, report, budget, new_hash, keep_bodies):
+    def __init__(self, messages, report, budget, new_hash, keep_bodies, meanings):
         self.messages = messages
         self.report = report
         self.budget = budget
         self.new_hash = new_hash
         self.keep_bodies = keep_bodies
+        self.meanings = meanings
         self.reader = TypedReader(messages.headers)
         self.fields = PerformativeDecoder(False)
         self.properties, self.annotations = ValueCache(), ValueCache()
@@ -335,7 +339,7 @@ class DeliveryAssembler:
         if found.body_seen == 0:
             if self.new_hash is not None and found.lost == 0:
                 found.hash = self.new_hash()
-            if self.keep_bodies and not found.secret:
+            if (self.keep_bodies or self.meanings is not None) and not found.secret:
                 found.keeping = True
                 if found.body is None:
                     found.body = Octets(256)
@@ -350,6 +354,8 @@ class DeliveryAssembler:
         if found.hash is not None:
             found.hash.update(reader.bytes_at(at, count))
         if found.keeping:
+            if not self.keep_bodies:
+                count = min(count, max(_MAX_READ - found.body.used, 0))
             reader.copy_to(found.body, at, count)
         return 0
 
@@ -423,7 +429,10 @@ class DeliveryAssembler:
             if found.tag is not None:
                 put_tag(more.tag, row, found.tag)
             self._write_sections(half, found, row)
-            if found.keeping:
+            if self.meanings is not None:
+                body: Octets = found.body if found.keeping else None
+                self.meanings.write(out, row, body, 0 if body is None else body.used)
+            if found.keeping and self.keep_bodies:
                 out.body.begin(row)
                 out.body.put_from(found.body, 0, found.body.used)
                 out.body.end()

@@ -81,7 +81,12 @@ class Amqp10Frames:
         self.show_secrets = show_secrets
         self.decoder = PerformativeDecoder(show_secrets)
         self.deliveries = DeliveryAssembler(
-            handler.messages, handler.report, handler.contents.budget, new_hash, keep_bodies
+            handler.messages,
+            handler.report,
+            handler.contents.budget,
+            new_hash,
+            keep_bodies,
+            handler.contents.writer.meanings,
         )
         self.reader = TypedReader(handler.frames.arguments)
         self.scratch = TypedReader(handler.frames.arguments)

@@ -48,6 +48,14 @@ DELIVERY = (
          "back at once: requeueing occupies consumers and broker with work that fails again.",
          "A consumer that shuts down gives back what it holds.",
          ("poison-message",)),
+    Kind("dead-lettered", "info", "high",
+         "Messages were dead-lettered",
+         "A delivery has an x-death header, whose newest entry names the queue and the reason. The "
+         "count is that of the deliveries.",
+         "Look at the reason: `rejected` is a decision of a consumer, `expired` a consumer that is "
+         "too slow, `maxlen` an overflow, `delivery_limit` a message that fails each time.",
+         "Queues that delay messages by letting them expire.",
+         category="note"),
     Kind("dead-letter-cycle", "warning", "high",
          "A message goes round through dead-letter exchanges",
          "Its x-death header counts three rounds or more through a queue.",

@@ -3,6 +3,54 @@
 from amqpsniff.findings.kind import Kind
 
 FRAMEWORKS = (
+    Kind("operation-failed", "warning", "high",
+         "An operation fails with an exception",
+         "A published message names an exception where its framework puts it: a result, a reply, a "
+         "message that is tried again. The count is that of the messages.",
+         "Look for the exception in the logs of the service that published it; `messages "
+         "--by operation` has the other operations beside it."),
+    Kind("retries-exhausted", "error", "high",
+         "A framework gave up on messages and put them aside",
+         "A message is published the way its framework does when no retry is left: to an error "
+         "exchange, or with the headers of a failed message.",
+         "Remove the cause, then move the messages back from the error queue: nobody else will."),
+    Kind("operation-retried", "warning", "high",
+         "An operation is tried again and again",
+         "A message is published that its framework has tried five times or more.",
+         "Find out why it fails, and let retries wait longer each time.",
+         "Polling that is written as a retry."),
+    Kind("message-skipped", "error", "high",
+         "MassTransit received messages that no consumer of the queue handles",
+         "A message is published to the exchange of a queue named after it with `_skipped`.",
+         "Compare the message type with the consumers of the queue: namespace and assembly have to "
+         "be the same on both sides. Remove bindings that are not used any more."),
+    Kind("delay-missed", "warning", "medium",
+         "A delayed message came later than it was to",
+         "Its publish says when it is due; it was delivered more than a second and more than a "
+         "tenth of the delay after that.",
+         "Look at the backlog of its queue, and at the load of the broker: levels of delay are "
+         "queues too.",
+         "A worker that was stopped for a while."),
+    Kind("trace-context-lost", "warning", "medium",
+         "A client does not hand on the context of traces",
+         "It received three messages or more with the headers of a trace, and published three or "
+         "more without them and none with them. Replies and messages of frameworks about "
+         "themselves do not count.",
+         "Let its instrumentation inject headers into what it publishes: traces end here.",
+         "What it publishes has nothing to do with what it received.",
+         category="note"),
+    Kind("serialized-code", "warning", "high",
+         "Messages carry serialized objects that can run code",
+         "The content type of a message is that of Python's pickle or of Java's serialization.",
+         "Change the serializer to JSON or another format of data: who can publish such a message "
+         "can run code in its consumers.",
+         category="note"),
+    Kind("firehose-on", "warning", "high",
+         "The firehose tracer copies every message",
+         "A message is delivered from the exchange amq.rabbitmq.trace.",
+         "Turn it off with `rabbitmqctl trace_off` when it is not needed: each message costs the "
+         "broker another one or more.",
+         category="cost"),
     Kind("celery-event-noise", "warning", "high",
          "Celery workers spend much traffic on events about themselves",
          "More than 30 % of the messages go through the exchange celeryev and are worker "

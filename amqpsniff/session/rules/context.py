@@ -43,6 +43,8 @@ EVENTS = {
     "redelivered": "a delivery with redelivered set; facts: entry (None: not known), rows, row",
     "dead-lettered": "a message with an x-death header; facts: entry, rows, row",
     "to-be-done-later": "a message whose eta header has a time; facts: entry, rows, row",
+    "noted": "a message of which packs say something that stands out; facts: entry, rows, row, "
+    "said (see `decode.meanings.Note`)",
     "large-headers": "a message with headers of more than `LARGE_HEADERS_BYTES`, or of more than "
     "`MANY_TABLES`; facts: entry, rows, row",
     "called": "a publish with reply-to and correlation-id; facts: entry, rows, row",

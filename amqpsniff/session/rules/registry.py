@@ -22,6 +22,7 @@ from amqpsniff.session.rules import (
     delivery_limits,
     ending,
     flow_control,
+    frameworks,
     heartbeats,
     links,
     message_size,
@@ -76,6 +77,7 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     slow_requests.RULES,
     rpc.RULES,
     celery.RULES,
+    frameworks.RULES,
     churn.RULES,
     prefetch.RULES,
     shared_connections.RULES,
@@ -137,7 +139,8 @@ AMQP10_RULES = _gather(_AMQP10_TABLES)
 # findings about many connections, made of what readers of some of them have recorded
 
 _JUDGES = (
-    access, churn, closing, consuming, delivery_limits, ending, flow_control, links, proxies,
+    access, churn, closing, consuming, delivery_limits, ending, flow_control, frameworks, links,
+    proxies,
     queues, reconnects, restoring, routes, rpc,
 )  # fmt: skip
 
@@ -157,6 +160,7 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
     restoring.judge_restored(whole)
     routes.judge_routes(whole)
     delivery_limits.judge_limits(whole)
+    frameworks.judge_lost_traces(whole)
     records.forget(whole.shared.get("forgotten", {}))
     if forgotten := records.forgotten:
         detail = shared_state.forgotten_words(forgotten)

@@ -16,7 +16,8 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.message_log import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
 from amqpsniff.session.rules.context import Rule, RuleContext
-from amqpsniff.session.rules.format import key_text, name_at, queues_of
+from amqpsniff.session.rules.format import code_at, key_text, name_at, queues_of
+from amqpsniff.session.rules.shared_state import report_once
 from amqpsniff.units import duration
 
 POISON = "poison-message"
@@ -40,6 +41,14 @@ ROUNDS = 3
 """Times a message went through a queue by dead-lettering from which on it is called a circle."""
 
 _KNOWN_BY = {COUNTED: "its x-delivery-count", AGAIN_NAMED: "", PUT_BACK: "properties and size"}
+
+_REASONS = {
+    "rejected": "rejected by its consumer",
+    "expired": "after its time to live",
+    "maxlen": "pushed out of a full queue",
+    "delivery_limit": "delivered as often as the queue allows",
+}
+"""Reasons of deaths (RabbitMQ), in words."""
 
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
@@ -264,7 +273,16 @@ def dead_lettered(context: RuleContext) -> None:
     """A message that was dead-lettered before."""
     rows, row = context.facts["rows"], context.facts["row"]
     most, queue = 0, ""
-    for death in _deaths(rows.headers.bytes_of(row)):
+    deaths = _deaths(rows.headers.bytes_of(row))
+    if deaths and code_at(rows.sender, row) == 1 and code_at(rows.redelivered, row) != 1:
+        reason, of = str(deaths[0].get("reason")), str(deaths[0].get("queue"))
+        report_once(
+            context,
+            "dead-lettered",
+            (reason, of),
+            lambda: f"from queue '{of}', {_REASONS.get(reason, reason)}; {route_of(context)}",
+        )
+    for death in deaths:
         count, name = death.get("count"), death.get("queue")
         if isinstance(count, int) and count > most:
             most, queue = count, str(name)

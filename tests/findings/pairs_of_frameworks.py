@@ -1,0 +1,86 @@
+"""Pairs for what packs say of messages: one header, name or number apart."""
+
+from __future__ import annotations
+
+from tests.findings.cases import Pair
+from tests.findings.pairs_of_bytes import OPEN
+from tests.findings.pairs_of_peers import CONSUMER, table
+
+_NSB = {"NServiceBus.EnclosedMessageTypes": "Shop.Bill, Shop", "NServiceBus.MessageId": "m"}
+_ERROR = "NServiceBus.ExceptionInfo.ExceptionType"
+_TRACE = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+
+
+def _published(headers: dict[str, object], more: str = "") -> str:
+    return f"C1: basic.publish routing_key=q {more} | body=5 headers='{table(**headers)}'\n"
+
+
+def _failed(name: str, **more: str) -> str:
+    return OPEN + _published(_NSB | {name: "System.TimeoutException"} | more)
+
+
+def _tried(times: int) -> str:
+    return OPEN + _published({"task": "bill", "id": "t", "retries": times})
+
+
+def _typed(exchange: str, kind: str) -> str:
+    return OPEN + f"C1: basic.publish exchange={exchange} | body=5 content_type={kind}\n"
+
+
+def _delayed(ms: int) -> str:
+    """A message that is to come 5 s later, and comes after a time."""
+    sent = table(**{"x-delay": 5000})
+    came = table(**{"x-delay": -5000})
+    return (
+        CONSUMER
+        + f"C1: basic.publish exchange=later | body=5 message_id=m headers='{sent}'\n"
+        + f"@+{ms}ms S1: basic.deliver exchange=later delivery_tag=1 consumer_tag=c "
+        + f"| body=5 message_id=m headers='{came}'\n"
+    )
+
+
+def _delivered(name: str = "traceparent", exchange: str = "x", value: object = None) -> str:
+    headers = table(**{name: value or _TRACE["traceparent"]})
+    return (
+        f"S1: basic.deliver exchange={exchange} delivery_tag={{n}} consumer_tag=c "
+        f"| body=5 headers='{headers}'\n"
+    )
+
+
+def _traced(first: str) -> str:
+    """Messages with the context of a trace come, others without it go."""
+    came = "".join(_delivered().replace("{n}", str(n)) for n in (1, 2, 3))
+    headers = {first: _TRACE["traceparent"]}
+    return CONSUMER + came + _published(headers) + "C1: basic.publish routing_key=q | body=5\n" * 3
+
+
+_DEATHS = [
+    {"reason": "expired", "queue": "work", "count": 1, "exchange": "", "routing-keys": ["k"]}
+]
+
+PAIRS: dict[str, Pair] = {
+    "operation-failed": Pair(_failed(_ERROR), _failed(_ERROR + "s")),
+    "retries-exhausted": Pair(
+        _failed(_ERROR, **{"NServiceBus.FailedQ": "bills"}),
+        _failed(_ERROR, **{"NServiceBus.FailedX": "bills"}),
+    ),
+    "operation-retried": Pair(_tried(5), _tried(4)),
+    "message-skipped": Pair(
+        _typed("bills_skipped", "application/vnd.masstransit+json"),
+        _typed("bills_error", "application/vnd.masstransit+json"),
+    ),
+    "delay-missed": Pair(_delayed(6_001), _delayed(6_000)),
+    "trace-context-lost": Pair(_traced("tracepart"), _traced("traceparent")),
+    "serialized-code": Pair(
+        _typed("x", "application/x-python-serialize"), _typed("x", "application/json")
+    ),
+    "firehose-on": Pair(
+        CONSUMER + _delivered(exchange="amq.rabbitmq.trace").replace("{n}", "1"),
+        CONSUMER + _delivered(exchange="amq.rabbitmq.event").replace("{n}", "1"),
+    ),
+    "dead-lettered": Pair(
+        CONSUMER + _delivered("x-death", value=_DEATHS).replace("{n}", "1"),
+        CONSUMER + _delivered("x-birth", value=_DEATHS).replace("{n}", "1"),
+    ),
+}
+"""By code: scripts that differ in one message."""

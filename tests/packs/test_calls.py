@@ -1,0 +1,116 @@
+"""Requests and replies whose ids frameworks keep in headers or bodies are linked, and followed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from amqpsniff import Engine
+from tests.session import script as scripts
+from tests.session.script import Script
+
+
+def table(**values: Any) -> str:
+    return json.dumps(values, separators=(",", ":"))
+
+
+def body(**values: Any) -> str:
+    """A body; words of a script have no blanks."""
+    return "body='text:" + json.dumps(values, separators=(",", ":")) + "'"
+
+
+def headers(**values: Any) -> str:
+    return f"body=1 headers='{table(**values)}'"
+
+
+ASKED = table(method="m", _msg_id="r1", _reply_q="q")
+"""What oslo.messaging has in a body as a text."""
+
+OPENING = ("handshake", "C1: channel.open", "S1: channel.open-ok")
+
+MESSAGES: dict[str, tuple[str, str, str]] = {
+    "masstransit": (
+        body(messageType=["urn:message:A:B"], destinationAddress="x", requestId="r1",
+             responseAddress="rabbitmq://host/bus-1?temporary=true"),
+        body(messageType=["urn:message:A:C"], destinationAddress="x", requestId="r1",
+             responseAddress=None),
+        body(messageType=["urn:message:A:C"], destinationAddress="x", requestId="r2",
+             responseAddress=None),
+    ),
+    "oslo.messaging": (
+        body(**{"oslo.version": "2.0", "oslo.message": ASKED}),
+        body(**{"oslo.version": "2.0", "oslo.message": table(result=1, _msg_id="r1")}),
+        body(**{"oslo.version": "2.0", "oslo.message": table(result=1, _msg_id="r2")}),
+    ),
+    "nservicebus": (
+        headers(**{"NServiceBus.MessageId": "r1", "NServiceBus.ReplyToAddress": "q",
+                   "NServiceBus.MessageIntent": "Send"}),
+        headers(**{"NServiceBus.MessageId": "r9", "NServiceBus.RelatedTo": "r1",
+                   "NServiceBus.MessageIntent": "Reply"}),
+        headers(**{"NServiceBus.MessageId": "r9", "NServiceBus.RelatedTo": "r1",
+                   "NServiceBus.MessageIntent": "Publish"}),
+    ),
+    "rebus": (
+        headers(**{"rbs2-msg-id": "r1", "rbs2-return-address": "q", "rbs2-intent": "p2p"}),
+        headers(**{"rbs2-msg-id": "r9", "rbs2-in-reply-to": "r1", "rbs2-intent": "p2p"}),
+        headers(**{"rbs2-msg-id": "r9", "rbs2-in-reply-to": "r2", "rbs2-intent": "p2p"}),
+    ),
+    "celery-control": (
+        body(method="ping", arguments={}, ticket="r1"),
+        headers(ticket="r1"),
+        headers(ticket="r2"),
+    ),
+}  # fmt: skip
+"""A request, its reply, and what is nearly one."""
+
+
+def linked(framework: str, second: str) -> list[dict[str, Any]]:
+    """Links of two publishes on two connections."""
+    to = "exchange=celery.pidbox" if framework == "celery-control" else "exchange=x"
+    back = "exchange=reply.celery.pidbox" if framework == "celery-control" else "exchange=y"
+    script = Script()
+    for line in (
+        *(f"{name}.{step}" for name in "ab" for step in OPENING),
+        f"a.C1: basic.publish {to} | {MESSAGES[framework][0]}",
+        f"@+20ms b.C1: basic.publish {back} routing_key=z | {second}",
+    ):  # fmt: skip
+        script.add(line)
+    engine: Engine = scripts.feed(script).engine
+    return engine.take("messages").to_pylist()
+
+
+@pytest.mark.parametrize("framework", MESSAGES)
+def test_reply(framework: str) -> None:
+    request, reply = linked(framework, MESSAGES[framework][1])
+    assert request["request_packet_number"] is None
+    assert reply["request_packet_number"] == request["packet_number"]
+    assert reply["request_ns"] >= 20_000_000
+
+
+@pytest.mark.parametrize("framework", MESSAGES)
+def test_what_is_no_reply(framework: str) -> None:
+    request, other = linked(framework, MESSAGES[framework][2])
+    assert request["request_packet_number"] is None
+    assert other["request_packet_number"] is None
+
+
+def found(second: str) -> set[str]:
+    """Findings about a request of MassTransit that waits for a reply."""
+    script = Script()
+    for line in (
+        """handshake client='{"client_api": "MassTransit"}'""", *OPENING[1:],
+        "C1: basic.consume queue=bus-1 consumer_tag=c", "S1: basic.consume-ok consumer_tag=c",
+        f"C1: basic.publish exchange=x | {MESSAGES['masstransit'][0]}",
+        f"@+20ms S1: basic.deliver delivery_tag=1 consumer_tag=c | {second}",
+        "@+11000ms C1: basic.ack delivery_tag=1",
+    ):  # fmt: skip
+        script.add(line)
+    return {one.code for one in scripts.feed(script).engine.findings()}
+
+
+def test_a_request_without_a_reply_is_found() -> None:
+    _, reply, other = MESSAGES["masstransit"]
+    assert "rpc-unanswered" not in found(reply)
+    assert "rpc-unanswered" in found(other)
