@@ -1,6 +1,7 @@
 """The tables of an archive in a folder, made like a build: what is there and still right is kept.
 
     OUT/_manifest.json                        what counts, written last, in one step
+    OUT/messages/_delta_log/*.json            the same for readers of Delta tables (`delta_log`)
     OUT/messages/capture_date=2026-01-31/*.parquet, and so for every table
     OUT/_work/surveys, OUT/_work/tasks        what need not be done again
     OUT/_work/sightings, OUT/_work/linkables  what tasks saw, for those who bring them together
@@ -22,13 +23,14 @@ from io import BytesIO
 from itertools import chain
 from typing import Any, Protocol
 
-from amqpsniff import __version__
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.tables.file_errors import error_rows, error_table
-from amqpsniff.tables.schema import TABLES, schema_of
+from amqpsniff.tables.file_errors import schema as error_schema
+from amqpsniff.tables.schema import LINKED_MESSAGES, ROWS_FORM, TABLES, schema_of
 
 from .dealing import PIECE, Deal, Parts, block_bytes
+from .delta_log import DeltaLog
 from .filesystem import Folder, StorageOptions, whole_path
 from .linking import STATE, Joining, Linked, join, known_links, link_all, links_name
 from .listing import Listed, list_captures
@@ -297,7 +299,7 @@ class Batch:
         for name in ("tls_keylog", "tls_keys", "secrets"):
             del options[name]
         more = ["links"] if self.links else []
-        return json.dumps([FORM, __version__, options, sorted(self.tables), *more])
+        return json.dumps([FORM, ROWS_FORM, options, sorted(self.tables), *more])
 
     def _surveys(self, runner: Runner, notice: Callable[[Step], None]) -> list[Surveyed]:
         if self._looked is None:
@@ -375,9 +377,14 @@ class Batch:
         files["errors"] = [self._write("errors", error_table(errors))]
         rows["errors"] = len(errors)
         self.lock.check()
+        there = self.folder.sizes()
+        for table, names in files.items():
+            DeltaLog(self.folder, table).commit(names, self._schema(table), there)
         cost = self._cost()
         write_manifest(self.folder, self.inputs, self.plan.files, files, rows, cost=cost)
-        tidy(self.folder, {name for names in files.values() for name in names} | self._kept())
+        tidy(
+            self.folder, {name for names in files.values() for name in names} | self._kept(), files
+        )
         severities: dict[str, int] = {}
         for one in findings:
             severities[one.kind.severity] = severities.get(one.kind.severity, 0) + 1
@@ -416,6 +423,11 @@ class Batch:
                 "tables": sum(result.written_bytes for result in self.results),
             },
         }
+
+    def _schema(self, table: str) -> Any:
+        if table == "errors":
+            return error_schema()
+        return LINKED_MESSAGES if self.links and table == "messages" else schema_of(table)
 
     def _written(self) -> tuple[dict[str, list[str]], dict[str, int]]:
         """The files of tasks and their rows, by table."""
