@@ -157,6 +157,7 @@ class Batch:
         self._listed: Sequence[Listed] | None = None
         self._looked: tuple[list[Surveyed], list[Listed]] | None = None
         self._planned = False
+        self._noted: dict[str, TaskResult] | None = None
 
     def __enter__(self) -> Batch:
         self._entered += 1
@@ -186,11 +187,20 @@ class Batch:
         """
         if self._listed is None:
             self.find()
-        files, missing = known_surveys(self.folder, self._listed or ())
+        files, missing = self._looked or known_surveys(self.folder, self._listed or ())
         here, missing = survey_here(missing, self.folder, seconds)
         self._looked = [*files, *here], missing
-        if not missing:
+        if not missing and not self._planned:
             self._make_plan([*files, *here])
+
+    def is_done(self) -> bool:
+        """Whether earlier runs have done all that others are asked for, so that none are needed."""
+        self.look(0)
+        if not self._planned:
+            return False
+        specs = self._orders()
+        self._noted = self._notes(specs)
+        return len(self._noted) == len(specs)
 
     def run(
         self,
@@ -213,7 +223,8 @@ class Batch:
         self._planned = False
         notice(Step("plan", why=self.plan.why))
         specs = self._orders()
-        before = self._notes(specs)
+        before = self._notes(specs) if self._noted is None else self._noted
+        self._noted = None
         for spec in specs:
             spec.key = before[spec.base].key if spec.base in before else spec.key
         progress = Progress(self.folder, specs, before.values(), notice)
