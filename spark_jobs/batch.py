@@ -23,7 +23,7 @@ from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.batch_reports import is_here, make_here, write_page
 from amqpsniff.archive.plan import TASK_BYTES
 from amqpsniff.archive.progress import Step
-from amqpsniff.errors import CaptureError, UsageError
+from amqpsniff.errors import CaptureError, FilterError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.process_tuning import gc_paused, raise_gc_threshold
 from amqpsniff.spark_jobs.errors import tell
@@ -113,7 +113,11 @@ def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
             here = master.startswith("local") and is_here(batch.folder)
             if not here and spark is None:
                 spark = _start(given, say)
-            _report(None if here else session(), given, batch, names, say)
+            try:
+                _report(None if here else session(), given, batch, names, say)
+            except FilterError:  # more than DuckDB is given memory for
+                spark = spark or _start(given, say)
+                _report(session(), given, batch, names, say)
     finally:
         if spark is not None:
             spark.stop()

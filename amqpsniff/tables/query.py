@@ -45,7 +45,7 @@ messages with headers of 1.5 kB would take 300 MB."""
 
 SQL_THREADS = 1
 
-FILES_MEMORY = "1GB"
+FILES_MEMORY = "4GB"
 """DuckDB's memory for a statement over files; what needs more goes to disk."""
 
 STREAMING_BYTES = "1MB"
