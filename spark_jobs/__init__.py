@@ -11,14 +11,17 @@ from __future__ import annotations
 import shutil
 import sys
 import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["register"]
+    from amqpsniff.options import Options
+
+__all__ = ["archive", "register"]
 
 
 def register(spark: SparkSession) -> None:
@@ -26,14 +29,47 @@ def register(spark: SparkSession) -> None:
 
     Warns where workers run another Python than this one, which may not have this package.
     """
-    from .parquet_source import TablesSource
     from .source import AmqpDataSource
 
     spark.dataSource.register(AmqpDataSource)
-    spark.dataSource.register(TablesSource)
     context: SparkContext | None = getattr(spark, "_sc", None)  # there is none over Spark Connect
     if context is not None and (context.master or "").startswith("local"):
         _warn_of_another_python(context)  # on another machine it cannot be seen
+
+
+def archive(
+    spark: SparkSession,
+    captures: str | Sequence[str],
+    output: str,
+    *,
+    links: bool = False,
+    options: Options | None = None,
+    tables: Iterable[str] = (),
+    storage: Mapping[str, Any] | None = None,
+) -> dict[str, DataFrame]:
+    """Bring the tables of captures in the folder `output` up to date, in tasks of this session.
+
+    It is what `amqpsniff batch` does, in a session that is there. Gives the tables by name,
+    `errors` among them, as they are now; `tables` names some of them. Arguments and errors are
+    those of `amqpsniff.archive.Batch`; over Spark Connect, which runs no such tasks, UsageError.
+    """
+    from amqpsniff.archive import Batch
+    from amqpsniff.errors import UsageError
+    from amqpsniff.tables.schema import TABLES
+
+    from .runner import SparkRunner
+    from .tables import read_table
+
+    context: SparkContext | None = getattr(spark, "_sc", None)
+    if context is None:
+        raise UsageError("Spark Connect runs no tasks of a batch: run `amqpsniff batch` there")
+    register(spark)
+    runner = SparkRunner(context)
+    given = [captures] if isinstance(captures, str) else captures
+    names = tuple(tables) or tuple(TABLES)
+    batch = Batch(given, output, options, names, links=links, storage=storage)
+    batch.run(runner, cores=runner.cores)
+    return {name: read_table(spark, output, name, storage=storage) for name in (*names, "errors")}
 
 
 def _warn_of_another_python(context: SparkContext) -> None:

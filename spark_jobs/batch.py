@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.report_tables import REPORTS, find
 from amqpsniff.archive.batch import Batch, Summary
+from amqpsniff.archive.batch_reports import is_here, make_here, write_page
 from amqpsniff.archive.plan import TASK_BYTES
 from amqpsniff.archive.progress import Step
-from amqpsniff.errors import CaptureError, UsageError
+from amqpsniff.errors import CaptureError, FilterError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.process_tuning import gc_paused, raise_gc_threshold
 from amqpsniff.spark_jobs.errors import tell
@@ -88,32 +89,54 @@ def _run(given: argparse.Namespace, say: Say) -> int:
 
 
 def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
-    from .session import context, session
+    from .session import session
 
     names = list(REPORTS) if given.html else given.report
+    direct = given.writer == WRITERS[0]
     batch.find()  # report a wrong name before Spark starts
-    say({"stage": "spark"})
-    with ThreadPoolExecutor(1) as beside:
-        looking = beside.submit(batch.look, START_SECONDS)
-        spark = context(given.master, "amqpsniff batch", given.writer == WRITERS[0])
-        looking.result()
-    spark.setLogLevel("ERROR")
+    spark = None
+    if not (direct and given.master and batch.is_done()):
+        spark = _start(given, say, batch.look)
     try:
-        if given.writer == "spark":
+        if direct:
+            summary = _written(spark, batch, say)
+        else:
             from .dataframe_writer import write_frames
 
             say({"stage": "frames"})
             summary = write_frames(session(), batch, given.format)
-        else:
-            summary = _written(spark, batch, say)
         say({"summary": asdict(summary)})
         if summary.unreadable_files == summary.files:
             raise CaptureError(_unreadable(batch))
         if names:
-            _report(session(), given, batch, names, say)
+            master = str(spark.master if spark else given.master)
+            here = master.startswith("local") and is_here(batch.folder)
+            if not here and spark is None:
+                spark = _start(given, say)
+            try:
+                _report(None if here else session(), given, batch, names, say)
+            except FilterError:  # more than DuckDB is given memory for
+                spark = spark or _start(given, say)
+                _report(session(), given, batch, names, say)
     finally:
-        spark.stop()
+        if spark is not None:
+            spark.stop()
     return 0
+
+
+def _start(
+    given: argparse.Namespace, say: Say, look: Callable[[float], None] = lambda seconds: None
+) -> SparkContext:
+    """Spark; captures that are at hand are surveyed by `look` meanwhile."""
+    from .session import context
+
+    say({"stage": "spark"})
+    with ThreadPoolExecutor(1) as beside:
+        looking = beside.submit(look, START_SECONDS)
+        spark = context(given.master, "amqpsniff batch", given.writer == WRITERS[0])
+        looking.result()
+    spark.setLogLevel("ERROR")
+    return spark
 
 
 def _batch(given: argparse.Namespace) -> Batch:
@@ -149,7 +172,8 @@ def _unreadable(batch: Batch) -> str:
     return f"none of {len(errors)} files could be read; the first: {errors[0]}"
 
 
-def _written(spark: SparkContext, batch: Batch, say: Say) -> Summary:
+def _written(spark: SparkContext | None, batch: Batch, say: Say) -> Summary:
+    """Write the tables; without Spark only what is about the whole."""
     from .runner import SparkRunner
 
     def notice(step: Step) -> None:
@@ -157,21 +181,24 @@ def _written(spark: SparkContext, batch: Batch, say: Say) -> Summary:
         if step.why:
             LOG.info(step.why)
 
-    runner = SparkRunner(spark)
     with gc_paused():
+        if spark is None:
+            return batch.run(notice=notice)
+        runner = SparkRunner(spark)
         return batch.run(runner, notice, runner.cores)
 
 
 def _report(
-    spark: SparkSession, given: argparse.Namespace, batch: Batch, names: list[str], say: Say
+    spark: SparkSession | None, given: argparse.Namespace, batch: Batch, names: list[str], say: Say
 ) -> None:
-    """Make the reports, show and write them."""
-    from .reports import Config, make, write_page
+    """Make the reports, by DuckDB without Spark, show and write them."""
+    from .reports import Config, make
 
+    config = Config((given.output,), rows=given.rows, storage=batch.storage)
     made = []
     for name in names:
         say({"stage": "report", "report": name})
-        report = make(spark, name, Config((given.output,), rows=given.rows, storage=batch.storage))
+        report = make(spark, name, config) if spark else make_here(batch.folder, name, given.rows)
         report.write(batch.folder)
         made.append(report)
         if name in given.report:

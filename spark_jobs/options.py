@@ -20,7 +20,7 @@ MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 NAMES = (
     "path", "paths", "table", "where", "mode", "from", "to", "port", "dialect", "tableDialect",
     "bodies", "bodySha256", "showSecrets", "tlsKeylog", "tlsKey", "packs", "storageOptions",
-    "surveys", "taskBytes", "maxReads", "closeAfter",
+    "surveys", "taskBytes", "maxReads", "closeAfter", "lookBack",
 )  # fmt: skip
 """Options that there are; the first two are what `load` is given."""
 
@@ -44,6 +44,8 @@ class SourceOptions:
         surveys: A folder of surveys, which is read and written; empty for none.
         task_bytes, max_reads: As for `amqpsniff.archive.make_plan`.
         close_after_ns: For streams: how long a file must have been left alone.
+        look_back: For streams: bytes of earlier files that are read again for connections that go
+            on.
     """
 
     table: str
@@ -58,6 +60,7 @@ class SourceOptions:
     task_bytes: int = TASK_BYTES
     max_reads: int = MAX_READS
     close_after_ns: int = int(CLOSE_AFTER_SECONDS * 1e9)
+    look_back: int = 0
 
     def has_time(self, file: Surveyed) -> bool:
         """True if a file may hold packets of the wanted time."""
@@ -91,6 +94,7 @@ def parse(options: Mapping[str, str]) -> SourceOptions:
         task_bytes=_number(options, "taskBytes", TASK_BYTES),
         max_reads=_number(options, "maxReads", MAX_READS),
         close_after_ns=int(_seconds(options, "closeAfter", CLOSE_AFTER_SECONDS) * 1e9),
+        look_back=_number(options, "lookBack", 0) if options.get("lookBack", "0") != "0" else 0,
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,36 +21,23 @@ from pyspark.sql.types import StructType
 from amqpsniff.analysis.report_tables import (
     REPORTS,
     TOPOLOGY,
-    Report,
-    bucket_for,
     find,
     schema,
 )
-from amqpsniff.archive.filesystem import Folder, whole_path
-from amqpsniff.archive.listing import MANIFEST, list_captures
+from amqpsniff.archive.batch_reports import MAX_ROWS, Manifest, Result, bucket_of, manifest_of
+from amqpsniff.archive.filesystem import Folder
+from amqpsniff.archive.listing import list_captures
 from amqpsniff.archive.survey_cache import survey_files
-from amqpsniff.report.batch_page import page
-from amqpsniff.report.tables import plain
 from amqpsniff.spark_jobs.errors import saving, tell
 from amqpsniff.spark_jobs.options import json_object
-from amqpsniff.spark_jobs.parquet_source import java_knows, read_tables
+from amqpsniff.spark_jobs.tables import read_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, Row, SparkSession
 
-MAX_ROWS = 100_000
-"""Rows of a report that are taken to the driver, to be shown and written as one file; `-o` of the
-job writes all of them."""
-
 BATCH_ROWS = 8_192
 """Rows of the graph's traffic that the driver holds at a time."""
-
-_PATTERN = re.compile(r"[\[\]{}*?\\]")
-"""What Spark takes for a pattern in the name of a folder."""
-
-
-Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -78,7 +64,7 @@ def dataframe(spark: SparkSession, name: str, config: Config) -> DataFrame:
 
     Those of `topology` are made at once, the others when Spark is asked for them.
     """
-    report, manifest = find(name), manifest_of(config)
+    report, manifest = find(name), _manifest(config)
     tables = {
         table: _load(spark, config, manifest, table, columns)
         for table, columns in report.reads().items()
@@ -106,23 +92,19 @@ def _batches(rows: Iterator[Row], kind: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist(some, kind)
 
 
-def manifest_of(config: Config) -> Manifest | None:
+def _manifest(config: Config) -> Manifest | None:
     """The manifest of the batch that is read; None for captures."""
     if len(config.inputs) != 1:
         return None
-    content = Folder(config.inputs[0], config.storage).read(MANIFEST)
-    return None if content is None else dict(json.loads(content))
+    return manifest_of(Folder(config.inputs[0], config.storage))
 
 
 def _bucket(config: Config, manifest: Manifest | None) -> int:
     """Seconds of a time bucket with which there are few enough of them."""
-    if manifest is not None:
-        ends = [(one["first_ns"], one["last_ns"]) for one in manifest["captures"]]
-    else:
+    if manifest is None:
         files = survey_files(list_captures(config.inputs, config.storage), dict(config.storage))
-        ends = [(one.first_ns, one.last_ns) for one in files]
-    times = [time for both in ends for time in both if time is not None]
-    return bucket_for(min(times, default=None), max(times, default=None))
+        manifest = {"captures": [vars(one) for one in files]}
+    return bucket_of(manifest)
 
 
 def _load(
@@ -132,80 +114,20 @@ def _load(
     table: str,
     names: Iterable[str],
 ) -> DataFrame:
-    """Columns of a table; empty if the batch has not written it."""
+    """Columns of a table."""
+    if manifest is not None:
+        return read_table(spark, config.inputs[0], table, names, config.storage, manifest)
     whole = from_arrow_schema(schema(table))
     columns = StructType([whole[name] for name in names])
-    if manifest is None:
-        source = spark.read.format("amqp").option("table", table).option("port", config.ports)
-        source = source.option("storageOptions", json.dumps(dict(config.storage)))
-        return source.schema(columns).load(list(config.inputs))
-    base = whole_path(config.inputs[0]).rstrip("/")
-    if "format" in manifest and table in manifest["tables"]:  # Spark has written it
-        return spark.read.format(manifest["format"]).load(f"{base}/{table}").select(*names)
-    written = manifest["tables"].get(table, ())
-    if not written:
-        return spark.createDataFrame([], columns)
-    if config.storage or _PATTERN.search(base) or not java_knows(spark, base):
-        return read_tables(spark, base, written, columns, config.storage)
-    files = [f"{base}/{name}" for name in written]
-    rows = spark.read.schema(columns).option("basePath", f"{base}/{table}").parquet(*files)
-    return rows.select(*names)
-
-
-@dataclass
-class Result:
-    """The first rows of a report; `more` says that there are others, `shown` how many to show."""
-
-    report: Report
-    table: pa.Table
-    more: bool
-    shown: int
-
-    def write(self, folder: Folder) -> None:
-        """Write the rows as CSV and Parquet to the folder `reports` of a batch."""
-        from pyarrow import csv, parquet
-
-        with folder.create(f"reports/{self.report.name}.parquet") as file:
-            parquet.write_table(self.table, file)
-        with folder.create(f"reports/{self.report.name}.csv") as file:
-            csv.write_csv(self.table, file)
-
-    def as_json(self) -> dict[str, Any]:
-        """The rows to show, for a program that shows them."""
-        return {
-            "report": self.report.name,
-            "title": self.report.title,
-            "columns": self.table.column_names,
-            "rows": self._cells(),
-            "total": f"{self.table.num_rows}{'+' if self.more else ''}",
-        }
-
-    def as_text(self) -> str:
-        """The rows to show, as a table of text."""
-        lines = [self.table.column_names, *self._cells()]
-        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-        made = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-                for line in lines]  # fmt: skip
-        return "\n".join([self.report.title, *(line.rstrip() for line in made)])
-
-    def _cells(self) -> list[list[str]]:
-        rows = self.table.slice(0, self.shown).to_pylist()
-        return [[plain(value) for value in row.values()] for row in rows]
+    source = spark.read.format("amqp").option("table", table).option("port", config.ports)
+    source = source.option("storageOptions", json.dumps(dict(config.storage)))
+    return source.schema(columns).load(list(config.inputs))
 
 
 def make(spark: SparkSession, name: str, config: Config) -> Result:
     """Run a report; raises UsageError for a report that is not there."""
-    table = dataframe(spark, name, config).limit(MAX_ROWS + 1).toArrow()
-    more = table.num_rows > MAX_ROWS
-    return Result(find(name), table.slice(0, MAX_ROWS), more, config.rows)
-
-
-def write_page(folder: Folder, results: Iterable[Result]) -> None:
-    """Write the page with all reports to a batch's folder."""
-    content = folder.read(MANIFEST)
-    manifest = json.loads(content) if content else {}
-    tables = {one.report.name: one.table for one in results}
-    folder.write("report.html", page(manifest, tables).encode())
+    rows = dataframe(spark, name, config).limit(MAX_ROWS + 1).toArrow()
+    return Result.of(name, rows, config.rows)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -217,7 +139,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         storage = json_object("--storage", given.storage)
         config = Config(tuple(given.inputs), given.port, given.bucket, given.rows, storage)
         find(given.name)
-        if manifest_of(config) is None:
+        if _manifest(config) is None:
             list_captures(config.inputs, config.storage)
         spark = session(given.master, f"amqpsniff {given.name}", brief=True)
         spark.sparkContext.setLogLevel("ERROR")

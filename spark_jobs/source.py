@@ -12,8 +12,9 @@ table, and messages where one of these columns is named, is one partition, read 
 As a stream it gives the captures of a folder that are closed and were not there before. A file is
 closed when nobody has written to it for a while. Files are taken in the order of their last change,
 and an offset is how far that went; it never goes back, so files that return are not new. Each
-micro-batch is read as one capture: a connection that continues from an earlier one is met in its
-middle.
+micro-batch is read as one capture. A connection that continues from an earlier one is met in its
+middle, unless `lookBack` allows for so many bytes of earlier files: those that have packets of it
+are read once more before the new ones. So the files are the state, and the checkpoint names them.
 
 Columns are chosen with `.schema(…)`, rows with the option `where`, before they pass to the JVM.
 Conditions of a query are left to Spark: where it reads one data source with several of them,
@@ -22,11 +23,17 @@ Spark 4.3 hands the last one to all its readers.
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
+from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -37,6 +44,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from amqpsniff.archive.batch_reports import manifest_of
 from amqpsniff.archive.filesystem import Folder, opener_for
 from amqpsniff.archive.listing import Listed, list_captures
 from amqpsniff.archive.merging import merge_findings
@@ -64,6 +72,9 @@ if TYPE_CHECKING:
 
 ERRORS = "errors"
 
+CAPTURE, ENDS = "capture", "end_ns"
+"""Columns that say whether a row is new to a stream."""
+
 UNTIL = "until_ns"
 """The offset: the time of the last change up to which files were taken."""
 
@@ -79,9 +90,10 @@ class AmqpDataSource(DataSource):
     what could be read, and rows in `errors` and `findings`), `DROPMALFORMED` (nothing of them),
     `FAILFAST`; `storageOptions`, a JSON object for fsspec; `surveys`, a folder that keeps what is
     known of files; `taskBytes`, `maxReads` for the
-    plan; for streams `closeAfter`, in seconds. `.schema("method string, body_size long")` chooses
-    columns and saves making the others; those that link messages are made where they are named.
-    Paths are those of the workers' file system. Raises
+    plan; for streams `closeAfter`, in seconds, and `lookBack`, in bytes.
+    `.schema("method string, body_size long")` chooses columns and saves making the others; those
+    that link messages are made where they are named. A folder that a batch has written is read by
+    its manifest, a file a partition. Paths are those of the workers' file system. Raises
     UsageError for an option that makes no sense and CaptureError for a path that is not there.
     """
 
@@ -99,6 +111,29 @@ class AmqpDataSource(DataSource):
         return AmqpStreamReader(self.options, schema)
 
 
+class Since(NamedTuple):
+    """What of a stream's rows is new: those of some captures, of connections those not over before
+    the first packet of these.
+    """
+
+    captures: frozenset[str]
+    begin_ns: int
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The new ones of some rows."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from amqpsniff.tables.batches import plain
+
+        rows = plain(batch)
+        if ENDS in rows.schema.names:
+            over = pc.less(rows.column(ENDS), self.begin_ns)
+            return rows.filter(pc.invert(pc.fill_null(over, pa.scalar(value=False))))
+        captures = pa.array(sorted(self.captures))
+        return rows.filter(pc.is_in(rows.column(CAPTURE), value_set=captures))
+
+
 class Share(InputPartition):
     """The work of one Spark task: tasks of a plan, all of them for `findings`; rows for `errors`.
 
@@ -111,13 +146,24 @@ class Share(InputPartition):
         files: Sequence[Surveyed] = (),
         rows: Sequence[dict[str, Any]] = (),
         decoding: Options | None = None,
+        since: Since | None = None,
     ) -> None:
         super().__init__(None)
         self.decoding = decoding
+        self.since = since
         self.tasks = list(tasks)
         self.files = list(files)
         self.home = str(Path.cwd())
         self.rows = list(rows)
+
+
+class Written(InputPartition):
+    """A Parquet file of a batch, by its name in the batch's folder."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        super().__init__(None)
+        self.folder = folder
+        self.name = name
 
 
 class Reading:
@@ -129,9 +175,12 @@ class Reading:
         self.columns = list(schema.names)
         _check_columns(self.table, schema)
         self.needed = [*self.columns, *self._where_columns()]
+        if self.options.look_back:
+            ending = ENDS in arrow_schema(self.table).names
+            self.needed.append(ENDS if ending else CAPTURE)
 
-    def shares(self, listed: Sequence[Listed]) -> list[Share]:
-        """Partitions that read these files."""
+    def shares(self, listed: Sequence[Listed], earlier: Sequence[Listed] = ()) -> list[Share]:
+        """Partitions that read these files, and of earlier ones what goes on in these."""
         files = survey_files(listed, self.options.storage, self.options.surveys)
         bad = error_rows((one.size, one.findings) for one in files)
         if bad and self.options.mode == "FAILFAST":
@@ -142,6 +191,13 @@ class Reading:
         files = [one for one in files if self.options.has_time(one)]
         if self.table == ERRORS:
             return [Share(rows=error_rows((one.size, one.findings) for one in files))]
+        since = None
+        if earlier and files:
+            marks = set().union(*(one.marks for one in files))
+            begin = min((one.least_ns for one in files if one.least_ns is not None), default=0)
+            since = Since(frozenset(one.path for one in files), begin)
+            known = survey_files(earlier, self.options.storage, self.options.surveys)
+            files = [*files, *(one for one in map(partial(_going_on, marks), known) if one.marks)]
         task_bytes = task_bytes_for(self.options.decoding, self.options.task_bytes)
         if self.table == "messages" and not LINKED.isdisjoint(self.needed):
             task_bytes = ONE_TASK
@@ -150,23 +206,45 @@ class Reading:
         if self.table == "findings":
             for one in plan.files:
                 one.marks = one.mark_bytes = one.marks[:0]
-            return [Share(plan.tasks, plan.files, decoding=decoding)]
-        return [Share([task], decoding=decoding) for task in plan.tasks] or [Share()]
+            return [Share(plan.tasks, plan.files, decoding=decoding, since=since)]
+        shares = [Share([task], decoding=decoding, since=since) for task in plan.tasks]
+        return shares or [Share()]
 
-    def rows(self, share: Share) -> Iterator[pa.RecordBatch]:
+    def written(self) -> list[InputPartition] | None:
+        """The files of the table, if what is to be read is the folder of a batch; else None."""
+        if len(self.options.paths) != 1:
+            return None
+        (base,) = self.options.paths
+        manifest = None
+        with contextlib.suppress(OSError):  # said by who lists captures
+            manifest = manifest_of(Folder(base, self.options.storage))
+        if manifest is None:
+            return None
+        if "format" in manifest:
+            raise UsageError(
+                f'{base} was written by Spark: read it by format("{manifest["format"]}")'
+            )
+        return [Written(base, name) for name in manifest["tables"].get(self.table, ())]
+
+    def rows(self, share: Share | Written) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""
+        batches = self._batches(share)
+        if isinstance(share, Share) and share.since is not None:
+            batches = map(share.since.of, batches)
         if not self.options.where:
-            for batch in self._batches(share):
+            for batch in batches:
                 yield batch.select(self.columns)
             return
         from amqpsniff.tables.batches import plain
         from amqpsniff.tables.query import filtered
 
-        for batch in filtered(self._batches(share), self._schema(), self.options.where):
+        for batch in filtered(batches, self._schema(), self.options.where):
             yield plain(batch.select(self.columns))
 
-    def _batches(self, share: Share) -> Iterator[pa.RecordBatch]:
-        if self.table == ERRORS:
+    def _batches(self, share: Share | Written) -> Iterator[pa.RecordBatch]:
+        if isinstance(share, Written):
+            yield from self._read(share)
+        elif self.table == ERRORS:
             yield from error_table(share.rows).to_batches()
         elif self.table == "findings":
             yield self._findings(share)
@@ -174,6 +252,27 @@ class Reading:
             for task in share.tasks:
                 for _, batch in self._run(share, task, [self.table]).batches():
                     yield batch
+
+    def _read(self, file: Written) -> Iterator[pa.RecordBatch]:
+        """The rows of a file; columns that it has not are null."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        whole = self._schema()
+        schema = pa.schema([whole.field(name) for name in dict.fromkeys(self.needed)])
+        with Folder(file.folder, self.options.storage).open(file.name) as opened:
+            there = parquet.ParquetFile(opened)
+            names = [name for name in schema.names if name in there.schema_arrow.names]
+            for batch in there.iter_batches(columns=names):
+                yield pa.RecordBatch.from_arrays(
+                    [
+                        batch.column(one.name).cast(one.type)
+                        if one.name in names
+                        else pa.nulls(batch.num_rows, one.type)
+                        for one in schema
+                    ],
+                    schema=schema,
+                )
 
     def _schema(self) -> pa.Schema:
         return arrow_schema(self.table, everything=True)
@@ -224,11 +323,14 @@ class AmqpReader(DataSourceReader):
         self.reading = Reading(options, schema)
 
     def partitions(self) -> Sequence[InputPartition]:
+        written = self.reading.written()
+        if written is not None:
+            return written or [Share()]
         options = self.reading.options
         return self.reading.shares(list_captures(options.paths, options.storage))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Share)
+        assert isinstance(partition, (Share, Written))
         yield from self.reading.rows(partition)
 
 
@@ -252,8 +354,12 @@ class AmqpStreamReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         if start[UNTIL] >= end[UNTIL]:
             return []
-        new = [one for when, one in self._listed() if start[UNTIL] < when <= end[UNTIL]]
-        return self.reading.shares(new) if new else []
+        listed = sorted(self._listed())
+        new = [one for when, one in listed if start[UNTIL] < when <= end[UNTIL]]
+        earlier = [one for when, one in listed if when <= start[UNTIL]]
+        held = list(accumulate(one.size or 0 for one in reversed(earlier)))
+        count = bisect_right(held, self.reading.options.look_back)
+        return self.reading.shares(new, earlier[len(earlier) - count :]) if new else []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Share)
@@ -270,6 +376,20 @@ class AmqpStreamReader(DataSourceStreamReader):
         except CaptureError:  # none has come yet
             return []
         return [(_changed_ns(one), one) for one in listed]
+
+
+def _going_on(marks: set[int], one: Surveyed) -> Surveyed:
+    """A file with no other conversations than these."""
+    kept = [
+        (mark, octets)
+        for mark, octets in zip(one.marks, one.mark_bytes, strict=True)
+        if mark in marks
+    ]
+    return replace(
+        one,
+        marks=array("q", [mark for mark, _ in kept]),
+        mark_bytes=array("q", [octets for _, octets in kept]),
+    )
 
 
 def _changed_ns(one: Listed) -> int:

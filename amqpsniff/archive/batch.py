@@ -1,6 +1,7 @@
 """The tables of an archive in a folder, made like a build: what is there and still right is kept.
 
     OUT/_manifest.json                        what counts, written last, in one step
+    OUT/messages/_delta_log/*.json            the same for readers of Delta tables (`delta_log`)
     OUT/messages/capture_date=2026-01-31/*.parquet, and so for every table
     OUT/_work/surveys, OUT/_work/tasks        what need not be done again
     OUT/_work/sightings, OUT/_work/linkables  what tasks saw, for those who bring them together
@@ -22,13 +23,14 @@ from io import BytesIO
 from itertools import chain
 from typing import Any, Protocol
 
-from amqpsniff import __version__
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.tables.file_errors import error_rows, error_table
-from amqpsniff.tables.schema import TABLES, schema_of
+from amqpsniff.tables.file_errors import schema as error_schema
+from amqpsniff.tables.schema import LINKED_MESSAGES, ROWS_FORM, TABLES, schema_of
 
 from .dealing import PIECE, Deal, Parts, block_bytes
+from .delta_log import DeltaLog
 from .filesystem import Folder, StorageOptions, whole_path
 from .linking import STATE, Joining, Linked, join, known_links, link_all, links_name
 from .listing import Listed, list_captures
@@ -155,6 +157,7 @@ class Batch:
         self._listed: Sequence[Listed] | None = None
         self._looked: tuple[list[Surveyed], list[Listed]] | None = None
         self._planned = False
+        self._noted: dict[str, TaskResult] | None = None
 
     def __enter__(self) -> Batch:
         self._entered += 1
@@ -184,11 +187,20 @@ class Batch:
         """
         if self._listed is None:
             self.find()
-        files, missing = known_surveys(self.folder, self._listed or ())
+        files, missing = self._looked or known_surveys(self.folder, self._listed or ())
         here, missing = survey_here(missing, self.folder, seconds)
         self._looked = [*files, *here], missing
-        if not missing:
+        if not missing and not self._planned:
             self._make_plan([*files, *here])
+
+    def is_done(self) -> bool:
+        """Whether earlier runs have done all that others are asked for, so that none are needed."""
+        self.look(0)
+        if not self._planned:
+            return False
+        specs = self._orders()
+        self._noted = self._notes(specs)
+        return len(self._noted) == len(specs)
 
     def run(
         self,
@@ -211,7 +223,8 @@ class Batch:
         self._planned = False
         notice(Step("plan", why=self.plan.why))
         specs = self._orders()
-        before = self._notes(specs)
+        before = self._notes(specs) if self._noted is None else self._noted
+        self._noted = None
         for spec in specs:
             spec.key = before[spec.base].key if spec.base in before else spec.key
         progress = Progress(self.folder, specs, before.values(), notice)
@@ -297,7 +310,7 @@ class Batch:
         for name in ("tls_keylog", "tls_keys", "secrets"):
             del options[name]
         more = ["links"] if self.links else []
-        return json.dumps([FORM, __version__, options, sorted(self.tables), *more])
+        return json.dumps([FORM, ROWS_FORM, options, sorted(self.tables), *more])
 
     def _surveys(self, runner: Runner, notice: Callable[[Step], None]) -> list[Surveyed]:
         if self._looked is None:
@@ -375,9 +388,14 @@ class Batch:
         files["errors"] = [self._write("errors", error_table(errors))]
         rows["errors"] = len(errors)
         self.lock.check()
+        there = self.folder.sizes()
+        for table, names in files.items():
+            DeltaLog(self.folder, table).commit(names, self._schema(table), there)
         cost = self._cost()
         write_manifest(self.folder, self.inputs, self.plan.files, files, rows, cost=cost)
-        tidy(self.folder, {name for names in files.values() for name in names} | self._kept())
+        tidy(
+            self.folder, {name for names in files.values() for name in names} | self._kept(), files
+        )
         severities: dict[str, int] = {}
         for one in findings:
             severities[one.kind.severity] = severities.get(one.kind.severity, 0) + 1
@@ -416,6 +434,11 @@ class Batch:
                 "tables": sum(result.written_bytes for result in self.results),
             },
         }
+
+    def _schema(self, table: str) -> Any:
+        if table == "errors":
+            return error_schema()
+        return LINKED_MESSAGES if self.links and table == "messages" else schema_of(table)
 
     def _written(self) -> tuple[dict[str, list[str]], dict[str, int]]:
         """The files of tasks and their rows, by table."""

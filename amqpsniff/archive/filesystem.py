@@ -170,12 +170,19 @@ class Folder:
         """When each of the files below a folder was changed last, by the clock of the file system;
         None where it does not say.
         """
+        return {name: one.mtime_ns for name, one in self._found(folder).items()}
+
+    def sizes(self, folder: str = "") -> dict[str, int]:
+        """Bytes of each of the files below a folder."""
+        return {name: one.size for name, one in self._found(folder).items()}
+
+    def _found(self, folder: str) -> dict[str, Any]:
         from pyarrow import fs
 
         selector = fs.FileSelector(self._path(folder), recursive=True, allow_not_found=True)
         found = self._system.get_file_info(selector)
         skip = len(self._base.rstrip("/")) + 1
-        return {one.path[skip:]: one.mtime_ns for one in found if one.type == fs.FileType.File}
+        return {one.path[skip:]: one for one in found if one.type == fs.FileType.File}
 
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""

@@ -12,6 +12,7 @@ from amqpsniff import __version__
 from amqpsniff.errors import OutputError, UsageError
 from amqpsniff.tables.schema import TABLES
 
+from .delta_log import LOG
 from .filesystem import Folder, is_part, whole_path
 from .listing import MANIFEST, SEED, Listed
 from .lock import FolderLock
@@ -72,12 +73,16 @@ def without_own(folder: Folder, listed: Iterable[Listed]) -> list[Listed]:
     return left
 
 
-def tidy(folder: Folder, kept: Iterable[str]) -> None:
-    """Delete what an earlier state of the archive has left: all of the tables that is not kept."""
+def tidy(folder: Folder, kept: Iterable[str], tables: Iterable[str]) -> None:
+    """Delete what an earlier state of the archive has left: all of the tables that is not kept.
+
+    The Delta logs of `tables` are.
+    """
     names = {*kept, SEED}
+    logs = tuple(f"{table}/{LOG}/" for table in tables)
     for name in folder.names():
         head = name.partition("/")[0]
-        left = head in (*_TABLES, "_work") and name not in names
+        left = head in (*_TABLES, "_work") and name not in names and not name.startswith(logs)
         begun = is_part(name) and (head in _OWN or head.startswith(_BEGUN))
         if left or begun:
             folder.delete(name)

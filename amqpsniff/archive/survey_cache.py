@@ -11,7 +11,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from amqpsniff import __version__
 from amqpsniff.capture.formats import is_remote
 
 from .filesystem import Folder, StorageOptions, opener_for, whole_path
@@ -165,7 +164,7 @@ def survey_files(
 
 def survey_name(one: Listed | Surveyed) -> str:
     """The name of a file's survey in its folder."""
-    facts = json.dumps([FORM, __version__, one.path, one.size, one.modified_ns])
+    facts = json.dumps([FORM, one.path, one.size, one.modified_ns])
     return f"{SURVEYS}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.parquet"
 
 

@@ -14,9 +14,12 @@ hold before it gives any: the engine that makes them is gone when DuckDB gets th
 
 from __future__ import annotations
 
+import glob
 import json
+import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import duckdb
@@ -41,6 +44,9 @@ has to hold some 120,000 rows for that, however many there are: those of 600 byt
 messages with headers of 1.5 kB would take 300 MB."""
 
 SQL_THREADS = 1
+
+FILES_MEMORY = "4GB"
+"""DuckDB's memory for a statement over files; what needs more goes to disk."""
 
 STREAMING_BYTES = "1MB"
 """Bytes of a result that DuckDB has ready; 10 MiB, as it has it, are not quicker."""
@@ -414,6 +420,34 @@ def answer(
             connection.close()
 
 
+def answer_files(
+    statement: str,
+    tables: Mapping[str, tuple[pa.Schema, Sequence[Path]]],
+    setup: Iterable[str],
+) -> pa.Table:
+    """All rows of a statement of our own over tables, each given as its columns and Parquet files.
+
+    `setup` is run before it, as macros. All cores are used; see `FILES_MEMORY`.
+    """
+    with tempfile.TemporaryDirectory(prefix="amqpsniff-") as folder:
+        connection = _connect(FILES_MEMORY, os.cpu_count() or 1, folder, files=True)
+        try:
+            for step in setup:
+                connection.execute(step)
+            for name, (schema, files) in tables.items():
+                if not files:
+                    connection.register(name, schema.empty_table())
+                    continue
+                names = [glob.escape(str(one)) for one in files]
+                rows = connection.read_parquet(names, hive_partitioning=False)
+                rows.select(*schema.names).create_view(name)
+            return connection.sql(statement).to_arrow_table()
+        except duckdb.OutOfMemoryException:
+            raise FilterError(f"this needs more than {FILES_MEMORY} of memory") from None
+        finally:
+            connection.close()
+
+
 class _Source:
     """A table that DuckDB scans: a new stream of it at every scan.
 
@@ -449,13 +483,13 @@ class _Source:
         return batches if self.folder is None else spooled(batches, self.folder)
 
 
-def _connect(memory: str, threads: int, folder: str = "") -> Any:
-    """A DuckDB of its own that sees nothing but what is registered with it."""
+def _connect(memory: str, threads: int, folder: str = "", *, files: bool = False) -> Any:
+    """A DuckDB of its own that sees nothing but what is registered with it, unless `files`."""
     connection = duckdb.connect(
         config={
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
-            "enable_external_access": False,
+            "enable_external_access": files,
             "memory_limit": memory,
             "temp_directory": folder,
             "threads": threads,

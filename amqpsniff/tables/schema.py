@@ -219,6 +219,11 @@ JSON_COLUMNS: Final = frozenset(("arguments", "headers", "annotations", "filter"
 """String columns that hold one JSON object each."""
 
 
+ROWS_FORM: Final = 1
+"""Number of the rows that captures give: raised whenever rows, columns or findings of any capture
+change. An archive whose tables were made under another number is decoded anew."""
+
+
 def schema_of(table: str, *, everything: bool = False) -> pa.Schema:
     """The schema of a table by name; `UsageError` names the tables there are.
 

@@ -4,6 +4,7 @@
 """
 
 import random
+import re
 import struct
 from itertools import pairwise
 from pathlib import Path
@@ -138,6 +139,33 @@ def test_what_is_forgotten_does_not_depend_on_the_cuts(
     together = by_tasks(paths, ("findings",), task_bytes=2_000)["findings"]
     assert together == alone
     assert {"rules-limit", "poison-message"} <= {row[CODE] for row in alone}
+
+
+@pytest.mark.parametrize("name", ["php_churn", "zerowindow", "node"])
+def test_findings_are_one_a_cause_and_not_one_a_file(
+    samples: Path, tmp_path: Path, name: str
+) -> None:
+    """But for captures and numbers of packets they are those of the uncut capture."""
+    whole = samples / f"{name}.pcap"
+    packets = packets_of([whole])
+    paths = [
+        write_pcap(tmp_path / f"{at:04d}.pcap", packets[at : at + 97])
+        for at in range(0, len(packets), 97)
+    ]
+    assert len(paths) > 5
+    names = schema_of("findings").names
+    places = {"capture", "packet_number", "last_packet_number", "cause_packet_number"}
+
+    def bare(rows: list[tuple[object, ...]]) -> list[str]:
+        kept = [
+            [value for column, value in zip(names, row, strict=True) if column not in places]
+            for row in rows
+        ]
+        return sorted(re.sub(r"packets? \d+( to \d+)?", "packet", str(row)) for row in kept)
+
+    alone = bare(by_one_engine([whole], ("findings",))["findings"])
+    assert bare(by_one_engine(paths, ("findings",))["findings"]) == alone
+    assert bare(by_tasks(paths, ("findings",), task_bytes=20_000)["findings"]) == alone
 
 
 def test_the_whole_is_that_of_the_uncut_capture(samples: Path, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""The notebook of the documentation, and what its cells show.
+"""The notebooks of the documentation, and what their cells show.
 
-`python -m tests.docs.notebook` runs it and writes the outputs again.
+`python -m tests.docs.notebook` runs them and writes the outputs again.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ import ast
 import contextlib
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 from tests.docs.blocks import REPO
 from tests.docs.recipes import in_repository
 
 PAGE = REPO / "docs" / "notebook.ipynb"
+
+SPARK_PAGE = REPO / "docs" / "spark.ipynb"
 
 
 def executed(page: dict[str, Any]) -> dict[str, Any]:
@@ -56,12 +59,13 @@ def _run(source: str, number: int, names: dict[str, Any]) -> list[dict[str, Any]
     return outputs
 
 
-def read() -> dict[str, Any]:
-    """The notebook as it is in the repository."""
-    page: dict[str, Any] = json.loads(PAGE.read_text(encoding="utf-8"))
+def read(path: Path = PAGE) -> dict[str, Any]:
+    """A notebook as it is in the repository."""
+    page: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return page
 
 
 if __name__ == "__main__":
-    text = json.dumps(executed(read()), indent=1, ensure_ascii=False)
-    PAGE.write_text(f"{text}\n", encoding="utf-8")
+    for path in (PAGE, SPARK_PAGE):
+        text = json.dumps(executed(read(path)), indent=1, ensure_ascii=False)
+        path.write_text(f"{text}\n", encoding="utf-8")

@@ -18,7 +18,7 @@ This page explains ten reports that answer common questions. Each is one SQL que
 |---|---|
 | captures | `amqpsniff report-table latency trace.pcapng`: DuckDB, no Java |
 | in Python | `amqpsniff.open("trace.pcapng").report_table("latency")`, a `pyarrow.Table` |
-| an archive | `amqpsniff batch … --report latency`: Spark; `--html` for all of them with charts |
+| an archive | `amqpsniff batch … --report latency`: DuckDB or Spark; `--html` for all with charts |
 
 Several captures and folders are read as one, merged by time. A time bucket is 1 second,
 10 seconds, a minute, 10 minutes, an hour or a day long, so that there are at most 120.

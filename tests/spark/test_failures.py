@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from amqpsniff.archive import Batch
 from tests.waiting import PATIENCE
 
 pytest.importorskip("pyspark")
@@ -28,12 +29,18 @@ HIDDEN = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-Urm"]
 
 def run_on_small_disk(size: str, folder: Path, *arguments: str, **environment: str) -> str:
     """Run `batch` where a folder has little room; the only line that it says."""
+    program = [PROGRAM, "batch", "--master", "local[2]"]
+    return said_on_small_disk(size, folder, *program, *arguments, **environment)
+
+
+def said_on_small_disk(size: str, folder: Path, *program: str, **environment: str) -> str:
+    """Run a program that fails where a folder has little room; its standard error."""
     folder.mkdir()
     mount = f'mount -t tmpfs -o size={size} tmpfs "$0" && exec "$@"'
     command = [*HIDDEN, "sh", "-c", mount, str(folder)]
     with contextlib.suppress(OSError):
         if not subprocess.run([*command, "true"], check=False, capture_output=True).returncode:
-            command += [PROGRAM, "batch", "--master", "local[2]", *arguments]
+            command += program
             given = os.environ | environment
             made = subprocess.run(command, check=False, capture_output=True, text=True, env=given)
             assert made.returncode == 3, made.stderr
@@ -49,21 +56,20 @@ def test_the_disk_of_the_tables_is_full(samples: Path, tmp_path: Path) -> None:
     assert said == f"amqpsniff: {told}\n"
 
 
-def test_the_disk_of_sparks_own_writer_is_full(samples: Path, tmp_path: Path) -> None:
+def test_the_disk_of_the_writer_of_spark_is_full(samples: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     arguments = (str(samples / "node.pcap"), "-o", str(disk / "out"), "--writer", "spark")
     said = run_on_small_disk("64k", disk, *arguments)
-    told = f"{disk}/out/frames: Spark cannot write there: No space left on device"
+    told = f"{disk}/out/_work/direct: tables cannot be written there: No space left on device"
     assert said == f"amqpsniff: {told}\n"
 
 
 def test_sparks_own_disk_is_full(samples: Path, tmp_path: Path) -> None:
     disk, out = tmp_path / "disk", tmp_path / "out"
-    arguments = (str(samples / "pika_mix.pcap"), "-o", str(out), "--report", "closes", "-q")
-    said = run_on_small_disk("16k", disk, *arguments, SPARK_LOCAL_DIRS=str(disk))
-    assert said.startswith(f"amqpsniff: Spark's temporary files ({disk}): No space left on device;")
-    assert said.count("\n") == 1
-    assert (out / "_manifest.json").exists()
+    Batch([str(samples / "pika_mix.pcap")], str(out)).run()
+    job = [sys.executable, "-m", "amqpsniff.spark_jobs.reports", "closes", str(out)]
+    said = said_on_small_disk("16k", disk, *job, SPARK_LOCAL_DIRS=str(disk))
+    assert f"amqpsniff: Spark's temporary files ({disk}): No space left on device;" in said
 
 
 def test_spark_may_not_write_at_all(samples: Path, tmp_path: Path) -> None:

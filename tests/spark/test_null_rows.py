@@ -10,9 +10,10 @@ import pytest
 
 from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.archive import Batch
+from amqpsniff.archive.batch_reports import write_page
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.report.report_charts import CHARTS
-from amqpsniff.spark_jobs.reports import Config, make, write_page
+from amqpsniff.spark_jobs.reports import Config, make
 from tests.cli.running import write_capture
 from tests.cli.test_null_rows import CAPTURE, changing, halves
 from tests.conversations import NOT_UTF8, full, packets, texts, with_texts

@@ -55,7 +55,7 @@ def test_a_day_ends_to_the_nanosecond(honolulu: Any) -> None:
 def test_what_java_knows_cannot_be_asked_far_away() -> None:
     from pyspark.errors import PySparkAttributeError
 
-    from amqpsniff.spark_jobs.parquet_source import java_knows
+    from amqpsniff.spark_jobs.tables import java_knows
 
     class Connected:
         """As much of a session of Spark Connect as is looked at; the real one needs gRPC."""

@@ -14,11 +14,12 @@ import pytest
 import amqpsniff
 from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.archive import Batch
+from amqpsniff.archive.batch_reports import make_here, write_page
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.report.batch_page import page
 from amqpsniff.report.report_charts import CHARTS
-from amqpsniff.spark_jobs.parquet_source import java_knows
-from amqpsniff.spark_jobs.reports import Config, make, write_page
+from amqpsniff.spark_jobs.reports import Config, make
+from amqpsniff.spark_jobs.tables import java_knows
 from tests.conftest import REPO
 from tests.report.drawn import wrong
 from tests.waiting import PATIENCE
@@ -79,6 +80,14 @@ def test_tables_and_captures_give_the_same(
     assert of_tables.schema.names == of_captures.schema.names
     assert sorted(map(repr, of_tables.to_pylist())) == sorted(map(repr, of_captures.to_pylist()))
     _can_be_drawn(name, of_tables)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_duckdb_gives_the_rows_of_spark_in_their_order(spark: Any, tables: Path, name: str) -> None:
+    by_spark = make(spark, name, Config((str(tables),))).table
+    here = make_here(Folder(str(tables)), name, 20).table
+    assert here.schema.types == by_spark.schema.types
+    assert here.to_pylist() == by_spark.to_pylist()
 
 
 def _can_be_drawn(name: str, table: pa.Table) -> None:

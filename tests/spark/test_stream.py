@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import amqpsniff
+from tests.archive.splits import packets_of, write_pcap
 
 pytestmark = pytest.mark.spark
 
@@ -46,6 +48,50 @@ def test_captures_come_once_as_they_close(spark: Any, samples: Path, tmp_path: P
     assert run() == first + second
     (tmp_path / "elsewhere").rename(folder)
     assert run() == first + second
+
+
+@pytest.mark.parametrize("table", ["frames", "messages", "connections"])
+def test_a_connection_is_followed_from_batch_to_batch(
+    samples: Path, tmp_path: Path, table: str
+) -> None:
+    """But for what later files say of a row, rows are those of one reader of all."""
+    pytest.importorskip("pyspark")
+    from pyspark.sql.types import StructType
+
+    from amqpsniff.spark_jobs.source import AmqpStreamReader
+
+    packets = packets_of([samples / "pika_mix.pcap"])
+    part = len(packets) // 4 + 1
+    key = "connection_id" if table == "connections" else "packet_number"
+    more = "vhost" if table == "connections" else "queue"
+    names = ["capture", key, more, "client"]
+    schema = StructType()
+    for name in names:
+        schema = schema.add(name, "long" if name == "packet_number" else "string")
+
+    def read(**options: str) -> list[tuple[Any, ...]]:
+        given = {"path": str(tmp_path), "closeAfter": "0", "table": table, **options}
+        reader = AmqpStreamReader(given, schema)
+        times = [0, *sorted(when for when, _ in reader._listed())]
+        found = []
+        for begin, end in pairwise(times):
+            for one in reader.partitions({"until_ns": begin}, {"until_ns": end}):
+                for batch in reader.read(one):
+                    found += [tuple(row.values()) for row in batch.to_pylist()]
+        return sorted(found, key=repr)
+
+    for at in range(4):
+        write_pcap(tmp_path / f"{at}.pcap", packets[at * part : (at + 1) * part])
+        time.sleep(0.01)
+    whole = amqpsniff.open(*sorted(tmp_path.glob("*.pcap"))).table(table).select(names)
+    alone = sorted((tuple(row.values()) for row in whole.to_pylist()), key=repr)
+    followed = read(lookBack="1000000000")
+    if table == "connections":  # one for each batch in which it has packets
+        assert set(followed) == set(alone)
+        assert len(followed) > len(alone)
+    else:
+        assert followed == alone
+    assert (read() == alone) == (table == "frames")
 
 
 def test_a_file_that_is_written_to_waits(samples: Path, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def _failed(context: RuleContext) -> None:
         return
     if not client_property(context, "connection_name") and _is_cut(context):
         return
-    client = (context.session.capture, client_host(context), server_end(context), user, name)
+    client = (client_host(context), server_end(context), user, name)
     here = context.place
     contribute(context, judge_failure, client, failure, now, client_text(context), here)
 
@@ -132,8 +132,8 @@ def _was_short(context: RuleContext) -> None:
     lived, published = now - began, _published(context)
     if conversation.ended is None or published > SHORT_PUBLISHES or not context.complete:
         return
-    client = (context.session.capture, client_host(context), server_end(context))
-    who = (user_of(context), application(context), client[1])
+    client = (client_host(context), server_end(context))
+    who = (user_of(context), application(context), client[0])
     contribute(context, judge_short, client, who, lived, published, context.place)
 
 
@@ -188,7 +188,7 @@ def _stays(context: RuleContext) -> None:
                 return
             last = max(last, channel.last_publish_ns, channel.last_delivery_ns)
     names = (user_of(context), application(context))
-    client = (session.capture, client_host(context), server_end(context), *names)
+    client = (client_host(context), server_end(context), *names)
     contribute(context, judge_left, client, last, first_place(context))
 
 
@@ -213,7 +213,7 @@ def judge_leaks(context: RuleContext) -> None:
             continue
         times = [place.ts_ns or 0 for place in idle]
         if times[-1] - times[0] >= LEAKING_WITHIN_NS:
-            _, host, _, user, name = client
+            host, _, user, name = client
             detail = (
                 f"{client_words(user, name, host)} opened {len(idle)} connections in "
                 f"{duration(times[-1] - times[0])}, "

@@ -140,8 +140,7 @@ AMQP10_RULES = _gather(_AMQP10_TABLES)
 
 _JUDGES = (
     access, churn, closing, consuming, delivery_limits, ending, flow_control, frameworks, links,
-    proxies,
-    queues, reconnects, restoring, routes, rpc,
+    proxies, queues, reconnects, restoring, routes, rpc,
 )  # fmt: skip
 
 

@@ -167,13 +167,13 @@ def report_once(
     place: Place | None = None,
     count: int = 1,
 ) -> None:
-    """Raise one finding for all connections of a capture with a key: at the first, counting all.
+    """Raise one finding for all connections with a key, whatever captures they are in: at the
+    first, counting all.
 
     `detail` gives its words, when they are needed; `place` is where it is seen, when that is not
     the context. The first stands for `count` connections, by judges of many (`contribute`).
     """
     tracker = context.tracker
-    key = (context.session.capture if place is None else place.capture, key)
     seen = context.shared.get(code)
     first = None if seen is None else seen.get(key)
     if first is not None:
@@ -183,7 +183,7 @@ def report_once(
     here = place or context.place
     records = tracker.log.recorded
     if records is not None:
-        records.seen(order(context), (code, *key), detail, tuple(here))
+        records.seen(order(context), (code, key), detail, tuple(here))
         return
     first = remembered(context, code, key, lambda: here)
     words = detail() if tracker.log.has_room(code) else ""  # not shown without a place

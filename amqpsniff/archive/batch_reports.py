@@ -1,0 +1,116 @@
+"""Reports over the tables of a batch.
+
+Where the tables are on this machine DuckDB makes the rows, elsewhere Spark does. Here is also what
+is shown and written of them, whoever made them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amqpsniff.analysis.report_tables import DUCKDB_SETUP, Report, bucket_for, find
+from amqpsniff.capture.formats import is_remote
+from amqpsniff.report.batch_page import page
+from amqpsniff.report.tables import plain
+
+from .filesystem import Folder
+from .listing import MANIFEST
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_ROWS = 100_000
+"""Rows of a report that are shown and written as one file."""
+
+Manifest = dict[str, Any]
+
+
+def manifest_of(folder: Folder) -> Manifest | None:
+    """The manifest of a batch's folder; None where there is none."""
+    content = folder.read(MANIFEST)
+    return None if content is None else dict(json.loads(content))
+
+
+def bucket_of(manifest: Manifest) -> int:
+    """Seconds of a time bucket with which the captures of a batch have few enough of them."""
+    ends = [(one["first_ns"], one["last_ns"]) for one in manifest["captures"]]
+    times = [time for both in ends for time in both if time is not None]
+    return bucket_for(min(times, default=None), max(times, default=None))
+
+
+@dataclass
+class Result:
+    """The first rows of a report; `more` says that there are others, `shown` how many to show."""
+
+    report: Report
+    table: pa.Table
+    more: bool
+    shown: int
+
+    @classmethod
+    def of(cls, name: str, rows: pa.Table, shown: int) -> Result:
+        """The first of these rows."""
+        return cls(find(name), rows.slice(0, MAX_ROWS), rows.num_rows > MAX_ROWS, shown)
+
+    def write(self, folder: Folder) -> None:
+        """Write the rows as CSV and Parquet to the folder `reports` of a batch."""
+        from pyarrow import csv, parquet
+
+        with folder.create(f"reports/{self.report.name}.parquet") as file:
+            parquet.write_table(self.table, file)
+        with folder.create(f"reports/{self.report.name}.csv") as file:
+            csv.write_csv(self.table, file)
+
+    def as_json(self) -> dict[str, Any]:
+        """The rows to show, for a program that shows them."""
+        return {
+            "report": self.report.name,
+            "title": self.report.title,
+            "columns": self.table.column_names,
+            "rows": self._cells(),
+            "total": f"{self.table.num_rows}{'+' if self.more else ''}",
+        }
+
+    def as_text(self) -> str:
+        """The rows to show, as a table of text."""
+        lines = [self.table.column_names, *self._cells()]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        made = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+                for line in lines]  # fmt: skip
+        return "\n".join([self.report.title, *(line.rstrip() for line in made)])
+
+    def _cells(self) -> list[list[str]]:
+        rows = self.table.slice(0, self.shown).to_pylist()
+        return [[plain(value) for value in row.values()] for row in rows]
+
+
+def is_here(folder: Folder) -> bool:
+    """Whether `make_here` can make reports of a batch: its files are named, and on this machine."""
+    return not is_remote(folder.name) and "format" not in (manifest_of(folder) or {})
+
+
+def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) -> Result:
+    """Make a report by DuckDB; raises UsageError for a report that is not there."""
+    import pyarrow as pa
+
+    from amqpsniff.analysis.report_tables import schema
+    from amqpsniff.tables.query import answer_files
+
+    report = find(name)
+    manifest = manifest_of(folder) or {"tables": {}, "captures": []}
+    tables = {}
+    for table, columns in report.reads().items():
+        files = [Path(folder.name, one) for one in manifest["tables"].get(table, ())]
+        tables[table] = pa.schema([schema(table).field(one) for one in columns]), files
+    statement = report.statement(bucket_seconds or bucket_of(manifest))
+    return Result.of(name, report.finished(answer_files(statement, tables, DUCKDB_SETUP)), shown)
+
+
+def write_page(folder: Folder, results: Iterable[Result]) -> None:
+    """Write the page with all reports to a batch's folder."""
+    tables: Mapping[str, pa.Table] = {one.report.name: one.table for one in results}
+    folder.write("report.html", page(manifest_of(folder) or {}, tables).encode())

@@ -1,0 +1,83 @@
+"""The tables that a batch has written, as DataFrames of what its manifest names.
+
+Spark's Java reads the Parquet files where it knows their file system. Elsewhere workers do, through
+`format("amqp")`: an embedded Spark has no Hadoop connectors for object storage.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkAttributeError
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from amqpsniff.archive.batch_reports import Manifest, manifest_of
+from amqpsniff.archive.filesystem import Folder, StorageOptions, whole_path
+from amqpsniff.capture.formats import is_remote
+from amqpsniff.errors import UsageError
+
+from .source import arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PATTERN = re.compile(r"[\[\]{}*?\\]")
+"""What Spark takes for a pattern in the name of a folder."""
+
+
+def read_table(
+    spark: SparkSession,
+    output: str,
+    table: str,
+    columns: Iterable[str] | None = None,
+    storage: StorageOptions | None = None,
+    manifest: Manifest | None = None,
+) -> DataFrame:
+    """A table that a batch has written to the folder `output`; empty if it has not.
+
+    It is that of one run, whatever a later one does: what a manifest names is read, that of now
+    unless one is given. Without `columns` it has all, those that link messages if a batch has made
+    them, and `capture_date` (DATE). Raises UsageError for a folder that no batch has written.
+    """
+    manifest = manifest or manifest_of(Folder(output, storage))
+    if manifest is None:
+        raise UsageError(f"{output}: no batch has written there; run `amqpsniff batch` first")
+    base = whole_path(output).rstrip("/")
+    if "format" in manifest and table in manifest["tables"]:  # Spark has written it
+        rows = spark.read.format(manifest["format"]).load(f"{base}/{table}")
+        return rows if columns is None else rows.select(*columns)
+    whole = from_arrow_schema(arrow_schema(table, everything=columns is not None))
+    chosen = whole if columns is None else StructType([whole[name] for name in columns])
+    files = [f"{base}/{name}" for name in manifest["tables"].get(table, ())]
+    if not files:
+        return spark.createDataFrame([], chosen)
+    if storage or _PATTERN.search(base) or not java_knows(spark, base):
+        told = {"table": table, "storageOptions": json.dumps(dict(storage or {}))}
+        return spark.read.format("amqp").options(**told).schema(chosen).load(base)
+    reader = spark.read.option("basePath", f"{base}/{table}")
+    if columns is None:
+        return reader.parquet(*files)
+    return reader.schema(chosen).parquet(*files).select(*chosen.names)
+
+
+def java_knows(spark: SparkSession, name: str) -> bool:
+    """True if Java supports the file system of a name."""
+    from py4j.protocol import Py4JJavaError
+
+    if not is_remote(name):
+        return True
+    try:
+        context = spark.sparkContext
+    except PySparkAttributeError:  # Spark Connect has no Java here
+        return False
+    assert context._jvm is not None
+    path = context._jvm.org.apache.hadoop.fs.Path(name)
+    try:
+        path.getFileSystem(context._jsc.hadoopConfiguration())
+    except Py4JJavaError:
+        return False
+    return True

@@ -1,0 +1,144 @@
+"""Tables of a batch in a session: made there, read as of one run, and found without registering."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amqpsniff.archive import Batch
+from amqpsniff.errors import UsageError
+from amqpsniff.spark_jobs import archive, lookup
+from amqpsniff.spark_jobs import batch as job
+from amqpsniff.spark_jobs.tables import read_table
+from amqpsniff.tables.schema import TABLES
+from tests.archive.splits import by_one_engine, deal, packets_of
+from tests.docs.notebook import SPARK_PAGE, executed, read
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def cut(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Captures whose connections go on from file to file, with headers, on two days."""
+    folder = tmp_path_factory.mktemp("captures")
+    chance = random.Random(5)
+    for name in ("aiopika_rpc.pcap", "kombu.pcap.gz"):
+        (folder / name).mkdir()
+        deal(packets_of([samples / name]), folder / name, chance, 4)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(spark: Any, cut: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any]:
+    """The folder of their tables, and the tables."""
+    output = str(tmp_path_factory.mktemp("tables"))
+    return output, archive(spark, str(cut), output, links=True)
+
+
+def test_a_session_makes_what_a_batch_makes(made: tuple[str, Any], cut: Path) -> None:
+    _, tables = made
+    alone = by_one_engine([one for one in cut.rglob("*") if one.is_file()], links=True)
+    for name in TABLES:
+        rows = tables[name].drop("capture_date").toArrow()
+        columns = [column.to_pylist() for column in rows.columns]
+        assert sorted(zip(*columns, strict=True), key=repr) == alone[name], name
+    types = dict(tables["messages"].dtypes)
+    assert types["timestamp"] == types["message_timestamp"] == "timestamp"
+    assert types["capture_date"] == "date"
+    assert tables["errors"].count() == 0
+
+
+def test_the_source_reads_tables_in_many_tasks(
+    spark: Any, made: tuple[str, Any], cut: Path, tmp_path: Path
+) -> None:
+    output, tables = str(tmp_path / "tables"), made[1]
+    Batch([str(cut)], output, links=True, task_bytes=15_000).run()
+    columns = "packet_number long, published_packet_number long"
+    linked = spark.read.format("amqp").schema(columns).load(output)
+    assert linked.rdd.getNumPartitions() > 1
+    known = tables["messages"].select("packet_number", "published_packet_number")
+    assert sorted(linked.collect(), key=repr) == sorted(known.collect(), key=repr)
+    assert linked.where("published_packet_number is not null").count() > 0
+    source = spark.read.format("amqp").option("table", "findings")
+    found = source.option("where", "severity <> 'info'").load(output)
+    assert found.count() == tables["findings"].where("severity <> 'info'").count() > 0
+
+
+def test_json_becomes_variant(made: tuple[str, Any]) -> None:
+    """As the page on Spark has it."""
+    _, tables = made
+    headers = tables["messages"].selectExpr("headers", "try_parse_json(headers) AS parsed")
+    assert dict(headers.dtypes)["parsed"] == "variant"
+    assert headers.where("headers is not null and parsed is null").count() == 0
+    first = headers.selectExpr("variant_get(parsed, '$.nested.a[0]', 'int') AS first")
+    assert first.where("first = 1").count() > 0
+
+
+def test_what_no_batch_has_written(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no batch has written there"):
+        read_table(spark, str(tmp_path), "messages")
+
+
+def test_what_is_done_needs_no_spark(
+    cut: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "tables"
+    Batch([str(cut)], str(output)).run()
+
+    def never(*_: Any) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("amqpsniff.spark_jobs.session.context", never)
+    again = [str(cut), "-o", str(output), "--master", "local[1]", "--report", "traffic"]
+    assert job.main(again) == 0
+    assert "Traffic by exchange" in capsys.readouterr().out
+    with pytest.raises(AssertionError, match="Spark was started"):
+        job.main([*again, "--bodies"])
+
+
+SCRIPT = """
+import sys
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder.config("spark.ui.enabled", "false")
+way = builder.remote if sys.argv[1] == "connect" else builder.master
+spark = way("local[1]").getOrCreate()
+given = f"path '{sys.argv[2]}', table 'frames'"
+spark.sql(f"CREATE TEMPORARY VIEW frames USING amqp OPTIONS ({given})")
+print("frames:", spark.sql("SELECT count(*) FROM frames").first()[0])
+"""
+
+
+def _has(*packages: str) -> bool:
+    return all(importlib.util.find_spec(one) is not None for one in packages)
+
+
+def test_sql_finds_the_source_unregistered(samples: Path, spark: Any) -> None:
+    """Through Spark Connect, where that is installed."""
+    way = "connect" if _has("grpc", "grpc_status", "pandas") else "classic"
+    said = subprocess.run(
+        [sys.executable, "-c", SCRIPT, way, str(samples / "pika_mix.pcap")],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ
+        | {
+            "PYTHONPATH": str(next(iter(lookup.__path__))),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        },
+    )
+    assert "frames: 563" in said.stdout, said.stderr
+
+
+def test_the_notebook_shows_what_its_cells_give(spark: Any) -> None:
+    page = read(SPARK_PAGE)
+    assert executed(copy.deepcopy(page)) == page
