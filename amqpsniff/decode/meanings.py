@@ -9,6 +9,8 @@ pass over its headers, and one over the first bytes of its body where a pack wan
 The columns hang on the rows they belong to (`MessageRows.meanings`), only where a run wants them.
 """
 
+from __future__ import annotations
+
 import json
 import zlib
 
@@ -21,6 +23,14 @@ from cython.cimports.amqpsniff.decode.rows import Vocabularies
 from amqpsniff.columns import NULL
 from amqpsniff.packs.catalogue import COLUMNS, KEYS, NUMBERS, WORDS, Shape
 from amqpsniff.packs.forms import FORMS, instant, whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView
+    from amqpsniff.columns import Octets
+    from amqpsniff.decode.rows import MessageRows
 
 MAX_BODY_BYTES = 4096
 """Bytes of a body that are looked at: in the bodies of frameworks what names the message stands
@@ -36,11 +46,17 @@ _NULL = cython.declare(cython.longlong, NULL)
 class MeaningColumns:
     """The columns of packs for the messages of one batch; null where unknown."""
 
+    capacity: int
+    by_place: list[Any]
+    codes: list[Any]
+    words: dict[Any, Any]
+    reader: ByteReader
+
     CODES = ("framework", *WORDS)
     TEXTS = KEYS
     INTEGERS = NUMBERS
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.capacity = 0
         self.by_place = [
             Codes() if name in self.CODES else Texts() if name in KEYS else Integers()
@@ -50,19 +66,19 @@ class MeaningColumns:
         self.codes = [{} for _ in self.CODES]
         self.reader = ByteReader()
 
-    def columns(self):
+    def columns(self) -> Any:
         """Every column by name."""
         return dict(zip(COLUMNS, self.by_place, strict=True))
 
-    def by_name(self):
+    def by_name(self) -> Any:
         """Vocabularies by the name of their columns."""
         return self.words
 
-    def octets(self):
+    def octets(self) -> Any:
         """Bytes of texts."""
         return sum(self.by_place[COLUMNS.index(name)].used for name in KEYS)
 
-    def reserve(self, rows):
+    def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for as many rows as their messages have."""
         if rows > self.capacity:
             for column in self.by_place:
@@ -70,9 +86,9 @@ class MeaningColumns:
             self.capacity = rows
         return 0
 
-    def put_word(self, place, row, octets):
+    def put_word(self, place: cython.int, row: cython.longlong, octets: bytes) -> cython.int:
         """Write a text that repeats, as UTF-8."""
-        codes: dict = self.codes[place]
+        codes: dict[Any, Any] = self.codes[place]
         code = codes.get(octets)
         if code is None:
             self.reader.read_from(octets)
@@ -82,14 +98,16 @@ class MeaningColumns:
         column.values[row] = code
         return 0
 
-    def put_key(self, place, row, octets):
+    def put_key(self, place: cython.int, row: cython.longlong, octets: bytes) -> cython.int:
         """Write a text of one message, as UTF-8."""
         column: Texts = self.by_place[place]
         column.begin(row)
         column.put_bytes(octets)
         return column.end()
 
-    def put_number(self, place, row, number):
+    def put_number(
+        self, place: cython.int, row: cython.longlong, number: cython.longlong
+    ) -> cython.int:
         """Write a number."""
         column: Integers = self.by_place[place]
         column.values[row] = number
@@ -99,7 +117,15 @@ class MeaningColumns:
 class Field:
     """A column and one place where its value may stand, made ready to be read."""
 
-    def __init__(self, column, source, headers, body):
+    place: int
+    kind: int
+    at: int
+    in_body: bool
+    plain: bool
+    source: Any
+    names: ObjectNames
+
+    def __init__(self, column: Any, source: Any, headers: Any, body: Any) -> None:
         self.place = COLUMNS.index(column)
         self.kind = 0 if column in WORDS else 1 if column in KEYS else 2
         self.source = source
@@ -114,7 +140,22 @@ class Field:
 class MeaningWriter:
     """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`."""
 
-    def __init__(self, packs):
+    packs: Any
+    words: Any
+    headers: ObjectNames
+    body: ObjectNames
+    header_data: ByteView
+    body_data: ByteView
+    shapes: dict[Any, Any]
+    last: tuple[Any, ...]
+    last_opened: tuple[Any, ...]
+    last_exchange: int
+    last_content_type: int
+    last_type: int
+    last_shape: int
+    last_body_shape: int
+
+    def __init__(self, packs: Any) -> None:
         self.packs = packs
         self.headers = ObjectNames(packs.names("header"))
         self.body = ObjectNames(packs.names("body"))
@@ -124,7 +165,9 @@ class MeaningWriter:
         self.last_exchange = self.last_content_type = self.last_type = -1
         self.last_shape = self.last_body_shape = 0
 
-    def write(self, out, row, body, count):
+    def write(
+        self, out: MessageRows, row: cython.longlong, body: Octets, count: cython.longlong
+    ) -> cython.int:
         """Write what a row means that has all else; `count` bytes of its body are in `body`."""
         self.headers.shape = 0
         if out.headers.has(row):
@@ -133,12 +176,12 @@ class MeaningWriter:
             self.headers.read(self.header_data, start, out.headers.offsets[row + 1])
         else:
             self.headers.forget()
-        fields: tuple = self._fields(out, row)
+        fields: tuple[Any, ...] = self._fields(out, row)
         if fields[2]:
             self._read_body(body, count)
             fields = self._fields_of_body(out, row)
         framework: bytes = fields[0]
-        steps: list = fields[1]
+        steps: list[Any] = fields[1]
         if framework is None and not steps:
             return 0
         found: MeaningColumns = out.meanings
@@ -155,7 +198,7 @@ class MeaningWriter:
                 done |= 1 << step.place
         return 0
 
-    def _fields(self, out, row):
+    def _fields(self, out: MessageRows, row: cython.longlong) -> tuple[Any, ...]:
         """(framework, fields, whether the body is needed) as far as headers and words tell."""
         exchange: cython.int = out.exchange.values[row]
         content_type: cython.int = out.content_type.values[row]
@@ -176,14 +219,14 @@ class MeaningWriter:
             self.last_opened = None
         return self.last
 
-    def _fields_of_body(self, out, row):
+    def _fields_of_body(self, out: MessageRows, row: cython.longlong) -> tuple[Any, ...]:
         """The same when the body was looked at too."""
         if self.last_opened is None or self.body.shape != self.last_body_shape:
             self.last_body_shape = self.body.shape
             self.last_opened = self._reading(self._words(out, row), self.body.shape, True)
         return self.last_opened
 
-    def _words(self, out, row):
+    def _words(self, out: MessageRows, row: cython.longlong) -> tuple[Any, ...]:
         words: Vocabularies = out.vocabularies
         return (
             words.exchange.text(out.exchange.values[row]),
@@ -191,7 +234,9 @@ class MeaningWriter:
             words.type.text(out.type.values[row]),
         )
 
-    def _reading(self, words, body_shape, opened):
+    def _reading(
+        self, words: tuple[Any, ...], body_shape: cython.ulonglong, opened: cython.bint
+    ) -> tuple[Any, ...]:
         """The reading of messages of a shape; headers and body are those of the last ones."""
         key = (words, self.headers.shape, body_shape, opened)
         known = self.shapes.get(key)
@@ -209,7 +254,7 @@ class MeaningWriter:
             known = self.shapes[key] = (framework, fields, reading.needs_body)
         return known
 
-    def _read_body(self, body, count):
+    def _read_body(self, body: Octets, count: cython.longlong) -> cython.int:
         """Go through the beginning of a body, which is unpacked where it is packed."""
         if body is None or count < 2:
             return self.body.forget()
@@ -225,9 +270,11 @@ class MeaningWriter:
             count = len(octets)
         return self.body.read(self.body_data, 0, count)
 
-    def _put(self, out, row, found, field):
+    def _put(
+        self, out: MessageRows, row: cython.longlong, found: MeaningColumns, field: Field
+    ) -> cython.bint:
         """Write the value of a field; false where it has none."""
-        value: object = None
+        value: Any = None
         octets: bytes = None
         names: ObjectNames = field.names
         if field.at >= 0:
@@ -262,20 +309,20 @@ class MeaningWriter:
         return True
 
 
-def as_number(value, column):
+def as_number(value: Any, column: Any) -> Any:
     """A value as the number of a column; None for what is none."""
     number = whole(value)
     return instant(value) if number is None and column == "not_before" else number
 
 
-def as_text(value):
+def as_text(value: Any) -> Any:
     """A value as UTF-8; None for what is neither a text nor a whole number."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     return value.encode(errors="replace") if isinstance(value, str) else None
 
 
-def _property(out, row, name):
+def _property(out: Any, row: Any, name: Any) -> Any:
     """A property of a message as text; None where it has none."""
     if name in Vocabularies.NAMES:
         words: Vocabulary = getattr(out.vocabularies, name)
@@ -286,7 +333,7 @@ def _property(out, row, name):
     return None if octets is None else octets.decode(errors="replace")
 
 
-def taken(source, value, ts_ns):
+def taken(source: Any, value: Any, ts_ns: Any) -> Any:
     """The value that a source takes by path, pattern and form; None for nothing."""
     for step in source.path:
         if isinstance(value, str):
@@ -306,7 +353,7 @@ def taken(source, value, ts_ns):
     return value
 
 
-def unpacked(octets):
+def unpacked(octets: Any) -> Any:
     """The beginning of what gzip or zlib has packed; nothing where it is damaged from the start."""
     machine = zlib.decompressobj(32 + zlib.MAX_WBITS)
     try:

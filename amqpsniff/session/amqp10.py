@@ -7,6 +7,8 @@ disposition names deliveries by number, whichever link they are of. The last out
 before a delivery is settled counts; one that was said but not settled counts at the end.
 """
 
+from __future__ import annotations
+
 from json import dumps
 
 import cython
@@ -30,6 +32,13 @@ from amqpsniff.session import entities, method_flags
 from amqpsniff.session.rules.context import LARGE_HEADERS_BYTES
 from amqpsniff.spec import SIDES
 from amqpsniff.spec.amqp10 import COMPOSITES, base_type
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.decode.amqp10.performatives import Performative
+    from amqpsniff.decode.rows import FrameRows
 
 MAX_LINKS = 65_536
 """Links of all connections that are remembered; a peer may attach any number."""
@@ -82,7 +91,22 @@ _FIRST = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 class Transferred:
     """A delivery that may be settled: its entry, and the last outcome that was said of it."""
 
-    def __init__(self, entry, link, side, number):
+    entry: PendingMessage
+    link: Link
+    side: int
+    state: int
+    outcome: int
+    delivery_id: int
+    number: int
+    ts_ns: int
+    undeliverable: bool
+    presettled: bool
+    settled: bool
+    condition: str
+    transaction: str
+    settled_by: str
+
+    def __init__(self, entry: Any, link: Any, side: Any, number: Any) -> None:
         self.entry = entry
         self.link = link
         self.side = side
@@ -102,7 +126,15 @@ class Amqp10Session:
     by handle where the name is not known. `server_channel`: the number that the server sends on.
     """
 
-    def __init__(self, channel):
+    channel: Channel
+    handles: tuple[Any, ...]
+    unsettled: tuple[Any, ...]
+    links: dict[Any, Any]
+    ended: int
+    server_channel: int
+    windows: Windows
+
+    def __init__(self, channel: Any) -> None:
         self.channel = channel
         self.handles = ({}, {})
         self.links = {}
@@ -118,7 +150,13 @@ class Amqp10Connection:
     `client_limit`, `server_limit`: bytes of the largest frame that this side may send, 0 for any.
     """
 
-    def __init__(self):
+    channels: tuple[Any, ...]
+    opens: list[Any]
+    init: dict[Any, Any]
+    client_limit: int
+    server_limit: int
+
+    def __init__(self) -> None:
         self.channels = ({}, {})
         self.opens = [None, None]
         self.init = {}
@@ -133,7 +171,17 @@ class Amqp10Tracker:
         settler: Writes outcomes.
     """
 
-    def __init__(self, tracker, settler):
+    tracker: Any
+    settler: Settler
+    links: int
+    link_bytes: int
+    awaited: dict[Any, Any]
+    codes: dict[Any, Any]
+    words: Any
+    large: int
+    rules_enabled: bool
+
+    def __init__(self, tracker: Any, settler: Any) -> None:
         self.tracker = tracker
         self.settler = settler
         self.links = self.link_bytes = 0
@@ -143,7 +191,9 @@ class Amqp10Tracker:
         self.large = tracker.large
         self.rules_enabled = tracker.rules_enabled
 
-    def follow(self, session, frames, row, found):
+    def follow(
+        self, session: Session, frames: FrameRows, row: cython.longlong, found: Performative
+    ) -> cython.int:
         """A performative of a connection, in its frame's row."""
         side: cython.int = frames.sender.values[row]
         code: cython.int = found.code
@@ -183,7 +233,15 @@ class Amqp10Tracker:
 
     # connections and sessions
 
-    def _learn(self, session, state, frames, row, side, code):
+    def _learn(
+        self,
+        session: Session,
+        state: Amqp10Connection,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        code: cython.int,
+    ) -> None:
         """An open or a SASL frame: what the peers say of themselves."""
         if code != _OPEN and code != _SASL_INIT and code != _SASL_OUTCOME:
             return
@@ -212,14 +270,28 @@ class Amqp10Tracker:
         if code == _OPEN and None not in state.opens:
             self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
 
-    def _tell_connection(self, event, session, frames, row, facts):
+    def _tell_connection(
+        self,
+        event: str,
+        session: Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        facts: dict[Any, Any],
+    ) -> None:
         """Ask the rules about a connection."""
         if self.rules_enabled:
             number: cython.longlong = frames.packet_number.values[row]
             ts_ns = frames.ts_ns.values[row]
             self.tracker.emit_connection(event, session, number, ts_ns, facts)
 
-    def _close(self, session, frames, row, side, found):
+    def _close(
+        self,
+        session: Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> None:
         if session.closed_by is None:
             session.closed_by = SIDES[side]
             session.close_bytes = _reason(found)
@@ -230,7 +302,15 @@ class Amqp10Tracker:
             facts = {"side": side, "found": found}
             self._tell_connection("amqp10-closed", session, frames, row, facts)
 
-    def _begin(self, session, state, frames, row, side, found):
+    def _begin(
+        self,
+        session: Session,
+        state: Amqp10Connection,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> None:
         """One side begins a session, or joins one that the other side began."""
         channel: cython.int = frames.channel.values[row]
         one: Amqp10Session
@@ -247,7 +327,7 @@ class Amqp10Tracker:
             self._use(one, side, channel)
             one.windows.begin(side, found)
 
-    def _use(self, one, side, number):
+    def _use(self, one: Amqp10Session, side: cython.int, number: cython.int) -> None:
         """A side sends on a number: the client's is that of the session."""
         channel: Channel = one.channel
         if side == 1:
@@ -258,7 +338,14 @@ class Amqp10Tracker:
                 slot.incarnations += 1
                 channel.number, channel.incarnation = number, slot.incarnations
 
-    def _new(self, session, frames, row, number, known):
+    def _new(
+        self,
+        session: Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        number: cython.int,
+        known: cython.bint,
+    ) -> Amqp10Session:
         """A session; None when there are too many channels. `number` is above all of the client's
         where the server begins it.
         """
@@ -280,7 +367,15 @@ class Amqp10Tracker:
         channel.amqp10 = one
         return one
 
-    def _proved(self, session, state, frames, row, side, number):
+    def _proved(
+        self,
+        session: Session,
+        state: Amqp10Connection,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        number: cython.int,
+    ) -> Amqp10Session:
         """A session whose beginning was not seen: alone on the other side, it is the same one.
 
         None where it would have been seen: what comes behind an end means nothing.
@@ -301,7 +396,16 @@ class Amqp10Tracker:
             self._use(one, side, number)
         return one
 
-    def _end(self, session, state, one, frames, row, side, found):
+    def _end(
+        self,
+        session: Session,
+        state: Amqp10Connection,
+        one: Amqp10Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> None:
         """A side ends a session."""
         channel: Channel = one.channel
         one.ended |= 1 << side
@@ -319,7 +423,7 @@ class Amqp10Tracker:
                 slot.channel = None
             self._finish(channel)
 
-    def _finish(self, channel):
+    def _finish(self, channel: Channel) -> None:
         """A session is over: what was said and not settled counts now."""
         one: Amqp10Session = channel.amqp10
         if self.rules_enabled:
@@ -336,9 +440,9 @@ class Amqp10Tracker:
         session.delivered += channel.delivered
         session.acknowledged += channel.acknowledged
 
-    def _tell_left(self, one):
+    def _tell_left(self, one: Amqp10Session) -> None:
         """Ask the rules about deliveries of a session that is over of which no outcome was said."""
-        left: dict = {}
+        left: dict[Any, Any] = {}
         transferred: Transferred
         for side in range(2):
             for transferred in one.unsettled[side].values():
@@ -348,7 +452,7 @@ class Amqp10Tracker:
             number = channel.closed_packet_number
             self.tracker.emit("deliveries-left", channel, number, channel.end_ns, {"left": left})
 
-    def end(self, session):
+    def end(self, session: Any) -> None:
         """A connection is over."""
         slot: ChannelSlot
         closed = session.closed_by or session.peer.conversation.ended
@@ -365,7 +469,16 @@ class Amqp10Tracker:
 
     # links
 
-    def _on_link(self, session, one, frames, row, side, code, found):
+    def _on_link(
+        self,
+        session: Session,
+        one: Amqp10Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        code: cython.int,
+        found: Performative,
+    ) -> None:
         """An attach, a flow, a transfer or a detach."""
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
@@ -390,7 +503,14 @@ class Amqp10Tracker:
         elif code == _DETACH and link is not None:
             self._detach(one, link, frames, row, side, found)
 
-    def _attach(self, one, frames, row, side, found):
+    def _attach(
+        self,
+        one: Amqp10Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> Link:
         """A side attaches a link; None where that is not remembered."""
         octets: bytes = frames.arguments.bytes_of(row)
         arguments = typed(_ATTACH, read_object(octets))
@@ -422,7 +542,7 @@ class Amqp10Tracker:
             self._tell("link-attached", one, link, frames, row, side)
         return link
 
-    def _new_link(self, one, name, sender, key):
+    def _new_link(self, one: Amqp10Session, name: Any, sender: cython.int, key: Any) -> Link:
         """A link of a session; None when there are too many."""
         if self.links >= _MAX_LINKS:
             self.settler.limit_reached("links")
@@ -435,7 +555,9 @@ class Amqp10Tracker:
             one.channel.consumers += 1
         return link
 
-    def _put_handle(self, one, link, side, handle):
+    def _put_handle(
+        self, one: Amqp10Session, link: Link, side: cython.int, handle: cython.longlong
+    ) -> None:
         """A side knows a link by a handle."""
         if side == 0:
             link.client_handle = handle
@@ -443,7 +565,7 @@ class Amqp10Tracker:
             link.server_handle = handle
         one.handles[side][handle] = link
 
-    def _proved_link(self, one, side, found):
+    def _proved_link(self, one: Amqp10Session, side: cython.int, found: Performative) -> Link:
         """A link whose attach was not seen, by a transfer of it; None where it would have been."""
         if one.channel.known and not one.channel.session.has_loss:
             return None
@@ -452,7 +574,15 @@ class Amqp10Tracker:
             self._put_handle(one, link, side, found.handle)
         return link
 
-    def _detach(self, one, link, frames, row, side, found):
+    def _detach(
+        self,
+        one: Amqp10Session,
+        link: Link,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> None:
         """A side detaches a link; the second ends it."""
         one.handles[side].pop(found.handle, None)
         link.attached &= ~(1 << side)
@@ -467,7 +597,7 @@ class Amqp10Tracker:
         if not link.attached:
             self._end_link(one, link)
 
-    def _end_link(self, one, link):
+    def _end_link(self, one: Amqp10Session, link: Link) -> None:
         """A link is over."""
         channel: Channel = one.channel
         del one.links[link.key]
@@ -480,14 +610,23 @@ class Amqp10Tracker:
         self.link_bytes -= link.weight
         self.tracker.add_link(link, channel)
 
-    def _tell(self, event, one, link, frames, row, side, found=None):
+    def _tell(
+        self,
+        event: str,
+        one: Amqp10Session,
+        link: Link,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative = None,
+    ) -> None:
         """Ask the rules about a link."""
         if self.rules_enabled:
             facts = {"link": link, "side": side, "found": found, "of": one}
             number: cython.longlong = frames.packet_number.values[row]
             self.tracker.emit(event, one.channel, number, frames.ts_ns.values[row], facts)
 
-    def _code(self, words, vocabulary, text):
+    def _code(self, words: Any, vocabulary: Any, text: str) -> Any:
         """The code of a text in one of the vocabularies of a batch."""
         if self.words is not words or len(self.codes) > _MAX_CODES:
             self.words = words
@@ -498,7 +637,7 @@ class Amqp10Tracker:
             code = self.codes[key] = self.tracker.code_of(vocabulary, text)
         return code
 
-    def _name_frame(self, frames, row, address):
+    def _name_frame(self, frames: FrameRows, row: cython.longlong, address: Address) -> None:
         words: Vocabularies = frames.vocabularies
         if address.queue is not None:
             frames.queue.values[row] = self._code(words, words.queue, address.queue)
@@ -510,7 +649,16 @@ class Amqp10Tracker:
 
     # deliveries
 
-    def _transfer(self, session, one, link, frames, row, side, found):
+    def _transfer(
+        self,
+        session: Session,
+        one: Amqp10Session,
+        link: Link,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> None:
         """A transfer: the first of a delivery, or one more."""
         settler: Settler = self.settler
         channel: Channel = one.channel
@@ -567,7 +715,7 @@ class Amqp10Tracker:
         if found.state and not transferred.presettled:
             self._say(transferred, found, frames, row)
 
-    def _await(self, one, transferred, side):
+    def _await(self, one: Amqp10Session, transferred: Transferred, side: cython.int) -> None:
         """A delivery waits for its settlement."""
         settler: Settler = self.settler
         entry: PendingMessage = transferred.entry
@@ -597,7 +745,7 @@ class Amqp10Tracker:
         else:
             settler._count_unsettled(channel, entry)
 
-    def _forget(self, one, transferred, ts_ns):
+    def _forget(self, one: Amqp10Session, transferred: Transferred, ts_ns: cython.longlong) -> None:
         """A delivery does not wait any longer: it is counted out."""
         settler: Settler = self.settler
         channel: Channel = one.channel
@@ -612,7 +760,7 @@ class Amqp10Tracker:
         else:
             settler._count_settled(channel, transferred.entry)
 
-    def _leave(self, transferred, counted=True):
+    def _leave(self, transferred: Transferred, counted: cython.bint = True) -> None:
         """A delivery that was not settled is left so; what was said of it counts."""
         settler: Settler = self.settler
         entry: PendingMessage = transferred.entry
@@ -626,10 +774,17 @@ class Amqp10Tracker:
         open_end: cython.int = _UNCONFIRMED if transferred.side == 0 else _UNSETTLED
         settler._close_row(entry, open_end if sure else -1)
 
-    def _disposition(self, one, frames, row, side, found):
+    def _disposition(
+        self,
+        one: Amqp10Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> None:
         """A range of deliveries gets an outcome, is settled, or both."""
         sender: cython.int = 1 - side if found.role == 1 else side
-        waiting: dict = one.unsettled[sender]
+        waiting: dict[Any, Any] = one.unsettled[sender]
         if found.first < 0 or not waiting:
             return
         span: cython.longlong = (found.last - found.first) & _MASK
@@ -648,7 +803,9 @@ class Amqp10Tracker:
             if found.settled == 1:
                 self._settle(one, transferred, frames, row, side)
 
-    def _say(self, transferred, found, frames, row):
+    def _say(
+        self, transferred: Transferred, found: Performative, frames: FrameRows, row: cython.longlong
+    ) -> None:
         """An outcome is said of a delivery."""
         outcome: cython.int = found.outcome
         if found.state == _RECEIVED or found.state < _RECEIVED:
@@ -664,7 +821,14 @@ class Amqp10Tracker:
         transferred.transaction = found.transaction or transferred.transaction
         transferred.undeliverable = found.undeliverable == 1
 
-    def _settle(self, one, transferred, frames, row, side):
+    def _settle(
+        self,
+        one: Amqp10Session,
+        transferred: Transferred,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+    ) -> None:
         """A delivery is settled by a side."""
         settler: Settler = self.settler
         transferred.settled = True
@@ -684,7 +848,7 @@ class Amqp10Tracker:
         if not transferred.state or not self._decide(transferred, one.channel):
             settler._close_row(transferred.entry, -1)
 
-    def _decide(self, transferred, channel):
+    def _decide(self, transferred: Transferred, channel: Channel) -> Any:
         """The last outcome that was said of a delivery is its outcome."""
         settler: Settler = self.settler
         entry: PendingMessage = transferred.entry
@@ -722,7 +886,7 @@ class Amqp10Tracker:
             )
         return True
 
-    def _count_outcome(self, link, outcome):
+    def _count_outcome(self, link: Link, outcome: cython.int) -> cython.int:
         """A delivery of a link has its outcome."""
         if outcome == _REJECTED_STATE:
             link.rejected += 1
@@ -736,7 +900,7 @@ class Amqp10Tracker:
 
     # rows of messages
 
-    def attach(self, messages, row):
+    def attach(self, messages: MessageRows, row: cython.longlong) -> cython.int:
         """The row of a delivery is there."""
         settler: Settler = self.settler
         transferred: Transferred = self.awaited.pop(messages.ordinal.values[row], None)
@@ -774,11 +938,13 @@ class Amqp10Tracker:
             more.put_name("transaction", row, transferred.transaction)
         return 0
 
-    def _tell_message(self, transferred, messages, row):
+    def _tell_message(
+        self, transferred: Transferred, messages: MessageRows, row: cython.longlong
+    ) -> cython.int:
         """Ask the rules about a message that stands out."""
         entry: PendingMessage = transferred.entry
         channel: Channel = entry.channel
-        events: list = None
+        events: list[Any] = None
         link: Link = transferred.link
         named: cython.bint = messages.correlation_id.has(row)
         if messages.body_size.values[row] > self.large:
@@ -807,13 +973,13 @@ class Amqp10Tracker:
             self.tracker.emit(event, channel, entry.packet_number, entry.ts_ns, facts)
         return 0
 
-    def _weigh(self, link, size):
+    def _weigh(self, link: Link, size: cython.longlong) -> cython.int:
         """A message of a link is whole: count its bytes."""
         link.bytes += size
         link.largest = max(link.largest, size)
         return 0
 
-    def _name_message(self, messages, row, address):
+    def _name_message(self, messages: MessageRows, row: cython.longlong, address: Address) -> None:
         words: Vocabularies = messages.vocabularies
         if address.queue is not None:
             messages.queue.values[row] = self._code(words, words.queue, address.queue)
@@ -823,7 +989,7 @@ class Amqp10Tracker:
             code = self._code(words, words.routing_key, address.routing_key)
             messages.routing_key.values[row] = code
 
-    def _write(self, transferred):
+    def _write(self, transferred: Transferred) -> None:
         """Write what became of a delivery into its row, where that is there and open."""
         entry: PendingMessage = transferred.entry
         rows: MessageRows = entry.rows
@@ -836,12 +1002,12 @@ class Amqp10Tracker:
         more.put_name("transaction", entry.row, transferred.transaction)
 
 
-def _with(events, event):
+def _with(events: Any, event: Any) -> Any:
     """A list with one more event; `events` may be None."""
     return [event] if events is None else [*events, event]
 
 
-def _reason(found):
+def _reason(found: Any) -> Any:
     """An error as JSON, as the close of 0-9-1 has it."""
     if found.condition is None:
         return None
@@ -854,9 +1020,9 @@ _RANGES = {"ubyte": 1 << 8, "ushort": 1 << 16, "uint": 1 << 32, "ulong": 1 << 63
 _TYPES = {"boolean": bool, "string": str, "symbol": str, "map": dict, "fields": dict}
 
 
-def typed(code, arguments):
+def typed(code: Any, arguments: Any) -> Any:
     """The fields of a performative, as JSON has them, that have the standard's types."""
-    found: dict = {}
+    found: dict[Any, Any] = {}
     for field in _ROWS[code].fields:
         value = arguments.get(field.name)
         kind = base_type(field.type)
@@ -870,7 +1036,7 @@ def typed(code, arguments):
     return found
 
 
-def virtual_host(state):
+def virtual_host(state: Any) -> Any:
     """The virtual host that RabbitMQ takes a connection to be of; None before the client's open."""
     if state.opens[0] is None:
         return None
@@ -878,10 +1044,10 @@ def virtual_host(state):
     return host.removeprefix("vhost:") if host.startswith("vhost:") else "/"
 
 
-def handshake_of(state):
+def handshake_of(state: Any) -> Any:
     """Facts of open and sasl-init under the names of a 0-9-1 handshake."""
     client, server = state.opens
-    found: dict = {}
+    found: dict[Any, Any] = {}
     if state.init or client:
         properties = dict(_properties(client or {}))
         name = (client or {}).get("container_id")
@@ -909,15 +1075,15 @@ def handshake_of(state):
     return found
 
 
-def _time(ts_ns):
+def _time(ts_ns: Any) -> Any:
     """A time in ns; None where it is not known."""
     return None if ts_ns is None or ts_ns == NULL else ts_ns
 
 
-def _properties(arguments):
+def _properties(arguments: Any) -> Any:
     found = arguments.get("properties")
     return found if isinstance(found, dict) else {}
 
 
-def _least(one, other):
+def _least(one: Any, other: Any) -> Any:
     return min([each for each in (one, other) if isinstance(each, int)], default=None)

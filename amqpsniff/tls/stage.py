@@ -7,11 +7,17 @@ stand before. All other conversations pass as they are, and a batch in which the
 given back untouched.
 """
 
+from __future__ import annotations
+
 from array import array
 
 import cython
 
 from .records import is_header
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _OPEN = cython.declare(cython.int, 0)
 _DATA = cython.declare(cython.int, 1)
@@ -36,32 +42,42 @@ class Rows:
     There is one for all batches: conversations know it, and must not keep the bytes of a batch.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.first = 0
         self.begin([])
 
-    def begin(self, extra):
+    def begin(self, extra: Any) -> None:
         """Begin with another batch."""
         self.extra = extra
         self.columns = ([], [], [], [], [], [], [], [])
 
-    def add(self, kind, half, source, start, length, offset, number, ts_ns):
+    def add(
+        self,
+        kind: Any,
+        half: Any,
+        source: Any,
+        start: Any,
+        length: Any,
+        offset: Any,
+        number: Any,
+        ts_ns: Any,
+    ) -> None:
         """One event; the columns are those of `StreamBatch`."""
         row = (kind, half, source, start, length, offset, number, ts_ns)
         for column, value in zip(self.columns, row, strict=True):
             column.append(value)
 
-    def put(self, direction, octets, offset, number, ts_ns):
+    def put(self, direction: Any, octets: Any, offset: Any, number: Any, ts_ns: Any) -> None:
         """Bytes of a direction of the conversation whose first half-stream is `first`."""
         self.extra.append(octets)
         half = self.first + direction
         self.add(_DATA, half, len(self.extra) - 1, 0, len(octets), offset, number, ts_ns)
 
-    def miss(self, direction, missing, offset, number, ts_ns):
+    def miss(self, direction: Any, missing: Any, offset: Any, number: Any, ts_ns: Any) -> None:
         """Bytes that the capture has not."""
         self.add(_GAP, self.first + direction, -1, 0, missing, offset, number, ts_ns)
 
-    def arrays(self):
+    def arrays(self) -> Any:
         """The columns as arrays."""
         return tuple(
             array("i" if at < 3 else "q", column) for at, column in enumerate(self.columns)
@@ -75,7 +91,7 @@ class TlsFlow:
     how many bytes are kept of it.
     """
 
-    def __init__(self, conversation, secrets, sink):
+    def __init__(self, conversation: Any, secrets: Any, sink: Any) -> None:
         from .conversation import TlsConversation  # most captures have no TLS
 
         self.conversation = conversation
@@ -95,17 +111,17 @@ class TlsStage:
         claims: Whether `take_claims` is asked for what records are.
     """
 
-    secrets: object
-    header_bytes: object
-    states: object
-    flows: dict
-    rows: object
+    secrets: Any
+    header_bytes: Any
+    states: Any
+    flows: dict[Any, Any]
+    rows: Any
     held: cython.longlong
-    waiting: dict
-    claims: object
-    ended: list
+    waiting: dict[Any, Any]
+    claims: Any
+    ended: list[Any]
 
-    def __init__(self, secrets, header_bytes, claims=False):
+    def __init__(self, secrets: Any, header_bytes: Any, claims: Any = False) -> None:
         self.secrets = secrets
         self.header_bytes = header_bytes
         self.states = array("b")
@@ -116,13 +132,13 @@ class TlsStage:
         self.claims = [] if claims else None
         self.ended = []
 
-    def take_claims(self):
+    def take_claims(self) -> Any:
         """Since the last call: claims of records, and the conversations that ended."""
         taken = self.claims, self.ended
         self.claims, self.ended = [], []
         return taken
 
-    def feed(self, batch):
+    def feed(self, batch: Any) -> Any:
         """The events of a `StreamBatch` with TLS taken off."""
         kinds: cython.const[cython.int][::1] = batch.kind
         halves: cython.const[cython.int][::1] = batch.half
@@ -180,7 +196,7 @@ class TlsStage:
             return not is_header(block[start : start + min(5, length)])
         return first not in b"\rP" or not self.header_bytes(block[start : start + length])
 
-    def _rewritten(self, batch, row):
+    def _rewritten(self, batch: Any, row: Any) -> Any:
         """The events of a batch, those before `row` as they are."""
         rows = self.rows
         rows.begin(list(batch.extra))
@@ -213,7 +229,7 @@ class TlsStage:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _event(self, batch: object, event: tuple) -> cython.int:
+    def _event(self, batch: Any, event: tuple[Any, ...]) -> cython.int:
         """One event."""
         kind: cython.int = event[0]
         half: cython.Py_ssize_t = event[1]
@@ -265,7 +281,7 @@ class TlsStage:
         self._pass(flow, event, octets)
         return 0
 
-    def _after_proxy(self, event, octets):
+    def _after_proxy(self, event: Any, octets: Any) -> Any:
         """An event and its bytes without the proxy's header they begin with."""
         count = self.header_bytes(octets)
         if not 0 < count <= len(octets):
@@ -275,7 +291,7 @@ class TlsStage:
         rest = (kind, half, source, start + count, length - count, offset + count, number, ts_ns)
         return rest, octets[count:]
 
-    def _pass(self, flow, event, octets):
+    def _pass(self, flow: Any, event: Any, octets: Any) -> Any:
         """An event of a conversation that is TLS, or may be."""
         kind, half, _, _, length, offset, number, ts_ns = event
         tls = flow.tls
@@ -298,14 +314,14 @@ class TlsStage:
         self._account(flow, first >> 1)
         return self._claim(flow)
 
-    def _claim(self, flow):
+    def _claim(self, flow: Any) -> None:
         """Take the claims of a conversation that is TLS for sure."""
         made = flow.tls.claims
         if made and flow.undecided is None:
             self.claims.extend(made)
             made.clear()
 
-    def _decide(self, flow):
+    def _decide(self, flow: Any) -> None:
         """True if it is clear by now that a conversation is TLS."""
         from .conversation import CLEAR
 
@@ -315,7 +331,7 @@ class TlsStage:
             flow.undecided = None
             flow.conversation.tls = tls
 
-    def _account(self, flow, slot):
+    def _account(self, flow: Any, slot: Any) -> None:
         """Count what is held; look for new secrets now and then where some are waited for."""
         tls = flow.tls
         self.held += tls.held - flow.held
@@ -329,7 +345,7 @@ class TlsStage:
         else:
             self.waiting.pop(slot, None)
 
-    def _look_again(self):
+    def _look_again(self) -> None:
         """Open what waited for secrets that have come."""
         self.secrets.refresh()
         for slot, flow in list(self.waiting.items()):
@@ -338,7 +354,7 @@ class TlsStage:
             if not flow.tls.needs_keys:
                 del self.waiting[slot]
 
-    def _contradict(self, flow, half, event, octets):
+    def _contradict(self, flow: Any, half: Any, event: Any, octets: Any) -> None:
         """The other side of what looked like TLS begins with no record."""
         if flow.undecided is None or not flow.conversation.syn_seen:
             flow.conversation.tls = flow.tls  # its first bytes were not captured
@@ -349,7 +365,7 @@ class TlsStage:
         flow.undecided.append((event, octets))
         self._release(flow, half & ~1)
 
-    def _release(self, flow, first):
+    def _release(self, flow: Any, first: Any) -> None:
         """It is not TLS: give the events as they came."""
         events, flow.undecided = flow.undecided or [], None
         flow.tls.claims = None
@@ -365,7 +381,7 @@ class TlsStage:
                 self.rows.first = first
                 self.rows.put(half - first, octets, offset, number, ts_ns)
 
-    def _end(self, flow, first):
+    def _end(self, flow: Any, first: Any) -> None:
         """A conversation is over."""
         self.secrets.refresh()
         self.rows.first = first

@@ -5,9 +5,15 @@ They hang on the rows of a batch with such deliveries (`MessageRows.deliveries`)
 without. The decoder writes what the delivery says, the session what became of it.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Codes, Integers, Texts, Vocabulary
 from cython.cimports.amqpsniff.decode.octets import ByteReader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_KNOWN = 1024
 """Texts of a column whose codes are remembered: outcomes, conditions, addresses that repeat."""
@@ -18,12 +24,28 @@ _MAX_KNOWN = cython.declare(cython.int, MAX_KNOWN)
 class DeliveryColumns:
     """Columns of the rows of one batch of messages; null in rows of other messages."""
 
+    capacity: int
+    reader: ByteReader
+    words: dict[Any, Any]
+    known: dict[Any, Any]
+    transfers: Codes
+    delivery_count: Codes
+    state: Codes
+    state_error: Codes
+    settled_by: Codes
+    transaction: Codes
+    address: Codes
+    message_bytes: Integers
+    message_format: Integers
+    tag: Texts
+    annotations: Texts
+
     INTEGERS = ("message_bytes", "message_format")
     CODES = "transfers delivery_count state state_error settled_by transaction address".split()
     TEXTS = ("tag", "annotations")
     NAMES = "state state_error settled_by transaction address".split()
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.capacity = 0
         self.reader = ByteReader()
         for name in self.CODES:
@@ -35,19 +57,19 @@ class DeliveryColumns:
         self.words = {name: Vocabulary() for name in self.NAMES}
         self.known = {name: ({}, getattr(self, name)) for name in self.NAMES}
 
-    def columns(self):
+    def columns(self) -> Any:
         """Every column by name."""
         return {name: getattr(self, name) for name in (*self.CODES, *self.INTEGERS, *self.TEXTS)}
 
-    def by_name(self):
+    def by_name(self) -> Any:
         """Vocabularies by the name of their columns."""
         return self.words
 
-    def octets(self):
+    def octets(self) -> Any:
         """Bytes of texts."""
         return self.tag.used + self.annotations.used
 
-    def reserve(self, rows):
+    def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for as many rows as their messages have."""
         if rows > self.capacity:
             for column in self.columns().values():
@@ -55,11 +77,11 @@ class DeliveryColumns:
             self.capacity = rows
         return 0
 
-    def put_name(self, name, row, text):
+    def put_name(self, name: str, row: cython.longlong, text: str) -> cython.int:
         """Write a text that repeats; nothing for None."""
         if text is not None:
-            pair: tuple = self.known[name]
-            codes: dict = pair[0]
+            pair: tuple[Any, ...] = self.known[name]
+            codes: dict[Any, Any] = pair[0]
             column: Codes = pair[1]
             code = codes.get(text)
             if code is None:

@@ -5,6 +5,8 @@
 the few numbers that the session goes by into a `Performative`.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Texts
 
@@ -17,6 +19,13 @@ from amqpsniff.spec.amqp10 import (
     base_type,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
+    from amqpsniff.decode.amqp10.values import TypedReader
+
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
 SASL_MECHANISMS, SASL_INIT, SASL_CHALLENGE, SASL_RESPONSE, SASL_OUTCOME = range(0x40, 0x45)
 RECEIVED, ACCEPTED, REJECTED, RELEASED, MODIFIED, DECLARED, TRANSACTIONAL = (
@@ -28,7 +37,7 @@ STATES = {row.code: row.name for row in COMPOSITES if row.code in range(0x23, 0x
 """Names of delivery states by descriptor."""
 
 
-def _constructors(field):
+def _constructors(field: Any) -> Any:
     """For every byte 1 where it may begin a value of a field."""
     kind = base_type(field.type)
     allowed = bytearray(256)
@@ -97,6 +106,33 @@ class Performative:
     counts the deliveries of a decoder: the one that a transfer is of.
     """
 
+    code: int
+    state: int
+    outcome: int
+    handle: int
+    delivery: int
+    first: int
+    last: int
+    next_incoming_id: int
+    incoming_window: int
+    next_outgoing_id: int
+    delivery_count: int
+    link_credit: int
+    available: int
+    begins: bool
+    settled: int
+    more: int
+    aborted: int
+    resume: int
+    role: int
+    drain: int
+    echo: int
+    failed: int
+    undeliverable: int
+    condition: str
+    description: str
+    transaction: str
+
     if not cython.compiled:
 
         def __init__(self):
@@ -111,7 +147,15 @@ class PerformativeDecoder:
     field that has another type than the standard's, -1 for none.
     """
 
-    def __init__(self, show_secrets):
+    show_secrets: bool
+    code: int
+    wrong: int
+    payload: int
+    fields: int
+    starts: IntView
+    ends: IntView
+
+    def __init__(self, show_secrets: Any) -> None:
         self.show_secrets = show_secrets
         self.code = self.wrong = -1
         self.payload = 0
@@ -120,7 +164,7 @@ class PerformativeDecoder:
             self.starts = [-1] * 16
             self.ends = [-1] * 16
 
-    def read(self, reader, at, end):
+    def read(self, reader: TypedReader, at: cython.longlong, end: cython.longlong) -> cython.int:
         """Find the fields of the list that begins at `at`; gives how it was read."""
         self.code = self.wrong = -1
         self.payload = end
@@ -138,7 +182,7 @@ class PerformativeDecoder:
         self._check_types(reader, _ALLOWED[code])
         return answer
 
-    def _check_types(self, reader, allowed):
+    def _check_types(self, reader: TypedReader, allowed: list[Any]) -> cython.int:
         """Look at the constructors of the fields."""
         i: cython.longlong
         for i in range(self.fields):
@@ -150,11 +194,11 @@ class PerformativeDecoder:
         return 0
 
     @property
-    def wrong_field(self):
+    def wrong_field(self) -> Any:
         """The name of the field of a wrong type."""
         return _FIELDS[self.code][self.wrong]
 
-    def locate(self, reader, at, end):
+    def locate(self, reader: TypedReader, at: cython.longlong, end: cython.longlong) -> cython.bint:
         """Find the fields of the list whose constructor is at `at`; false where there is none."""
         self.fields = 0
         if not reader.open_list(at, end):
@@ -162,7 +206,9 @@ class PerformativeDecoder:
         self._fields(reader, end, _ROOM)
         return True
 
-    def _fields(self, reader, end, known):
+    def _fields(
+        self, reader: TypedReader, end: cython.longlong, known: cython.longlong
+    ) -> cython.int:
         """Find the fields of the list that the reader has opened."""
         limit: cython.longlong = reader.limit
         count: cython.longlong = reader.count
@@ -191,33 +237,33 @@ class PerformativeDecoder:
             self.fields = i + 1
         return answer
 
-    def start(self, place):
+    def start(self, place: cython.int) -> cython.longlong:
         """The offset of a field; -1 for one that is not there."""
         return self.starts[place] if place < self.fields else -1
 
-    def number(self, reader, place):
+    def number(self, reader: TypedReader, place: cython.int) -> cython.longlong:
         """An unsigned number; -1 for one that is not there."""
         if place >= self.fields or self.starts[place] < 0:
             return -1
         return reader.number(self.starts[place], self.ends[place])
 
-    def truth(self, reader, place):
+    def truth(self, reader: TypedReader, place: cython.int) -> cython.int:
         """1 or 0; -1 for a truth that is not there."""
         if place >= self.fields or self.starts[place] < 0:
             return -1
         return reader.truth(self.starts[place], self.ends[place])
 
-    def octets(self, reader, place):
+    def octets(self, reader: TypedReader, place: cython.int) -> bytes:
         """The bytes of a text or binary; None for one that is not there."""
         if place >= self.fields or self.starts[place] < 0:
             return None
         length: cython.longlong = reader.text_at(self.starts[place], self.ends[place])
         return None if length < 0 else reader.bytes_at(reader.items, length)
 
-    def put_json(self, reader, payload_bytes):
+    def put_json(self, reader: TypedReader, payload_bytes: cython.longlong) -> cython.int:
         """Write the fields as JSON into the open row of `reader.out`."""
         out: Texts = reader.out
-        keys: list = _KEYS[self.code]
+        keys: list[Any] = _KEYS[self.code]
         secrets: cython.int = 0 if self.show_secrets else _SECRETS[self.code]
         i: cython.longlong
         first: cython.bint = True
@@ -238,7 +284,7 @@ class PerformativeDecoder:
             reader._digits(payload_bytes)
         return out.put_byte(125)
 
-    def performative(self, reader):
+    def performative(self, reader: TypedReader) -> Performative:
         """Read the fields that the session needs."""
         found: Performative = Performative.__new__(Performative)
         code: cython.int = self.code
@@ -289,7 +335,7 @@ class PerformativeDecoder:
             self._error(reader, found, self.starts[_ERRORS[code]], self.ends[_ERRORS[code]])
         return found
 
-    def _state(self, reader, found, place):
+    def _state(self, reader: TypedReader, found: Performative, place: cython.int) -> cython.int:
         """Read a delivery state."""
         if place >= self.fields or self.starts[place] < 0:
             return 0
@@ -322,7 +368,9 @@ class PerformativeDecoder:
             found.undeliverable = reader.truth(at, limit) if at >= 0 else -1
         return 0
 
-    def _error(self, reader, found, at, end):
+    def _error(
+        self, reader: TypedReader, found: Performative, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
         """Read an error's condition and description."""
         at = reader.descriptor(at, end)
         if at < 0 or reader.code != ERROR or not reader.open_list(at, end):
