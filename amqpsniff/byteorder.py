@@ -6,13 +6,18 @@ thing of an expression that indexes a memoryview for every byte.
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import MutableSequence
+    from typing import TypeAlias
 
 ByteView = Sequence[int]
 """Bytes to read by index: bytes, or a view of them."""
 
-IntView = MutableSequence[int]
-"""64-bit integers to read and write by index: a column, an array, or a view of one."""
+IntView: TypeAlias = "MutableSequence[int] | memoryview"
+"""Integers or bytes to read and write by index: an array, or a view of one."""
 
 
 def u16(octets: ByteView, at: int) -> int:

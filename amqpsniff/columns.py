@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView, IntView
+    from amqpsniff.byteorder import IntView
 
 if cython.compiled:
     from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize  # type: ignore
@@ -79,9 +79,6 @@ class Integers:
     """
 
     values: IntView
-    capacity: int
-    nulls: bool
-    storage: Any
 
     def __init__(self, nulls: Any = True) -> None:
         self.nulls = nulls
@@ -124,9 +121,6 @@ class Codes:
     """
 
     values: IntView
-    capacity: int
-    nulls: bool
-    storage: Any
 
     def __init__(self, nulls: Any = True) -> None:
         self.nulls = nulls
@@ -165,10 +159,7 @@ class Codes:
 class Octets:
     """Bytes that grow at their end; `used` of them are there."""
 
-    octets: ByteView
-    storage: Any
-    used: int
-    size: int
+    octets: IntView
 
     def __init__(self, size: Any = 256) -> None:
         self.used = 0
@@ -232,7 +223,8 @@ class Octets:
                     cython.cast(cython.size_t, count),
                 )
             else:
-                self.octets[self.used : self.used + count] = source.octets[start : start + count]
+                part = source.storage[start : start + count]
+                self.storage[self.used : self.used + count] = part
         self.used += count
         return 0
 
@@ -248,7 +240,7 @@ class Octets:
                     cython.cast(cython.size_t, count),
                 )
             else:
-                self.octets[self.used : self.used + count] = octets
+                self.storage[self.used : self.used + count] = octets
         self.used += count
         return 0
 
@@ -284,15 +276,11 @@ class Vocabulary(Octets):
     `near` is the code that was found last, negative for none: the next text is often the same.
     """
 
-    count: int
-    near: int
-    ends_storage: Any
     ends: IntView
-    meant: IntView
-    slots: IntView
-    hashes: IntView
+    meant: memoryview
+    slots: memoryview
+    hashes: memoryview
     strings: list[Any]
-    slot: int
 
     def __init__(self) -> None:
         Octets.__init__(self, 1024)
@@ -391,7 +379,7 @@ class Texts(Octets):
     """Byte strings of any length, one after the other, with 32-bit offsets."""
 
     offsets: IntView
-    valid: ByteView
+    valid: IntView
     offsets_storage: Any
     valid_storage: Any
     rows: int

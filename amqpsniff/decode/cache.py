@@ -48,9 +48,6 @@ class Cache:
 
     words: Vocabulary
     json: Octets
-    lookups: int
-    hits: int
-    skips: int
     starts: IntView
 
     def __init__(self) -> None:

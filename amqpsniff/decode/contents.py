@@ -96,18 +96,8 @@ class ContentAssembler:
     frames: FrameRows
     writer: MessageWriter
     properties: PropertyDecoder
-    report: Any
-    new_hash: Any
-    keep_bodies: bool
-    unread: bool
-    marking: bool
-    marking_all: bool
     returns: ByteView
-    held: int
-    opened: int
-    most_kept: int
     budget: MemoryBudget
-    seed: int
     losses: list[Any]
 
     def __init__(

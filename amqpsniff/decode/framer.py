@@ -112,8 +112,6 @@ class Framer:
 
     handler: FrameHandler
     contents: ContentAssembler
-    probe: Any
-    report: Any
     amqp10: Amqp10Framer
 
     def __init__(self, handler: Any, amqp10_frames: Any) -> None:

@@ -85,18 +85,12 @@ class FrameHandler:
     block: ValueReader
     scratch: ValueReader
     contents: ContentAssembler
-    report: Any
     content: ByteView
     senders: ByteView
-    known_methods: int
     captures: list[Any]
     claims: list[Any]
     method_names: dict[Any, Any]
-    methods_only: bool
     decoder: MethodDecoder
-    ports: Any
-    serial: int
-    dialect: int
     connections: list[Any]
     peers: list[Any]
 
@@ -117,7 +111,7 @@ class FrameHandler:
         self.connections = []
         self.peers = []
         words = Vocabularies()
-        unmade = frozenset()
+        unmade: frozenset[str] = frozenset()
         if (read := asked.columns_of("messages")) is not None:
             unmade = frozenset(MessageRows.PROPERTIES).difference(read)
         self.frames = FrameRows(words, FIRST_ROWS, "frames" in asked.tables)

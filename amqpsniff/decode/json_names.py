@@ -36,15 +36,13 @@ class ObjectNames:
     """
 
     names: list[Any]
-    shape: int
     slots: IntView
     hashes: IntView
     starts: IntView
     ends: IntView
     rounds: IntView
-    plain: ByteView
-    round: int
-    odd: bool
+    plain: IntView
+    odd: cython.bint
 
     def __init__(self, names: Any) -> None:
         self.names = list(names)

@@ -46,7 +46,6 @@ _NULL = cython.declare(cython.longlong, NULL)
 class MeaningColumns:
     """The columns of packs for the messages of one batch; null where unknown."""
 
-    capacity: int
     by_place: list[Any]
     codes: list[Any]
     words: dict[Any, Any]
@@ -117,12 +116,6 @@ class MeaningColumns:
 class Field:
     """A column and one place where its value may stand, made ready to be read."""
 
-    place: int
-    kind: int
-    at: int
-    in_body: bool
-    plain: bool
-    source: Any
     names: ObjectNames
 
     def __init__(self, column: Any, source: Any, headers: Any, body: Any) -> None:
@@ -140,7 +133,6 @@ class Field:
 class MeaningWriter:
     """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`."""
 
-    packs: Any
     words: Any
     headers: ObjectNames
     body: ObjectNames
@@ -149,11 +141,6 @@ class MeaningWriter:
     shapes: dict[Any, Any]
     last: tuple[Any, ...]
     last_opened: tuple[Any, ...]
-    last_exchange: int
-    last_content_type: int
-    last_type: int
-    last_shape: int
-    last_body_shape: int
 
     def __init__(self, packs: Any) -> None:
         self.packs = packs

@@ -57,10 +57,6 @@ class MessageWriter:
     tables: TableCache
     properties: PropertyDecoder
     meanings: MeaningWriter
-    keep_bodies: bool
-    report: Any
-    capture_code: int
-    batch: int
     captures: list[Any]
     capture: Any
     flags_of: IntView

@@ -68,10 +68,6 @@ class MethodCache(Cache):
     places: ByteView
     last: IntView
     methods: list[Any]
-    digest: int
-    method: int
-    place: int
-    tag_at: int
 
     def __init__(self) -> None:
         Cache.__init__(self)

@@ -78,7 +78,6 @@ class DecodedMethod:
     delivery_tag: int
     frame_max: int
     safe_text: bytes
-    written: bool
 
     def __init__(self) -> None:
         if not cython.compiled:
@@ -145,14 +144,9 @@ class MethodDecoder(DecodedMethod):
     secret.
     """
 
-    show_secrets: bool
-    quiet: bool
-    past_login: bool
-    quoted: bool
-    secret_anywhere: bool
-    tells_secret: bool
-    channel_zero: bool
-    sender: int
+    quoted: cython.bint
+    secret_anywhere: cython.bint
+    tells_secret: cython.bint
     sent_secrets: tuple[Any, ...]
     first_argument: IntView
     key_starts: IntView
@@ -168,7 +162,6 @@ class MethodDecoder(DecodedMethod):
     keys: Octets
     tables: TableCache
     far: dict[Any, Any]
-    base: int
 
     def __init__(self, show_secrets: Any = False, quiet: Any = False) -> None:
         DecodedMethod.__init__(self)

@@ -32,8 +32,8 @@ class Moments:
     def __init__(self, sources: Any) -> None:
         self.sources = sources
         self.messages = array("q")
-        self.late_rows = []
-        self.late = {}
+        self.late_rows: list[Any] = []
+        self.late: dict[Any, Any] = {}
         self.frame_rows = self.message_rows = 0
         self.next = 0
 

@@ -53,7 +53,6 @@ class ByteReader:
     """Reads `data`."""
 
     data: ByteView
-    oddities: int
 
     def __init__(self) -> None:
         self.data = b""
@@ -117,7 +116,7 @@ class ByteReader:
                 )
             else:
                 at = column.used
-                column.octets[at : at + count] = self.data[start : start + count]
+                column.storage[at : at + count] = bytes(self.data[start : start + count])
             column.used += count
         return 0
 

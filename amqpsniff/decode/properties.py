@@ -52,8 +52,6 @@ class PropertyDecoder:
     known: IntView
     orders: IntView
     rows: dict[Any, Any]
-    present: int
-    located: int
 
     def __init__(self) -> None:
         if not cython.compiled:

@@ -15,8 +15,8 @@ import cython
 from cython.cimports.amqpsniff.columns import Codes, Integers, Texts, Vocabulary
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode.octets import NOT_UTF8
 from amqpsniff.decode.properties import COLUMNS
-from amqpsniff.decode.values import NOT_UTF8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,21 +136,13 @@ class Rows:
     row there were `first` others.
     """
 
-    rows: int
-    first: int
-    capacity: int
-    rows_expected: int
-    pending: int
-    wanted: bool
-    given: bool
-    unmade: Any
     vocabularies: Vocabularies
     waiting: Codes
 
-    CODES = ()
-    INTEGERS = ()
-    TEXTS = ()
-    WRITTEN = frozenset()
+    CODES: tuple[str, ...] = ()
+    INTEGERS: tuple[str, ...] = ()
+    TEXTS: tuple[str, ...] = ()
+    WRITTEN: frozenset[str] = frozenset()
 
     def __init__(
         self, vocabularies: Any, rows_expected: Any, wanted: Any, unmade: Any = frozenset()
@@ -241,9 +233,6 @@ class FrameRows(Rows):
     `performatives` are those of the rows of AMQP 1.0 that the session has not come to, in order.
     """
 
-    capture_code: int
-    moments: int
-    performatives: Any
     capture: Codes
     connection: Codes
     sender: Codes
@@ -291,7 +280,7 @@ class FrameRows(Rows):
         self.capture_code = 0
         self.moments = 0
         self.arguments = Texts(bytes_expected)
-        self.performatives = deque()
+        self.performatives: Any = deque()
 
     def follow(self, others: FrameRows) -> cython.int:
         """These rows come after others."""
@@ -415,7 +404,6 @@ class MessageRows(Rows):
     links: Any
     deliveries: Any
     meanings: Any
-    made: int
     headers: Texts
     correlation_id: Texts
     message_id: Texts

@@ -69,8 +69,6 @@ class MemoryBudget:
     """How many bytes all half-streams `held` of frames and contents that are not whole, in so many
     `stores`; `refused` counts what was not kept for that, by what it is."""
 
-    held: int
-    stores: int
     refused: dict[Any, Any]
 
     def __init__(self) -> None:
@@ -134,26 +132,13 @@ class Connection:
     that is not known.
     """
 
-    conversation: Any
     session: Any
     volume: Any
     login: Any
     asked: Any
     capture: Any
-    is_amqp: bool
-    is_amqp10: bool
-    began: bool
-    role_proved: bool
-    past_login: bool
     sent_secrets: tuple[Any, ...]
-    client_direction: int
-    dialect: int
-    row_serial: int
-    row_code: int
-    named_for: int
     named: tuple[Any, ...]
-    frame_max: int
-    greeted_ns: int
 
     def __init__(self, conversation: Any) -> None:
         self.conversation = conversation
@@ -225,8 +210,8 @@ class Half:
     number: int
     ts_ns: int
     offset: int
-    lossy: bool
-    skipping: bool
+    lossy: cython.bint
+    skipping: cython.bint
     budget: MemoryBudget
     store: StreamBuffer
     kept: int
@@ -336,9 +321,9 @@ class Content:
     hash: Any
     safe_text: Any
     capture: Any
-    keeping: bool
-    body_marking: bool
-    lossy: bool
+    keeping: cython.bint
+    body_marking: cython.bint
+    lossy: cython.bint
     body_mark: int
     number: int
     ts_ns: int

@@ -153,13 +153,10 @@ class ValueReader(ByteReader):
 
     out: Texts
     base64: ByteView
-    plain: bool
     floats: dict[Any, Any]
     doubles: dict[Any, Any]
     kinds: ByteView
     widths: ByteView
-    next: int
-    strange_tag: int
 
     def __init__(self, out: Any, reading: Any = "rabbitmq") -> None:
         ByteReader.__init__(self)

@@ -93,15 +93,6 @@ class Transferred:
 
     entry: PendingMessage
     link: Link
-    side: int
-    state: int
-    outcome: int
-    delivery_id: int
-    number: int
-    ts_ns: int
-    undeliverable: bool
-    presettled: bool
-    settled: bool
     condition: str
     transaction: str
     settled_by: str
@@ -130,8 +121,6 @@ class Amqp10Session:
     handles: tuple[Any, ...]
     unsettled: tuple[Any, ...]
     links: dict[Any, Any]
-    ended: int
-    server_channel: int
     windows: Windows
 
     def __init__(self, channel: Any) -> None:
@@ -153,8 +142,6 @@ class Amqp10Connection:
     channels: tuple[Any, ...]
     opens: list[Any]
     init: dict[Any, Any]
-    client_limit: int
-    server_limit: int
 
     def __init__(self) -> None:
         self.channels = ({}, {})
@@ -171,15 +158,10 @@ class Amqp10Tracker:
         settler: Writes outcomes.
     """
 
-    tracker: Any
     settler: Settler
-    links: int
-    link_bytes: int
     awaited: dict[Any, Any]
     codes: dict[Any, Any]
     words: Any
-    large: int
-    rules_enabled: bool
 
     def __init__(self, tracker: Any, settler: Any) -> None:
         self.tracker = tracker

@@ -75,9 +75,6 @@ class Histogram:
     """Numbers, enough of them for quantiles: sizes, or times in ns."""
 
     counts: IntView
-    total: int
-    number: int
-    largest: int
 
     def __init__(self) -> None:
         self.counts = array("q", bytes(8 * PLACES))
@@ -144,8 +141,6 @@ class LatencyHistogram:
 
     now: IntView
     before: IntView
-    number: int
-    number_before: int
 
     def __init__(self) -> None:
         self.now = array("i", bytes(4 * DELAY_PLACES))
@@ -206,10 +201,6 @@ def _value_at(place: Any) -> Any:
 class Rate:
     """Number of messages, in all and in the second with the most."""
 
-    messages: int
-    peak: int
-    last: int
-    run: int
     peak_second: Any
     seconds: dict[Any, Any]
 
@@ -263,7 +254,7 @@ class TopCounts:
     """
 
     def __init__(self) -> None:
-        self.counts = {}
+        self.counts: dict[Any, Any] = {}
         self.forgotten = False
 
     def add(self, name: Any, counts: Any) -> None:
@@ -303,11 +294,6 @@ def amounts(counts: Any) -> Any:
 class ConnectionCounters:
     """Counters of one connection."""
 
-    frames: int
-    channels: int
-    client_bytes: int
-    server_bytes: int
-
     def __init__(self) -> None:
         self.frames = self.channels = self.client_bytes = self.server_bytes = 0
 
@@ -318,13 +304,6 @@ class ConnectionCounters:
 
 class RouteCounter:
     """Messages and bytes that went each way."""
-
-    published: int
-    published_bytes: int
-    delivered: int
-    delivered_bytes: int
-    published_sized: int
-    delivered_sized: int
 
     def __init__(self) -> None:
         self.published = self.published_bytes = self.delivered = self.delivered_bytes = 0
@@ -390,5 +369,5 @@ class RouteCounters:
     def drain(self) -> Any:
         """Give all away, as pairs of number and flow in the order in which they came first."""
         taken = list(self.by_number.items())
-        self.__init__()
+        self.__init__()  # type: ignore[misc]
         return taken

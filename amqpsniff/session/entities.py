@@ -35,9 +35,6 @@ class LastSent:
     The two methods that come with every message have their own numbers, which costs no time.
     """
 
-    last: int
-    publish: int
-    ack: int
     others: dict[Any, Any]
 
     def __init__(self) -> None:
@@ -173,12 +170,6 @@ class Ledger:
     entries: dict[Any, Any]
     order: list[Any]
     lowest: list[Any]
-    head: int
-    end: int
-    waiting: int
-    last: int
-    disorder: int
-    max_answered: int
 
     def __init__(self) -> None:
         self.order = []
@@ -335,13 +326,6 @@ class Consumer:
 
     tag: str
     queue: str
-    no_ack: Any
-    prefetch: Any
-    delivered: int
-    unsettled: int
-    unsettled_max: int
-    batch: int
-    code: int
 
     def __init__(self, tag: Any, no_ack: Any, prefetch: Any = None) -> None:
         self.tag = tag
@@ -417,13 +401,6 @@ class Channel(Closeable):
     session: Session
     slot: ChannelSlot
     capture: Any
-    number: int
-    incarnation: int
-    known: bool
-    numbering: bool
-    numbered: bool
-    in_transaction: bool
-    broker_discards: bool
     opened_packet_number: Any
     start_ns: Any
     closed_packet_number: Any
@@ -434,61 +411,6 @@ class Channel(Closeable):
     blamed_packet_number: Any
     prefetch_each: Any
     prefetch_shared: Any
-    published: int
-    confirmed: int
-    returned: int
-    delivered: int
-    acknowledged: int
-    unsettled: int
-    unsettled_max: int
-    unconfirmed: int
-    unconfirmed_max: int
-    consumers: int
-    next_number: int
-    maybe_confirmed_to: int
-    maybe_settled_to: int
-    maybe_returned_to: int
-    publish_before_loss: int
-    publish_bytes: int
-    deliver_bytes: int
-    acks: int
-    multiple_acks: int
-    requeued: int
-    discarded: int
-    rejected: int
-    redelivered: int
-    gets: int
-    commits: int
-    waited_publishes: int
-    first_publish_ns: int
-    last_publish_ns: int
-    first_publish_number: int
-    last_publish_number: int
-    first_delivery_ns: int
-    last_delivery_ns: int
-    last_ack_ns: int
-    first_tag: int
-    last_tag: int
-    tag_before_loss: int
-    waits: int
-    wait_ns: int
-    wait_ns_min: int
-    most_number: int
-    slow_confirm_number: int
-    slow_ack_number: int
-    most_ns: int
-    slow_confirm_ns: int
-    slow_ack_ns: int
-    confirm_ns: int
-    confirm_ns_max: int
-    ack_ns: int
-    ack_ns_max: int
-    queued: int
-    queued_ns: int
-    queued_ns_max: int
-    repeats: int
-    last_repeat: int
-    first_logged: int
     longest: tuple[Any, ...]
     publishes: Ledger
     deliveries: Ledger
@@ -497,18 +419,13 @@ class Channel(Closeable):
     by_tag: dict[Any, Any]
     recent_consumer: Consumer
     cancelled: dict[Any, Any]
-    recent_consumer_code: int
-    recent_consumer_batch: int
     noted: list[Any]
     committing: list[Any]
     tentative: Any
-    publishes_uncertain: bool
-    deliveries_uncertain: bool
     last_queue: Any
     declaring: Any
     midstream_confirms: Any
     uncommitted: Any
-    uncommitted_start: int
     unfinished: tuple[Any, ...]
 
     def __init__(self, session: Any, slot: Any, capture: Any, known: Any) -> None:
@@ -602,11 +519,6 @@ class ChannelSlot:
     in, as one bit a side.
     """
 
-    number: int
-    incarnations: int
-    state_code: int
-    no_reply_expected: int
-    used_since_loss: int
     channel: Channel
     requests: list[Any]
     early_replies: list[Any]
@@ -646,33 +558,14 @@ class Session(Closeable):
     took_ns), or None.
     """
 
-    peer: Any
-    capture: Any
-    number: int
     slots: dict[Any, Any]
     handshake: dict[Any, Any]
     memory: dict[Any, Any]
-    has_loss: bool
-    server_seen: bool
-    pending_rpcs: int
-    frames: int
     confirms: Any
     acks: Any
     last_sent: LastSent
-    last_client_ns: int
-    last_server_ns: int
-    silence_client_ns: int
-    silence_server_ns: int
     last: ChannelSlot
-    over: bool
     blocking: str
-    state_code: int
-    no_reply_expected: int
-    missing: int
-    channels_opened: int
-    published: int
-    delivered: int
-    acknowledged: int
     close_packet_number: Any
     close_ns: Any
     blocked_since: Any

@@ -40,17 +40,8 @@ class EventLog:
     `ROWS` or fewer.
     """
 
-    seed: int
-    give: Any
     captures: list[Any]
     codes: dict[Any, Any]
-    over: bool
-    count: int
-    rows: int
-    most: int
-    last_ns: int
-    last_capture: int
-    last_number: int
     ts_ns: Integers
     capture: Integers
     number: Integers

@@ -115,15 +115,6 @@ class Fingerprinter:
     """
 
     reader: ByteReader
-    died: bool
-    streamed: bool
-    timestamped: bool
-    own: bool
-    seed: int
-    exchange: int
-    routing_key: int
-    expiration: int
-    correlation: int
 
     def __init__(self, seed: Any) -> None:
         self.reader = ByteReader()

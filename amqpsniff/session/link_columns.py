@@ -43,7 +43,6 @@ def id_text(number: Any) -> Any:
 class LinkColumns:
     """Links of the rows of one batch of messages; null where there are none."""
 
-    capacity: int
     connections: Vocabulary
     codes: dict[Any, Any]
     reader: ByteReader

@@ -76,9 +76,6 @@ class Origin:
     """A connection of a batch: what its rows have in common."""
 
     session: Session
-    connection_id: int
-    number: int
-    vhost: int
 
     def __init__(self, session: Session, connection_id: Any, vhost: Any) -> None:
         self.session = session
@@ -96,7 +93,6 @@ class LinkRecorder:
     """
 
     linker: Linker
-    written: Any
     fingerprinter: Fingerprinter
     one: LinkRecord
     origins: dict[Any, Any]

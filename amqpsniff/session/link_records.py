@@ -68,9 +68,9 @@ class LinkRecord:
     reply_to: int
     identity: int
     deadline: int
-    published: bool
-    replies: bool
-    reply_late: bool
+    published: cython.bint
+    replies: cython.bint
+    reply_late: cython.bint
     published_number: int
     published_id: int
     published_ns: int
@@ -111,7 +111,6 @@ _OVER = cython.declare(cython.longlong, OVER)
 class LinkLog(EventLog):
     """Writes them down; `messages` counts the messages so far, linkable or not."""
 
-    messages: int
     message: Integers
     flags: Integers
     connection: Integers

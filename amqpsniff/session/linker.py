@@ -67,14 +67,10 @@ UNKNOWN_VHOST = 0
 class Linker:
     """Links messages; `hits` counts by name what was forgotten because of a limit."""
 
-    memory: Any
     lines: PublishIndex
     identities: PublishIndex
     requests: RpcRequests
     vhosts: list[Any]
-    unknown: bool
-    any_vhost: bool
-    last_vhost: int
 
     def __init__(self, memory: Any = None) -> None:
         self.memory = memory or Memory()
@@ -333,7 +329,6 @@ class DistributedLinker:
     linker: Linker
     one: LinkRecord
     columns: dict[Any, Any]
-    rows: int
     task: Integers
     message: Integers
     published_packet_number: Integers

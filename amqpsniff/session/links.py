@@ -58,8 +58,6 @@ class Address:
     exchange: str
     routing_key: str
     queue: str
-    deprecated: bool
-    claims: bool
 
     def __init__(self, text: Any, sends: Any) -> None:
         self.text = text
@@ -97,22 +95,6 @@ class Allowance:
     where nothing was left, while that is so; `refilled_ns`: when there was more again, until it
     is used.
     """
-
-    used: int
-    limit: int
-    least: int
-    most: int
-    granted: int
-    waits: int
-    waited_ns: int
-    longest_ns: int
-    over: int
-    empty_ns: int
-    refilled_ns: int
-    waiting_ns: int
-    last_ns: int
-    empty_number: int
-    longest_number: int
 
     def __init__(self) -> None:
         self.used = self.limit = self.least = self.most = -1
@@ -220,10 +202,6 @@ class Link:
     condition: str
     description: str
     default_outcome: str
-    sender: int
-    attached: int
-    answered: int
-    first_side: int
     channel: Channel
     address: Address
     key: Any
@@ -231,38 +209,7 @@ class Link:
     given: Any
     dynamic: Any
     suspended: Any
-    refused: bool
-    coordinator: bool
     credit: Allowance
-    client_handle: int
-    server_handle: int
-    attached_number: int
-    detached_number: int
-    attached_ns: int
-    answered_ns: int
-    detached_ns: int
-    limit_bytes: int
-    weight: int
-    deliveries: int
-    bytes: int
-    flows: int
-    drains: int
-    accepted: int
-    rejected: int
-    released: int
-    modified: int
-    presettled: int
-    unsettled: int
-    unsettled_max: int
-    aborted: int
-    largest: int
-    promised: int
-    available: int
-    oldest_number: int
-    first_number: int
-    settled_ns: int
-    first_ns: int
-    last_ns: int
 
     def __init__(self, name: Any, sender: Any, channel: Any) -> None:
         self.name = name
@@ -415,8 +362,6 @@ class Windows:
 
     client: Allowance
     server: Allowance
-    client_size: int
-    server_size: int
 
     def __init__(self) -> None:
         self.client, self.server = Allowance(), Allowance()

@@ -60,15 +60,6 @@ class First(NamedTuple):
 class ReplayedChannel:
     """A channel: `repeated` and `poisoned` are `First`, or None; the rest is as of a channel."""
 
-    task: int
-    channel: int
-    repeats: int
-    last_repeat: int
-    poisons: int
-    last_poison: int
-    queued: int
-    queued_ns: int
-    queued_ns_max: int
     repeated: Any
     poisoned: Any
     longest: tuple[Any, ...]
@@ -91,10 +82,8 @@ class MessageReplay:
     """Judges sightings; `seen` are the channels that there may be something to say about."""
 
     recent_publishes: RecentPublishes
-    returns: Any
     seen: dict[Any, Any]
     outstanding: dict[Any, Any]
-    order: int
 
     def __init__(self) -> None:
         self.recent_publishes = RecentPublishes()

@@ -41,8 +41,6 @@ class HandshakeArguments:
     """
 
     json: bytes
-    whole: bool
-    uses: int
 
     def __init__(self, json: Any, whole: Any) -> None:
         self.json = json
@@ -66,7 +64,7 @@ class Request:
     number: int
     ts_ns: int
     subject: Any
-    sure: bool
+    sure: cython.bint
 
     if not cython.compiled:
         subject = None

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView, IntView
+    from amqpsniff.byteorder import IntView
 
 _NULL = cython.declare(cython.longlong, NULL)
 _AGAIN = cython.declare(cython.ulonglong, 0x9E6C63D0876A9A35)
@@ -53,16 +53,6 @@ class PublishIndex:
     remembered.
     """
 
-    memory: Any
-    most: int
-    age_ns: int
-    size: int
-    used: int
-    oldest: int
-    next_id: int
-    positions: int
-    candidates: int
-    is_first_hop: bool
     keys: IntView
     queues: IntView
     packet_numbers: IntView
@@ -71,8 +61,8 @@ class PublishIndex:
     places: IntView
     delivered: IntView
     later: IntView
-    identified: ByteView
-    doubted: ByteView
+    identified: IntView
+    doubted: IntView
     first: IntView
     last: IntView
     reached: IntView

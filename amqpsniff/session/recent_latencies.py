@@ -89,9 +89,6 @@ class MidstreamConfirms:
     then; `answered` is the highest number that was confirmed.
     """
 
-    before: int
-    published: int
-    answered: int
     times: IntView
 
     def __init__(self) -> None:

@@ -44,8 +44,6 @@ class RecentPublishes:
     """
 
     places: dict[Any, Any]
-    count: int
-    forgotten: int
     marks: Integers
     routes: Integers
     numbers: Integers

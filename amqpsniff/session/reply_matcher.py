@@ -40,15 +40,11 @@ class ReplyMatcher:
         settler: Counts what was not remembered because of a limit.
     """
 
-    most: int
     settler: Settler
     closes: ByteView
     replies: ByteView
-    count: int
     names: list[Any]
     histograms: dict[Any, Any]
-    late_row: int
-    moment: int
 
     def __init__(self, limits: Any, settler: Any) -> None:
         self.most = limits.requests

@@ -44,15 +44,7 @@ class Route:
     `mandatory`: the publisher learns what was not routed, of one message at least.
     """
 
-    count: int
-    first_number: int
-    last_number: int
-    first_ns: int
-    last_ns: int
-    step: int
-    step_bits: int
     steps: list[Any]
-    mandatory: bool
 
     def __init__(self) -> None:
         self.count = 0
@@ -99,18 +91,10 @@ class Routes:
     of_all: list[Any]
     published: dict[Any, Any]
     delivered: dict[Any, Any]
-    full: bool
     words: Vocabularies
     by_codes: dict[Any, Any]
     recent_published: Route
     recent_delivered: Route
-    recent_exchange: int
-    recent_key: int
-    delivered_exchange: int
-    delivered_key: int
-    delivered_tag: int
-    delivered_channel: int
-    delivered_incarnation: int
 
     def __init__(self, of_all: Any) -> None:
         self.of_all = of_all

@@ -69,13 +69,6 @@ class RpcRequest:
     """A request; `replied` and `delivered`: its reply was. `deadline` is null without one."""
 
     requester: Requester
-    packet_number: int
-    ts_ns: int
-    deadline: int
-    connection_id: int
-    replied: bool
-    delivered: bool
-    forgotten: bool
     keys: list[Any]
 
     def __init__(
@@ -106,9 +99,6 @@ class RequestQueue:
     """
 
     calls: list[Any]
-    start: int
-    unreplied: int
-    undelivered: int
 
     def __init__(self) -> None:
         self.calls = []
@@ -142,19 +132,15 @@ class RequestQueue:
 class RpcRequests:
     """Requests that were seen, by where a reply will come."""
 
-    most: int
-    age_ns: int
-    hits: int
     waiting: dict[Any, Any]
     requesters: dict[Any, Any]
-    order: Any
 
     def __init__(self, most: Any, age_ns: Any) -> None:
         self.most = most
         self.age_ns = age_ns
         self.waiting = {}
         self.requesters = {}
-        self.order = deque()
+        self.order: Any = deque()
         self.hits = 0
 
     def requester(self, connection: cython.longlong, session: Session) -> Requester:

@@ -62,22 +62,17 @@ class Settler:
     """
 
     emitter: Any
-    unanswered: Any
     hits: dict[Any, Any]
     histograms: list[Any]
     recent_latencies: RecentLatencies
     ended: IntView
-    most: int
-    max_disorder: int
-    max_returnable: int
-    outstanding: int
 
     def __init__(self, limits: Any) -> None:
         self.most = limits.outstanding
         self.max_disorder = limits.disorder
         self.max_returnable = limits.returnable
         self.outstanding = 0
-        self.unanswered = deque()
+        self.unanswered: Any = deque()
         self.hits = {}
         self.emitter = None
         self.histograms = None

@@ -258,41 +258,26 @@ class Tracker:
         limits, memory: Other bounds than the usual ones; `memory` is of what is linked.
     """
 
-    log: Any
-    rules_enabled: bool
     memory: dict[Any, Any]
     rules: dict[Any, Any]
     amqp10_rules: dict[Any, Any]
     names: list[Any]
     kinds: ByteView
-    large: int
-    stalled: int
     recent_publishes: RecentPublishes
     words: Any
     captures: list[Any]
     amqp10: Amqp10Tracker
     message_log: MessageLog
     link_recorder: LinkRecorder
-    moments: Any
-    on_silence: Any
-    in_message_row: bool
-    now_row: int
     frames: FrameRows
     exchanges: dict[Any, Any]
     routes_known: list[Any]
     exchange_counts: IntView
-    limits: Any
     settler: Settler
     reader: ByteReader
     open_contents: list[Any]
-    consumers_known: int
-    handshakes_bytes: int
     handshakes: dict[Any, Any]
-    max_handshake_bytes: int
-    max_all_handshakes_bytes: int
     batch_words: Vocabularies
-    batch: int
-    first_open_content: int
     late_contents: dict[Any, Any]
     reply_matcher: ReplyMatcher
     channels: list[Any]
@@ -302,15 +287,6 @@ class Tracker:
     channel_handlers: list[Any]
     connection_handlers: list[Any]
     packs: Any
-    replies_only: bool
-    states_only: bool
-    settles: bool
-    wants_connections: bool
-    wants_channels: bool
-    wants_links: bool
-    sessions: int
-    slots: int
-    max_slots: int
     lost_before: set[Any]
     followed: ByteView
     classes: ByteView

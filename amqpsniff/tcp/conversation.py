@@ -32,7 +32,7 @@ CONNECTION_ID_BYTES = 8
 MAX_HOSTS = 1024
 """Addresses whose text is remembered: a capture has many connections, but few hosts."""
 
-_HOSTS = cython.declare(dict, {})
+_HOSTS: dict[bytes, str] = cython.declare(dict, {})
 _HASH = blake2b(digest_size=CONNECTION_ID_BYTES)  # to copy takes half as long as to make one
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
@@ -77,23 +77,10 @@ class Conversation:
     a_low: int
     b_high: int
     b_low: int
-    first_isn: int
-    syn_seen: bool
-    incarnation: int
-    first_packet_number: int
-    start_ns: int
-    serial: int
     ended: Any
     ended_by: Any
-    unreachable: int
-    over_ns: int
-    ended_ns: int
-    reset_ns: int
-    ended_number: int
     key: bytes
     back_key: bytes
-    lingers: bool
-    round_trip_ns: int
     reset: Any
     another: Any
     findings_made: dict[Any, Any]

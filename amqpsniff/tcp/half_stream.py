@@ -66,12 +66,6 @@ def later(ts_ns: cython.longlong, wait_ns: cython.longlong) -> cython.longlong:
 class HoldingPool:
     """How many bytes all half-streams together hold back, and how many each of them may."""
 
-    limits: Any
-    total: int
-    max_total: int
-    max_bytes: int
-    max_segments: int
-
     def __init__(self, limits: Any) -> None:
         self.limits = limits
         self.total = 0
@@ -122,8 +116,6 @@ class Held:
 
     pool: HoldingPool
     pieces: list[Any]
-    begin: int
-    octets: int
 
     def __init__(self, pool: Any) -> None:
         self.pool = pool
@@ -296,57 +288,10 @@ class HalfStream:
     writer: EventWriter
     history: History
     pool: HoldingPool
-    limits: Any
     held: Held
-    index: int
-    cell: int
-    most_ahead: int
-    most_behind: int
-    open: bool
-    slow: bool
-    ack_seen: bool
-    fin_acked: bool
-    waiting_acked: bool
-    absent: bool
-    isn: int
-    next_seq: int
-    fin_offset: int
-    next_offset: int
-    acked: int
-    ack_seq: int
-    doubted: bool
-    last_row: int
     fin_number: int
     fin_ns: int
-    packets: int
-    retransmissions: int
-    gaps: int
-    lost_bytes: int
-    cut_bytes: int
-    last_number: int
-    last_ns: int
-    activity: int
-    acked_late_ns: int
-    awaited_acks: int
-    delivered_number: int
-    delivered_ns: int
-    forsaken: int
-    waiting_until: int
-    deadline_segments: int
-    deadline_ns: int
-    linger_ns: int
-    linger_turn: int
-    strange: int
-    repeat_offset: int
-    repeat_length: int
-    repeat_identification: int
-    repeat_ns: int
-    shut: bool
-    probed: bool
-    shut_number: int
-    shut_ns: int
     shuts: Any
-    strange_seq: int
 
     def __init__(self, writer: EventWriter, history: History, pool: Any, index: int) -> None:
         self.writer = writer

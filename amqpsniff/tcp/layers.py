@@ -100,23 +100,19 @@ class Layers:
     where that is in `extra`. Addresses are 128 bits in two signed halves (IPv4: 0 and 32 bits).
     """
 
-    fragments: Any
     extra: list[Any]
     unread: dict[Any, Any]
     block: ByteView
     octets: ByteView
-    source: int
     at: int
     end: int
     wire_end: int
     ts_ns: int
-    identification: int
     family: int
     a_high: int
     a_low: int
     b_high: int
     b_low: int
-    reason: int
 
     def __init__(self, fragments: Any) -> None:
         self.fragments = fragments

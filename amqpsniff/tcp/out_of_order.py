@@ -149,7 +149,7 @@ class Deadlines:
     def _clean_queue(self) -> cython.int:
         """Let go of all of them; one a conversation stays."""
         half: HalfStream
-        kept = deque()
+        kept: deque[HalfStream] = deque()
         for half in self.queue:
             if half.open:
                 kept.append(half)

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView, IntView
+    from amqpsniff.byteorder import IntView
 
 COLUMN_NAMES = (
     "number", "ts_ns", "start", "captured", "original", "link_type", "passed", "order_ns"
@@ -107,10 +107,8 @@ def _numbers(name: Any) -> tuple[Any, ...]:
 class Partition:
     """The conversations of one reader: those with the marks of `only`, or all `but` some."""
 
-    marks: Any
-    inverted: bool
     known: IntView
-    answers: ByteView
+    answers: IntView
 
     def __init__(self, only: Any = None, but: Any = None) -> None:
         if (only is None) == (but is None):

@@ -49,17 +49,8 @@ class History:
     `identification` that of the IP packet being read, -1 when it has none.
     """
 
-    segments: int
-    octets: int
-    duplicate_ns: int
-    blocks_made: int
     table: IntView
-    head: int
-    seen: int
-    identification: int
-    block: int
     blocks: dict[Any, Any]
-    order: Any
     entry: list[Any]
 
     def __init__(self, limits: Any) -> None:
@@ -69,7 +60,7 @@ class History:
         self.table = array("q", [0]) * (ROWS * FIELDS)
         self.head = 0
         self.blocks = {}
-        self.order = deque()
+        self.order: Any = deque()
         self.block = -1
         self.blocks_made = 0
         self.seen = 0

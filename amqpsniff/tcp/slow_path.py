@@ -87,26 +87,12 @@ class SlowPath:
     to know, by serial number; with `places` it is read, without written.
     """
 
-    limits: Any
     pool: HoldingPool
     table: ConversationTable
-    most: int
-    linger: int
-    near: int
     writer: EventWriter
     history: History
     deadlines: Deadlines
-    rooms: Any
     early: dict[Any, Any]
-    joined: Any
-    serial: int
-    cut: int
-    retransmissions: int
-    duplicates: int
-    out_of_order: int
-    impossible: int
-    limit_reported: bool
-    places: Any
     keys: dict[Any, Any]
 
     def __init__(self, limits: Any, places: Any = False, joined: Any = None) -> None:

@@ -239,7 +239,7 @@ class EventWriter:
 
     def take(self, octets: Any, conversations: Any, captures: Any = ()) -> Any:
         """The events written since `reserve`, as a batch; the writer is empty afterwards."""
-        columns, count, extra, findings = self.columns, self.count, self.extra, self.findings
+        written, count, extra, findings = self.columns, self.count, self.extra, self.findings
         self.reserve(0)
-        columns = tuple([column[:count] for column in columns])
+        columns = tuple([column[:count] for column in written])
         return StreamBatch(octets, extra, columns, list(conversations), findings, captures)

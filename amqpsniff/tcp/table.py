@@ -43,7 +43,7 @@ def key_of(rows: IntView, at: cython.longlong) -> bytes:
     if cython.compiled:
         first = cython.cast(cython.p_char, cython.address(rows[at + 1]))
         return PyBytes_FromStringAndSize(first, KEY_BYTES)
-    return rows[at + 1 : at + 6].tobytes()
+    return cython.cast(object, rows)[at + 1 : at + 6].tobytes()
 
 
 @cython.cfunc
@@ -68,7 +68,7 @@ class Closed:
     isn: int
     back_isn: int
     incarnation: int
-    over: bool
+    over: cython.bint
 
     def __init__(self) -> None:
         self.key = self.back_key = b""
@@ -85,10 +85,6 @@ class ConversationTable:
     conversations: list[Any]
     keys: dict[Any, Any]
     _closed: dict[Any, Any]
-    open: int
-    near: int
-    remembered: int
-    _oldest: int
     turned: IntView
     _free: list[Any]
     _free_next_batch: list[Any]

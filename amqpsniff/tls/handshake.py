@@ -202,6 +202,6 @@ def _decrypted(key: Any, octets: bytes) -> bytes:
     from cryptography.hazmat.primitives.asymmetric import padding
 
     try:
-        return key.decrypt(octets, padding.PKCS1v15())  # type: ignore[attr-defined, no-any-return]
+        return key.decrypt(octets, padding.PKCS1v15())
     except ValueError:
         return b""

@@ -49,7 +49,7 @@ class Rows:
     def begin(self, extra: Any) -> None:
         """Begin with another batch."""
         self.extra = extra
-        self.columns = ([], [], [], [], [], [], [], [])
+        self.columns: tuple[list[int], ...] = ([], [], [], [], [], [], [], [])
 
     def add(
         self,
@@ -96,7 +96,7 @@ class TlsFlow:
 
         self.conversation = conversation
         self.tls = TlsConversation(secrets, sink)
-        self.undecided = []
+        self.undecided: list[Any] = []
         self.heard = [False, False]
         self.held = 0
 

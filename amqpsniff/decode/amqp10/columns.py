@@ -24,7 +24,6 @@ _MAX_KNOWN = cython.declare(cython.int, MAX_KNOWN)
 class DeliveryColumns:
     """Columns of the rows of one batch of messages; null in rows of other messages."""
 
-    capacity: int
     reader: ByteReader
     words: dict[Any, Any]
     known: dict[Any, Any]

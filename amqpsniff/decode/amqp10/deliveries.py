@@ -95,11 +95,11 @@ class Delivery:
     wanted: int
     channel: int
     transfers: int
-    secret: bool
-    unread: bool
-    keeping: bool
-    aborted: bool
-    more: bool
+    secret: cython.bint
+    unread: cython.bint
+    keeping: cython.bint
+    aborted: cython.bint
+    more: cython.bint
     tag: bytes
     capture: Any
     hash: Any
@@ -148,18 +148,13 @@ class DeliveryAssembler:
     """
 
     messages: MessageRows
-    report: Any
-    new_hash: Any
     capture: Any
     budget: MemoryBudget
-    keep_bodies: bool
     reader: TypedReader
     fields: PerformativeDecoder
     spare: list[Any]
     captures: list[Any]
-    begun: int
     ended_at: int
-    capture_code: int
 
     def __init__(
         self, messages: Any, report: Any, budget: Any, new_hash: Any, keep_bodies: Any

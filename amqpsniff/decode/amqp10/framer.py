@@ -141,8 +141,6 @@ class Amqp10Framer:
 
     handler: FrameHandler
     frames: Amqp10Frames
-    protocol_header: Any
-    report: Any
 
     def __init__(self, handler: Any, frames: Any, protocol_header: Any) -> None:
         self.handler = handler

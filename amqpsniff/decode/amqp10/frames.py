@@ -68,8 +68,6 @@ class Amqp10Half:
     current: Delivery
     secret_links: set[Any]
     search: Any
-    max_frame_bytes: int
-    first_part: int
 
     def __init__(self) -> None:
         self.under_way = {}
@@ -90,8 +88,6 @@ class Amqp10Frames:
     """
 
     handler: FrameHandler
-    report: Any
-    show_secrets: bool
     decoder: PerformativeDecoder
     deliveries: DeliveryAssembler
     reader: TypedReader

@@ -119,7 +119,7 @@ class Performative:
     delivery_count: int
     link_credit: int
     available: int
-    begins: bool
+    begins: cython.bint
     settled: int
     more: int
     aborted: int
@@ -147,11 +147,6 @@ class PerformativeDecoder:
     field that has another type than the standard's, -1 for none.
     """
 
-    show_secrets: bool
-    code: int
-    wrong: int
-    payload: int
-    fields: int
     starts: IntView
     ends: IntView
 

@@ -104,11 +104,6 @@ class TypedReader(ValueReader):
     many there are, `code` is its descriptor as a number, -1 for one that is none of the standard's.
     """
 
-    items: int
-    limit: int
-    count: int
-    code: int
-
     def __init__(self, out: Any) -> None:
         ValueReader.__init__(self, out)
         self.items = self.limit = self.count = 0

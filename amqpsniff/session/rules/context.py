@@ -166,12 +166,6 @@ class RuleContext:
         facts: What `EVENTS` says.
     """
 
-    tracker: Any
-    channel: Any
-    frame: Any
-    request: Any
-    number: Any
-    ts_ns: Any
     session: Session
     facts: dict[Any, Any]
     _complete: Any
