@@ -78,7 +78,7 @@ def copy_name(
     return 0
 
 
-def put_text(column: Texts, row: cython.longlong, octets: bytes) -> cython.int:
+def put_text(column: Texts, row: cython.longlong, octets: bytes | None) -> cython.int:
     """Write a bytes object to a row of a text column as UTF-8."""
     column.begin(row)
     column.put_bytes(octets.decode(errors="replace").encode())

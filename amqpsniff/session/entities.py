@@ -52,7 +52,7 @@ class LastSent:
             self.others[_NAMES[method]] = number
         return 0
 
-    def packet(self, method: str) -> Any:
+    def packet(self, method: str | None) -> Any:
         """The packet of the last frame with a method, by its name; of any with None."""
         number: cython.longlong = self.last
         if method == "basic.publish":
@@ -642,7 +642,7 @@ class Session(Closeable):
                 self.used_since_loss[side].append(slot)
         return 0
 
-    def holder(self, tag: cython.longlong, but: Channel) -> Channel:
+    def holder(self, tag: cython.longlong, but: Channel | None) -> Channel:
         """The first channel, `but` that one, where a delivery with a tag is outstanding.
 
         Of the first `MAX_HOLDERS` channel numbers; None if there is none.

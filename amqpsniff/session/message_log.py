@@ -145,7 +145,7 @@ class MessageLog(EventLog):
             self._text(None, None, None, None)
             self._write(OVER, session.number, -1, 0, 0, _NULL, 0)
 
-    def key(self, text: str, octets: bytes, mark: cython.ulonglong) -> cython.longlong:
+    def key(self, text: str | None, octets: bytes | None, mark: cython.ulonglong) -> cython.longlong:
         """A hash of a text, bytes (either may be None) and a number."""
         h: cython.ulonglong = _NOTHING if text is None else self._hash(text.encode())
         h = mixed(h, _NOTHING if octets is None else self._hash(octets))

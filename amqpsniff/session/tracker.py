@@ -1183,10 +1183,10 @@ class Tracker:
     def emit(
         self,
         event: str,
-        channel: Channel,
+        channel: Channel | None,
         number: Any,
         ts_ns: Any,
-        facts: dict[Any, Any],
+        facts: dict[Any, Any] | None,
         bits: cython.int = _ANYTHING,
     ) -> None:
         """Ask the rules of an event on a channel; `bits`: see `rules.context.where`."""
@@ -1202,7 +1202,7 @@ class Tracker:
         session: Session,
         number: Any,
         ts_ns: Any,
-        facts: dict[Any, Any],
+        facts: dict[Any, Any] | None,
         bits: cython.int = _ANYTHING,
     ) -> None:
         """Ask the rules of an event of a connection."""
