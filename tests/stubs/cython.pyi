@@ -27,6 +27,7 @@ ulonglong: TypeAlias = builtins.int
 ushort: TypeAlias = builtins.int
 
 def address(value: Any) -> Any: ...
+
 char: TypeAlias = Any
 const: Any
 p_const_uchar: TypeAlias = Any
