@@ -12,9 +12,17 @@ appended byte by byte (`room` first, then `octets[used]`) and closed with `end`.
 are entered into a `Vocabulary` and stand in the rows as its codes.
 """
 
+from __future__ import annotations
+
 import sys
 
 import cython
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
 
 if cython.compiled:
     from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize  # type: ignore
@@ -40,24 +48,24 @@ _NULLS_ROWS = 4096
 _NULLS = NULL.to_bytes(8, sys.byteorder, signed=True) * _NULLS_ROWS
 
 
-def null_integers(rows):
+def null_integers(rows: cython.longlong) -> bytearray:
     """Storage of so many 64-bit nulls."""
     return bytearray().join([_NULLS] * (rows // _NULLS_ROWS) + [_NULLS[: 8 * (rows % _NULLS_ROWS)]])
 
 
-def null_codes(rows):
+def null_codes(rows: cython.longlong) -> bytearray:
     """Storage of so many 32-bit nulls, which are -1."""
     return bytearray(b"\xff") * (4 * rows)
 
 
-def room_for(octets):
+def room_for(octets: cython.longlong) -> bytearray:
     """Storage of so many bytes, whatever they are: who gives it away seals it."""
     if cython.compiled:
         return PyByteArray_FromStringAndSize(cython.NULL, octets)
     return bytearray(octets)
 
 
-def sealed(storage, used):
+def sealed(storage: bytearray, used: cython.longlong) -> bytearray:
     """Storage without what was in that memory before: Arrow sends some bytes behind the last."""
     behind = storage[used : used + PADDING_BYTES]
     storage[used : used + PADDING_BYTES] = bytes(len(behind))
@@ -70,12 +78,18 @@ class Integers:
     Rows are null before they are written, or anything without `nulls`: where every row is written.
     """
 
-    def __init__(self, nulls=True):
+    capacity: int
+    nulls: cython.bint
+    storage: Any
+
+    values: IntView
+
+    def __init__(self, nulls: Any = True) -> None:
         self.nulls = nulls
         self.capacity = 0
         self.storage = bytearray()
 
-    def reserve(self, rows):
+    def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for `rows` rows in all."""
         storage = null_integers(rows) if self.nulls else room_for(8 * rows)
         storage[: len(self.storage)] = self.storage
@@ -84,7 +98,7 @@ class Integers:
         self.capacity = rows
         return 0
 
-    def clear(self, rows):
+    def clear(self, rows: cython.longlong) -> cython.int:
         """Make the first `rows` rows null again."""
         row: cython.longlong
         if not self.nulls:
@@ -96,7 +110,7 @@ class Integers:
                 self.values[row] = _NULL
         return 0
 
-    def take(self, rows):
+    def take(self, rows: Any) -> Any:
         """Give the storage away, of which `rows` rows are used, and start empty."""
         storage = self.storage
         self.capacity = 0
@@ -110,12 +124,18 @@ class Codes:
     Rows are null before they are written, or anything without `nulls`, as in `Integers`.
     """
 
-    def __init__(self, nulls=True):
+    capacity: int
+    nulls: cython.bint
+    storage: Any
+
+    values: IntView
+
+    def __init__(self, nulls: Any = True) -> None:
         self.nulls = nulls
         self.capacity = 0
         self.storage = bytearray()
 
-    def reserve(self, rows):
+    def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for `rows` rows in all."""
         storage = null_codes(rows) if self.nulls else room_for(4 * rows)
         storage[: len(self.storage)] = self.storage
@@ -124,7 +144,7 @@ class Codes:
         self.capacity = rows
         return 0
 
-    def clear(self, rows):
+    def clear(self, rows: cython.longlong) -> cython.int:
         """Make the first `rows` rows null again."""
         row: cython.longlong
         if not self.nulls:
@@ -136,7 +156,7 @@ class Codes:
                 self.values[row] = -1
         return 0
 
-    def take(self, rows):
+    def take(self, rows: Any) -> Any:
         """Give the storage away, of which `rows` rows are used, and start empty."""
         storage = self.storage
         self.capacity = 0
@@ -147,19 +167,25 @@ class Codes:
 class Octets:
     """Bytes that grow at their end; `used` of them are there."""
 
-    def __init__(self, size=256):
+    storage: Any
+    used: int
+    size: int
+
+    octets: IntView
+
+    def __init__(self, size: Any = 256) -> None:
         self.used = 0
         self.size = size
         self.storage = room_for(size)
         self.octets = self.storage
 
-    def room(self, count):
+    def room(self, count: cython.longlong) -> cython.int:
         """Make sure that `count` more bytes can be written at `used`."""
         if self.used + count > self.size:
             self._grow(count)
         return 0
 
-    def _grow(self, count):
+    def _grow(self, count: cython.longlong) -> cython.int:
         size: cython.longlong = self.size * 2
         while size < self.used + count:
             size *= 2
@@ -170,20 +196,20 @@ class Octets:
         self.size = size
         return 0
 
-    def trim(self):
+    def trim(self) -> None:
         """Give up the room that is not used."""
         self.size = max(self.used, 1)
         self.storage = self.storage[: self.size]
         self.octets = self.storage
 
-    def put_byte(self, octet):
+    def put_byte(self, octet: cython.uchar) -> cython.int:
         """Append one byte."""
         self.room(1)
         self.octets[self.used] = octet
         self.used += 1
         return 0
 
-    def bytes_between(self, start, end):
+    def bytes_between(self, start: cython.longlong, end: cython.longlong) -> bytes:
         """A copy of the bytes from `start` up to `end`."""
         if start == end:
             return b""
@@ -194,7 +220,9 @@ class Octets:
             return PyBytes_FromStringAndSize(first, end - start)
         return bytes(self.octets[start:end])
 
-    def put_from(self, source, start, count):
+    def put_from(
+        self, source: Octets, start: cython.longlong, count: cython.longlong
+    ) -> cython.int:
         """Append `count` bytes of another `Octets` from `start`."""
         self.room(count)
         if start < 0 or start + count > source.size:
@@ -207,11 +235,12 @@ class Octets:
                     cython.cast(cython.size_t, count),
                 )
             else:
-                self.octets[self.used : self.used + count] = source.octets[start : start + count]
+                part = source.storage[start : start + count]
+                self.storage[self.used : self.used + count] = part
         self.used += count
         return 0
 
-    def put_bytes(self, octets):
+    def put_bytes(self, octets: bytes) -> cython.int:
         """Append a bytes object."""
         count: cython.longlong = len(octets)
         self.room(count)
@@ -223,11 +252,11 @@ class Octets:
                     cython.cast(cython.size_t, count),
                 )
             else:
-                self.octets[self.used : self.used + count] = octets
+                self.storage[self.used : self.used + count] = octets
         self.used += count
         return 0
 
-    def put_bool(self, value):
+    def put_bool(self, value: cython.bint) -> cython.int:
         """Append `true` or `false`."""
         self.room(5)
         at: cython.longlong = self.used
@@ -259,7 +288,18 @@ class Vocabulary(Octets):
     `near` is the code that was found last, negative for none: the next text is often the same.
     """
 
-    def __init__(self):
+    count: int
+    near: int
+    ends_storage: Any
+    slot: int
+
+    ends: IntView
+    meant: memoryview
+    slots: memoryview
+    hashes: memoryview
+    strings: list[Any]
+
+    def __init__(self) -> None:
         Octets.__init__(self, 1024)
         self.count = self.slot = 0
         self.near = -1
@@ -270,7 +310,7 @@ class Vocabulary(Octets):
         self.slots = memoryview(null_codes(_FIRST_SLOTS)).cast("i")
         self.strings = []
 
-    def find(self, digest, length):
+    def find(self, digest: cython.ulonglong, length: cython.longlong) -> cython.int:
         """The first code whose text may have this hash and length; negative when there is none.
 
         Call `next` for the others, `add` when it is none of them.
@@ -278,12 +318,12 @@ class Vocabulary(Octets):
         self.slot = cython.cast(cython.longlong, digest & _MASK32) & (len(self.slots) - 1)
         return self._candidate(digest, length)
 
-    def next(self, digest, length):
+    def next(self, digest: cython.ulonglong, length: cython.longlong) -> cython.int:
         """The next code after the one that `find` or `next` gave."""
         self.slot = (self.slot + 1) & (len(self.slots) - 1)
         return self._candidate(digest, length)
 
-    def _candidate(self, digest, length):
+    def _candidate(self, digest: cython.ulonglong, length: cython.longlong) -> cython.int:
         code: cython.int
         while True:
             code = self.slots[self.slot]
@@ -293,7 +333,7 @@ class Vocabulary(Octets):
                 return code
             self.slot = (self.slot + 1) & (len(self.slots) - 1)
 
-    def add(self, digest):
+    def add(self, digest: cython.ulonglong) -> cython.int:
         """Enter the bytes appended since the last text as a new one, after `find`; its code."""
         code: cython.int = self.count
         self.hashes[code] = digest
@@ -305,7 +345,7 @@ class Vocabulary(Octets):
             self._grow_slots()
         return code
 
-    def _grow_slots(self):
+    def _grow_slots(self) -> cython.int:
         size: cython.longlong = 4 * len(self.slots)
         code: cython.int
         slot: cython.longlong
@@ -324,7 +364,7 @@ class Vocabulary(Octets):
             self.slots[slot] = code
         return 0
 
-    def text(self, code):
+    def text(self, code: cython.int) -> str:
         """The text of a code as a string; the same object each time. Null for a negative code."""
         if code < 0:
             return None
@@ -334,7 +374,7 @@ class Vocabulary(Octets):
             self.strings.append(octets.decode(errors="replace"))
         return self.strings[code]
 
-    def entries(self):
+    def entries(self) -> Any:
         """Offsets and bytes of every text, in the order of codes; those that are not text empty.
 
         The offsets are 32-bit integers, one more than there are texts.
@@ -355,18 +395,26 @@ class Vocabulary(Octets):
 class Texts(Octets):
     """Byte strings of any length, one after the other, with 32-bit offsets."""
 
-    def __init__(self, size=256):
+    offsets: IntView
+    valid: IntView
+    offsets_storage: Any
+    valid_storage: Any
+    rows: int
+    capacity: int
+    values: int
+
+    def __init__(self, size: Any = 256) -> None:
         Octets.__init__(self, size)
         self._clear()
 
-    def _clear(self):
+    def _clear(self) -> None:
         self.rows = self.capacity = self.values = 0
         self.offsets_storage = bytearray(4)
         self.valid_storage = bytearray()
         self.offsets = memoryview(self.offsets_storage).cast("i")
         self.valid = memoryview(self.valid_storage).cast("B")
 
-    def reserve(self, rows):
+    def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for `rows` rows in all."""
         offsets = bytearray(4 * (rows + 1))
         offsets[: len(self.offsets_storage)] = self.offsets_storage
@@ -378,7 +426,7 @@ class Texts(Octets):
         self.capacity = rows
         return 0
 
-    def begin(self, row):
+    def begin(self, row: cython.longlong) -> cython.int:
         """Go on at this row: the rows passed over are null."""
         rows: cython.longlong = self.rows
         if rows < row:
@@ -392,7 +440,7 @@ class Texts(Octets):
             self.rows = rows
         return 0
 
-    def end(self):
+    def end(self) -> cython.int:
         """Close the row being written as a value."""
         self.valid[self.rows] = 1
         self.rows += 1
@@ -400,23 +448,23 @@ class Texts(Octets):
         self.offsets[self.rows] = self.used
         return 0
 
-    def has(self, row):
+    def has(self, row: cython.longlong) -> cython.bint:
         """Whether a row has a value."""
         return 0 <= row < self.rows and self.valid[row] != 0
 
-    def bytes_of(self, row):
+    def bytes_of(self, row: cython.longlong) -> bytes:
         """The bytes of a row; None when it is null."""
         if row < 0 or row >= self.rows or not self.valid[row]:
             return None
         return self.bytes_between(self.offsets[row], self.offsets[row + 1])
 
-    def clear(self, rows):
+    def clear(self, rows: cython.longlong) -> cython.int:
         """Forget every row; there are `rows` at most."""
         self.valid_storage[: self.rows] = bytes(self.rows)
         self.used = self.rows = self.values = 0
         return 0
 
-    def take(self, rows):
+    def take(self, rows: Any) -> Any:
         """Give (offsets, valid, bytes, values that are not null) of `rows` rows away."""
         self.begin(rows)
         octets = sealed(self.storage, self.used)

@@ -11,7 +11,13 @@ Sources: linux/Documentation/networking/packet_mmap.rst, linux/include/uapi/linu
 https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-02.html section 4.3.
 """
 
+from __future__ import annotations
+
 import cython
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ETHERNET = 1
 RAW_IP = 101
@@ -66,7 +72,7 @@ def _put_tag(
     return 0
 
 
-def block_bytes(ring: cython.uchar[::1], begin: cython.Py_ssize_t) -> tuple:
+def block_bytes(ring: cython.uchar[::1], begin: cython.Py_ssize_t) -> tuple[Any, ...]:
     """(packets, bytes used) of the block that begins at an offset of the ring."""
     return _u32(ring, begin + 12), _u32(ring, begin + 20)
 
@@ -77,7 +83,7 @@ def walk(
     end: cython.Py_ssize_t,
     first: cython.longlong,
     most: cython.longlong,
-    rows: object,
+    rows: Any,
     interfaces: cython.longlong[::1],
 ) -> cython.longlong:
     """Fill rows with the packets of the block `begin` to `end`; gives how many.
@@ -150,7 +156,7 @@ def _put(target: cython.uchar[::1], at: cython.Py_ssize_t, value: cython.ulonglo
     return 0
 
 
-def enhanced_packets(batch: object, indices: cython.longlong[::1], out: object) -> cython.longlong:
+def enhanced_packets(batch: Any, indices: cython.longlong[::1], out: Any) -> cython.longlong:
     """Write a batch as Enhanced Packet Blocks to a bytearray that has room; gives their bytes.
 
     `indices` are the places of each row's interface in the section. Times are written in ns.

@@ -181,7 +181,7 @@ class CaptureSet:
     def __enter__(self) -> CaptureSet:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: Any) -> None:
         self.close()
 
     def close(self) -> None:

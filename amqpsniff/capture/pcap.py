@@ -29,6 +29,10 @@ from amqpsniff.capture.packets import PacketRows
 from amqpsniff.capture.reader import Reader
 from amqpsniff.errors import NotACapture
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 # tcpdump, dumpcap and Wireshark capture and accept at most 262,144 bytes a packet; four times
 # that leaves room for snap lengths set by hand. Above it a length is taken for damage: it would
 # otherwise make a reader wait for, and hold, up to 4 GiB.
@@ -247,7 +251,7 @@ def _scan(
     state: cython.longlong[::1],
     packets: cython.longlong,
     row: cython.Py_ssize_t,
-    rows: object,
+    rows: Any,
     final: cython.bint,
 ) -> cython.Py_ssize_t:
     """Fill rows from `row` on until bytes, rows or sense end; returns the next row.

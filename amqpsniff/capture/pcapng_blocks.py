@@ -16,6 +16,10 @@ from cython.cimports.amqpsniff.byteorder import checked_u32
 
 from amqpsniff.capture.packets import NO_TIME
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 # Wireshark's own limit; a damaged length would otherwise make a reader wait for, and hold, 4 GiB.
 MAX_BLOCK_BYTES = 1 << 24
 
@@ -138,10 +142,10 @@ def scan_blocks(
     octets: cython.const[cython.uchar][::1],
     big: cython.bint,
     table: cython.longlong[::1],
-    interfaces: list,
+    interfaces: list[Any],
     state: cython.longlong[::1],
     row: cython.Py_ssize_t,
-    rows: object,
+    rows: Any,
 ) -> cython.Py_ssize_t:
     """Fill rows from `row` on until bytes, rows or sense end, or a block is to be read.
 

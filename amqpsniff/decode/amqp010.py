@@ -8,12 +8,21 @@ row with its segment's type; the first one of a control or a command has its nam
 read. Behind a hole or broken framing a direction is not read further.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.state import Connection
 
 from amqpsniff.decode import method_layout, state
 from amqpsniff.spec.amqp010 import SEGMENT_HEADER_BYTES, UNITS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.decode.state import Half
+    from amqpsniff.decode.values import ValueReader
 
 HEADER = b"\1\1\0\x0a"
 """What follows `AMQP` in the protocol header."""
@@ -40,15 +49,19 @@ class Amqp010Framer:
         handler: Begins rows and knows who is the client.
     """
 
-    def __init__(self, handler):
+    handler: FrameHandler
+
+    def __init__(self, handler: Any) -> None:
         self.handler = handler
 
-    def begin(self, half):
+    def begin(self, half: Half) -> None:
         """A half-stream speaks AMQP 0-10 from here on."""
         half.mode = _AMQP010
         half.forget_frame()
 
-    def data(self, half, reader, at, end):
+    def data(
+        self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """The bytes `at`..`end` are the next of a half-stream; position gone on to."""
         while at < end and half.mode == _AMQP010:
             count: cython.longlong
@@ -71,7 +84,7 @@ class Amqp010Framer:
             at += count
         return at
 
-    def _kept(self, half):
+    def _kept(self, half: Half) -> cython.int:
         """A header is there, or it and the numbers of a unit."""
         octets: bytes = bytes(half.store.octets[0 : half.kept])
         size: cython.longlong = octets[2] << 8 | octets[3]
@@ -91,7 +104,7 @@ class Amqp010Framer:
             self._row(half)
         return 0
 
-    def _row(self, half):
+    def _row(self, half: Half) -> cython.int:
         """A frame is whole."""
         connection: Connection = half.connection
         handler: FrameHandler = self.handler
@@ -111,12 +124,12 @@ class Amqp010Framer:
         half.empty()
         return 0
 
-    def _refuse(self, half, detail):
+    def _refuse(self, half: Half, detail: str) -> cython.int:
         """The bytes at the place of a frame header are none."""
         self.handler.report("frame-type-unknown", half, detail)
         return self.lose(half)
 
-    def gap(self, half, missing):
+    def gap(self, half: Half, missing: cython.longlong) -> cython.int:
         """Bytes of a half-stream are not in the capture."""
         known: cython.longlong = min(half.left, missing)
         half.left -= known
@@ -128,7 +141,7 @@ class Amqp010Framer:
                 self.lose(half)
         return 0
 
-    def lose(self, half):
+    def lose(self, half: Half) -> cython.int:
         """It is not known where the next frame begins."""
         half.mode = _UNSUPPORTED
         half.forget_frame()

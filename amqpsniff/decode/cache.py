@@ -7,8 +7,17 @@ were read without anything odd about them, and what they came to. It holds a fix
 entries, is emptied when it is full, and skips lookups for a while after most were in vain.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Octets, Texts, Vocabulary
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
+    from amqpsniff.decode.values import ValueReader
 
 MAX_ENTRIES = 2048
 """Distinct methods, and distinct field tables, in a cache: what a busy broker's connections send
@@ -29,7 +38,7 @@ _TRIAL = cython.declare(cython.int, TRIAL_LOOKUPS)
 _SKIPPED = cython.declare(cython.int, SKIPPED_LOOKUPS)
 
 
-def integers(count):
+def integers(count: Any) -> Any:
     """Room for `count` 64-bit integers."""
     return memoryview(bytearray(8 * count)).cast("q")
 
@@ -37,20 +46,24 @@ def integers(count):
 class Cache:
     """Bytes that were read before, by code, and the JSON that each of them came to."""
 
-    def __init__(self):
+    words: Vocabulary
+    json: Octets
+    starts: IntView
+
+    def __init__(self) -> None:
         self.lookups = 0
         self.hits = 0
         self.skips = 0
         self.starts = integers(MAX_ENTRIES + 1)
         self.clear()
 
-    def clear(self):
+    def clear(self) -> cython.int:
         """Remember nothing."""
         self.words = Vocabulary()
         self.json = Octets()
         return 0
 
-    def is_worthwhile(self):
+    def is_worthwhile(self) -> cython.bint:
         """True if it is worth looking something up now."""
         if self.skips > 0:
             self.skips -= 1
@@ -67,7 +80,9 @@ class Cache:
 class TableCache(Cache):
     """Field tables and their JSON."""
 
-    def put_table(self, reader, at, end):
+    def put_table(
+        self, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
         """Write the field table `at`..`end` of a reader's data as an object, as the reader does."""
         count: cython.longlong = end - at
         if count > _LONGEST or not self.is_worthwhile():
@@ -92,11 +107,18 @@ class TableCache(Cache):
         reader.oddities |= odd
         return answer
 
-    def _write(self, reader, at, end):
+    def _write(self, reader: ValueReader, at: cython.longlong, end: cython.longlong) -> cython.int:
         """Read what is not remembered; 0 where nothing is odd about it."""
         return reader.put_table(at, end)
 
-    def _store(self, reader, digest, at, count, mark):
+    def _store(
+        self,
+        reader: ValueReader,
+        digest: cython.ulonglong,
+        at: cython.longlong,
+        count: cython.longlong,
+        mark: cython.longlong,
+    ) -> cython.int:
         """Remember a table that was not found, and the JSON from `mark` on."""
         if self.words.count >= _MAX:
             self.clear()

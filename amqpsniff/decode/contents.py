@@ -14,6 +14,8 @@ missing from the capture are counted: `body_captured` is what was there, and a m
 any is `truncated`; of its body only the bytes before the first missing one are kept.
 """
 
+from __future__ import annotations
+
 from operator import attrgetter
 
 import cython
@@ -25,6 +27,16 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode import method_layout, rows, state
 from amqpsniff.decode.meanings import MAX_BODY_BYTES as PACKS_READ
 from amqpsniff.decode.octets import own_seed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView
+    from amqpsniff.decode.methods import DecodedMethod
+    from amqpsniff.decode.rows import FrameRows
+    from amqpsniff.decode.state import Half
+    from amqpsniff.decode.values import ValueReader
 
 MAX_OPEN_CONTENTS = 2047
 """Contents open at once in one half-stream: RabbitMQ's default channel-max. A hostile stream could
@@ -81,7 +93,24 @@ class ContentAssembler:
     messages, made while `marking`, or `marking_all`: else only of those the broker may give back.
     """
 
-    def __init__(self, frames, messages, reading, report, new_hash, keep_bodies, packs, asked):
+    frames: FrameRows
+    writer: MessageWriter
+    properties: PropertyDecoder
+    returns: ByteView
+    budget: MemoryBudget
+    losses: list[Any]
+
+    def __init__(
+        self,
+        frames: Any,
+        messages: Any,
+        reading: Any,
+        report: Any,
+        new_hash: Any,
+        keep_bodies: Any,
+        packs: Any,
+        asked: Any,
+    ) -> None:
         self.frames = frames
         self.properties = PropertyDecoder()
         self.writer = MessageWriter(
@@ -101,7 +130,7 @@ class ContentAssembler:
         self.returns = bytes(method_layout.returns)
         self.losses = []
 
-    def _find(self, half, channel):
+    def _find(self, half: Half, channel: cython.int) -> Content:
         """The content of a channel, open or not; None when there never was one."""
         if half.active.channel == channel:
             return half.active
@@ -109,7 +138,7 @@ class ContentAssembler:
             return half.others.get(channel)
         return None
 
-    def _place(self, half, channel):
+    def _place(self, half: Half, channel: cython.int) -> Content:
         """The content object to open on a channel."""
         content = self._find(half, channel)
         if content is not None:
@@ -124,7 +153,7 @@ class ContentAssembler:
         self.budget.held += _OTHER
         return half.active
 
-    def _forget_oldest(self, half):
+    def _forget_oldest(self, half: Any) -> Any:
         channel = next(iter(half.others))
         content = half.others.pop(channel)
         self.budget.held -= _OTHER
@@ -136,7 +165,14 @@ class ContentAssembler:
             self._end(half, content, _INCOMPLETE)
         return 0
 
-    def method(self, half, facts, reader, at, end):
+    def method(
+        self,
+        half: Half,
+        facts: DecodedMethod,
+        reader: ValueReader,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.int:
         """A method that carries content: open one on its channel; its frame is the last row."""
         channel: cython.int = half.frame_channel
         content: Content = half.active
@@ -170,14 +206,14 @@ class ContentAssembler:
         content.text_start, content.text_length = facts.starts[5], facts.lengths[5]
         return 0
 
-    def other_method(self, half):
+    def other_method(self, half: Half) -> cython.int:
         """A method without content: one that is open on the channel ends here."""
         content: Content = self._find(half, half.frame_channel)
         if content is not None and content.state != _AWAIT_METHOD:
             self._interrupt(half, content)
         return 0
 
-    def _interrupt(self, half, content):
+    def _interrupt(self, half: Half, content: Content) -> cython.int:
         """A content ends before it is complete."""
         if content.lossy or content.lost:
             self._end(half, content, _TRUNCATED)
@@ -196,23 +232,23 @@ class ContentAssembler:
         self._end(half, content, _INCOMPLETE)
         return 0
 
-    def _orphan(self, half, detail):
+    def _orphan(self, half: Any, detail: Any) -> None:
         """A content frame without its beginning, which may have been lost."""
         if not half.lossy or half.frame_channel in half.opened_since:
             self.report("content-unexpected-frame", half, detail)
 
-    def unsure(self, half, channel):
+    def unsure(self, half: Any, channel: Any) -> None:
         """A frame of the channel was cut before it says what it is: a content may begin there."""
         if not half.lossy:
             half.lossy = True
             half.opened_since = set()
         half.opened_since.discard(channel)
 
-    def note_loss(self, half):
+    def note_loss(self, half: Any) -> None:
         """Frames of a half-stream may be missing before the next row."""
         self.losses.append((self.frames.rows, half.connection, half.direction))
 
-    def lose(self, half, begin):
+    def lose(self, half: Half, begin: cython.longlong) -> cython.int:
         """Bytes of unknown meaning are missing from `begin` on: what is open may lack frames."""
         self.note_loss(half)
         half.lossy = True
@@ -222,7 +258,14 @@ class ContentAssembler:
                 content.lossy = True
                 content.lost_at = begin
 
-    def header(self, half, reader, at, end, whole):
+    def header(
+        self,
+        half: Half,
+        reader: ValueReader,
+        at: cython.longlong,
+        end: cython.longlong,
+        whole: cython.bint,
+    ) -> cython.int:
         """The frame under way is a content header with payload `at`..`end`."""
         content: Content = self._find(half, half.frame_channel)
         if content is None or content.state != _AWAIT_HEADER:
@@ -262,7 +305,9 @@ class ContentAssembler:
             self._begin_body(half, content)
         return 0
 
-    def _keep_header(self, content, reader, at, end):
+    def _keep_header(
+        self, content: Content, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
         """Keep a content header for the row of its message."""
         if not content.store.fits(end - at):
             return self.budget.refuse("content headers")
@@ -271,18 +316,26 @@ class ContentAssembler:
         content.header_end = content.store.used
         return 0
 
-    def _may_return(self, content):
+    def _may_return(self, content: Content) -> cython.bint:
         """True for a message that the broker may return, and for one that it returns."""
         return content.flags & _RETURNABLE or self.returns[content.method]
 
-    def _begin_body(self, half, content):
+    def _begin_body(self, half: Half, content: Content) -> cython.int:
         if self.new_hash is not None:
             content.hash = self.new_hash()
         if content.channel == 0:  # there it may be a login
             return 0
         return content.begin_body() if self.keeps_all or half.connection.reads_bodies else 0
 
-    def _check_header(self, half, content, reader, at, end, whole):
+    def _check_header(
+        self,
+        half: Half,
+        content: Content,
+        reader: ValueReader,
+        at: cython.longlong,
+        end: cython.longlong,
+        whole: cython.bint,
+    ) -> cython.int:
         class_id: cython.int = reader.u16(at)
         answer: cython.int = self.properties.locate(reader, class_id, at + 12, end)
         if class_id == content.class_id and answer == 0 and reader.u16(at + 2) == 0:
@@ -301,7 +354,7 @@ class ContentAssembler:
             self.report("properties-malformed", half, detail)
         return 0
 
-    def _awaiting(self, half):
+    def _awaiting(self, half: Half) -> Content:
         """The content that the body frame under way belongs to, or None."""
         content: Content = self._find(half, half.frame_channel)
         if content is None or content.state != _AWAIT_BODY:
@@ -317,7 +370,9 @@ class ContentAssembler:
             content.lost = lost
         return content
 
-    def body_bytes(self, half, reader, at, count):
+    def body_bytes(
+        self, half: Half, reader: ValueReader, at: cython.longlong, count: cython.longlong
+    ) -> cython.int:
         """Bytes of a body, a frame or a piece of one."""
         content: Content = self._awaiting(half)
         if content is None:
@@ -333,7 +388,14 @@ class ContentAssembler:
             self._take(half, content, reader, at, min(count, rest))
         return 0
 
-    def _take(self, half, content, reader, at, count):
+    def _take(
+        self,
+        half: Half,
+        content: Content,
+        reader: ValueReader,
+        at: cython.longlong,
+        count: cython.longlong,
+    ) -> cython.int:
         """Bytes of a body that is asked for."""
         if content.hash is not None:
             content.hash.update(reader.bytes_at(at, count))
@@ -348,13 +410,13 @@ class ContentAssembler:
                 self.held += count
         return 0
 
-    def _let_go(self, content):
+    def _let_go(self, content: Content) -> cython.int:
         """The bytes of a body are not held any more."""
         self.held -= content.body.used
         content.end_body()
         return 0
 
-    def body_missing(self, half, count):
+    def body_missing(self, half: Half, count: cython.longlong) -> cython.int:
         """Bytes of a body that are not in the capture."""
         content: Content = self._awaiting(half)
         if content is not None:
@@ -362,7 +424,7 @@ class ContentAssembler:
             content.body_missing += count
         return 0
 
-    def body_end(self, half):
+    def body_end(self, half: Half) -> cython.int:
         """The body frame under way ended."""
         content: Content = self._find(half, half.frame_channel)
         if content is None or content.state != _AWAIT_BODY:
@@ -382,7 +444,7 @@ class ContentAssembler:
         self._end(half, content, _COMPLETE)
         return 0
 
-    def finish(self, half):
+    def finish(self, half: Half) -> cython.int:
         """The half-stream is over: what is open never ended."""
         contents = [half.active, *half.others.values()]
         for content in sorted(contents, key=_BY_NUMBER):
@@ -392,7 +454,7 @@ class ContentAssembler:
         half.others.clear()
         return 0
 
-    def _end(self, half, content, status):
+    def _end(self, half: Half, content: Content, status: cython.int) -> cython.int:
         """End of a content: write its row if messages have rows."""
         content.state = _AWAIT_METHOD
         if self.unread:

@@ -9,6 +9,8 @@ may be called directly by those who have bytes and no packets. Rows gather in th
 `take`. Nothing here raises on any bytes.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.frames import Amqp10Frames
 from cython.cimports.amqpsniff.decode.framer import Framer
@@ -22,6 +24,10 @@ from amqpsniff.decode.non_amqp import NonAmqpReporter, is_unanswered, left_text
 from amqpsniff.decode.preamble import name_protocol
 from amqpsniff.findings import Finding
 from amqpsniff.spec import PROTOCOL_HEADER_BYTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
 _NUMBER_MASK = cython.declare(cython.longlong, NUMBER_MASK)
@@ -61,29 +67,29 @@ class Decoder:
     handler = cython.declare(FrameHandler, visibility="public")
     amqp10: Amqp10Frames
     framer: Framer
-    halves: list
-    spare: list
-    ended: list
-    encrypted: list
+    halves: list[Any]
+    spare: list[Any]
+    ended: list[Any]
+    encrypted: list[Any]
     foreign: cython.longlong
     bystanders = cython.declare(object, visibility="public")
-    log: object
-    places: list
+    log: Any
+    places: list[Any]
     moments = cython.declare(object, visibility="public")
 
     def __init__(
         self,
-        log,
-        asked,
-        reading="rabbitmq",
-        dialect=None,
-        show_secrets=False,
-        new_hash=None,
-        keep_bodies=False,
-        packs=None,
-        ports=None,
-        moments=None,
-    ):
+        log: Any,
+        asked: Any,
+        reading: Any = "rabbitmq",
+        dialect: Any = None,
+        show_secrets: Any = False,
+        new_hash: Any = None,
+        keep_bodies: Any = False,
+        packs: Any = None,
+        ports: Any = None,
+        moments: Any = None,
+    ) -> None:
         self.log = log
         self.handler = FrameHandler(
             reading, show_secrets, new_hash, keep_bodies, packs, ports, self._report, asked
@@ -101,7 +107,7 @@ class Decoder:
         self.moments = moments
 
     @property
-    def rows(self):
+    def rows(self) -> Any:
         """Rows made since the last `take`: those of the larger table that is wanted."""
         return max(
             self.handler.frames.rows if self.handler.frames.wanted else 0,
@@ -109,32 +115,32 @@ class Decoder:
         )
 
     @property
-    def octets(self):
+    def octets(self) -> Any:
         """Bytes of text and bodies in the rows made since the last `take`."""
         frames, messages = self.handler.frames, self.handler.messages
         return frames.octets() + messages.octets() + frames.vocabularies.octets()
 
     @property
-    def names(self):
+    def names(self) -> Any:
         """Connections and distinct texts since the last `take`."""
         return len(self.handler.peers) + self.handler.frames.vocabularies.count()
 
     @property
-    def other_methods(self):
+    def other_methods(self) -> Any:
         """Codes of the methods that no dialect knows, by name."""
         return self.handler.method_names
 
     @property
-    def hits(self):
+    def hits(self) -> Any:
         """How often something was not kept because too much is held, by what it is."""
         return self.handler.contents.budget.refused
 
-    def use_capture(self, name):
+    def use_capture(self, name: Any) -> None:
         """What comes next is of this capture."""
         self.handler.use_capture(name)
         self.amqp10.use_capture(self.handler.frames.capture_code, self.handler.captures)
 
-    def take_ended(self):
+    def take_ended(self) -> Any:
         """Conversations that ended since the last call.
 
         Those that were AMQP, each as a `state.Connection` with the row of frames before which it
@@ -146,7 +152,7 @@ class Decoder:
         self.foreign = 0
         return taken
 
-    def take_claims(self):
+    def take_claims(self) -> Any:
         """The claims made since the last call, in the order in which they became known.
 
         None without `claims`.
@@ -156,7 +162,7 @@ class Decoder:
             self.handler.claims = []
         return claims
 
-    def look(self):
+    def look(self) -> Any:
         """What was made since the last `take`, to be read before it is given out.
 
         (frames, messages, connections by code, places of losses since the last call, captures by
@@ -167,26 +173,26 @@ class Decoder:
         handler.contents.losses = []
         return handler.frames, handler.messages, handler.peers, losses, handler.captures
 
-    def drop_unwanted(self):
+    def drop_unwanted(self) -> None:
         """Forget the rows of tables that are not wanted."""
         if not self.handler.frames.wanted:
             self.handler.frames.rewind()
         if not self.handler.messages.wanted:
             self.handler.messages.rewind()
 
-    def take(self):
+    def take(self) -> Any:
         """Give the rows away; see `FrameHandler.take`."""
         taken = self.handler.take()
         self.amqp10.use(self.handler.frames, self.handler.messages)
         return taken
 
-    def feed(self, batch, capture):
+    def feed(self, batch: Any, capture: Any) -> None:
         """Decode the events of one `StreamBatch`; `capture` is the one of its packets.
 
         Events that earlier packets made are of those packets' captures.
         """
         self.use_capture(capture)
-        captures: list = batch.captures
+        captures: list[Any] = batch.captures
         self.places = captures
         place: cython.longlong = captures.index(capture) if capture in captures else 0
         kinds: cython.const[cython.int][::1] = batch.kind
@@ -246,7 +252,7 @@ class Decoder:
             self._note(batch, count - 1)
         block.read_from(b"")
 
-    def _note(self, batch, event):
+    def _note(self, batch: Any, event: Any) -> Any:
         """An event is decoded; the number of messages' rows now."""
         rows = self.handler.messages.rows
         self.moments.note(batch, event, self.handler.frames.rows, rows)
@@ -254,7 +260,7 @@ class Decoder:
 
     @cython.ccall
     @cython.exceptval(-1, check=True)
-    def open(self, slot: cython.Py_ssize_t, conversation: object) -> cython.int:
+    def open(self, slot: cython.Py_ssize_t, conversation: Any) -> cython.int:
         """A conversation begins on a slot."""
         connection: Connection = Connection(conversation)
         connection.dialect = self.handler.dialect
@@ -278,7 +284,9 @@ class Decoder:
         half.begin(connection, direction)
         return half
 
-    def data(self, slot, direction, octets, number=0, ts_ns=NULL):
+    def data(
+        self, slot: Any, direction: Any, octets: Any, number: Any = 0, ts_ns: Any = NULL
+    ) -> None:
         """The next bytes of one half-stream, as a bytes object."""
         half: Half = self.halves[2 * slot + direction]
         if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
@@ -287,7 +295,9 @@ class Decoder:
             half.number, half.ts_ns = number, ts_ns
             self.framer.octets(half, octets, 0, len(octets))
 
-    def gap(self, slot, direction, missing, number=0, ts_ns=NULL):
+    def gap(
+        self, slot: Any, direction: Any, missing: Any, number: Any = 0, ts_ns: Any = NULL
+    ) -> None:
         """The next `missing` bytes of one half-stream are not in the capture."""
         half: Half = self.halves[2 * slot + direction]
         if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
@@ -351,7 +361,7 @@ class Decoder:
             self.spare.append(half)
         return 0
 
-    def finish(self, capture):
+    def finish(self, capture: Any) -> None:
         """The capture is over: close every conversation that is still open."""
         if capture is not None:
             self.use_capture(capture)
@@ -360,7 +370,7 @@ class Decoder:
                 self.close(slot)
         self.bystanders.finish()
 
-    def _report(self, code, half, detail, place=None):
+    def _report(self, code: Any, half: Any, detail: Any, place: Any = None) -> None:
         """Record a finding about the frame under way or a (channel, packet number, ts_ns)."""
         channel, number, ts_ns = place or (half.frame_channel, half.number, half.ts_ns)
         connection: Connection = half.connection
@@ -381,12 +391,12 @@ class Decoder:
         )
 
     @cython.cfunc
-    def _capture(self) -> object:
+    def _capture(self) -> Any:
         """Name of the capture that is being decoded."""
         captures = self.handler.captures
         return captures[len(captures) - 1] if captures else None
 
-    def _say_foreign(self, client, server):
+    def _say_foreign(self, client: Any, server: Any) -> None:
         """Where only one side of a conversation spoke AMQP, or the client was not understood."""
         conversation = client.connection.conversation
         if client.mode == _NOT_AMQP or client.mode == _UNIDENTIFIED:
@@ -410,6 +420,6 @@ class Decoder:
             place = (None, conversation.first_packet_number, conversation.start_ns)
             self._report("protocol-header-unanswered", client, left_text(conversation), place)
 
-    def _say_of(self, code, half, detail):
+    def _say_of(self, code: Any, half: Any, detail: Any) -> None:
         """A finding about the first bytes of a side."""
         self._report(code, half, detail, (None, half.first_number, half.first_ns))

@@ -17,6 +17,8 @@ where framing breaks, `resync` looks for the next boundary; the frames of the ch
 handed on as if they had been read in order.
 """
 
+from __future__ import annotations
+
 from operator import itemgetter
 
 import cython
@@ -37,6 +39,12 @@ from amqpsniff.decode.preamble import MAX_PREAMBLE_BYTES, is_amqp_1_0, preamble_
 from amqpsniff.decode.resync import MAX_KEPT_FRAME_BYTES, FrameProbe, Search
 from amqpsniff.decode.state import TENTATIVE_BYTES
 from amqpsniff.spec import PROTOCOL_HEADERS, protocol_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.decode.contents import ContentAssembler
 
 MAX_REREAD_BYTES = 128 * 1024
 """Largest frame with a wrong end byte that is searched for frames, for its size may be wrong: the
@@ -105,7 +113,15 @@ class Framer:
         amqp10_frames: Is given those of AMQP 1.0.
     """
 
-    def __init__(self, handler, amqp10_frames):
+    probe: Any
+    report: Any
+    amqp010: Amqp010Framer
+
+    handler: FrameHandler
+    contents: ContentAssembler
+    amqp10: Amqp10Framer
+
+    def __init__(self, handler: Any, amqp10_frames: Any) -> None:
         self.handler = handler
         self.contents = handler.contents
         self.report = handler.report
@@ -113,12 +129,16 @@ class Framer:
         self.amqp010 = Amqp010Framer(handler)
         self.amqp10 = Amqp10Framer(handler, amqp10_frames, self._protocol_header)
 
-    def octets(self, half, octets, start, length):
+    def octets(
+        self, half: Half, octets: bytes, start: cython.longlong, length: cython.longlong
+    ) -> cython.int:
         """Bytes that are not in the block at hand."""
         reader: ValueReader = self.handler.block.over(octets)
         return self.data(half, reader, start, start + length)
 
-    def data(self, half, reader, at, end):
+    def data(
+        self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
         """The bytes `at`..`end` of the reader's data are the next of a half-stream."""
         while at < end:
             if half.mode == _FRAMES:
@@ -141,7 +161,7 @@ class Framer:
                 return 0
         return 0
 
-    def gap(self, half, missing):
+    def gap(self, half: Half, missing: cython.longlong) -> cython.int:
         """`missing` bytes of a half-stream are not in the capture."""
         if half.mode == _AMQP10:
             return self.amqp10.gap(half, missing)
@@ -182,7 +202,7 @@ class Framer:
             half.search.tentative = True
         return 0
 
-    def finish(self, half):
+    def finish(self, half: Half) -> cython.int:
         """No more bytes of a half-stream: take what the search believes after all."""
         if half.mode == _AMQP10:
             self.amqp10.finish(half)
@@ -202,7 +222,9 @@ class Framer:
 
     # at a known place
 
-    def _frames(self, half, reader, at, end):
+    def _frames(
+        self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """Frames from a boundary on, as long as their headers are at hand; position gone on to."""
         handler: FrameHandler = self.handler
         stop: cython.longlong
@@ -235,7 +257,9 @@ class Framer:
             at = stop + 1
         return at
 
-    def _begun(self, half, reader, at, end):
+    def _begun(
+        self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """A frame begins at `at` that is not whole; position gone on to."""
         if half.frame_type == _BODY:
             half.left = half.frame_size + 1
@@ -247,11 +271,11 @@ class Framer:
         half.offset += count
         return at + count
 
-    def is_tentative(self, half):
+    def is_tentative(self, half: Any) -> Any:
         """True if a search found the framing, and not long ago; see `state.TENTATIVE_BYTES`."""
         return half.search is not None and half.frame_offset < half.search
 
-    def _refuse(self, half):
+    def _refuse(self, half: Half) -> cython.int:
         """The bytes at the place of a frame header are none."""
         kind: cython.int = half.frame_type
         if 0 < kind < 11:
@@ -265,14 +289,16 @@ class Framer:
             self.report(code, half, detail)
         return self._lose_frame(half, True)
 
-    def _wrong_end(self, half, octet):
+    def _wrong_end(self, half: Any, octet: Any) -> None:
         if self.is_tentative(half):
             return
         found = f"{octet:#04x}" if half.frame_channel else "another byte"  # a login may be there
         detail = f"{found} instead of 0xce at stream offset {half.frame_offset}"
         self.report("frame-end-wrong", half, detail)
 
-    def _counted(self, half, reader, at, end):
+    def _counted(
+        self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """Inside a frame whose bytes are only counted; position gone on to."""
         count: cython.longlong = half.left - 1
         if count > end - at:
@@ -295,14 +321,14 @@ class Framer:
             at += 1
         return at
 
-    def _end_counted(self, half):
+    def _end_counted(self, half: Half) -> cython.int:
         """The frame whose bytes were only counted is over."""
         half.left = 0
         if half.skipping:
             return self._cut_frame(half)
         return self.handler.body_end(half)
 
-    def _cut_frame(self, half):
+    def _cut_frame(self, half: Half) -> cython.int:
         """A kept frame is over of which only a beginning was captured."""
         reader: ValueReader = self.handler.scratch
         reader.data = half.store.octets
@@ -314,7 +340,9 @@ class Framer:
         half.expected = 0
         return half.empty()
 
-    def _kept(self, half, reader, at, end):
+    def _kept(
+        self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """Inside a frame that is kept until it is whole; position gone on to."""
         if half.kept == 0:
             half.frame_offset = half.offset
@@ -331,7 +359,7 @@ class Framer:
             self._kept_frame(half)
         return at
 
-    def _kept_frame(self, half):
+    def _kept_frame(self, half: Half) -> cython.int:
         """The frame that was kept is whole."""
         count: cython.longlong = half.kept
         half.kept = 0
@@ -349,7 +377,7 @@ class Framer:
             half.empty()
         return 0
 
-    def _reread(self, half, frame):
+    def _reread(self, half: Any, frame: Any) -> Any:
         """Search in a kept frame whose end byte was wrong, as if it had come in one piece."""
         if len(frame) > _MAX_REREAD:
             return self._lose_frame(half, False)
@@ -357,7 +385,7 @@ class Framer:
         self._lose_frame(half, False)
         return self.octets(half, frame, 7, len(frame) - 7)
 
-    def _kept_header(self, half):
+    def _kept_header(self, half: Half) -> cython.int:
         """The seven bytes of a frame header came in pieces and are there now."""
         header: ValueReader = self.handler.scratch
         header.data = half.store.octets
@@ -378,7 +406,9 @@ class Framer:
 
     # the first bytes of a half-stream
 
-    def _begin(self, half, reader, at, end):
+    def _begin(
+        self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """At the first bytes of a half-stream; position gone on to."""
         if half.mode == _UNIDENTIFIED:
             self._strange(half, reader.bytes_at(at, min(end - at, FIRST_BYTES)))
@@ -429,25 +459,25 @@ class Framer:
             self._protocol_header(half, octets)
         return at
 
-    def _strange(self, half, octets):
+    def _strange(self, half: Any, octets: Any) -> None:
         """More bytes of a half-stream that is not AMQP: the first of all are kept."""
         half.first_bytes = (half.first_bytes + octets)[:FIRST_BYTES]
         if len(half.first_bytes) == FIRST_BYTES:
             half.mode = _NOT_AMQP
 
-    def _note_first(self, half, octets):
+    def _note_first(self, half: Any, octets: Any) -> None:
         """Remember first bytes that are not AMQP, in case it is not AMQP that follows."""
         half.first_bytes = octets[:FIRST_BYTES]
         half.first_number = half.number
         half.first_ns = half.ts_ns
 
-    def _is_text(self, half, octets):
+    def _is_text(self, half: Any, octets: Any) -> Any:
         """True if AMQP is but a part of something, such as the mechanism AMQPLAIN."""
         if len(octets) < 8 or half.connection.conversation.syn_seen:
             return False
         return protocol_of(octets[4:]) is None
 
-    def _is_answer(self, half, octets):
+    def _is_answer(self, half: Any, octets: Any) -> Any:
         """True if these are, or may become, connection.start after a protocol header."""
         connection: Connection = half.connection
         answers: cython.bint = half.direction != connection.client_direction
@@ -456,7 +486,7 @@ class Framer:
         begun = octets[:3] == b"\1\0\0"[: len(octets)]
         return begun and octets[7:] == b"\0\x0a\0\x0a"[: max(0, len(octets) - 7)]
 
-    def _protocol_header(self, half, octets):
+    def _protocol_header(self, half: Half, octets: bytes) -> cython.int:
         """Eight bytes that begin with AMQP, at the begin of a half-stream."""
         connection: Connection = half.connection
         if self.handler.claims is not None:
@@ -496,7 +526,7 @@ class Framer:
             connection.dialect = dialect
         return 0
 
-    def _other_protocol(self, half, version):
+    def _other_protocol(self, half: Any, version: Any) -> None:
         """A protocol header opens none of the dialects."""
         if protocol_of(version) is None:
             code = "protocol-header-unknown"
@@ -507,7 +537,7 @@ class Framer:
                 half.connection.asked = version
         self.report(code, half, _version(version), (None, half.number, half.ts_ns))
 
-    def _headless(self, half, octets):
+    def _headless(self, half: Any, octets: Any) -> None:
         """The first bytes of a half-stream are no protocol header."""
         half.kept = 0
         half.offset -= len(octets)
@@ -528,7 +558,7 @@ class Framer:
         half.search = Search(self.probe, half, half.offset)
         self.octets(half, octets, 0, len(octets))
 
-    def _end_start(self, half):
+    def _end_start(self, half: Half) -> cython.int:
         """A half-stream ended in what could have been a proxy's header."""
         octets: bytes = bytes(half.store.octets[0 : half.kept])
         if octets[:4] != b"AMQP"[: len(octets)]:
@@ -539,7 +569,7 @@ class Framer:
 
     # after holes and broken framing
 
-    def _gap_in_counted(self, half, missing):
+    def _gap_in_counted(self, half: Half, missing: cython.longlong) -> cython.longlong:
         """A hole in a frame that is counted; bytes of the hole behind that frame."""
         payload: cython.longlong = min(missing, half.left - 1)
         if not half.skipping:
@@ -553,7 +583,7 @@ class Framer:
         self._end_counted(half)
         return missing
 
-    def _gap_in_kept(self, half, missing):
+    def _gap_in_kept(self, half: Half, missing: cython.longlong) -> cython.longlong:
         """A hole in a frame that is kept; bytes of the hole behind that frame."""
         if half.expected == 0:
             missing += half.kept
@@ -570,13 +600,13 @@ class Framer:
         self._cut_frame(half)
         return missing - to_come
 
-    def _lose_frame(self, half, forced):
+    def _lose_frame(self, half: Half, forced: cython.bint) -> cython.int:
         """Framing is lost in the frame under way: search from `half.offset` on."""
         if self.is_tentative(half) and not half.connection.began:
             self._unlearn(half.connection)
         return self._lose(half, half.frame_offset, forced)
 
-    def _lose(self, half, begin, forced):
+    def _lose(self, half: Half, begin: cython.longlong, forced: cython.bint) -> cython.int:
         """What the bytes from `begin` on mean is not known: search from `half.offset` on."""
         self.contents.lose(half, begin)
         tentative: cython.bint = half.mode == _FRAMES and self.is_tentative(half)
@@ -588,14 +618,16 @@ class Framer:
         half.search.tentative = tentative
         return 0
 
-    def _unlearn(self, connection):
+    def _unlearn(self, connection: Any) -> None:
         """Forget what frames told of a connection that may have been bytes of a body."""
         connection.past_login = False
         connection.dialect = self.handler.dialect
         connection.frame_max = -1
         connection.login = connection.asked = None
 
-    def _search(self, half, reader, at, end):
+    def _search(
+        self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """Search on with these bytes, or some of them; position gone on to."""
         search = half.search
         count: cython.longlong = min(end - at, search.room)
@@ -629,7 +661,7 @@ class Framer:
             half.search = None
         return at + count
 
-    def _is_amqp10(self, half, octets):
+    def _is_amqp10(self, half: Half, octets: bytes) -> cython.bint:
         """True if a connection speaks AMQP 1.0; its protocol header may be missing."""
         connection = half.connection
         if connection.is_amqp10:
@@ -639,7 +671,7 @@ class Framer:
         self.handler.refresh(connection)
         return True
 
-    def _take_up(self, half, search, chain, until, now):
+    def _take_up(self, half: Any, search: Any, chain: Any, until: Any, now: Any) -> None:
         """Take the frames of a chain that is believed and the bytes between it and `until`; it is
         this moment now.
         """
@@ -664,12 +696,12 @@ class Framer:
         half.number, half.ts_ns = number, ts_ns
         self.contents.losses[noted:] = sorted(self.contents.losses[noted:], key=_BY_ROW)
 
-    def _note_late(self, first, moment):
+    def _note_late(self, first: Any, moment: Any) -> None:
         """Rows from `first` on are of bytes that came at a moment; the other side went on then."""
         for row in range(first, self.handler.frames.rows):
             self.contents.losses.append((row, moment, LATE))
 
-    def _prove_role(self, half, frames):
+    def _prove_role(self, half: Any, frames: Any) -> None:
         """Let the methods of a chain tell who is the client before any row is written."""
         reader: ValueReader = self.handler.scratch
         for _, kind, _, _, payload, *_ in frames:
@@ -679,7 +711,9 @@ class Framer:
                 reader.read_from(payload)
                 self.handler.prove_role(half, reader, 0, len(payload))
 
-    def _chain_frame(self, half, offset, kind, channel, size, payload, missing):
+    def _chain_frame(
+        self, half: Any, offset: Any, kind: Any, channel: Any, size: Any, payload: Any, missing: Any
+    ) -> None:
         """Hand on one frame of a chain that is believed."""
         half.frame_offset = offset
         half.frame_type = kind
@@ -698,7 +732,7 @@ class Framer:
         if kind == _BODY or len(payload) <= size:
             self.handler.claim_end(half, offset + 7 + size)
 
-    def _chain_body(self, half, payload, missing):
+    def _chain_body(self, half: Any, payload: Any, missing: Any) -> None:
         """Hand on a body of a chain; of one that was not kept the bytes are only counted."""
         if payload is not None:
             reader: ValueReader = self.handler.scratch
@@ -715,7 +749,7 @@ class Framer:
             self.contents.body_missing(half, missing)
 
 
-def _version(octets):
+def _version(octets: Any) -> Any:
     """What a protocol header names, for a person."""
     protocol = protocol_of(octets)
     if protocol is None:

@@ -12,6 +12,8 @@ AMQP port. The dialect comes from the client's protocol header, until the server
 whose payload no other dialect could mean.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.decode.contents import ContentAssembler
 from cython.cimports.amqpsniff.decode.method_cache import CachedMethod, MethodCache
@@ -25,6 +27,14 @@ from amqpsniff.decode.claims import END, Claim
 from amqpsniff.decode.redaction import LONG_LOGIN_BYTES, shortened, with_secrets, without_secrets
 from amqpsniff.decode.rows import FIRST_ROWS, as_many
 from amqpsniff.decode.values import oddity_codes, oddity_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView
+    from amqpsniff.decode.methods import DecodedMethod
+    from amqpsniff.decode.state import Half
 
 _METHOD = cython.declare(cython.int, 1)
 _HEADER = cython.declare(cython.int, 2)
@@ -69,14 +79,46 @@ class FrameHandler:
     is the one to take for every connection, 0 to find out.
     """
 
-    def __init__(self, reading, show_secrets, new_hash, keep_bodies, packs, ports, report, asked):
+    report: Any
+    known_methods: int
+    methods_only: cython.bint
+    ports: Any
+    serial: int
+    dialect: int
+
+    frames: FrameRows
+    messages: MessageRows
+    method_cache: MethodCache
+    block: ValueReader
+    scratch: ValueReader
+    contents: ContentAssembler
+    content: ByteView
+    senders: ByteView
+    captures: list[Any]
+    claims: list[Any]
+    method_names: dict[Any, Any]
+    decoder: MethodDecoder
+    connections: list[Any]
+    peers: list[Any]
+
+    def __init__(
+        self,
+        reading: Any,
+        show_secrets: Any,
+        new_hash: Any,
+        keep_bodies: Any,
+        packs: Any,
+        ports: Any,
+        report: Any,
+        asked: Any,
+    ) -> None:
         self.decoder = MethodDecoder(show_secrets, not asked.arguments)
         self.ports = AMQP_PORTS | frozenset(ports or ())
         self.serial = self.dialect = 0
         self.connections = []
         self.peers = []
         words = Vocabularies()
-        unmade = frozenset()
+        unmade: frozenset[str] = frozenset()
         if (read := asked.columns_of("messages")) is not None:
             unmade = frozenset(MessageRows.PROPERTIES).difference(read)
         self.frames = FrameRows(words, FIRST_ROWS, "frames" in asked.tables)
@@ -96,7 +138,17 @@ class FrameHandler:
         self.claims = [] if asked.claims else None
         self.methods_only = asked.methods_only
 
-    def claim(self, half, kind, offset, channel, size, payload, method, exact):
+    def claim(
+        self,
+        half: Half,
+        kind: cython.int,
+        offset: cython.longlong,
+        channel: cython.int,
+        size: cython.longlong,
+        payload: Any,
+        method: cython.int,
+        exact: cython.bint,
+    ) -> cython.int:
         """Say what the bytes at `offset` are, to who asked for claims; see `claims`."""
         serial = half.connection.conversation.serial
         self.claims.append(
@@ -104,7 +156,7 @@ class FrameHandler:
         )
         return 0
 
-    def claim_body(self, half):
+    def claim_body(self, half: Half) -> cython.int:
         """A body frame begins: its header is claimed, its payload is not."""
         if self.claims is not None:
             self.claim(
@@ -112,13 +164,13 @@ class FrameHandler:
             )
         return 0
 
-    def claim_end(self, half, offset):
+    def claim_end(self, half: Half, offset: cython.longlong) -> cython.int:
         """An end byte is right."""
         if self.claims is not None:
             self.claim(half, END, offset, 0, 0, b"", -1, True)
         return 0
 
-    def use_capture(self, name):
+    def use_capture(self, name: Any) -> None:
         """Rows from now on are of this capture."""
         last: cython.Py_ssize_t = len(self.captures) - 1
         if last < 0 or self.captures[last] != name:
@@ -128,7 +180,7 @@ class FrameHandler:
         self.contents.writer.captures = self.captures
         self.contents.writer.capture = self.captures[len(self.captures) - 1]
 
-    def take(self):
+    def take(self) -> Any:
         """Give away what was made: (frames, messages, connections, captures, method names)."""
         connections = self.connections
         if self.frames.wanted or self.messages.wanted:
@@ -155,7 +207,7 @@ class FrameHandler:
 
     # frames
 
-    def _begin(self, half):
+    def _begin(self, half: Half) -> cython.int:
         """Write what every frame has."""
         connection: Connection = half.connection
         frames: FrameRows = self.frames
@@ -179,7 +231,7 @@ class FrameHandler:
             frames.capture.values[row] = frames.capture_code
         return 0
 
-    def _row(self, half):
+    def _row(self, half: Half) -> cython.int:
         """Write the row of a frame that is no method."""
         if self.methods_only:
             return self.refresh(half.connection)
@@ -187,7 +239,14 @@ class FrameHandler:
         self.frames.rows += 1
         return 0
 
-    def frame(self, half, reader, at, end, whole):
+    def frame(
+        self,
+        half: Half,
+        reader: ValueReader,
+        at: cython.longlong,
+        end: cython.longlong,
+        whole: cython.bint,
+    ) -> cython.int:
         """The frame under way is of any type but body; its payload is `at`..`end` of the data.
 
         `whole` is false when the payload was captured only up to `end`.
@@ -211,7 +270,9 @@ class FrameHandler:
             self.report("frame-type-unknown", half, f"type {kind}")
         return 0
 
-    def body(self, half, reader, at, end):
+    def body(
+        self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
         """The frame under way is a body; its payload is `at`..`end` of the data."""
         if self.claims is not None:
             self.claim_body(half)
@@ -219,19 +280,26 @@ class FrameHandler:
             self.contents.body_bytes(half, reader, at, end - at)
         return self.body_end(half)
 
-    def body_end(self, half):
+    def body_end(self, half: Half) -> cython.int:
         """The body frame under way ended."""
         self._row(half)
         return self.contents.body_end(half)
 
-    def protocol_header(self, half):
+    def protocol_header(self, half: Half) -> cython.int:
         """Eight bytes `AMQP…` at the begin of a half-stream."""
         half.frame_type = PROTOCOL_HEADER
         half.frame_channel = 0
         half.frame_size = 8
         return self._row(half)
 
-    def method(self, half, reader, at, end, whole):
+    def method(
+        self,
+        half: Half,
+        reader: ValueReader,
+        at: cython.longlong,
+        end: cython.longlong,
+        whole: cython.bint,
+    ) -> cython.int:
         """The same of a method."""
         connection: Connection = half.connection
         known: CachedMethod
@@ -248,7 +316,14 @@ class FrameHandler:
                 reader.out.used = mark
         return self._read(half, reader, at, end, whole)
 
-    def _tells(self, connection, known, reader, at, end):
+    def _tells(
+        self,
+        connection: Connection,
+        known: CachedMethod,
+        reader: ValueReader,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.bint:
         """True if a method that came before tells a secret that was sent on this connection."""
         start: cython.longlong = known.starts[_REPLY_TEXT]
         if start >= 0:
@@ -259,7 +334,14 @@ class FrameHandler:
             return False
         return without_secrets(told, connection.sent_secrets) is not None
 
-    def _again(self, half, known, reader, at, end):
+    def _again(
+        self,
+        half: Half,
+        known: CachedMethod,
+        reader: ValueReader,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.int:
         """A method that came before."""
         if not half.connection.role_proved and 0 < self.senders[known.method] < 3:
             self.prove_role(half, reader, at, end)
@@ -274,7 +356,14 @@ class FrameHandler:
             self._learn(half, known, reader, at, end)
         return 0
 
-    def _read(self, half, reader, at, end, whole):
+    def _read(
+        self,
+        half: Half,
+        reader: ValueReader,
+        at: cython.longlong,
+        end: cython.longlong,
+        whole: cython.bint,
+    ) -> cython.int:
         """A method that is read, and remembered if there is nothing odd about it."""
         connection: Connection = half.connection
         decoder: MethodDecoder = self.decoder
@@ -322,14 +411,14 @@ class FrameHandler:
             self._learn(half, decoder, reader, at, end)
         return 0
 
-    def _claim_frame(self, half, payload, method, exact):
+    def _claim_frame(self, half: Any, payload: Any, method: Any, exact: Any) -> None:
         """Claim the frame under way."""
         self.claim(
             half, half.frame_type, half.frame_offset, half.frame_channel, half.frame_size, payload,
             method, exact,
         )  # fmt: skip
 
-    def _stump(self, half, payload, whole):
+    def _stump(self, half: Any, payload: Any, whole: Any) -> Any:
         """A method frame without room for a method's numbers."""
         if self.claims is not None:
             self._claim_frame(half, payload, -1, False)
@@ -343,7 +432,7 @@ class FrameHandler:
         self.frames.rows += 1
         return 0
 
-    def _complain(self, half, answer, whole, method):
+    def _complain(self, half: Any, answer: Any, whole: Any, method: Any) -> None:
         """Report arguments that did not fit their payload."""
         if not whole:
             code = "arguments-cut"
@@ -351,7 +440,7 @@ class FrameHandler:
             code = "arguments-truncated" if answer == _TOO_SHORT else "arguments-trailing"
         self.report(code, half, method_layout.method_name(method))
 
-    def _unknown_method(self, half, reader, at):
+    def _unknown_method(self, half: Half, reader: ValueReader, at: cython.longlong) -> cython.int:
         """Write the row of a method that no dialect knows, named by its numbers."""
         decoder: MethodDecoder = self.decoder
         name = f"{decoder.class_id}.{decoder.method_id}"
@@ -366,13 +455,13 @@ class FrameHandler:
 
     # who speaks
 
-    def refresh(self, connection):
+    def refresh(self, connection: Connection) -> cython.int:
         """Make sure that the connection has a code in the rows being made."""
         if connection.row_serial != self.serial:
             self._register(connection)
         return 0
 
-    def _register(self, connection):
+    def _register(self, connection: Connection) -> cython.int:
         if connection.client_direction < 0:
             self._guess_role(connection)
         connection.row_code = len(self.connections)
@@ -381,7 +470,7 @@ class FrameHandler:
         self.peers.append(connection)
         return 0
 
-    def names(self):
+    def names(self) -> list[Any]:
         """The names of the connections of the rows made, by code."""
         code: cython.Py_ssize_t
         peer: Connection
@@ -391,14 +480,14 @@ class FrameHandler:
                 self.connections[code] = peer.name()
         return self.connections
 
-    def _guess_role(self, connection):
+    def _guess_role(self, connection: Any) -> None:
         """Take the side off a well-known port for the client, until there is proof."""
         a_known: cython.bint = connection.conversation.ports[0] in self.ports
         b_known: cython.bint = connection.conversation.ports[1] in self.ports
         if a_known != b_known:
             connection.client_direction = 1 if a_known else 0
 
-    def set_client(self, connection, direction):
+    def set_client(self, connection: Connection, direction: cython.int) -> cython.int:
         """There is proof which direction the client sends."""
         if connection.role_proved:
             return 0
@@ -410,7 +499,9 @@ class FrameHandler:
             connection.row_serial = -1
         return 0
 
-    def prove_role(self, half, reader, at, end):
+    def prove_role(
+        self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
         """A method that only one side may send tells who is the client."""
         connection: Connection = half.connection
         sides: cython.int = self._matching_facts(
@@ -420,7 +511,14 @@ class FrameHandler:
             self.set_client(connection, half.direction ^ (sides - 1))
         return 0
 
-    def _learn(self, half, facts, reader, at, end):
+    def _learn(
+        self,
+        half: Half,
+        facts: DecodedMethod,
+        reader: ValueReader,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.int:
         """Take what connection.start, start-ok and tune-ok say about the connection."""
         connection: Connection = half.connection
         if facts.method_id == _TUNE or facts.method_id == _OPEN_OK:
@@ -441,7 +539,7 @@ class FrameHandler:
             self._agree(connection, facts)
         return 0
 
-    def _agree(self, connection, facts):
+    def _agree(self, connection: Connection, facts: DecodedMethod) -> cython.int:
         """Take the version in connection.start; that of 0-9 is 0-9-1's."""
         if facts.version_major == 8:
             connection.dialect = _DIALECT_08
@@ -450,7 +548,9 @@ class FrameHandler:
                 connection.dialect = _DIALECT_091
         return 0
 
-    def _vote(self, connection, reader, at, end):
+    def _vote(
+        self, connection: Connection, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
         """A payload that only one dialect could have sent tells the dialect."""
         mask: cython.int = method_layout.dialects[self.decoder.method]
         if mask & (mask - 1) == 0:
@@ -459,7 +559,14 @@ class FrameHandler:
                 connection.dialect = _bit(mask)
         return 0
 
-    def _matching_facts(self, facts, reader, dialect, at, end):
+    def _matching_facts(
+        self,
+        facts: Any,
+        reader: ValueReader,
+        dialect: cython.int,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.int:
         """What the rows that a method's payload fits say together: a union of bits in `facts`.
 
         Of all rows with its numbers where it fits none; 0 when there is no row.

@@ -7,9 +7,17 @@ backslash counts; nothing is made of a value until it is wanted. An object
 that is cut has what came before the cut. What is not JSON ends the pass where it is seen.
 """
 
+from __future__ import annotations
+
 import json
 
 import cython
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView, IntView
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore[import-not-found]
@@ -27,7 +35,15 @@ class ObjectNames:
     `shape` is the same for objects with the same known names, whatever their order.
     """
 
-    def __init__(self, names):
+    names: list[Any]
+    slots: IntView
+    hashes: IntView
+    starts: IntView
+    ends: IntView
+    rounds: IntView
+    plain: IntView
+
+    def __init__(self, names: Any) -> None:
         self.names = list(names)
         count = len(self.names)
         size = 16
@@ -51,22 +67,22 @@ class ObjectNames:
                 slot = (slot + 1) & (size - 1)
             self.slots[slot] = place
 
-    def found(self):
+    def found(self) -> Any:
         """The names that the last object has."""
         pairs = zip(self.names, self.rounds, strict=False)
         return frozenset(name for name, seen in pairs if seen == self.round)
 
-    def has(self, place):
+    def has(self, place: cython.int) -> cython.bint:
         """True if the last object has the name at a place of `names`."""
         return self.rounds[place] == self.round
 
-    def forget(self):
+    def forget(self) -> cython.int:
         """There is no object."""
         self.round += 1
         self.shape = 0
         return 0
 
-    def text(self, data, place):
+    def text(self, data: ByteView, place: cython.int) -> bytes:
         """The bytes of a text without escapes that the last object has; None for other values."""
         if not self.plain[place]:
             return None
@@ -79,7 +95,7 @@ class ObjectNames:
             return PyBytes_FromStringAndSize(first, end - start)
         return bytes(data[start:end])
 
-    def value(self, data, place):
+    def value(self, data: ByteView, place: cython.int) -> Any:
         """The value of a name in the last object, which is in `data`; None where there is none."""
         if not self.has(place):
             return None
@@ -99,7 +115,7 @@ class ObjectNames:
         except (ValueError, RecursionError):
             return None
 
-    def _place(self, digest):
+    def _place(self, digest: cython.ulonglong) -> cython.int:
         """The place of the name with a hash; negative for a name that nobody knows."""
         mask: cython.longlong = len(self.slots) - 1
         slot: cython.longlong = cython.cast(cython.longlong, digest & _MASK64) & mask
@@ -109,7 +125,9 @@ class ObjectNames:
             place = self.slots[slot]
         return place
 
-    def read(self, data, at, end, wanted=None):
+    def read(
+        self, data: ByteView, at: cython.longlong, end: cython.longlong, wanted: bytes | None = None
+    ) -> cython.int:
         """Go through the object at `at`; nothing is found where there is none.
 
         `wanted` has a 1 for each of `names` that is wanted: the rest is left out once all of them
@@ -168,14 +186,16 @@ class ObjectNames:
         return 0
 
     @cython.boundscheck(False)  # `read` checked the range
-    def _blank(self, data, at, end):
+    def _blank(self, data: ByteView, at: cython.longlong, end: cython.longlong) -> cython.longlong:
         """The place of the next byte that is not white space."""
         while at < end and (data[at] == 32 or data[at] == 10 or data[at] == 13 or data[at] == 9):
             at += 1
         return at
 
     @cython.boundscheck(False)  # `read` checked the range
-    def _value_end(self, data, at, end):
+    def _value_end(
+        self, data: ByteView, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """The end of a value; negative if that is not in the data."""
         if at >= end:
             return -1
@@ -207,7 +227,9 @@ class ObjectNames:
         return -1
 
     @cython.boundscheck(False)  # `read` checked the range
-    def _text_end(self, data, at, end):
+    def _text_end(
+        self, data: ByteView, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """The end of a text whose quote is at `at`."""
         at += 1
         while at < end:

@@ -9,6 +9,8 @@ pass over its headers, and one over the first bytes of its body where a pack wan
 The columns hang on the rows they belong to (`MessageRows.meanings`), only where a run wants them.
 """
 
+from __future__ import annotations
+
 import json
 import zlib
 
@@ -22,6 +24,14 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.packs.catalogue import CALLS, COLUMNS, KEYS, NUMBERS, WORDS, Shape
 from amqpsniff.packs.forms import FORMS, instant, whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView
+    from amqpsniff.columns import Octets
+    from amqpsniff.decode.rows import MessageRows
 
 MAX_BODY_BYTES = 4096
 """Bytes of a body that are looked at: in the bodies of frameworks what names the message stands
@@ -43,11 +53,16 @@ _NULL = cython.declare(cython.longlong, NULL)
 class MeaningColumns:
     """The columns of packs for the messages of one batch; null where unknown."""
 
+    by_place: list[Any]
+    codes: list[Any]
+    words: dict[Any, Any]
+    reader: ByteReader
+
     CODES = ("framework", *WORDS)
     TEXTS = KEYS
     INTEGERS = NUMBERS
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.capacity = 0
         self.by_place = [
             Codes() if name in self.CODES else Texts() if name in KEYS else Integers()
@@ -57,19 +72,19 @@ class MeaningColumns:
         self.codes = [{} for _ in self.CODES]
         self.reader = ByteReader()
 
-    def columns(self):
+    def columns(self) -> Any:
         """Every column by name."""
         return dict(zip(COLUMNS, self.by_place, strict=True))
 
-    def by_name(self):
+    def by_name(self) -> Any:
         """Vocabularies by the name of their columns."""
         return self.words
 
-    def octets(self):
+    def octets(self) -> Any:
         """Bytes of texts."""
         return sum(self.by_place[COLUMNS.index(name)].used for name in KEYS)
 
-    def reserve(self, rows):
+    def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for as many rows as their messages have."""
         if rows > self.capacity:
             for column in self.by_place:
@@ -77,9 +92,9 @@ class MeaningColumns:
             self.capacity = rows
         return 0
 
-    def put_word(self, place, row, octets):
+    def put_word(self, place: cython.int, row: cython.longlong, octets: bytes) -> cython.int:
         """Write a text that repeats, as UTF-8."""
-        codes: dict = self.codes[place]
+        codes: dict[Any, Any] = self.codes[place]
         code = codes.get(octets)
         if code is None:
             self.reader.read_from(octets)
@@ -89,14 +104,16 @@ class MeaningColumns:
         column.values[row] = code
         return 0
 
-    def put_key(self, place, row, octets):
+    def put_key(self, place: cython.int, row: cython.longlong, octets: bytes) -> cython.int:
         """Write a text of one message, as UTF-8."""
         column: Texts = self.by_place[place]
         column.begin(row)
         column.put_bytes(octets)
         return column.end()
 
-    def put_number(self, place, row, number):
+    def put_number(
+        self, place: cython.int, row: cython.longlong, number: cython.longlong
+    ) -> cython.int:
         """Write a number."""
         column: Integers = self.by_place[place]
         column.values[row] = number
@@ -106,7 +123,10 @@ class MeaningColumns:
 class Field:
     """A column and one place where its value may stand, made ready to be read."""
 
-    def __init__(self, column, source, headers, body):
+    column: str
+    names: ObjectNames
+
+    def __init__(self, column: Any, source: Any, headers: Any, body: Any) -> None:
         self.column = column
         self.place = COLUMNS.index(column) if column in COLUMNS else len(COLUMNS)
         self.kind = 0 if column in WORDS else 2 if column in NUMBERS else 1
@@ -123,7 +143,16 @@ class Field:
 class MeaningWriter:
     """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`."""
 
-    def __init__(self, packs, columns=COLUMNS):
+    words: Any
+    headers: ObjectNames
+    body: ObjectNames
+    header_data: ByteView
+    body_data: ByteView
+    shapes: dict[Any, Any]
+    last: tuple[Any, ...]
+    last_opened: tuple[Any, ...]
+
+    def __init__(self, packs: Any, columns: Any = COLUMNS) -> None:
         self.packs = packs
         self.columns = columns
         self.headers = ObjectNames(packs.names("header"))
@@ -134,11 +163,13 @@ class MeaningWriter:
         self.last_exchange = self.last_content_type = self.last_type = -1
         self.last_shape = self.last_body_shape = 0
 
-    def write(self, out, row, body, count):
+    def write(
+        self, out: MessageRows, row: cython.longlong, body: Octets, count: cython.longlong
+    ) -> cython.int:
         """Write what a row means that has all else; `count` bytes of its body are in `body`."""
-        fields: tuple = self._recognised(out, row, body, count)
+        fields: tuple[Any, ...] = self._recognised(out, row, body, count)
         framework: bytes = fields[0]
-        steps: list = fields[1]
+        steps: list[Any] = fields[1]
         if framework is None and not steps:
             return 0
         found: MeaningColumns = out.meanings
@@ -155,7 +186,9 @@ class MeaningWriter:
                 done |= 1 << step.place
         return 0
 
-    def _recognised(self, out, row, body, count):
+    def _recognised(
+        self, out: MessageRows, row: cython.longlong, body: Octets, count: cython.longlong
+    ) -> tuple[Any, ...]:
         """(framework, fields, whether the body is needed, which of its names, more) of a row's
         shape; None for any names.
         """
@@ -165,13 +198,13 @@ class MeaningWriter:
             self.headers.read(self.header_data, start, out.headers.offsets[row + 1])
         else:
             self.headers.forget()
-        fields: tuple = self._fields(out, row)
+        fields: tuple[Any, ...] = self._fields(out, row)
         if fields[2]:
             self._read_body(body, count, fields[3])
             fields = self._fields_of_body(out, row)
         return fields
 
-    def _fields(self, out, row):
+    def _fields(self, out: MessageRows, row: cython.longlong) -> tuple[Any, ...]:
         """(framework, fields, whether the body is needed) as far as headers and words tell."""
         exchange: cython.int = out.exchange.values[row]
         content_type: cython.int = out.content_type.values[row]
@@ -192,14 +225,14 @@ class MeaningWriter:
             self.last_opened = None
         return self.last
 
-    def _fields_of_body(self, out, row):
+    def _fields_of_body(self, out: MessageRows, row: cython.longlong) -> tuple[Any, ...]:
         """The same when the body was looked at too."""
         if self.last_opened is None or self.body.shape != self.last_body_shape:
             self.last_body_shape = self.body.shape
             self.last_opened = self._reading(self._words(out, row), self.body.shape, True)
         return self.last_opened
 
-    def _words(self, out, row):
+    def _words(self, out: MessageRows, row: cython.longlong) -> tuple[Any, ...]:
         words: Vocabularies = out.vocabularies
         return (
             words.exchange.text(out.exchange.values[row]),
@@ -207,7 +240,9 @@ class MeaningWriter:
             words.type.text(out.type.values[row]),
         )
 
-    def _reading(self, words, body_shape, opened):
+    def _reading(
+        self, words: tuple[Any, ...], body_shape: cython.ulonglong, opened: cython.bint
+    ) -> tuple[Any, ...]:
         """The reading of messages of a shape; headers and body are those of the last ones."""
         key = (words, self.headers.shape, body_shape, opened)
         known = self.shapes.get(key)
@@ -231,11 +266,11 @@ class MeaningWriter:
             self.shapes[key] = known
         return known
 
-    def _more(self, reading):
+    def _more(self, reading: Any) -> tuple[Any, ...]:
         """What else is kept of a reading."""
         return ()
 
-    def _read_body(self, body, count, wanted):
+    def _read_body(self, body: Octets, count: cython.longlong, wanted: bytes) -> cython.int:
         """Go through the beginning of a body, which is unpacked where it is packed."""
         if body is None or count < 2:
             return self.body.forget()
@@ -251,9 +286,9 @@ class MeaningWriter:
             count = len(octets)
         return self.body.read(self.body_data, 0, count, wanted)
 
-    def _value(self, out, row, field):
+    def _value(self, out: MessageRows, row: cython.longlong, field: Field) -> Any:
         """The value of a field; None where it has none."""
-        value: object = None
+        value: Any = None
         names: ObjectNames = field.names
         if field.at < 0:
             value = _property(out, row, field.source.name)
@@ -268,7 +303,9 @@ class MeaningWriter:
             return None
         return taken(field.source, value, out.ts_ns.values[row])
 
-    def _put(self, out, row, found, field):
+    def _put(
+        self, out: MessageRows, row: cython.longlong, found: MeaningColumns, field: Field
+    ) -> cython.bint:
         """Write the value of a field; false where it has none."""
         octets: bytes = None
         names: ObjectNames = field.names
@@ -276,7 +313,7 @@ class MeaningWriter:
             return False
         if field.plain and field.at >= 0 and field.kind < 2:
             octets = names.text(self.body_data if field.in_body else self.header_data, field.at)
-        word: tuple = None
+        word: tuple[Any, ...] = None
         if field.kind == 0 and field.at >= 0 and not field.plain and field.source.form is None:
             word = _word_of(self, field)
             octets = None if word is None else self.shapes.get(word)
@@ -318,7 +355,9 @@ class Note:
     was to come later) and the values of columns; None where nothing stands out.
     """
 
-    def __init__(self, traced, internal, said):
+    said: dict[Any, Any]
+
+    def __init__(self, traced: Any, internal: Any, said: Any) -> None:
         self.traced = traced
         self.internal = internal
         self.said = said
@@ -336,12 +375,14 @@ class NoteWriter(MeaningWriter):
             is answered), each None for none.
     """
 
-    def __init__(self, packs, links):
+    clients: dict[Any, Any]
+
+    def __init__(self, packs: Any, links: Any) -> None:
         MeaningWriter.__init__(self, packs, CALLS if links else SAID)
         self.links = links
         self.clients = {}
 
-    def knows(self, said):
+    def knows(self, said: bytes) -> cython.bint:
         """True if a pack recognises the client that says so in its connection.start-ok, as JSON."""
         known = self.clients.get(said)
         if known is None:
@@ -352,9 +393,16 @@ class NoteWriter(MeaningWriter):
             self.clients[said] = known
         return known
 
-    def note(self, out, row, body, count, reads):
+    def note(
+        self,
+        out: MessageRows,
+        row: cython.longlong,
+        body: Octets,
+        count: cython.longlong,
+        reads: cython.bint,
+    ) -> cython.int:
         """Note what a row means; its body is looked at only if `reads`."""
-        fields: tuple = self._recognised(out, row, body if reads else None, count)
+        fields: tuple[Any, ...] = self._recognised(out, row, body if reads else None, count)
         plain: Note = fields[6]
         if not fields[5]:
             if plain is not None and not self.links:
@@ -366,7 +414,7 @@ class NoteWriter(MeaningWriter):
             return self._note_call(out, row, fields[1])
         return self._note(out, row, fields, plain)
 
-    def _more(self, reading):
+    def _more(self, reading: Any) -> Any:
         """(the reading, whether values are looked at, the note where none stands out)."""
         named = (
             column
@@ -382,10 +430,12 @@ class NoteWriter(MeaningWriter):
         plain = Note(traced, reading.internal, None) if traced or reading.internal else None
         return reading, looks, plain
 
-    def _note(self, out, row, fields, plain):
+    def _note(
+        self, out: MessageRows, row: cython.longlong, fields: tuple[Any, ...], plain: Note
+    ) -> cython.int:
         """Note a message of a shape in which something may stand out."""
         reading = fields[4]
-        said: dict = {}
+        said: dict[Any, Any] = {}
         step: Field
         if out.notes is None:
             out.notes = {}
@@ -414,13 +464,15 @@ class NoteWriter(MeaningWriter):
         out.notes[row] = Note(traced, reading.internal, said)
         return 0
 
-    def _there(self, field):
+    def _there(self, field: Field) -> cython.bint:
         """True if a field has a value, whatever it is."""
         names: ObjectNames = field.names
         data = self.body_data if field.in_body else self.header_data
         return names.has(field.at) and names.value(data, field.at) is not None
 
-    def _say(self, out, row, field, said):
+    def _say(
+        self, out: MessageRows, row: cython.longlong, field: Field, said: dict[Any, Any]
+    ) -> cython.int:
         """Add the value of a field, unless another gave one."""
         if field.column in said:
             return 0
@@ -434,7 +486,7 @@ class NoteWriter(MeaningWriter):
             said[field.column] = value
         return 0
 
-    def _note_call(self, out, row, fields):
+    def _note_call(self, out: MessageRows, row: cython.longlong, fields: list[Any]) -> cython.int:
         """Note what links take."""
         call = self._call(out, row, fields)
         if call is not None:
@@ -443,11 +495,11 @@ class NoteWriter(MeaningWriter):
             out.calls[row] = call
         return 0
 
-    def _call(self, out, row, fields):
+    def _call(self, out: MessageRows, row: cython.longlong, fields: list[Any]) -> tuple[Any, ...]:
         """(id of a request, where its reply goes, id of the request that a message answers), each
         None for none; None for a message that is neither.
         """
-        said: dict = {}
+        said: dict[Any, Any] = {}
         step: Field
         placed = False
         for step in fields:
@@ -465,7 +517,7 @@ class NoteWriter(MeaningWriter):
 
 
 @cython.cfunc
-def _word_of(writer: MeaningWriter, field: Field) -> tuple:
+def _word_of(writer: MeaningWriter, field: Field) -> tuple[Any, ...]:
     """A field and the bytes that it reads, under which the word it makes of them is remembered;
     None where they are not worth it.
     """
@@ -480,20 +532,20 @@ def _word_of(writer: MeaningWriter, field: Field) -> tuple:
     return field, bytes(data[start:end])
 
 
-def as_number(value, column):
+def as_number(value: Any, column: Any) -> Any:
     """A value as the number of a column; None for what is none."""
     number = whole(value)
     return instant(value) if number is None and column == "not_before" else number
 
 
-def as_text(value):
+def as_text(value: Any) -> Any:
     """A value as UTF-8; None for what is neither a text nor a whole number."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     return value.encode(errors="replace") if isinstance(value, str) else None
 
 
-def _property(out, row, name):
+def _property(out: Any, row: Any, name: Any) -> Any:
     """A property of a message as text; None where it has none."""
     if name in Vocabularies.NAMES:
         words: Vocabulary = getattr(out.vocabularies, name)
@@ -504,7 +556,7 @@ def _property(out, row, name):
     return None if octets is None else octets.decode(errors="replace")
 
 
-def taken(source, value, ts_ns):
+def taken(source: Any, value: Any, ts_ns: Any) -> Any:
     """The value that a source takes by path, pattern and form; None for nothing."""
     for step in source.path:
         if isinstance(value, str):
@@ -524,7 +576,7 @@ def taken(source, value, ts_ns):
     return value
 
 
-def unpacked(octets):
+def unpacked(octets: Any) -> Any:
     """The beginning of what gzip or zlib has packed; nothing where it is damaged from the start."""
     machine = zlib.decompressobj(32 + zlib.MAX_WBITS)
     try:

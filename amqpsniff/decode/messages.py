@@ -5,6 +5,8 @@ The content keeps the payloads of its method and header frames in a store of its
 here, once, when the content is over, so that rows come in the order in which contents end.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Octets
 from cython.cimports.amqpsniff.decode.cache import TableCache
@@ -22,6 +24,14 @@ from cython.cimports.amqpsniff.decode.values import ValueReader
 from amqpsniff.columns import NULL
 from amqpsniff.decode import method_layout, rows
 from amqpsniff.decode.values import OUT_OF_RANGE, oddity_codes, oddity_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
+    from amqpsniff.columns import Codes, Texts, Vocabulary
+    from amqpsniff.decode.state import Content, Half
 
 _NULL = cython.declare(cython.longlong, NULL)
 _COMPLETE = cython.declare(cython.int, rows.COMPLETE)
@@ -43,7 +53,27 @@ class MessageWriter:
         asked: The `amqpsniff.plan.Plan` of the run.
     """
 
-    def __init__(self, messages, reading, report, properties, keep_bodies, packs, asked):
+    messages: MessageRows
+    reader: ValueReader
+    tables: TableCache
+    properties: PropertyDecoder
+    meanings: MeaningWriter
+    notes: NoteWriter
+    calls: NoteWriter
+    captures: list[Any]
+    capture: Any
+    flags_of: IntView
+
+    def __init__(
+        self,
+        messages: Any,
+        reading: Any,
+        report: Any,
+        properties: Any,
+        keep_bodies: Any,
+        packs: Any,
+        asked: Any,
+    ) -> None:
         self.messages = messages
         self.reader = ValueReader(messages.headers, reading)
         self.tables = TableCache()
@@ -60,13 +90,20 @@ class MessageWriter:
         self.captures = []
         self.capture = None
 
-    def use(self, messages):
+    def use(self, messages: Any) -> None:
         """Write into these rows from now on."""
         self.messages = messages
         self.batch += 1
         self.reader.out = messages.headers
 
-    def write(self, half, content, status, sound, frames):
+    def write(
+        self,
+        half: Half,
+        content: Content,
+        status: cython.int,
+        sound: cython.longlong,
+        frames: cython.longlong,
+    ) -> cython.int:
         """Write the row of a content that is over; `frames` is the number of frame rows so far.
 
         Bytes of the body after the first `sound` are not believed.
@@ -135,7 +172,14 @@ class MessageWriter:
         out.rows += 1
         return 0
 
-    def mean(self, out, row, body, count, reads):
+    def mean(
+        self,
+        out: MessageRows,
+        row: cython.longlong,
+        body: Octets,
+        count: cython.longlong,
+        reads: cython.bint,
+    ) -> cython.int:
         """Write what packs say of a row; `reads`: its client is one whose bodies rules look at."""
         if self.notes is not None:
             self.notes.note(out, row, body, count, reads)
@@ -145,7 +189,7 @@ class MessageWriter:
             self.meanings.write(out, row, body, count)
         return 0
 
-    def _capture_of(self, content):
+    def _capture_of(self, content: Content) -> cython.int:
         """The code of the capture in which a content began, which is not the present one."""
         if content.capture is None:
             return self.capture_code
@@ -153,7 +197,7 @@ class MessageWriter:
             self.captures.append(content.capture)
         return self.captures.index(content.capture)
 
-    def _write_names(self, content, row):
+    def _write_names(self, content: Content, row: cython.longlong) -> cython.int:
         """Write what the method names; its codes are those of its frame if that is in the batch."""
         out: MessageRows = self.messages
         reader: ValueReader = self.reader
@@ -179,7 +223,7 @@ class MessageWriter:
         )
         return 0
 
-    def _write_properties(self, half, content, row):
+    def _write_properties(self, half: Half, content: Content, row: cython.longlong) -> cython.int:
         """Write the columns of properties that are made."""
         out: MessageRows = self.messages
         reader: ValueReader = self.reader
@@ -235,18 +279,29 @@ class MessageWriter:
                 self.report(code, half, detail, content.place())
         return 0
 
-    def _text(self, column, row, at, place):
+    def _text(
+        self, column: Texts, row: cython.longlong, at: cython.longlong, place: cython.int
+    ) -> cython.int:
         """Write the property at a place of the list at `at`."""
         start: cython.longlong = at + self.properties.starts[place]
         return copy_text(column, row, self.reader, start, self.properties.lengths[place])
 
-    def _name(self, column, vocabulary, row, at, place):
+    def _name(
+        self,
+        column: Codes,
+        vocabulary: Vocabulary,
+        row: cython.longlong,
+        at: cython.longlong,
+        place: cython.int,
+    ) -> cython.int:
         """Write the property at a place of the list at `at` as a code."""
         start: cython.longlong = at + self.properties.starts[place]
         length: cython.longlong = self.properties.lengths[place]
         return copy_name(column, vocabulary, row, self.reader, start, length)
 
-    def _write_body(self, content, status, sound, row):
+    def _write_body(
+        self, content: Content, status: cython.int, sound: cython.longlong, row: cython.longlong
+    ) -> cython.int:
         """Write the body and its hash, where they were asked for."""
         out: MessageRows = self.messages
         if content.keeping and self.keep_bodies:

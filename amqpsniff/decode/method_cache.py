@@ -8,6 +8,8 @@ Of payloads that a few bytes do not tell apart, the one that came last is compar
 is that one, and nothing has to be looked up.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Texts, Vocabulary
 from cython.cimports.amqpsniff.decode.rows import copy_text
@@ -15,6 +17,15 @@ from cython.cimports.amqpsniff.decode.rows import copy_text
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.cache import MAX_BYTES, MAX_ENTRIES, Cache
 from amqpsniff.decode.methods import DecodedMethod
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView, IntView
+    from amqpsniff.decode.methods import MethodDecoder
+    from amqpsniff.decode.rows import FrameRows
+    from amqpsniff.decode.values import ValueReader
 
 _MAX = cython.declare(cython.int, MAX_ENTRIES)
 _LONGEST = cython.declare(cython.longlong, MAX_BYTES)
@@ -36,11 +47,34 @@ class CachedMethod(DecodedMethod):
     which share vocabularies.
     """
 
+    dialect: int
+    exchange: int
+    routing_key: int
+    queue: int
+    consumer_tag: int
+    count: int
+    first: int
+    tag: int
+    begin: int
+    serial: int
+    json_start: int
+    json_cut: int
+    json_end: int
+
 
 class MethodCache(Cache):
     """Methods without secrets: their payloads but for a delivery tag, and what they came to."""
 
-    def __init__(self):
+    digest: int
+    method: int
+    place: int
+    tag_at: int
+
+    places: ByteView
+    last: IntView
+    methods: list[Any]
+
+    def __init__(self) -> None:
         Cache.__init__(self)
         self.places = bytes(method_layout.tag_places)
         self.last = memoryview(bytearray(4 * _LAST)).cast("i")
@@ -49,13 +83,21 @@ class MethodCache(Cache):
         self.tag_at = -1
         self.place = 0
 
-    def clear(self):
+    def clear(self) -> cython.int:
         """Remember nothing."""
         Cache.clear(self)
         self.methods = []
         return 0
 
-    def look_up(self, decoder, reader, frames, dialect, at, end):
+    def look_up(
+        self,
+        decoder: MethodDecoder,
+        reader: ValueReader,
+        frames: FrameRows,
+        dialect: cython.int,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> CachedMethod:
         """What is remembered of the payload `at`..`end`, with its delivery tag; None for nothing.
 
         Its JSON is written for the next of the frames, as decoding it would. After None the payload
@@ -80,7 +122,14 @@ class MethodCache(Cache):
             self._write_json(reader, frames, known)
         return known
 
-    def _matches(self, reader, code, dialect, at, end):
+    def _matches(
+        self,
+        reader: ValueReader,
+        code: cython.int,
+        dialect: cython.int,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.bint:
         """True if the payload `at`..`end` is what a code stands for; then that has its tag."""
         if code >= len(self.methods):
             return False
@@ -96,7 +145,14 @@ class MethodCache(Cache):
             known.delivery_tag = tag
         return True
 
-    def _search(self, decoder, reader, dialect, at, end):
+    def _search(
+        self,
+        decoder: MethodDecoder,
+        reader: ValueReader,
+        dialect: cython.int,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.int:
         """The code of a payload; -1 where it is not remembered."""
         choice: cython.int = decoder.find(dialect, reader.u16(at), reader.u16(at + 2))
         if choice < 0:
@@ -121,7 +177,9 @@ class MethodCache(Cache):
             code = words.next(self.digest, first + rest)
         return -1
 
-    def _locate(self, reader, place, at, end):
+    def _locate(
+        self, reader: ValueReader, place: cython.int, at: cython.longlong, end: cython.longlong
+    ) -> cython.bint:
         """Note where the delivery tag is, the end where there is none; false when it is odd."""
         self.tag_at = end
         if place == _NO_TAG:
@@ -134,7 +192,9 @@ class MethodCache(Cache):
             self.tag_at = at + 5 + reader.data[at + 4]
         return self.tag_at + 8 <= end and reader.i64(self.tag_at) >= 0
 
-    def _write_json(self, reader, frames, known):
+    def _write_json(
+        self, reader: ValueReader, frames: FrameRows, known: CachedMethod
+    ) -> cython.int:
         """Write the JSON of what is remembered with its tag."""
         frames.open_arguments()
         out: Texts = reader.out
@@ -144,7 +204,15 @@ class MethodCache(Cache):
             out.put_from(self.json, known.json_cut, known.json_end - known.json_cut)
         return 0
 
-    def store(self, decoder, reader, dialect, at, end, mark):
+    def store(
+        self,
+        decoder: MethodDecoder,
+        reader: ValueReader,
+        dialect: cython.int,
+        at: cython.longlong,
+        end: cython.longlong,
+        mark: cython.longlong,
+    ) -> CachedMethod:
         """Remember the payload that `look_up` did not know; its JSON was written from `mark` on.
 
         Returns the entry, or None if nothing was stored.
@@ -170,7 +238,9 @@ class MethodCache(Cache):
         self.methods.append(known)
         return known
 
-    def _store_json(self, reader, known, mark):
+    def _store_json(
+        self, reader: ValueReader, known: CachedMethod, mark: cython.longlong
+    ) -> cython.int:
         """Remember the JSON from `mark` on, cut where the digits of the delivery tag were."""
         out: Texts = reader.out
         text: bytes = bytes(out.octets[mark : out.used])
@@ -182,7 +252,14 @@ class MethodCache(Cache):
         known.json_end = self.json.used
         return 0
 
-    def end_row(self, frames, known, reader, at, serial):
+    def end_row(
+        self,
+        frames: FrameRows,
+        known: CachedMethod,
+        reader: ValueReader,
+        at: cython.longlong,
+        serial: cython.longlong,
+    ) -> cython.int:
         """Close a frame's row of what is remembered, in the rows of a serial number."""
         row: cython.longlong = frames.rows
         if known.serial != serial:

@@ -8,6 +8,8 @@ is kept and the answer says what is wrong. What later stages need (exchange, del
 the attributes of a `DecodedMethod`.
 """
 
+from __future__ import annotations
+
 import json
 
 import cython
@@ -18,6 +20,13 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.redaction import REDACTED, adds_up, is_in_place, redact_quote, without_secrets
 from amqpsniff.decode.values import OUT_OF_RANGE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView, IntView
+    from amqpsniff.decode.values import ValueReader
 
 EXACT = cython.declare(cython.int, 0)
 UNKNOWN = cython.declare(cython.int, 1)
@@ -55,14 +64,31 @@ class DecodedMethod:
     or 0.
     """
 
-    def __init__(self):
+    written: cython.bint
+
+    starts: IntView
+    lengths: IntView
+    method: int
+    class_id: int
+    method_id: int
+    reply_code: int
+    flags: int
+    about_class: int
+    about_method: int
+    version_major: int
+    version_minor: int
+    delivery_tag: int
+    frame_max: int
+    safe_text: bytes
+
+    def __init__(self) -> None:
         if not cython.compiled:
             self.starts = [-1] * 6
             self.lengths = [0] * 6
         self.written = False
         self.clear()
 
-    def clear(self):
+    def clear(self) -> cython.int:
         """Nothing is known of any method."""
         role: cython.int
         for role in range(6):
@@ -80,7 +106,7 @@ class DecodedMethod:
         self.safe_text = None
         return 0
 
-    def copy(self, facts):
+    def copy(self, facts: DecodedMethod) -> cython.int:
         """Take what is known of another method."""
         role: cython.int
         for role in range(6):
@@ -120,7 +146,33 @@ class MethodDecoder(DecodedMethod):
     secret.
     """
 
-    def __init__(self, show_secrets=False, quiet=False):
+    show_secrets: cython.bint
+    quiet: cython.bint
+    past_login: cython.bint
+    channel_zero: cython.bint
+    sender: int
+    base: int
+
+    quoted: cython.bint
+    secret_anywhere: cython.bint
+    tells_secret: cython.bint
+    sent_secrets: tuple[Any, ...]
+    first_argument: IntView
+    key_starts: IntView
+    key_lengths: IntView
+    lookup: IntView
+    choices: IntView
+    known: ByteView
+    secrets: ByteView
+    senders: ByteView
+    types: ByteView
+    roles: ByteView
+    frequent: ByteView
+    keys: Octets
+    tables: TableCache
+    far: dict[Any, Any]
+
+    def __init__(self, show_secrets: Any = False, quiet: Any = False) -> None:
         DecodedMethod.__init__(self)
         self.show_secrets = show_secrets
         self.quiet = quiet
@@ -144,13 +196,20 @@ class MethodDecoder(DecodedMethod):
         self.choices = method_layout.choices
         self.far = method_layout.far
 
-    def find(self, dialect, class_id, method_id):
+    def find(self, dialect: cython.int, class_id: cython.int, method_id: cython.int) -> cython.int:
         """Where the choices for these numbers begin; -1 when no method has them."""
         if class_id < 128 and method_id < 256:
             return self.lookup[(dialect * 128 + class_id) * 256 + method_id]
         return self.far.get((dialect, class_id, method_id), -1)
 
-    def decode(self, reader, dialect, at, end, size):
+    def decode(
+        self,
+        reader: ValueReader,
+        dialect: cython.int,
+        at: cython.longlong,
+        end: cython.longlong,
+        size: cython.longlong,
+    ) -> cython.int:
         """Read the payload `at`..`end`, of which only that was captured if it has more bytes.
 
         Writes the arguments' JSON to the reader's text column (the row is left open) and answers
@@ -207,17 +266,19 @@ class MethodDecoder(DecodedMethod):
             self.safe_text = None
         return answer
 
-    def _is_doubtful(self):
+    def _is_doubtful(self) -> cython.bint:
         """True if a method on channel 0 may be another that was damaged; see `redaction`."""
         if not self.known[self.method]:
             return True
         return self.sender != 0 and self.senders[self.method] & self.sender == 0
 
-    def _forget(self):
+    def _forget(self) -> cython.int:
         self.quoted = False
         return self.clear()
 
-    def _arguments(self, reader, method, at, end):
+    def _arguments(
+        self, reader: ValueReader, method: cython.int, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
         """Read the arguments of one row of the plan."""
         out: Texts = reader.out
         self._forget()
@@ -260,7 +321,7 @@ class MethodDecoder(DecodedMethod):
             return TRAILING
         return answer
 
-    def _cut(self, i):
+    def _cut(self, i: Any) -> Any:
         """The payload ends in argument `i`: bits from there on are not known."""
         later: cython.int
         for later in range(i, self.first_argument[self.method + 1]):
@@ -268,7 +329,7 @@ class MethodDecoder(DecodedMethod):
                 self.flags |= method_layout.FLAGS_CUT
         return TOO_SHORT
 
-    def _skim(self, reader, at, end):
+    def _skim(self, reader: ValueReader, at: cython.longlong, end: cython.longlong) -> cython.int:
         """Go over the arguments of `method` without writing them."""
         bit: cython.int = 0
         kind: cython.int
@@ -308,7 +369,9 @@ class MethodDecoder(DecodedMethod):
             at += width
         return TRAILING if at < end else EXACT
 
-    def fits(self, reader, method, at, end):
+    def fits(
+        self, reader: ValueReader, method: cython.int, at: cython.longlong, end: cython.longlong
+    ) -> cython.bint:
         """True if the bytes `at`..`end` can be the arguments of a row, to the last one."""
         if not self.known[method]:
             return True
@@ -327,7 +390,9 @@ class MethodDecoder(DecodedMethod):
             at += width
         return at == end
 
-    def _width(self, reader, kind, at, end):
+    def _width(
+        self, reader: ValueReader, kind: cython.int, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """Bytes of the value at `at`; -2 when not even its length is there."""
         if kind == _SHORTSTR:
             return -2 if at + 1 > end else 1 + reader.data[at]
@@ -341,13 +406,15 @@ class MethodDecoder(DecodedMethod):
             return 4
         return 1 if kind == _BYTE else 8
 
-    def _bit(self, reader, i, value):
+    def _bit(self, reader: ValueReader, i: cython.int, value: cython.int) -> cython.int:
         role: cython.int = self.roles[i]
         if value and role >= 32:
             self.flags |= 1 << (role - 32)
         return reader.out.put_bool(value)
 
-    def _value(self, reader, i, at, end):
+    def _value(
+        self, reader: ValueReader, i: cython.int, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """Write argument `i`; position after it, -2 when cut, -3 when cut inside a container."""
         kind: cython.int = self.types[i]
         role: cython.int = self.roles[i]
@@ -392,7 +459,14 @@ class MethodDecoder(DecodedMethod):
             return self._inline_content(reader, at, end)
         return self._long_value(reader, kind, role, at, end)
 
-    def _long_value(self, reader, kind, role, at, end):
+    def _long_value(
+        self,
+        reader: ValueReader,
+        kind: cython.int,
+        role: cython.int,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.longlong:
         """Write a table or a long string."""
         answer: cython.int
         if at + 4 > end:
@@ -420,7 +494,9 @@ class MethodDecoder(DecodedMethod):
             return -2
         return after
 
-    def _inline_content(self, reader, at, end):
+    def _inline_content(
+        self, reader: ValueReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """Write the `content` domain of 0-9's message class: 0 inline or 1 reference, longstr."""
         if at + 5 > end or at + 5 + reader.u32(at + 1) > end:
             return -2
@@ -429,7 +505,9 @@ class MethodDecoder(DecodedMethod):
         reader.out.put_byte(125)
         return at + 5 + reader.u32(at + 1)
 
-    def _reply_text(self, reader, i, at, end):
+    def _reply_text(
+        self, reader: ValueReader, i: cython.int, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
         """Write a reply text, without the secret that a broker may quote in it."""
         self._redact(reader, i, at, end)
         if self.safe_text is not None:
@@ -437,7 +515,9 @@ class MethodDecoder(DecodedMethod):
             return reader.out.put_bytes(json.dumps(safe, ensure_ascii=False).encode())
         return reader.put_shortstr(at, end)
 
-    def _redact(self, reader, i, at, end):
+    def _redact(
+        self, reader: ValueReader, i: cython.int, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
         """Leave what may be shown of argument `i`, a reply text, in `safe_text` if not all may."""
         after: cython.longlong = at + 1 + reader.data[at]
         if self.show_secrets:
@@ -454,21 +534,23 @@ class MethodDecoder(DecodedMethod):
         last: cython.int = self.first_argument[self.method + 1]
         if i + 1 < last and self.roles[i + 1] == 10 and at + 4 <= end:
             blamed = (reader.u16(at), reader.u16(at + 2))
-        safe: object = redact_quote(text, blamed, self.past_login)
+        safe: Any = redact_quote(text, blamed, self.past_login)
         if safe is not None:
             self.safe_text = safe
         return 0
 
-    def _told(self, reader, start, stop):
+    def _told(self, reader: ValueReader, start: cython.longlong, stop: cython.longlong) -> Any:
         """These bytes without the secrets that were sent before; None when there are none."""
         return without_secrets(reader.bytes_at(start, stop - start), self.sent_secrets)
 
-    def _put_told(self, reader, start, stop):
+    def _put_told(
+        self, reader: ValueReader, start: cython.longlong, stop: cython.longlong
+    ) -> cython.int:
         """Write a text that has a secret in it, without that."""
         text: str = self._told(reader, start, stop).decode(errors="replace")
         return reader.out.put_bytes(json.dumps(text, ensure_ascii=False).encode())
 
-    def _tag(self, reader, role, value):
+    def _tag(self, reader: ValueReader, role: cython.int, value: cython.longlong) -> cython.int:
         if role == 6:
             if value >= 0:
                 self.delivery_tag = value
@@ -476,7 +558,7 @@ class MethodDecoder(DecodedMethod):
                 reader.oddities |= _OUT_OF_RANGE
         return 0
 
-    def _number(self, role, value):
+    def _number(self, role: cython.int, value: cython.longlong) -> cython.int:
         if role == 7:
             self.reply_code = value
         elif role == 9:

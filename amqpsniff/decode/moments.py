@@ -6,12 +6,18 @@ wait until another packet fills it or makes it known that nothing will, or until
 they have the numbers of their own packets, and are known later than these came.
 """
 
+from __future__ import annotations
+
 from array import array
 from bisect import bisect_right
 
 import cython
 
 from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _END = cython.declare(cython.longlong, 2**62)
 
@@ -23,20 +29,20 @@ class Moments:
     time); for a deadline the capture is None and the number -1.
     """
 
-    def __init__(self, sources):
+    def __init__(self, sources: Any) -> None:
         self.sources = sources
         self.messages = array("q")
-        self.late_rows = []
-        self.late = {}
+        self.late_rows: list[Any] = []
+        self.late: dict[Any, Any] = {}
         self.frame_rows = self.message_rows = 0
         self.next = 0
 
-    def begin(self, batch, frames, messages):
+    def begin(self, batch: Any, frames: Any, messages: Any) -> None:
         """A `StreamBatch` is about to be decoded; rows of frames and messages so far."""
         self.late = {one[0]: one[1:] for one in batch.late}
         self.frame_rows, self.message_rows = frames, messages
 
-    def note(self, batch, event, frames, messages):
+    def note(self, batch: Any, event: Any, frames: Any, messages: Any) -> None:
         """An event of the batch is decoded; rows of frames and messages so far."""
         late = self.late.get(event)
         made: cython.Py_ssize_t = messages - self.message_rows
@@ -47,23 +53,23 @@ class Moments:
             self.late_rows.append((self.frame_rows, frames, *late))
         self.frame_rows, self.message_rows = frames, messages
 
-    def clear(self):
+    def clear(self) -> None:
         """The rows so far are not needed any longer."""
         del self.messages[:]
         self.late_rows.clear()
         self.next = 0
 
-    def meet(self):
+    def meet(self) -> Any:
         """Go on to the next message; whether its moment is known."""
         self.next += 2
         return self.next <= len(self.messages)
 
-    def of_message(self):
+    def of_message(self) -> Any:
         """The moment of that message."""
         at: cython.Py_ssize_t = self.next - 2
         return self._moment(self.messages[at], self.messages[at + 1])
 
-    def of_frame(self, row):
+    def of_frame(self, row: Any) -> Any:
         """The moment of a frame's row that was held back; None when it was not."""
         at: cython.Py_ssize_t = bisect_right(self.late_rows, (row, _END)) - 1
         if at < 0:
@@ -71,7 +77,7 @@ class Moments:
         _, end, number, ts_ns = self.late_rows[at]
         return self._moment(number, ts_ns) if row < end else None
 
-    def _moment(self, number, ts_ns):
+    def _moment(self, number: Any, ts_ns: Any) -> Any:
         if number < 0:
             return None, -1, ts_ns
         return self.sources[number >> NUMBER_BITS], number & NUMBER_MASK, ts_ns

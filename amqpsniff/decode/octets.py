@@ -5,11 +5,20 @@ An `ByteReader` looks at one buffer after the other; nothing outside it is read.
 what was read is a bit of `oddities`, the caller's to report.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 
 import cython
 from cython.cimports.amqpsniff.byteorder import i64, u16, u32
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView
+    from amqpsniff.columns import Octets, Vocabulary
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
@@ -27,12 +36,12 @@ _BIG_ENDIAN = cython.declare(cython.bint, sys.byteorder == "big")
 _SEED = cython.declare(cython.ulonglong, int.from_bytes(os.urandom(8), sys.byteorder))
 
 
-def own_seed():
+def own_seed() -> Any:
     """The seed of this process."""
     return _SEED
 
 
-def _factor(seed, place):
+def _factor(seed: cython.ulonglong, place: cython.ulonglong) -> cython.ulonglong:
     """An odd number that looks like chance, for a word at a place of a body (SplitMix64)."""
     h: cython.ulonglong = (seed + place * _MULTIPLIER) & _MASK64
     h = ((h ^ (h >> 30)) * _MIX_1) & _MASK64
@@ -43,34 +52,38 @@ def _factor(seed, place):
 class ByteReader:
     """Reads `data`."""
 
-    def __init__(self):
+    oddities: int
+
+    data: ByteView
+
+    def __init__(self) -> None:
         self.data = b""
         self.oddities = 0
 
-    def read_from(self, data):
+    def read_from(self, data: ByteView) -> cython.int:
         """Read from these bytes from now on."""
         self.data = data
         return 0
 
-    def u16(self, at):
+    def u16(self, at: cython.longlong) -> cython.longlong:
         """Unsigned 16-bit integer at `at`."""
         if at < 0 or at + 2 > len(self.data):
             raise IndexError("number outside the data")
         return u16(self.data, at)
 
-    def u32(self, at):
+    def u32(self, at: cython.longlong) -> cython.longlong:
         """Unsigned 32-bit integer at `at`."""
         if at < 0 or at + 4 > len(self.data):
             raise IndexError("number outside the data")
         return u32(self.data, at)
 
-    def i64(self, at):
+    def i64(self, at: cython.longlong) -> cython.longlong:
         """Signed 64-bit integer at `at`."""
         if at < 0 or at + 8 > len(self.data):
             raise IndexError("number outside the data")
         return i64(self.data, at)
 
-    def bytes_at(self, start, count):
+    def bytes_at(self, start: cython.longlong, count: cython.longlong) -> bytes:
         """`count` bytes of the data from `start`; empty if that is below 1."""
         if count <= 0:
             return b""
@@ -81,7 +94,9 @@ class ByteReader:
             return PyBytes_FromStringAndSize(first, count)
         return bytes(self.data[start : start + count])
 
-    def has_twice(self, octet, start, end):
+    def has_twice(
+        self, octet: cython.int, start: cython.longlong, end: cython.longlong
+    ) -> cython.bint:
         """True if a byte stands twice in a row in `start`..`end`."""
         at: cython.longlong
         for at in range(start, end - 1):
@@ -89,7 +104,7 @@ class ByteReader:
                 return True
         return False
 
-    def copy_to(self, column, start, count):
+    def copy_to(self, column: Octets, start: cython.longlong, count: cython.longlong) -> cython.int:
         """Append `count` bytes of the data from `start` to a column."""
         column.room(count)
         if start < 0 or start + count > len(self.data):
@@ -103,11 +118,11 @@ class ByteReader:
                 )
             else:
                 at = column.used
-                column.octets[at : at + count] = self.data[start : start + count]
+                column.storage[at : at + count] = bytes(self.data[start : start + count])
             column.used += count
         return 0
 
-    def is_ascii(self, start, count):
+    def is_ascii(self, start: cython.longlong, count: cython.longlong) -> cython.bint:
         """True if no byte of these is above 127."""
         end: cython.longlong = start + count
         if start < 0 or end > len(self.data):
@@ -119,7 +134,7 @@ class ByteReader:
                 every |= self.data[i]
         return every < 128
 
-    def is_text(self, start, count):
+    def is_text(self, start: cython.longlong, count: cython.longlong) -> cython.bint:
         """True if these bytes are UTF-8 (RFC 3629 §4)."""
         end: cython.longlong = start + count
         first: cython.int
@@ -147,7 +162,9 @@ class ByteReader:
                 more -= 1
         return True
 
-    def code_in(self, vocabulary, start, count):
+    def code_in(
+        self, vocabulary: Vocabulary, start: cython.longlong, count: cython.longlong
+    ) -> cython.int:
         """The code of `count` bytes of the data from `start` in a vocabulary; new ones are added.
 
         Bytes that are not UTF-8 get the code of what they are written as.
@@ -175,11 +192,13 @@ class ByteReader:
         )
         return vocabulary.meant[code]
 
-    def hash_of(self, start, count):
+    def hash_of(self, start: cython.longlong, count: cython.longlong) -> cython.ulonglong:
         """A hash of bytes of the data, with a seed that no capture can know."""
         return self.hash_with(_SEED, start, count)
 
-    def hash_with(self, seed, start, count):
+    def hash_with(
+        self, seed: cython.ulonglong, start: cython.longlong, count: cython.longlong
+    ) -> cython.ulonglong:
         """The same with another seed, for hashes that several processes are to agree on."""
         if start < 0 or start + count > len(self.data):
             raise IndexError("bytes outside the data")
@@ -210,7 +229,13 @@ class ByteReader:
         h = ((h ^ (h >> 32)) * _MULTIPLIER) & _MASK64  # high bits of the last word go everywhere
         return h ^ (h >> 29)
 
-    def hash_part(self, seed, start, count, place):
+    def hash_part(
+        self,
+        seed: cython.ulonglong,
+        start: cython.longlong,
+        count: cython.longlong,
+        place: cython.longlong,
+    ) -> cython.ulonglong:
         """The share of `count` bytes in the hash of a body, in which they begin at `place`.
 
         Shares are added modulo 2^64. So the hash is the same however a body is cut into pieces: the
@@ -243,7 +268,7 @@ class ByteReader:
                     place += 1
         return h
 
-    def sketch(self, start, count):
+    def sketch(self, start: cython.longlong, count: cython.longlong) -> cython.ulonglong:
         """24 bits made of a few bytes of a method's payload: of its numbers and the last ones."""
         if start < 0 or count < 4 or start + count > len(self.data):
             raise IndexError("bytes outside the data")
@@ -261,7 +286,15 @@ class ByteReader:
         first ^= cython.cast(cython.ulonglong, count) << 16
         return ((((word * _MULTIPLIER) ^ first ^ _SEED) * _MULTIPLIER) & _MASK64) >> 40
 
-    def equals_but(self, vocabulary, begin, start, count, first, gap):
+    def equals_but(
+        self,
+        vocabulary: Vocabulary,
+        begin: cython.longlong,
+        start: cython.longlong,
+        count: cython.longlong,
+        first: cython.longlong,
+        gap: cython.longlong,
+    ) -> cython.bint:
         """True if `count` bytes of the data are those of a vocabulary from `begin`.
 
         The `gap` bytes after the `first` are not compared, and not in the vocabulary.
@@ -290,14 +323,26 @@ class ByteReader:
             known[:first] == self.data[start : start + first]
         )
 
-    def is_word(self, vocabulary, code, start, count):
+    def is_word(
+        self,
+        vocabulary: Vocabulary,
+        code: cython.int,
+        start: cython.longlong,
+        count: cython.longlong,
+    ) -> cython.bint:
         """True if bytes of the data are those of a code."""
         first: cython.int = vocabulary.ends[code]
         return vocabulary.ends[code + 1] - first == count and self._equals(
             vocabulary, first, start, count
         )
 
-    def _equals(self, vocabulary, first, start, count):
+    def _equals(
+        self,
+        vocabulary: Vocabulary,
+        first: cython.longlong,
+        start: cython.longlong,
+        count: cython.longlong,
+    ) -> cython.bint:
         """True if bytes of the data are those of a vocabulary from `first`."""
         if count == 0:
             return True
@@ -315,7 +360,7 @@ class ByteReader:
         return vocabulary.octets[first : first + count] == self.data[start : start + count]
 
 
-def _code_of(vocabulary, text):
+def _code_of(vocabulary: Vocabulary, text: bytes) -> cython.int:
     """The code of a text, which is UTF-8, in a vocabulary; new ones are added."""
     reader: ByteReader = ByteReader()
     reader.read_from(text)

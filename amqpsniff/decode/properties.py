@@ -6,9 +6,18 @@ The flags are 16-bit words, property 0 in bit 15 of the first; bit 0 says that a
 message row then copies what it needs from there.
 """
 
+from __future__ import annotations
+
 import cython
 
 from amqpsniff.decode import method_layout
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
+    from amqpsniff.decode.values import ValueReader
 
 COLUMNS = (
     "content_type content_encoding headers delivery_mode priority correlation_id reply_to "
@@ -38,7 +47,16 @@ class PropertyDecoder:
     noted is still his.
     """
 
-    def __init__(self):
+    present: int
+    located: int
+
+    starts: IntView
+    lengths: IntView
+    known: IntView
+    orders: IntView
+    rows: dict[Any, Any]
+
+    def __init__(self) -> None:
         if not cython.compiled:
             self.starts = [0] * 16
             self.lengths = [0] * 16
@@ -50,7 +68,7 @@ class PropertyDecoder:
         self.rows = {}
         self.present = self.located = 0
 
-    def _order(self, class_id, flags):
+    def _order(self, class_id: cython.int, flags: cython.int) -> cython.int:
         """Where in `orders` it stands what these flags of a class say.
 
         How many properties, whether flags are set that the class has none for, and of each
@@ -63,7 +81,7 @@ class PropertyDecoder:
             self.known[slot] = key
         return _WIDTH * slot
 
-    def _learn(self, order, class_id, flags):
+    def _learn(self, order: cython.int, class_id: cython.int, flags: cython.int) -> cython.int:
         """Write down at a place of `orders` what flags say."""
         rows = self.rows.get(class_id)
         if rows is None:
@@ -78,7 +96,9 @@ class PropertyDecoder:
             self.orders[order + 1] = _PLACES.get(name, 15)
         return 0
 
-    def locate(self, reader, class_id, at, end):
+    def locate(
+        self, reader: ValueReader, class_id: cython.int, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
         """Note where each property of the list at `at` (its flags) is, counted from there.
 
         Answers `EXACT`, `CUT` (bytes ran out), `TRAILING` (bytes left over) or

@@ -49,6 +49,10 @@ from amqpsniff.columns import Texts
 from amqpsniff.decode import method_layout
 from amqpsniff.spec import protocol_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 MAX_BODY_FRAME_BYTES = 256 * 1024 * 1024
 """Largest body frame believed while frame-max is unknown; brokers default to 131072."""
 
@@ -110,7 +114,7 @@ class FrameProbe:
     channel: cython.int
     size: cython.longlong
 
-    def __init__(self, handler):
+    def __init__(self, handler: Any) -> None:
         self.handler = handler
         self.reader = ValueReader(Texts())
         self.properties = PropertyDecoder()
@@ -231,9 +235,9 @@ class Window:
     first: cython.longlong
     used: cython.longlong
     base: cython.longlong
-    marks: object
+    marks: Any
 
-    def __init__(self, offset, budget):
+    def __init__(self, offset: Any, budget: Any) -> None:
         self.budget = budget
         self.buffer = bytearray(FIRST_BUFFER_BYTES)
         self.first = 0
@@ -252,13 +256,11 @@ class Window:
         kept: cython.longlong = self.used - self.first
         return kept + count <= len(self.buffer) or self.budget.allows(2 * (kept + count))
 
-    def __del__(self):
+    def __del__(self) -> None:
         self.budget.held -= len(self.buffer) - FIRST_BUFFER_BYTES
 
     @cython.cfunc
-    def append(
-        self, octets: bytes, number: object, ts_ns: object, moment: cython.longlong
-    ) -> cython.int:
+    def append(self, octets: bytes, number: Any, ts_ns: Any, moment: cython.longlong) -> cython.int:
         """These bytes of a packet are the next."""
         count: cython.longlong = len(octets)
         kept: cython.longlong = self.used - self.first
@@ -280,7 +282,7 @@ class Window:
         return 0
 
     @cython.cfunc
-    def packet_of(self, end: cython.longlong) -> object:
+    def packet_of(self, end: cython.longlong) -> Any:
         """(packet number, ts_ns, moment) of the byte before `end`, which came lately."""
         found = (0, 0, 0)
         for until, *packet in reversed(self.marks):
@@ -310,7 +312,7 @@ class Window:
         return 0
 
     @cython.cfunc
-    def pieces(self, start: cython.longlong, end: cython.longlong) -> list:
+    def pieces(self, start: cython.longlong, end: cython.longlong) -> list[Any]:
         """The bytes `start`..`end` of the stream as (bytes, packet number, ts_ns, moment)."""
         found = []
         octets = memoryview(self.buffer)
@@ -344,7 +346,7 @@ class Candidate:
     channel: cython.int
     strong: cython.int
 
-    def __init__(self, start):
+    def __init__(self, start: Any) -> None:
         self.start = start
         self.next = start
         self.frames = []
@@ -399,9 +401,9 @@ class Search:
     begin: cython.longlong
     beginnings: cython.int
     tentative = cython.declare(cython.bint, visibility="public")
-    candidates: list
+    candidates: list[Any]
 
-    def __init__(self, probe, half, offset, forced=False):
+    def __init__(self, probe: Any, half: Any, offset: Any, forced: Any = False) -> None:
         self.probe = probe
         self.half = half
         self.window = Window(offset, half.budget)
@@ -417,12 +419,12 @@ class Search:
             self.forced_at = offset
 
     @property
-    def end(self):
+    def end(self) -> Any:
         """Stream offset after the last byte fed."""
         return self.window.end()
 
     @property
-    def room(self):
+    def room(self) -> Any:
         """How many bytes to feed next at most."""
         room: cython.longlong = max(FIRST_FEED_BYTES, self.searched)
         if not self.half.budget.has_plenty():
@@ -432,11 +434,11 @@ class Search:
         return room
 
     @property
-    def hopeless(self):
+    def hopeless(self) -> Any:
         """True if so much was searched in vain that this is another protocol."""
         return self.searched >= FOREIGN_AFTER_BYTES and not self.half.connection.is_amqp
 
-    def feed(self, octets, number, ts_ns, moment):
+    def feed(self, octets: Any, number: Any, ts_ns: Any, moment: Any) -> Any:
         """Search on with these bytes of a packet that comes now; the chain that is believed, or
         None.
         """
@@ -449,7 +451,7 @@ class Search:
             self._trim()
         return believed
 
-    def gap(self, missing):
+    def gap(self, missing: Any) -> Any:
         """`missing` bytes are not in the capture: the chain believed before them, or None."""
         believed = self._conclude(True)
         if believed is not None:
@@ -463,11 +465,11 @@ class Search:
         self.scanned = self.begin = end
         return None
 
-    def finish(self):
+    def finish(self) -> Any:
         """No more octets: the chain that is believed after all, or None."""
         return self._conclude(False)
 
-    def rest(self, start, end):
+    def rest(self, start: Any, end: Any) -> Any:
         """The bytes `start`..`end` of the stream as (bytes, packet number, ts_ns, moment)."""
         return self.window.pieces(start, end)
 
@@ -497,7 +499,7 @@ class Search:
     # turns
 
     @cython.cfunc
-    def _run(self, last: cython.longlong, ending: cython.bint) -> object:
+    def _run(self, last: cython.longlong, ending: cython.bint) -> Any:
         """Give every position up to `last` its turn; the chain that is believed, or None."""
         self.probe.reader.read_from(self.window.buffer)
         candidate: Candidate
@@ -586,7 +588,7 @@ class Search:
         self.half.budget.held += octets
         return 0
 
-    def __del__(self):
+    def __del__(self) -> None:
         self.half.budget.held -= self.held
 
     @cython.cfunc
@@ -623,7 +625,7 @@ class Search:
         """A candidate's frame is whole, or will never be."""
         size: cython.longlong = candidate.size
         at: cython.longlong = candidate.next - self.window.base + self.window.first
-        payload: object = None
+        payload: Any = None
         forced: cython.bint = candidate.next == self.forced_at
         if ending and at + size + 8 > self.window.used:
             candidate.wake = _NEVER
@@ -649,7 +651,7 @@ class Search:
         return self._add(candidate, payload)
 
     @cython.cfunc
-    def _add(self, candidate: Candidate, payload: object) -> cython.int:
+    def _add(self, candidate: Candidate, payload: Any) -> cython.int:
         """Add the frame under way to its chain."""
         offset: cython.longlong = candidate.next
         candidate.next += candidate.size + 8
@@ -672,7 +674,7 @@ class Search:
         return count > CHAIN_FRAMES
 
     @cython.cfunc
-    def _conclude(self, hole: cython.bint) -> object:
+    def _conclude(self, hole: cython.bint) -> Any:
         """The chain that is believed when nothing more can confirm it, or None."""
         end: cython.longlong = self.window.end()
         believed = self._run(end, True)

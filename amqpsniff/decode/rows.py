@@ -7,12 +7,21 @@ turns them into the columns of the table contract. Text of arguments and propert
 the wire as UTF-8; bytes that are not UTF-8 become U+FFFD.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Codes, Integers, Texts, Vocabulary
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode.octets import NOT_UTF8
 from amqpsniff.decode.properties import COLUMNS
-from amqpsniff.decode.values import NOT_UTF8
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.decode.methods import DecodedMethod
+    from amqpsniff.decode.values import ValueReader
 
 _NULL = cython.declare(cython.longlong, NULL)
 FIRST_ROWS = 1024
@@ -23,17 +32,23 @@ STATUS_NAMES = ("complete", "truncated", "incomplete", "aborted")
 _INCOMPLETE = cython.declare(cython.int, INCOMPLETE)
 
 
-def _names(text):
+def _names(text: Any) -> Any:
     """The words of a text."""
     return tuple(text.split())
 
 
-def as_many(count):
+def as_many(count: Any) -> Any:
     """Room for as many again, and some more: batches of one capture are alike."""
     return max(FIRST_ROWS, count + count // 8)
 
 
-def copy_text(column, row, reader, start, count):
+def copy_text(
+    column: Texts,
+    row: cython.longlong,
+    reader: ValueReader,
+    start: cython.longlong,
+    count: cython.longlong,
+) -> cython.int:
     """Write bytes of a reader to a row of a text column as UTF-8; nothing when `start` < 0."""
     if start < 0:
         return 0
@@ -47,14 +62,21 @@ def copy_text(column, row, reader, start, count):
     return column.end()
 
 
-def copy_name(column, vocabulary, row, reader, start, count):
+def copy_name(
+    column: Codes,
+    vocabulary: Vocabulary,
+    row: cython.longlong,
+    reader: ValueReader,
+    start: cython.longlong,
+    count: cython.longlong,
+) -> cython.int:
     """Write the code that bytes of a reader have in a vocabulary; nothing when `start` < 0."""
     if start >= 0:
         column.values[row] = reader.code_in(vocabulary, start, count)
     return 0
 
 
-def put_text(column, row, octets):
+def put_text(column: Texts, row: cython.longlong, octets: bytes | None) -> cython.int:
     """Write a bytes object to a row of a text column as UTF-8."""
     column.begin(row)
     column.put_bytes(octets.decode(errors="replace").encode())
@@ -67,24 +89,37 @@ class Vocabularies:
     Both tables share them, so that a message's exchange is the one of its method's frame.
     """
 
+    exchange: Vocabulary
+    routing_key: Vocabulary
+    queue: Vocabulary
+    consumer_tag: Vocabulary
+    content_type: Vocabulary
+    content_encoding: Vocabulary
+    reply_to: Vocabulary
+    expiration: Vocabulary
+    type: Vocabulary
+    user_id: Vocabulary
+    app_id: Vocabulary
+    cluster_id: Vocabulary
+
     NAMES = _names(
         "exchange routing_key queue consumer_tag content_type content_encoding reply_to expiration "
         "type user_id app_id cluster_id"
     )
 
-    def __init__(self):
+    def __init__(self) -> None:
         for name in self.NAMES:
             setattr(self, name, Vocabulary())
 
-    def count(self):
+    def count(self) -> Any:
         """Distinct texts in all."""
         return sum(getattr(self, name).count for name in self.NAMES)
 
-    def octets(self):
+    def octets(self) -> Any:
         """Bytes of all of them."""
         return sum([getattr(self, name).used for name in self.NAMES])
 
-    def by_name(self):
+    def by_name(self) -> Any:
         """Every vocabulary by the name of its columns."""
         return {name: getattr(self, name) for name in self.NAMES}
 
@@ -99,12 +134,17 @@ class Rows:
     row there were `first` others.
     """
 
-    CODES = ()
-    INTEGERS = ()
-    TEXTS = ()
-    WRITTEN = frozenset()
+    vocabularies: Vocabularies
+    waiting: Codes
 
-    def __init__(self, vocabularies, rows_expected, wanted, unmade=frozenset()):
+    CODES: tuple[str, ...] = ()
+    INTEGERS: tuple[str, ...] = ()
+    TEXTS: tuple[str, ...] = ()
+    WRITTEN: frozenset[str] = frozenset()
+
+    def __init__(
+        self, vocabularies: Any, rows_expected: Any, wanted: Any, unmade: Any = frozenset()
+    ) -> None:
         self.rows = self.first = 0
         self.pending = 0
         self.given = False
@@ -120,16 +160,16 @@ class Rows:
         for name in self.TEXTS:
             setattr(self, name, Texts())
 
-    def columns(self):
+    def columns(self) -> Any:
         """Every column that is made by name."""
         names = self.CODES + self.INTEGERS + self.TEXTS
         return {name: getattr(self, name) for name in names if name not in self.unmade}
 
-    def octets(self):
+    def octets(self) -> Any:
         """Bytes of texts."""
         return sum([getattr(self, name).used for name in self.TEXTS])
 
-    def reserve(self):
+    def reserve(self) -> cython.int:
         """Make room for one more row."""
         if self.rows < self.capacity:
             return 0
@@ -138,7 +178,7 @@ class Rows:
             column.reserve(self.capacity)
         return 0
 
-    def rewind(self):
+    def rewind(self) -> cython.int:
         """Forget every row."""
         if self.rows == 0:
             return 0
@@ -148,21 +188,21 @@ class Rows:
         self.rows = 0
         return 0
 
-    def wait(self, row):
+    def wait(self, row: cython.longlong) -> cython.int:
         """A row may still change."""
         self.pending += 1
         if self.wanted and not self.given:
             self.waiting.values[row] = 1
         return 0
 
-    def settle(self, row):
+    def settle(self, row: cython.longlong) -> cython.int:
         """A row that might have changed does not any more."""
         self.pending -= 1
         if self.wanted and not self.given:
             self.waiting.values[row] = 0
         return 0
 
-    def give(self):
+    def give(self) -> Any:
         """These rows as another object, to be given out.
 
         What still refers to this one, a message that waits for its outcome, holds no columns then:
@@ -191,6 +231,29 @@ class FrameRows(Rows):
     `performatives` are those of the rows of AMQP 1.0 that the session has not come to, in order.
     """
 
+    performatives: list[Any]
+    capture: Codes
+    connection: Codes
+    sender: Codes
+    channel: Codes
+    frame_type: Codes
+    method: Codes
+    reply_code: Codes
+    flags: Codes
+    exchange: Codes
+    routing_key: Codes
+    queue: Codes
+    consumer_tag: Codes
+    packet_number: Integers
+    ts_ns: Integers
+    stream_offset: Integers
+    size: Integers
+    delivery_tag: Integers
+    response_packet_number: Integers
+    response_ns: Integers
+    arguments: Texts
+    reply_text: Texts
+
     CODES = _names(
         "capture connection sender channel frame_type method reply_code flags exchange routing_key "
         "queue consumer_tag waiting"
@@ -205,7 +268,13 @@ class FrameRows(Rows):
         )
     )
 
-    def __init__(self, vocabularies, rows_expected=FIRST_ROWS, wanted=True, bytes_expected=256):
+    def __init__(
+        self,
+        vocabularies: Any,
+        rows_expected: Any = FIRST_ROWS,
+        wanted: Any = True,
+        bytes_expected: Any = 256,
+    ) -> None:
         Rows.__init__(self, vocabularies, rows_expected, wanted)
         self.capture_code = 0
         self.moments = 0
@@ -213,37 +282,39 @@ class FrameRows(Rows):
         self.performatives = []
         self.performatives_taken = 0
 
-    def next_performative(self):
+    def next_performative(self) -> Any:
         """Take the first of the performatives that the session has not come to."""
-        found: object = self.performatives[self.performatives_taken]
+        found: Any = self.performatives[self.performatives_taken]
         self.performatives_taken += 1
         if self.performatives_taken == len(self.performatives):
             self.performatives.clear()
             self.performatives_taken = 0
         return found
 
-    def follow(self, others):
+    def follow(self, others: FrameRows) -> cython.int:
         """These rows come after others."""
         self.first = others.first + others.rows
         self.moments = others.moments
         return 0
 
-    def moment(self):
+    def moment(self) -> cython.longlong:
         """A number for now: it grows with every row of all, and with every call."""
         self.moments = (self.moments + 1) & _MAX_MOMENTS
         return ((self.first + self.rows) << _MOMENT_BITS) | self.moments
 
-    def moment_after(self, row):
+    def moment_after(self, row: cython.longlong) -> cython.longlong:
         """One that is above those before a row was made, and below those after it."""
         return (self.first + row + 1) << _MOMENT_BITS
 
-    def open_arguments(self):
+    def open_arguments(self) -> cython.int:
         """Begin to write arguments of the next row."""
         if self.rows >= self.capacity:
             self.reserve()
         return self.arguments.begin(self.rows)
 
-    def end_method(self, facts, reader, at):
+    def end_method(
+        self, facts: DecodedMethod, reader: ValueReader, at: cython.longlong
+    ) -> cython.int:
         """Close the row of a method frame with its payload at `at`.
 
         Its arguments are in the open row of `arguments`.
@@ -267,7 +338,15 @@ class FrameRows(Rows):
         self.rows += 1
         return 0
 
-    def _name(self, column, vocabulary, facts, role, reader, at):
+    def _name(
+        self,
+        column: Codes,
+        vocabulary: Vocabulary,
+        facts: DecodedMethod,
+        role: cython.int,
+        reader: ValueReader,
+        at: cython.longlong,
+    ) -> cython.int:
         """Write the text that a method has for a role as a code."""
         if facts.starts[role] >= 0:
             start: cython.longlong = at + facts.starts[role]
@@ -292,6 +371,57 @@ class MessageRows(Rows):
     `meanings` those of `meanings`; `notes` and `calls` are what its `NoteWriter` says of rows, None
     where it says nothing.
     """
+
+    capture: Codes
+    connection: Codes
+    sender: Codes
+    channel: Codes
+    method: Codes
+    reply_code: Codes
+    redelivered: Codes
+    mandatory: Codes
+    immediate: Codes
+    delivery_mode: Codes
+    priority: Codes
+    status: Codes
+    outcome: Codes
+    exchange: Codes
+    routing_key: Codes
+    queue: Codes
+    consumer_tag: Codes
+    content_type: Codes
+    content_encoding: Codes
+    reply_to: Codes
+    expiration: Codes
+    type: Codes
+    user_id: Codes
+    app_id: Codes
+    cluster_id: Codes
+    packet_number: Integers
+    ts_ns: Integers
+    last_packet_number: Integers
+    delivery_tag: Integers
+    message_timestamp: Integers
+    body_size: Integers
+    body_captured: Integers
+    publish_number: Integers
+    outcome_packet_number: Integers
+    outcome_ns: Integers
+    ordinal: Integers
+    mark: Integers
+    body_mark: Integers
+    ended_at: Integers
+    links: Any
+    deliveries: Any
+    meanings: Any
+    notes: dict[Any, Any]
+    calls: dict[Any, Any]
+    headers: Texts
+    correlation_id: Texts
+    message_id: Texts
+    reply_text: Texts
+    body: Texts
+    body_sha256: Texts
 
     TEXTS = _names("headers correlation_id message_id reply_text body body_sha256")
     CODES = (
@@ -319,12 +449,12 @@ class MessageRows(Rows):
 
     def __init__(
         self,
-        vocabularies,
-        rows_expected=FIRST_ROWS,
-        wanted=True,
-        bytes_expected=256,
-        unmade=frozenset(),
-    ):
+        vocabularies: Any,
+        rows_expected: Any = FIRST_ROWS,
+        wanted: Any = True,
+        bytes_expected: Any = 256,
+        unmade: Any = frozenset(),
+    ) -> None:
         Rows.__init__(self, vocabularies, rows_expected, wanted, unmade)
         self.headers = Texts(bytes_expected)
         self.links = self.deliveries = self.meanings = None
@@ -334,7 +464,7 @@ class MessageRows(Rows):
             if name not in unmade:
                 self.made |= 1 << place
 
-    def sent(self, row):
+    def sent(self, row: cython.longlong) -> cython.longlong:
         """Bytes of a body that were sent: what was announced, or was there of one that never
         ended; `NULL` where its header is missing.
         """
@@ -343,26 +473,26 @@ class MessageRows(Rows):
             return self.body_captured.values[row]
         return size
 
-    def reserve(self):
+    def reserve(self) -> cython.int:
         """Make room for one more row."""
         Rows.reserve(self)
         if self.meanings is not None:
             self.meanings.reserve(self.capacity)
         return 0
 
-    def rewind(self):
+    def rewind(self) -> cython.int:
         """Forget every row."""
         self.meanings = self.notes = self.calls = None
         if self.deliveries is not None and not self.deliveries.clear(self.rows):
             self.deliveries = None
         return Rows.rewind(self)
 
-    def octets(self):
+    def octets(self) -> Any:
         """Bytes of texts."""
         others = (self.deliveries, self.meanings)
         return Rows.octets(self) + sum([one.octets() for one in others if one is not None])
 
-    def give(self):
+    def give(self) -> Any:
         """These rows as another object, with their links; see `Rows.give`."""
         taken = Rows.give(self)
         taken.links, taken.deliveries = self.links, self.deliveries

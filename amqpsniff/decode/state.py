@@ -7,12 +7,20 @@ a method that carries content was seen and its header is awaited; the header was
 - body_seen` bytes of body are awaited. There are no other flags about where it is.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Octets
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.redaction import login_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.decode.values import ValueReader
 
 # modes of a half-stream
 START, SEARCH, FRAMES, NOT_AMQP, UNSUPPORTED_VERSION, UNIDENTIFIED = range(6)
@@ -62,19 +70,24 @@ class MemoryBudget:
     """How many bytes all half-streams `held` of frames and contents that are not whole, in so many
     `stores`; `refused` counts what was not kept for that, by what it is."""
 
-    def __init__(self):
+    held: int
+    stores: int
+
+    refused: dict[Any, Any]
+
+    def __init__(self) -> None:
         self.held = self.stores = 0
         self.refused = {}
 
-    def allows(self, octets):
+    def allows(self, octets: cython.longlong) -> cython.bint:
         """True if this many bytes more may be held."""
         return self.held + octets <= _MAX_UNFINISHED
 
-    def has_plenty(self):
+    def has_plenty(self) -> cython.bint:
         """True if less than half is held: buffers may be large for the time that this saves."""
         return self.held <= _MAX_UNFINISHED >> 1
 
-    def refuse(self, what):
+    def refuse(self, what: str) -> cython.int:
         """Something is not kept."""
         self.refused[what] = self.refused.get(what, 0) + 1
         return 0
@@ -83,28 +96,30 @@ class MemoryBudget:
 class StreamBuffer(Octets):
     """Bytes that count in a budget, except for the few that each buffer has room for."""
 
-    def __init__(self, budget):
+    budget: MemoryBudget
+
+    def __init__(self, budget: Any) -> None:
         Octets.__init__(self)
         self.budget = budget
         self.budget.stores += 1
 
-    def _grow(self, count):
+    def _grow(self, count: Any) -> Any:
         before: cython.longlong = self.size
         Octets._grow(self, count)
         self.budget.held += self.size - before
         return 0
 
-    def fits(self, count):
+    def fits(self, count: cython.longlong) -> cython.bint:
         """True if `count` bytes more may be kept."""
         return self.used + count <= self.size or self.budget.allows(2 * (self.used + count))
 
-    def should_release(self):
+    def should_release(self) -> cython.bint:
         """True if it is so large, or one of so many, that it is released when it is empty."""
         if self.size > _MAX_KEPT or self.budget.stores > _MAX_IDLE_BUFFERS:
             return True
         return self.size > _FIRST_STORE and not self.budget.has_plenty()
 
-    def __del__(self):
+    def __del__(self) -> None:
         self.budget.held -= self.size - _FIRST_STORE
         self.budget.stores -= 1
 
@@ -122,7 +137,31 @@ class Connection:
     0 where that is not known.
     """
 
-    def __init__(self, conversation):
+    conversation: Any
+    is_amqp: cython.bint
+    is_amqp10: cython.bint
+    is_amqp010: cython.bint
+    reads_bodies: cython.bint
+    began: cython.bint
+    role_proved: cython.bint
+    past_login: cython.bint
+    client_direction: int
+    dialect: int
+    row_serial: int
+    row_code: int
+    named_for: int
+    frame_max: int
+    greeted_ns: int
+
+    session: Any
+    volume: Any
+    login: Any
+    asked: Any
+    capture: Any
+    sent_secrets: tuple[Any, ...]
+    named: tuple[Any, ...]
+
+    def __init__(self, conversation: Any) -> None:
         self.conversation = conversation
         self.session = None
         self.volume = None
@@ -144,18 +183,18 @@ class Connection:
         self.row_code = -1
 
     @property
-    def user(self):
+    def user(self) -> Any:
         """The name that logged in; None while it is not known."""
         return None if self.login is None else login_name(self.login)
 
     @property
-    def dialect_name(self):
+    def dialect_name(self) -> Any:
         """The dialect; None while it is not known."""
         if self.is_amqp10 or self.is_amqp010:
             return "1.0" if self.is_amqp10 else "0-10"
         return method_layout.DIALECT_NAMES[self.dialect]
 
-    def name(self):
+    def name(self) -> tuple[Any, ...]:
         """(id, client, server); without a known client the side with the higher port is it."""
         if self.named is not None and self.named_for == self.client_direction:
             return self.named
@@ -188,14 +227,40 @@ class Half:
     which a content was opened after that, whose state is therefore known again.
     """
 
-    def __init__(self, connection, direction, budget):
+    connection: Connection
+    direction: int
+    mode: int
+    number: int
+    ts_ns: int
+    offset: int
+    lossy: cython.bint
+    skipping: cython.bint
+    budget: MemoryBudget
+    store: StreamBuffer
+    kept: int
+    expected: int
+    left: int
+    frame_offset: int
+    frame_size: int
+    frame_channel: int
+    frame_type: int
+    active: Content
+    others: dict[Any, Any]
+    search: Any
+    opened_since: Any
+    amqp10: Any
+    first_bytes: bytes
+    first_number: int
+    first_ns: int
+
+    def __init__(self, connection: Any, direction: Any, budget: Any) -> None:
         self.budget = budget
         self.store = None
         self.active = Content()
         self.others = {}
         self.begin(connection, direction)
 
-    def begin(self, connection, direction):
+    def begin(self, connection: Connection, direction: cython.int) -> cython.int:
         """A direction of another connection begins; buffers are used again."""
         self.connection = connection
         self.direction = direction
@@ -214,7 +279,7 @@ class Half:
         self.search = self.amqp10 = None
         return 0
 
-    def has_grown(self):
+    def has_grown(self) -> cython.bint:
         """True if buffers have become so large that they are better given back."""
         size: cython.longlong = 0 if self.store is None else self.store.size
         for buffer in (self.active.store, self.active.body):
@@ -222,7 +287,7 @@ class Half:
                 size += buffer.size
         return size > _MAX_KEPT or not self.budget.has_plenty()
 
-    def forget_frame(self):
+    def forget_frame(self) -> cython.int:
         """No frame is under way."""
         self.kept = 0
         self.expected = 0
@@ -234,7 +299,9 @@ class Half:
         self.frame_type = 0
         return 0
 
-    def keep(self, reader, start, count):
+    def keep(
+        self, reader: ValueReader, start: cython.longlong, count: cython.longlong
+    ) -> cython.longlong:
         """Append bytes of a reader to the frame under way; how many there was room for.
 
         Where that is not all of them, the frame is cut: the rest is only counted.
@@ -251,7 +318,7 @@ class Half:
         self.kept += count
         return count
 
-    def empty(self):
+    def empty(self) -> cython.int:
         """The frame that was kept is done with."""
         if self.store is not None and self.store.should_release():
             self.store = None
@@ -268,12 +335,55 @@ class Content:
     far while one is `body_marking` them.
     """
 
-    def __init__(self):
+    state: int
+    channel: int
+    method: int
+    class_id: int
+    store: StreamBuffer
+    body: Octets
+    hash: Any
+    safe_text: Any
+    capture: Any
+    keeping: cython.bint
+    body_marking: cython.bint
+    lossy: cython.bint
+    body_mark: int
+    number: int
+    ts_ns: int
+    last_number: int
+    delivery_tag: int
+    reply_code: int
+    flags: int
+    batch: int
+    ordinal: int
+    mark: int
+    exchange: int
+    routing_key: int
+    consumer_tag: int
+    header_start: int
+    header_end: int
+    located: int
+    body_size: int
+    body_seen: int
+    body_missing: int
+    exchange_start: int
+    exchange_length: int
+    key_start: int
+    key_length: int
+    tag_start: int
+    tag_length: int
+    text_start: int
+    text_length: int
+    lost_at: int
+    lost: int
+    sound: int
+
+    def __init__(self) -> None:
         self.store = self.body = None
         self.capture = None
         self.forget()
 
-    def forget(self):
+    def forget(self) -> cython.int:
         """No message was ever under way; the buffer is used again."""
         self.state = _AWAIT_METHOD
         self.channel = -1
@@ -290,7 +400,7 @@ class Content:
         self.last_number = 0
         return 0
 
-    def open(self, channel, budget):
+    def open(self, channel: cython.int, budget: MemoryBudget) -> cython.int:
         """Begin a content on a channel."""
         self.state = AWAIT_HEADER
         self.channel = channel
@@ -310,13 +420,13 @@ class Content:
         self.keeping = self.body_marking = False
         return 0
 
-    def close(self):
+    def close(self) -> cython.int:
         """The content is over, and its row is written."""
         if self.store.should_release():
             self.store = None
         return 0
 
-    def begin_body(self):
+    def begin_body(self) -> cython.int:
         """Keep the bytes of the body from now on."""
         if self.body is None:
             self.body = Octets(max(256, min(self.body_size, MAX_KEPT_BYTES)))
@@ -324,18 +434,18 @@ class Content:
         self.keeping = True
         return 0
 
-    def end_body(self):
+    def end_body(self) -> cython.int:
         """Keep no bytes of a body any more; only a small buffer is used again."""
         self.keeping = False
         if self.body.size > MAX_KEPT_BYTES:
             self.body = None
         return 0
 
-    def place(self):
+    def place(self) -> tuple[Any, ...]:
         """Where its method is, for a finding: (channel, packet number, ts_ns)."""
         return self.channel, self.number, self.ts_ns
 
-    def body_rest(self):
+    def body_rest(self) -> cython.longlong:
         """Bytes of the body still to come; negative when more came than were declared."""
         if self.body_size == _NULL:
             return 0x7FFFFFFFFFFFFFFF

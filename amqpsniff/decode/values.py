@@ -16,6 +16,8 @@ Field-value tags are read by one of three readings (`spec.field_tags`): what Rab
 family write, the grammar of 0-9-1, or py-amqp's.
 """
 
+from __future__ import annotations
+
 import struct
 
 import cython
@@ -25,6 +27,12 @@ from cython.cimports.amqpsniff.decode.octets import ByteReader
 from amqpsniff.columns import NULL
 from amqpsniff.decode.octets import NOT_UTF8
 from amqpsniff.spec import READINGS, field_tags, unusual_tags
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView
 
 MAX_TABLE_DEPTH = 32
 """Nesting kept as JSON: as deep as the Java client reads; deeper ones are a stack attack."""
@@ -143,7 +151,18 @@ class ValueReader(ByteReader):
         reading: Name of the reading of field-value tags.
     """
 
-    def __init__(self, out, reading="rabbitmq"):
+    plain: cython.bint
+    next: int
+    strange_tag: int
+
+    out: Texts
+    base64: ByteView
+    floats: dict[Any, Any]
+    doubles: dict[Any, Any]
+    kinds: ByteView
+    widths: ByteView
+
+    def __init__(self, out: Any, reading: Any = "rabbitmq") -> None:
         ByteReader.__init__(self)
         self.out = out
         self.base64 = _BASE64
@@ -154,7 +173,7 @@ class ValueReader(ByteReader):
         self.widths = _WIDTHS
         self.next = self.strange_tag = 0
 
-    def over(self, octets):
+    def over(self, octets: bytes) -> ValueReader:
         """A reader of other bytes that writes to the same column."""
         other: ValueReader = ValueReader.__new__(ValueReader)
         other.out = self.out
@@ -169,37 +188,37 @@ class ValueReader(ByteReader):
 
     # typed values of method arguments and properties: each checks the window first
 
-    def put_byte(self, at, end):
+    def put_byte(self, at: cython.longlong, end: cython.longlong) -> cython.int:
         """Write a byte."""
         if at + 1 > end:
             return CUT
         return self._digits(self.data[at])
 
-    def put_short(self, at, end):
+    def put_short(self, at: cython.longlong, end: cython.longlong) -> cython.int:
         """Write a short."""
         if at + 2 > end:
             return CUT
         return self._digits(self.u16(at))
 
-    def put_long(self, at, end):
+    def put_long(self, at: cython.longlong, end: cython.longlong) -> cython.int:
         """Write a long."""
         if at + 4 > end:
             return CUT
         return self._digits(self.u32(at))
 
-    def put_longlong(self, at, end):
+    def put_longlong(self, at: cython.longlong, end: cython.longlong) -> cython.int:
         """Write a longlong, which is unsigned."""
         if at + 8 > end:
             return CUT
         return self._unsigned(at)
 
-    def put_timestamp(self, at, end):
+    def put_timestamp(self, at: cython.longlong, end: cython.longlong) -> cython.int:
         """Write a timestamp."""
         if at + 8 > end:
             return CUT
         return self._timestamp(at)
 
-    def put_shortstr(self, at, end):
+    def put_shortstr(self, at: cython.longlong, end: cython.longlong) -> cython.int:
         """Write a short string."""
         if at + 1 > end or at + 1 + self.data[at] > end:
             return CUT
@@ -209,13 +228,15 @@ class ValueReader(ByteReader):
             self.oddities |= NOT_UTF8
         return OK
 
-    def put_longstr(self, at, end):
+    def put_longstr(self, at: cython.longlong, end: cython.longlong) -> cython.int:
         """Write a long string: any bytes."""
         if at + 4 > end or at + 4 + self.u32(at) > end:
             return CUT
         return self.put_text(at + 4, self.u32(at))
 
-    def put_table(self, at, end, depth=0):
+    def put_table(
+        self, at: cython.longlong, end: cython.longlong, depth: cython.int = 0
+    ) -> cython.int:
         """Write a field table as an object."""
         if at + 4 > end:
             return CUT
@@ -230,7 +251,9 @@ class ValueReader(ByteReader):
         self.out.put_byte(125)
         return answer
 
-    def _pairs(self, at, limit, cut, depth):
+    def _pairs(
+        self, at: cython.longlong, limit: cython.longlong, cut: cython.bint, depth: cython.int
+    ) -> cython.int:
         """Write name/value pairs up to `limit`; `cut` says that the table goes on past it."""
         out: Texts = self.out
         first: cython.bint = True
@@ -270,7 +293,7 @@ class ValueReader(ByteReader):
             return PARTIAL
         return PARTIAL if cut else OK
 
-    def _name(self, at, length):
+    def _name(self, at: cython.longlong, length: cython.longlong) -> cython.int:
         """Write a field name as a JSON string; bytes that are not UTF-8 as U+FFFD."""
         out: Texts = self.out
         mark: cython.longlong = out.used
@@ -283,7 +306,9 @@ class ValueReader(ByteReader):
             out.put_bytes(b'"' + escaped.encode() + b'"')
         return 0
 
-    def _repeated(self, at, until, length):
+    def _repeated(
+        self, at: cython.longlong, until: cython.longlong, length: cython.longlong
+    ) -> cython.bint:
         """True if a name of this table between `at` and `until` equals the one at `until`."""
         i: cython.longlong
         while at < until:
@@ -298,7 +323,7 @@ class ValueReader(ByteReader):
                 return False
         return False
 
-    def _skip(self, at, limit):
+    def _skip(self, at: cython.longlong, limit: cython.longlong) -> cython.longlong:
         """Position after the tagged value at `at`; -1 when it cannot be told."""
         kind: cython.int = self.kinds[self.data[at]] & 0x7F
         if kind == 0 or at + 1 + self.widths[kind] > limit:
@@ -309,7 +334,9 @@ class ValueReader(ByteReader):
             return at + 5 + self.u32(at + 1)
         return at + 1 + self.widths[kind]
 
-    def _tagged(self, at, limit, cut, depth):
+    def _tagged(
+        self, at: cython.longlong, limit: cython.longlong, cut: cython.bint, depth: cython.int
+    ) -> cython.int:
         """Write the value whose tag is at `at`; `next` is then the position after it."""
         tag: cython.int = self.data[at]
         kind: cython.int = self.kinds[tag]
@@ -333,7 +360,14 @@ class ValueReader(ByteReader):
             return CUT if self.next > limit else self.put_text(start + 1, self.data[start])
         return self._scalar(kind, start)
 
-    def _container(self, kind, start, limit, cut, depth):
+    def _container(
+        self,
+        kind: cython.int,
+        start: cython.longlong,
+        limit: cython.longlong,
+        cut: cython.bint,
+        depth: cython.int,
+    ) -> cython.int:
         """Write a nested table or array."""
         end: cython.longlong = start + 4 + self.u32(start)
         if end > limit and not cut:
@@ -346,7 +380,9 @@ class ValueReader(ByteReader):
         self.next = self_next
         return answer
 
-    def _array(self, at, limit, cut, depth):
+    def _array(
+        self, at: cython.longlong, limit: cython.longlong, cut: cython.bint, depth: cython.int
+    ) -> cython.int:
         """Write a field array; its length counts bytes, not items."""
         size: cython.longlong = self.u32(at)
         end: cython.longlong = at + 4 + size
@@ -379,7 +415,7 @@ class ValueReader(ByteReader):
             return OK
         return PARTIAL if cut or answer == PARTIAL else OK
 
-    def _unread(self, at, limit):
+    def _unread(self, at: cython.longlong, limit: cython.longlong) -> cython.int:
         """Write a value whose tag is unknown: the tag and the rest of its container, raw."""
         self.oddities |= UNKNOWN_TAG
         self.strange_tag = self.data[at]
@@ -392,7 +428,7 @@ class ValueReader(ByteReader):
         self.next = limit
         return OK
 
-    def _scalar(self, kind, at):
+    def _scalar(self, kind: cython.int, at: cython.longlong) -> cython.int:
         """Write a value of fixed width."""
         if kind == _BOOL:
             return self.out.put_bool(self.data[at] != 0)
@@ -422,7 +458,7 @@ class ValueReader(ByteReader):
 
     # JSON of a value whose bytes are there
 
-    def _digits(self, number):
+    def _digits(self, number: cython.longlong) -> cython.int:
         """Write a signed 64-bit integer."""
         out: Texts = self.out
         out.room(20)
@@ -441,7 +477,7 @@ class ValueReader(ByteReader):
             width += 1 if rest < 100 else 2 if rest < 1000 else 3
         return self._padded(number, width)
 
-    def _padded(self, number, width):
+    def _padded(self, number: cython.longlong, width: cython.int) -> cython.int:
         """Write a non-negative integer in exactly `width` digits."""
         out: Texts = self.out
         out.room(width)
@@ -455,13 +491,13 @@ class ValueReader(ByteReader):
                 number //= 10
         return 0
 
-    def _bytes(self, start, count):
+    def _bytes(self, start: cython.longlong, count: cython.longlong) -> cython.int:
         """Write bytes as a base64 object."""
         self.out.put_bytes(b'{"base64":"')
         self._base64(start, count)
         return self.out.put_bytes(b'"}')
 
-    def _base64(self, start, count):
+    def _base64(self, start: cython.longlong, count: cython.longlong) -> cython.int:
         """Write bytes in base64 (RFC 4648 §4)."""
         out: Texts = self.out
         out.room((count + 2) // 3 * 4)
@@ -487,7 +523,7 @@ class ValueReader(ByteReader):
         out.used = to
         return 0
 
-    def put_text(self, start, count):
+    def put_text(self, start: cython.longlong, count: cython.longlong) -> cython.int:
         """Write `count` bytes as a JSON string, or as a base64 object when they are not UTF-8."""
         out: Texts = self.out
         i: cython.longlong
@@ -511,7 +547,7 @@ class ValueReader(ByteReader):
             return self._bytes(start, count)
         return out.put_byte(34)
 
-    def _escape(self, start, count):
+    def _escape(self, start: cython.longlong, count: cython.longlong) -> cython.bint:
         """Write text that needs care; False (nothing written) when it is not UTF-8."""
         out: Texts = self.out
         if not self.is_text(start, count):
@@ -540,10 +576,10 @@ class ValueReader(ByteReader):
         out.used = at
         return True
 
-    def _float(self, start, width):
+    def _float(self, start: cython.longlong, width: cython.int) -> cython.int:
         """Write a 4- or 8-byte float; one that JSON has no number for as a string."""
         bits: cython.longlong = self.u32(start) if width == 4 else self.i64(start)
-        known: dict = self.floats if width == 4 else self.doubles
+        known: dict[Any, Any] = self.floats if width == 4 else self.doubles
         text = known.get(bits)
         if text is None:
             if len(known) >= MAX_FLOATS:
@@ -551,7 +587,7 @@ class ValueReader(ByteReader):
             text = known[bits] = _float_text(bits, width)
         return self.out.put_bytes(text)
 
-    def _decimal(self, at):
+    def _decimal(self, at: cython.longlong) -> cython.int:
         """Write scale byte and signed long as a number with its digits."""
         scale: cython.int = self.data[at]
         unscaled: cython.longlong = self.u32(at + 1)
@@ -566,7 +602,7 @@ class ValueReader(ByteReader):
         cut: cython.Py_ssize_t = len(digits) - scale
         return self.out.put_bytes((digits[:cut] + "." + digits[cut:]).encode())
 
-    def timestamp_ms(self, at):
+    def timestamp_ms(self, at: cython.longlong) -> cython.longlong:
         """Milliseconds since 1970 of a timestamp; -1 when it is beyond the year 9999."""
         seconds: cython.longlong = self.i64(at)
         if seconds < 0:
@@ -576,14 +612,14 @@ class ValueReader(ByteReader):
             return seconds if seconds // 1000 <= _LAST_SECOND else -1
         return seconds * 1000 if seconds <= _LAST_SECOND else -1
 
-    def _timestamp(self, at):
+    def _timestamp(self, at: cython.longlong) -> cython.int:
         """Write a 64-bit timestamp as an RFC 3339 string, or its number when it has no date."""
         ms: cython.longlong = self.timestamp_ms(at)
         if ms < 0:
             return self._unsigned(at)
         return self._date(ms // 1000, ms % 1000)
 
-    def _date(self, seconds, ms):
+    def _date(self, seconds: cython.longlong, ms: cython.longlong) -> cython.int:
         """Write an RFC 3339 string; civil date by days since 0000-03-01 (Gregorian cycles)."""
         days: cython.longlong = seconds // 86400 + 719468
         second: cython.longlong = seconds % 86400
@@ -611,7 +647,7 @@ class ValueReader(ByteReader):
             self._padded(ms, 3)
         return out.put_bytes(b'Z"')
 
-    def _unsigned(self, at):
+    def _unsigned(self, at: cython.longlong) -> cython.int:
         """Write an unsigned 64-bit integer."""
         number: cython.longlong = self.i64(at)
         if number >= 0:

@@ -7,6 +7,8 @@ disposition names deliveries by number, whichever link they are of. The last out
 before a delivery is settled counts; one that was said but not settled counts at the end.
 """
 
+from __future__ import annotations
+
 from json import dumps
 
 import cython
@@ -31,6 +33,14 @@ from amqpsniff.session import entities, method_flags
 from amqpsniff.session.rules.context import LARGE_HEADERS_BYTES
 from amqpsniff.spec import SIDES
 from amqpsniff.spec.amqp10 import COMPOSITES, base_type
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.columns import Vocabulary
+    from amqpsniff.decode.amqp10.performatives import Performative
+    from amqpsniff.decode.rows import FrameRows, Vocabularies
 
 MAX_LINKS = 65_536
 """Links of all connections that are remembered; a peer may attach any number."""
@@ -90,17 +100,34 @@ _FIRST = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 class Transferred:
     """A delivery that may be settled: its entry, and the last outcome that was said of it."""
 
+    entry: PendingMessage
+    link: Link
+    side: int
+    state: int
+    outcome: int
+    delivery_id: int
+    number: int
+    ts_ns: int
+    undeliverable: cython.bint
+    presettled: cython.bint
+    settled: cython.bint
+    condition: str
+    transaction: str
+    settled_by: str
+
     if not cython.compiled:
 
-        def __init__(self):
+        def __init__(self) -> None:
             self.condition = self.transaction = self.settled_by = None
 
 
-def transferred_of(entry, link, side, number):
+def transferred_of(
+    entry: PendingMessage, link: Link, side: cython.int, number: cython.longlong
+) -> Transferred:
     """A delivery of which nothing was said."""
     found: Transferred = Transferred.__new__(Transferred)
     if not cython.compiled:
-        found.__init__()
+        found.__init__()  # type: ignore[misc]
     found.entry = entry
     found.link = link
     found.side = side
@@ -119,7 +146,13 @@ class Amqp10Session:
     by handle where the name is not known. `server_channel`: the number that the server sends on.
     """
 
-    def __init__(self, channel):
+    channel: Channel
+    handles: tuple[Any, ...]
+    unsettled: tuple[Any, ...]
+    links: dict[Any, Any]
+    windows: Windows
+
+    def __init__(self, channel: Any) -> None:
         self.channel = channel
         self.handles = ({}, {})
         self.links = {}
@@ -135,7 +168,11 @@ class Amqp10Connection:
     `client_limit`, `server_limit`: bytes of the largest frame that this side may send, 0 for any.
     """
 
-    def __init__(self):
+    channels: tuple[Any, ...]
+    opens: list[Any]
+    init: dict[Any, Any]
+
+    def __init__(self) -> None:
         self.channels = ({}, {})
         self.opens = [None, None]
         self.init = {}
@@ -150,7 +187,16 @@ class Amqp10Tracker:
         settler: Writes outcomes.
     """
 
-    def __init__(self, tracker, settler):
+    settler: Settler
+    awaited: dict[Any, Any]
+    arguments: dict[Any, Any]
+    handshakes: dict[Any, Any]
+    addresses: dict[Any, Any]
+    latest: Transferred
+    words: Vocabularies
+    reader: ByteReader
+
+    def __init__(self, tracker: Any, settler: Any) -> None:
         self.tracker = tracker
         self.settler = settler
         self.links = self.link_bytes = 0
@@ -164,7 +210,9 @@ class Amqp10Tracker:
         self.large = tracker.large
         self.rules_enabled = tracker.rules_enabled
 
-    def follow(self, session, frames, row, found):
+    def follow(
+        self, session: Session, frames: FrameRows, row: cython.longlong, found: Performative
+    ) -> cython.int:
         """A performative of a connection, in its frame's row."""
         side: cython.int = frames.sender.values[row]
         code: cython.int = found.code
@@ -189,7 +237,7 @@ class Amqp10Tracker:
             self._begin(session, state, frames, row, side, found)
             return 0
         channel: cython.int = frames.channel.values[row]
-        channels: dict = state.channels[side]
+        channels: dict[Any, Any] = state.channels[side]
         one: Amqp10Session = channels.get(channel)
         if one is None:
             one = self._proved(session, state, frames, row, side, channel)
@@ -205,7 +253,15 @@ class Amqp10Tracker:
 
     # connections and sessions
 
-    def _learn(self, session, state, frames, row, side, code):
+    def _learn(
+        self,
+        session: Session,
+        state: Amqp10Connection,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        code: cython.int,
+    ) -> None:
         """An open or a SASL frame: what the peers say of themselves."""
         if code != _OPEN and code != _SASL_INIT and code != _SASL_OUTCOME:
             return
@@ -233,7 +289,7 @@ class Amqp10Tracker:
         if code == _OPEN and None not in state.opens:
             self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
 
-    def _arguments(self, code, octets):
+    def _arguments(self, code: cython.int, octets: bytes) -> dict[Any, Any]:
         """The arguments of a performative as `typed` gives them; shared, not to be changed."""
         key = (code, octets)
         known = self.arguments.get(key)
@@ -243,7 +299,7 @@ class Amqp10Tracker:
                 _keep(self.arguments, key, known)
         return known
 
-    def _handshake(self, state):
+    def _handshake(self, state: Amqp10Connection) -> list[Any]:
         """Facts of `handshake_of` as JSON, each with its method."""
         said = (state.init, *state.opens)
         key = tuple(map(id, said))
@@ -254,14 +310,28 @@ class Amqp10Tracker:
             _keep(self.handshakes, key, known)
         return known[1]
 
-    def _tell_connection(self, event, session, frames, row, facts):
+    def _tell_connection(
+        self,
+        event: str,
+        session: Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        facts: dict[Any, Any],
+    ) -> None:
         """Ask the rules about a connection."""
         if self.rules_enabled:
             number: cython.longlong = frames.packet_number.values[row]
             ts_ns = frames.ts_ns.values[row]
             self.tracker.emit_connection(event, session, number, ts_ns, facts)
 
-    def _close(self, session, frames, row, side, found):
+    def _close(
+        self,
+        session: Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> None:
         if session.closed_by is None:
             session.closed_by = SIDES[side]
             session.close_bytes = _reason(found)
@@ -272,7 +342,15 @@ class Amqp10Tracker:
             facts = {"side": side, "found": found}
             self._tell_connection("amqp10-closed", session, frames, row, facts)
 
-    def _begin(self, session, state, frames, row, side, found):
+    def _begin(
+        self,
+        session: Session,
+        state: Amqp10Connection,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> None:
         """One side begins a session, or joins one that the other side began."""
         channel: cython.int = frames.channel.values[row]
         one: Amqp10Session
@@ -289,7 +367,7 @@ class Amqp10Tracker:
             self._use(one, side, channel)
             one.windows.begin(side, found)
 
-    def _use(self, one, side, number):
+    def _use(self, one: Amqp10Session, side: cython.int, number: cython.int) -> None:
         """A side sends on a number: the client's is that of the session."""
         channel: Channel = one.channel
         if side == 1:
@@ -300,7 +378,14 @@ class Amqp10Tracker:
                 slot.incarnations += 1
                 channel.number, channel.incarnation = number, slot.incarnations
 
-    def _new(self, session, frames, row, number, known):
+    def _new(
+        self,
+        session: Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        number: cython.int,
+        known: cython.bint,
+    ) -> Amqp10Session:
         """A session; None when there are too many channels. `number` is above all of the client's
         where the server begins it.
         """
@@ -322,7 +407,15 @@ class Amqp10Tracker:
         channel.amqp10 = one
         return one
 
-    def _proved(self, session, state, frames, row, side, number):
+    def _proved(
+        self,
+        session: Session,
+        state: Amqp10Connection,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        number: cython.int,
+    ) -> Amqp10Session:
         """A session whose beginning was not seen: alone on the other side, it is the same one.
 
         None where it would have been seen: what comes behind an end means nothing.
@@ -343,7 +436,16 @@ class Amqp10Tracker:
             self._use(one, side, number)
         return one
 
-    def _end(self, session, state, one, frames, row, side, found):
+    def _end(
+        self,
+        session: Session,
+        state: Amqp10Connection,
+        one: Amqp10Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> None:
         """A side ends a session."""
         channel: Channel = one.channel
         one.ended |= 1 << side
@@ -361,7 +463,7 @@ class Amqp10Tracker:
                 slot.channel = None
             self._finish(channel)
 
-    def _finish(self, channel):
+    def _finish(self, channel: Channel) -> None:
         """A session is over: what was said and not settled counts now."""
         one: Amqp10Session = channel.amqp10
         if self.rules_enabled:
@@ -378,9 +480,9 @@ class Amqp10Tracker:
         session.delivered += channel.delivered
         session.acknowledged += channel.acknowledged
 
-    def _tell_left(self, one):
+    def _tell_left(self, one: Amqp10Session) -> None:
         """Ask the rules about deliveries of a session that is over of which no outcome was said."""
-        left: dict = {}
+        left: dict[Any, Any] = {}
         transferred: Transferred
         for side in range(2):
             for transferred in one.unsettled[side].values():
@@ -390,7 +492,7 @@ class Amqp10Tracker:
             number = channel.closed_packet_number
             self.tracker.emit("deliveries-left", channel, number, channel.end_ns, {"left": left})
 
-    def end(self, session):
+    def end(self, session: Any) -> None:
         """A connection is over."""
         slot: ChannelSlot
         closed = session.closed_by or session.peer.conversation.ended
@@ -407,7 +509,16 @@ class Amqp10Tracker:
 
     # links
 
-    def _on_link(self, session, one, frames, row, side, code, found):
+    def _on_link(
+        self,
+        session: Session,
+        one: Amqp10Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        code: cython.int,
+        found: Performative,
+    ) -> None:
         """An attach, a flow, a transfer or a detach."""
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
@@ -415,7 +526,7 @@ class Amqp10Tracker:
         if code == _ATTACH:
             link = self._attach(one, frames, row, side, found)
         elif found.handle >= 0:
-            handles: dict = one.handles[side]
+            handles: dict[Any, Any] = one.handles[side]
             link = handles.get(found.handle)
             if link is None and code == _TRANSFER:
                 link = self._proved_link(one, side, found)
@@ -436,7 +547,14 @@ class Amqp10Tracker:
         elif code == _DETACH and link is not None:
             self._detach(one, link, frames, row, side, found)
 
-    def _attach(self, one, frames, row, side, found):
+    def _attach(
+        self,
+        one: Amqp10Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> Link:
         """A side attaches a link; None where that is not remembered."""
         octets: bytes = frames.arguments.bytes_of(row)
         arguments = self._arguments(_ATTACH, octets)
@@ -468,7 +586,7 @@ class Amqp10Tracker:
             self._tell("link-attached", one, link, frames, row, side)
         return link
 
-    def _new_link(self, one, name, sender, key):
+    def _new_link(self, one: Amqp10Session, name: Any, sender: cython.int, key: Any) -> Link:
         """A link of a session; None when there are too many."""
         if self.links >= _MAX_LINKS:
             self.settler.limit_reached("links")
@@ -481,7 +599,9 @@ class Amqp10Tracker:
             one.channel.consumers += 1
         return link
 
-    def _put_handle(self, one, link, side, handle):
+    def _put_handle(
+        self, one: Amqp10Session, link: Link, side: cython.int, handle: cython.longlong
+    ) -> None:
         """A side knows a link by a handle."""
         if side == 0:
             link.client_handle = handle
@@ -489,7 +609,7 @@ class Amqp10Tracker:
             link.server_handle = handle
         one.handles[side][handle] = link
 
-    def _proved_link(self, one, side, found):
+    def _proved_link(self, one: Amqp10Session, side: cython.int, found: Performative) -> Link:
         """A link whose attach was not seen, by a transfer of it; None where it would have been."""
         if one.channel.known and not one.channel.session.has_loss:
             return None
@@ -498,7 +618,15 @@ class Amqp10Tracker:
             self._put_handle(one, link, side, found.handle)
         return link
 
-    def _detach(self, one, link, frames, row, side, found):
+    def _detach(
+        self,
+        one: Amqp10Session,
+        link: Link,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> None:
         """A side detaches a link; the second ends it."""
         one.handles[side].pop(found.handle, None)
         link.attached &= ~(1 << side)
@@ -513,7 +641,7 @@ class Amqp10Tracker:
         if not link.attached:
             self._end_link(one, link)
 
-    def _end_link(self, one, link):
+    def _end_link(self, one: Amqp10Session, link: Link) -> None:
         """A link is over."""
         channel: Channel = one.channel
         del one.links[link.key]
@@ -526,28 +654,37 @@ class Amqp10Tracker:
         self.link_bytes -= link.weight
         self.tracker.add_link(link, channel)
 
-    def _tell(self, event, one, link, frames, row, side, found=None):
+    def _tell(
+        self,
+        event: str,
+        one: Amqp10Session,
+        link: Link,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative = None,
+    ) -> None:
         """Ask the rules about a link."""
         if self.rules_enabled:
             facts = {"link": link, "side": side, "found": found, "of": one}
             number: cython.longlong = frames.packet_number.values[row]
             self.tracker.emit(event, one.channel, number, frames.ts_ns.values[row], facts)
 
-    def _batch_of(self, words):
+    def _batch_of(self, words: Vocabularies) -> cython.longlong:
         """The number of the batch that has these vocabularies; codes in them hold for it only."""
         if self.words is not words:
             self.words = words
             self.batch += 1
         return self.batch
 
-    def _code_of(self, link, words):
+    def _code_of(self, link: Link, words: Vocabularies) -> cython.int:
         """The code of the name of a link."""
         if link.batch != self._batch_of(words):
             link.batch = self.batch
             link.code = self._code(words.consumer_tag, link.name)
         return link.code
 
-    def _find_codes(self, address, words):
+    def _find_codes(self, address: Address, words: Vocabularies) -> cython.int:
         """Find the codes of the names in an address."""
         if address.batch != self._batch_of(words):
             address.batch = self.batch
@@ -556,7 +693,7 @@ class Amqp10Tracker:
             address.routing_key_code = self._code(words.routing_key, address.routing_key)
         return 0
 
-    def _code(self, vocabulary, text):
+    def _code(self, vocabulary: Vocabulary, text: str) -> cython.int:
         """The code of a text in a vocabulary; -1 for None."""
         if text is None:
             return -1
@@ -566,7 +703,16 @@ class Amqp10Tracker:
 
     # deliveries
 
-    def _transfer(self, session, one, link, frames, row, side, found):
+    def _transfer(
+        self,
+        session: Session,
+        one: Amqp10Session,
+        link: Link,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> None:
         """A transfer: the first of a delivery, or one more."""
         settler: Settler = self.settler
         channel: Channel = one.channel
@@ -628,7 +774,7 @@ class Amqp10Tracker:
         if found.state and not transferred.presettled:
             self._say(transferred, found, frames, row)
 
-    def _await(self, one, transferred, side):
+    def _await(self, one: Amqp10Session, transferred: Transferred, side: cython.int) -> None:
         """A delivery waits for its settlement."""
         settler: Settler = self.settler
         entry: PendingMessage = transferred.entry
@@ -641,7 +787,7 @@ class Amqp10Tracker:
                 channel.deliveries_uncertain = True
             settler._close_row(entry, -1)
             return
-        waiting: dict = one.unsettled[side]
+        waiting: dict[Any, Any] = one.unsettled[side]
         before = waiting.get(transferred.delivery_id)
         if before is not None:
             self._forget(one, before, _NULL)
@@ -659,17 +805,17 @@ class Amqp10Tracker:
         else:
             settler._count_unsettled(channel, entry)
 
-    def _forget(self, one, transferred, ts_ns):
+    def _forget(self, one: Amqp10Session, transferred: Transferred, ts_ns: cython.longlong) -> None:
         """A delivery does not wait any longer: it is counted out."""
-        waiting: dict = one.unsettled[transferred.side]
+        waiting: dict[Any, Any] = one.unsettled[transferred.side]
         if waiting.get(transferred.delivery_id) is transferred:
             self._let_go(one, transferred, ts_ns)
 
-    def _let_go(self, one, transferred, ts_ns):
+    def _let_go(self, one: Amqp10Session, transferred: Transferred, ts_ns: cython.longlong) -> None:
         """A delivery that waits does not any longer."""
         settler: Settler = self.settler
         channel: Channel = one.channel
-        waiting: dict = one.unsettled[transferred.side]
+        waiting: dict[Any, Any] = one.unsettled[transferred.side]
         del waiting[transferred.delivery_id]
         settler.outstanding -= 1
         if transferred.link is not None:
@@ -679,7 +825,7 @@ class Amqp10Tracker:
         else:
             settler._count_settled(channel, transferred.entry)
 
-    def _leave(self, transferred, counted=True):
+    def _leave(self, transferred: Transferred, counted: cython.bint = True) -> None:
         """A delivery that was not settled is left so; what was said of it counts."""
         settler: Settler = self.settler
         entry: PendingMessage = transferred.entry
@@ -693,10 +839,17 @@ class Amqp10Tracker:
         open_end: cython.int = _UNCONFIRMED if transferred.side == 0 else _UNSETTLED
         settler._close_row(entry, open_end if sure else -1)
 
-    def _disposition(self, one, frames, row, side, found):
+    def _disposition(
+        self,
+        one: Amqp10Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
+    ) -> None:
         """A range of deliveries gets an outcome, is settled, or both."""
         sender: cython.int = 1 - side if found.role == 1 else side
-        waiting: dict = one.unsettled[sender]
+        waiting: dict[Any, Any] = one.unsettled[sender]
         if found.first < 0 or not waiting:
             return
         span: cython.longlong = (found.last - found.first) & _MASK
@@ -710,7 +863,16 @@ class Amqp10Tracker:
             if (each - found.first) & _MASK <= span:
                 self._dispose(one, waiting.get(each), frames, row, side, sender, found)
 
-    def _dispose(self, one, transferred, frames, row, side, sender, found):
+    def _dispose(
+        self,
+        one: Amqp10Session,
+        transferred: Transferred,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        sender: cython.int,
+        found: Performative,
+    ) -> None:
         """A delivery, or None, gets an outcome, is settled, or both."""
         if transferred is None:
             return
@@ -721,7 +883,9 @@ class Amqp10Tracker:
         if found.settled == 1:
             self._settle(one, transferred, frames, row, side)
 
-    def _say(self, transferred, found, frames, row):
+    def _say(
+        self, transferred: Transferred, found: Performative, frames: FrameRows, row: cython.longlong
+    ) -> None:
         """An outcome is said of a delivery."""
         outcome: cython.int = found.outcome
         if found.state == _RECEIVED or found.state < _RECEIVED:
@@ -737,7 +901,14 @@ class Amqp10Tracker:
         transferred.transaction = found.transaction or transferred.transaction
         transferred.undeliverable = found.undeliverable == 1
 
-    def _settle(self, one, transferred, frames, row, side):
+    def _settle(
+        self,
+        one: Amqp10Session,
+        transferred: Transferred,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+    ) -> None:
         """A delivery is settled by a side."""
         settler: Settler = self.settler
         transferred.settled = True
@@ -757,7 +928,7 @@ class Amqp10Tracker:
         if not transferred.state or not self._decide(transferred, one.channel):
             settler._close_row(transferred.entry, -1)
 
-    def _decide(self, transferred, channel):
+    def _decide(self, transferred: Transferred, channel: Channel) -> Any:
         """The last outcome that was said of a delivery is its outcome."""
         settler: Settler = self.settler
         entry: PendingMessage = transferred.entry
@@ -795,7 +966,7 @@ class Amqp10Tracker:
             )
         return True
 
-    def _count_outcome(self, link, outcome):
+    def _count_outcome(self, link: Link, outcome: cython.int) -> cython.int:
         """A delivery of a link has its outcome."""
         if outcome == _REJECTED_STATE:
             link.rejected += 1
@@ -809,7 +980,7 @@ class Amqp10Tracker:
 
     # rows of messages
 
-    def attach(self, messages, row):
+    def attach(self, messages: MessageRows, row: cython.longlong) -> cython.int:
         """The row of a delivery is there."""
         settler: Settler = self.settler
         transferred: Transferred
@@ -853,7 +1024,7 @@ class Amqp10Tracker:
             more.transaction.put(row, transferred.transaction)
         return 0
 
-    def _target(self, text):
+    def _target(self, text: str) -> Address:
         """The address that a message names, whose link has none."""
         known: Address = self.addresses.get(text)
         if known is None:
@@ -861,11 +1032,13 @@ class Amqp10Tracker:
             _keep(self.addresses, text, known)
         return known
 
-    def _tell_message(self, transferred, messages, row):
+    def _tell_message(
+        self, transferred: Transferred, messages: MessageRows, row: cython.longlong
+    ) -> cython.int:
         """Ask the rules about a message that stands out."""
         entry: PendingMessage = transferred.entry
         channel: Channel = entry.channel
-        events: list = None
+        events: list[Any] = None
         link: Link = transferred.link
         named: cython.bint = messages.correlation_id.has(row)
         if messages.body_size.values[row] > self.large:
@@ -896,13 +1069,13 @@ class Amqp10Tracker:
             self.tracker.emit(event, channel, entry.packet_number, entry.ts_ns, facts)
         return 0
 
-    def _weigh(self, link, size):
+    def _weigh(self, link: Link, size: cython.longlong) -> cython.int:
         """A message of a link is whole: count its bytes."""
         link.bytes += size
         link.largest = max(link.largest, size)
         return 0
 
-    def _write(self, transferred):
+    def _write(self, transferred: Transferred) -> None:
         """Write what became of a delivery into its row, where that is there and open."""
         entry: PendingMessage = transferred.entry
         rows: MessageRows = entry.rows
@@ -916,19 +1089,19 @@ class Amqp10Tracker:
         more.transaction.put(entry.row, transferred.transaction)
 
 
-def _keep(known, key, value):
+def _keep(known: Any, key: Any, value: Any) -> None:
     """Remember what may come again; all the others are forgotten where they are many."""
     if len(known) >= _MAX_ALIKE:
         known.clear()
     known[key] = value
 
 
-def _with(events, event):
+def _with(events: Any, event: Any) -> Any:
     """A list with one more event; `events` may be None."""
     return [event] if events is None else [*events, event]
 
 
-def _reason(found):
+def _reason(found: Any) -> Any:
     """An error as JSON, as the close of 0-9-1 has it."""
     if found.condition is None:
         return None
@@ -951,9 +1124,9 @@ _FIELDS = {
 }
 
 
-def typed(code, arguments):
+def typed(code: Any, arguments: Any) -> Any:
     """The fields of a performative, as JSON has them, that have the standard's types."""
-    found: dict = {}
+    found: dict[Any, Any] = {}
     for name, most, kind in _FIELDS[code]:
         value = arguments.get(name)
         if value is None:
@@ -963,7 +1136,7 @@ def typed(code, arguments):
     return found
 
 
-def virtual_host(state):
+def virtual_host(state: Any) -> Any:
     """The virtual host that RabbitMQ takes a connection to be of; None before the client's open."""
     if state.opens[0] is None:
         return None
@@ -971,10 +1144,10 @@ def virtual_host(state):
     return host.removeprefix("vhost:") if host.startswith("vhost:") else "/"
 
 
-def handshake_of(state):
+def handshake_of(state: Any) -> Any:
     """Facts of open and sasl-init under the names of a 0-9-1 handshake."""
     client, server = state.opens
-    found: dict = {}
+    found: dict[Any, Any] = {}
     if state.init or client:
         properties = dict(_properties(client or {}))
         name = (client or {}).get("container_id")
@@ -1002,15 +1175,15 @@ def handshake_of(state):
     return found
 
 
-def _time(ts_ns):
+def _time(ts_ns: Any) -> Any:
     """A time in ns; None where it is not known."""
     return None if ts_ns is None or ts_ns == NULL else ts_ns
 
 
-def _properties(arguments):
+def _properties(arguments: Any) -> Any:
     found = arguments.get("properties")
     return found if isinstance(found, dict) else {}
 
 
-def _least(one, other):
+def _least(one: Any, other: Any) -> Any:
     return min([each for each in (one, other) if isinstance(each, int)], default=None)

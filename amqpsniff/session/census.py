@@ -6,6 +6,8 @@ second, by exchange and routing key, connections by volume, and errors by what t
 be many is bounded, and says so when something was forgotten.
 """
 
+from __future__ import annotations
+
 from array import array
 from heapq import heappush, heappushpop
 
@@ -30,6 +32,10 @@ from amqpsniff.decode.rows import STATUS_NAMES
 from amqpsniff.session import method_flags
 from amqpsniff.session.counts import MAX_NAMES, TopCounts
 from amqpsniff.spec import DELIVERIES, FIRST_ERROR_CODE, FRAME_OVERHEAD_BYTES, PUBLISHES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_ERRORS = 1_000
 """Distinct errors kept; reply texts often name what differs each time."""
@@ -65,10 +71,10 @@ class Census:
 
     most: cython.longlong
     channel: cython.int
-    wanted: object
-    span: object
-    from_ns: object
-    to_ns: object
+    wanted: Any
+    span: Any
+    from_ns: Any
+    to_ns: Any
     bounded: cython.bint
     begun: cython.bint
     types: cython.longlong[::1]
@@ -78,25 +84,27 @@ class Census:
     blocked: cython.int
     opens: cython.int
     declared: cython.int
-    depths: dict
-    others: dict
-    named: dict
-    names: list
+    depths: dict[Any, Any]
+    others: dict[Any, Any]
+    named: dict[Any, Any]
+    names: list[Any]
     statuses: cython.longlong[::1]
-    sizes: list
-    rates: list
-    routes: object
-    queues: object
-    words: object
+    sizes: list[Any]
+    rates: list[Any]
+    routes: Any
+    queues: Any
+    words: Any
     flows: RouteCounters
     by_queue: RouteCounters
-    errors: dict
-    clients: dict
-    kept: list
+    errors: dict[Any, Any]
+    clients: dict[Any, Any]
+    kept: list[Any]
     ended: cython.longlong
     lately = cython.declare(object, visibility="public")
 
-    def __init__(self, connections=10, channel=None, wanted=None, span=None):
+    def __init__(
+        self, connections: Any = 10, channel: Any = None, wanted: Any = None, span: Any = None
+    ) -> None:
         self.most = connections
         self.lately = None
         self.channel = -1 if channel is None else channel
@@ -134,10 +142,10 @@ class Census:
         first_frame: cython.longlong,
         messages: MessageRows,
         first_message: cython.longlong,
-        peers: list,
-        captures: list,
-        method_names: dict,
-    ):
+        peers: list[Any],
+        captures: list[Any],
+        method_names: dict[Any, Any],
+    ) -> None:
         """Count the rows from these on; see `Decoder.look` for the rest."""
         row: cython.longlong
         code: cython.int = -1
@@ -207,8 +215,8 @@ class Census:
         method: cython.int,
         volume: ConnectionCounters,
         peer: Connection,
-        captures: list,
-        method_names: dict,
+        captures: list[Any],
+        method_names: dict[Any, Any],
     ) -> cython.int:
         """Count a frame's method."""
         if method >= len(self.by_method):
@@ -227,14 +235,14 @@ class Census:
             self._error(frames, row, method, peer, captures)
         return 0
 
-    def _depth(self, frames: FrameRows, row):
+    def _depth(self, frames: FrameRows, row: Any) -> None:
         """Keep what the broker said last of a queue: messages in it, and consumers."""
         said = read_object(frames.arguments.bytes_of(row))
         queue = said.get("queue")
         if isinstance(queue, str) and (queue in self.depths or len(self.depths) < MAX_NAMES):
             self.depths[queue] = (said.get("message_count"), said.get("consumer_count"))
 
-    def _other(self, place, method_names: dict):
+    def _other(self, place: Any, method_names: dict[Any, Any]) -> None:
         """Count a method that no dialect knows; their names are in the order of their codes."""
         if method_names is not self.named or len(method_names) != len(self.names):
             self.named, self.names = method_names, list(method_names)
@@ -242,7 +250,9 @@ class Census:
         if name in self.others or len(self.others) < MAX_OTHERS:
             self.others[name] = self.others.get(name, 0) + 1
 
-    def _error(self, frames: FrameRows, row, method: cython.int, peer: Connection, captures):
+    def _error(
+        self, frames: FrameRows, row: Any, method: cython.int, peer: Connection, captures: Any
+    ) -> None:
         """Count an error of one method, sender, code and text."""
         sender = (None, "client", "server")[frames.sender.values[row] + 1]
         code = frames.reply_code.values[row]
@@ -267,7 +277,9 @@ class Census:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _messages(self, messages: MessageRows, first: cython.longlong, peers: list) -> cython.int:
+    def _messages(
+        self, messages: MessageRows, first: cython.longlong, peers: list[Any]
+    ) -> cython.int:
         row: cython.longlong
         method: cython.int
         way: cython.int
@@ -322,7 +334,7 @@ class Census:
                 queue.add(way, size)
         return 0
 
-    def _name(self):
+    def _name(self) -> None:
         """Enter in `routes` and `queues` what was counted by the codes of one vocabulary."""
         flow: RouteCounter
         words = self.words
@@ -333,7 +345,7 @@ class Census:
         for code, flow in self.by_queue.drain():
             self.queues.add(words.queue.text(code), flow.facts())
 
-    def end(self, peer: Connection, session):
+    def end(self, peer: Connection, session: Any) -> None:
         """A connection is over, before the tracker forgets its session."""
         volume: ConnectionCounters = peer.volume
         if volume is None or volume.frames == 0:
@@ -353,7 +365,7 @@ class Census:
         elif place > self.kept[0][0]:
             heappushpop(self.kept, entry)
 
-    def rotate(self):
+    def rotate(self) -> Any:
         """(routes, queues) since the last call, as `TopCounts`; `facts` does not have them any
         more."""
         self._name()
@@ -361,15 +373,15 @@ class Census:
         self.routes, self.queues = TopCounts(), TopCounts()
         return taken
 
-    def counts(self):
+    def counts(self) -> Any:
         """Frames by method, as a dict; methods without a frame are left out."""
-        by_name: dict = {}
+        by_name: dict[Any, Any] = {}
         for name, count in zip(NAMES, self.by_method, strict=True):
             if count:
                 by_name[name] = by_name.get(name, 0) + count
         return by_name | self.others
 
-    def facts(self):
+    def facts(self) -> Any:
         """Everything that was counted, as a dict of plain values and of the classes above.
 
         `frames` and `methods` by name, `statuses` of messages, `sizes` and `rates` by method,
@@ -379,7 +391,7 @@ class Census:
         all channels and all times of those were counted.
         """
         self._name()
-        by_name: dict = {}
+        by_name: dict[Any, Any] = {}
         for name, count in zip(NAMES, self.by_method, strict=True):
             by_name[name] = by_name.get(name, 0) + count
         methods = by_name | self.others

@@ -1,11 +1,19 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Counts in bounded memory: names by messages and bytes, numbers by quantiles, peaks of rates."""
 
+from __future__ import annotations
+
 from array import array
 
 import cython
 
 from amqpsniff.columns import NULL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
 
 MAX_NAMES = 20_000
 """Names counted exactly. A client that makes a routing key per order has millions, and few that
@@ -38,7 +46,7 @@ _DROPPED = cython.declare(cython.longlong, DROPPED_BITS)
 _RECENT_ROUTES = cython.declare(cython.longlong, RECENT_ROUTES)
 
 
-def quantile_places(counts, fractions):
+def quantile_places(counts: IntView, fractions: Any) -> list[Any]:
     """The first place, for each fraction, up to which this share of all was counted.
 
     None without any. Every quantile that is shown is found here; histograms differ in what they
@@ -49,7 +57,7 @@ def quantile_places(counts, fractions):
     place: cython.Py_ssize_t
     for place in range(len(counts)):
         number += counts[place]
-    found: list = []
+    found: list[Any] = []
     for fraction in fractions:
         wanted: cython.double = fraction * number
         upto = 0
@@ -66,12 +74,18 @@ def quantile_places(counts, fractions):
 class Histogram:
     """Numbers, enough of them for quantiles: sizes, or times in ns."""
 
-    def __init__(self):
+    total: int
+    number: int
+    largest: int
+
+    counts: IntView
+
+    def __init__(self) -> None:
         self.counts = array("q", bytes(8 * PLACES))
         self.total = self.number = 0
         self.largest = -1
 
-    def add(self, value):
+    def add(self, value: cython.longlong) -> cython.int:
         """Count a number; negative ones are unknown and not counted."""
         if value < 0:
             return 0
@@ -90,13 +104,13 @@ class Histogram:
         self.counts[place] += 1
         return 0
 
-    def facts(self):
+    def facts(self) -> Any:
         """(how many, their sum, the largest or None)."""
         return self.number, self.total, self.largest if self.number else None
 
-    def upto(self, *limits):
+    def upto(self, *limits: Any) -> Any:
         """How many numbers are at most this large, as far as they are told apart."""
-        found: list = []
+        found: list[Any] = []
         place: cython.Py_ssize_t = 0
         count: cython.longlong = 0
         for limit in limits:
@@ -106,12 +120,12 @@ class Histogram:
             found.append(count)
         return found
 
-    def quantiles(self, *fractions):
+    def quantiles(self, *fractions: Any) -> Any:
         """The number that this fraction does not exceed; None without any.
 
         It is rounded down, except the largest number where nothing else is counted at its place.
         """
-        found: list = []
+        found: list[Any] = []
         last: cython.Py_ssize_t = PLACES - 1
         while last > 0 and self.counts[last] == 0:
             last -= 1
@@ -129,12 +143,18 @@ class LatencyHistogram:
     What `turn` was called for twice is forgotten, so they are those of one to two turns.
     """
 
-    def __init__(self):
+    number: int
+    number_before: int
+
+    now: IntView
+    before: IntView
+
+    def __init__(self) -> None:
         self.now = array("i", bytes(4 * DELAY_PLACES))
         self.before = array("i", bytes(4 * DELAY_PLACES))
         self.number = self.number_before = 0
 
-    def add(self, time_ns):
+    def add(self, time_ns: cython.longlong) -> cython.int:
         """Count a time; what is below a microsecond counts as one."""
         value: cython.longlong = time_ns // 1000
         place: cython.longlong = value
@@ -151,14 +171,14 @@ class LatencyHistogram:
         self.number += 1
         return 0
 
-    def rotate(self):
+    def rotate(self) -> None:
         """Begin to forget."""
         self.before = self.now
         self.number_before = self.number
         self.now = array("i", bytes(4 * DELAY_PLACES))
         self.number = 0
 
-    def quantiles(self, *fractions):
+    def quantiles(self, *fractions: Any) -> Any:
         """The time in ns that this fraction does not exceed; None without any."""
         counts = array("q", bytes(8 * DELAY_PLACES))
         both: cython.longlong[::1] = counts
@@ -169,7 +189,7 @@ class LatencyHistogram:
         return [None if one is None else _delay_at(one) for one in places]
 
 
-def _delay_at(place):
+def _delay_at(place: Any) -> Any:
     """The middle of the times that are counted at a place, in ns."""
     if place < 16:
         return 1000 * place + 500
@@ -177,7 +197,7 @@ def _delay_at(place):
     return (((step + 8) << octave) * 2 + (1 << octave)) * 500
 
 
-def _value_at(place):
+def _value_at(place: Any) -> Any:
     """The least number that is counted at a place."""
     if place < EXACT_SIZES:
         return place
@@ -188,13 +208,21 @@ def _value_at(place):
 class Rate:
     """Number of messages, in all and in the second with the most."""
 
-    def __init__(self):
+    messages: int
+    peak: int
+    last: int
+    run: int
+
+    peak_second: Any
+    seconds: dict[Any, Any]
+
+    def __init__(self) -> None:
         self.messages = self.peak = self.run = 0
         self.peak_second = None
         self.seconds = {}
         self.last = -1
 
-    def add(self, ts_ns):
+    def add(self, ts_ns: cython.longlong) -> cython.int:
         """Count a message at a time."""
         self.messages += 1
         if ts_ns == _NULL:
@@ -206,7 +234,7 @@ class Rate:
         self.run += 1
         return 0
 
-    def _flush(self):
+    def _flush(self) -> cython.int:
         if self.run == 0:
             return 0
         total = self.seconds.get(self.last, 0) + self.run
@@ -220,11 +248,11 @@ class Rate:
         return 0
 
     @property
-    def remembered(self):
+    def remembered(self) -> Any:
         """Seconds in which messages may still be counted."""
         return len(self.seconds)
 
-    def facts(self):
+    def facts(self) -> Any:
         """(messages, most in a second, that second since the epoch or None)."""
         self._flush()
         return self.messages, self.peak, self.peak_second
@@ -237,11 +265,11 @@ class TopCounts:
     known, delivered whose bytes are].
     """
 
-    def __init__(self):
-        self.counts = {}
+    def __init__(self) -> None:
+        self.counts: dict[Any, Any] = {}
         self.forgotten = False
 
-    def add(self, name, counts):
+    def add(self, name: Any, counts: Any) -> None:
         """Add to the counts of a name."""
         known = self.counts.get(name)
         if known is None:
@@ -253,7 +281,7 @@ class TopCounts:
             for place, count in enumerate(counts):
                 known[place] += count
 
-    def top(self, most):
+    def top(self, most: Any) -> Any:
         """The most frequent names and their counts."""
         ranked = sorted(self.counts.items(), key=lambda item: -(item[1][0] + item[1][2]))
         return ranked[:most]
@@ -263,7 +291,7 @@ NO_COUNTS = (0, 0, 0, 0, 0, 0)
 """Counts of a name that has no messages, in the form of `TopCounts`."""
 
 
-def amounts(counts):
+def amounts(counts: Any) -> Any:
     """Of counts in the form of `TopCounts` (published, bytes, delivered, bytes); bytes are None
     where there are messages and the size of none of them is known."""
     published, sent, delivered, received, sized, sized_too = counts
@@ -278,10 +306,15 @@ def amounts(counts):
 class ConnectionCounters:
     """Counters of one connection."""
 
-    def __init__(self):
+    frames: int
+    channels: int
+    client_bytes: int
+    server_bytes: int
+
+    def __init__(self) -> None:
         self.frames = self.channels = self.client_bytes = self.server_bytes = 0
 
-    def facts(self):
+    def facts(self) -> Any:
         """(frames, channels opened, bytes of the client, bytes of the server)."""
         return self.frames, self.channels, self.client_bytes, self.server_bytes
 
@@ -289,11 +322,18 @@ class ConnectionCounters:
 class RouteCounter:
     """Messages and bytes that went each way."""
 
-    def __init__(self):
+    published: int
+    published_bytes: int
+    delivered: int
+    delivered_bytes: int
+    published_sized: int
+    delivered_sized: int
+
+    def __init__(self) -> None:
         self.published = self.published_bytes = self.delivered = self.delivered_bytes = 0
         self.published_sized = self.delivered_sized = 0
 
-    def add(self, way, size):
+    def add(self, way: cython.int, size: cython.longlong) -> cython.int:
         """Count a message that was published (0) or delivered (1)."""
         known: cython.bint = size >= 0
         if way == 0:
@@ -308,7 +348,7 @@ class RouteCounter:
                 self.delivered_bytes += size
         return 0
 
-    def facts(self):
+    def facts(self) -> Any:
         """The counts in the form of `TopCounts`."""
         return (
             self.published,
@@ -326,15 +366,19 @@ class RouteCounters:
     `recent` caches the latest counters, each at the place of its number in `recent_numbers`.
     """
 
-    def __init__(self):
+    by_number: dict[Any, Any]
+    recent_numbers: IntView
+    recent: list[Any]
+
+    def __init__(self) -> None:
         self.by_number = {}
         self.recent_numbers = array("q", [-1]) * RECENT_ROUTES
         self.recent = [None] * RECENT_ROUTES
 
-    def __len__(self):
+    def __len__(self) -> Any:
         return len(self.by_number)
 
-    def of(self, number):
+    def of(self, number: cython.longlong) -> RouteCounter:
         """The counter of a number, 0 or more; made when it is new."""
         place: cython.Py_ssize_t = (number ^ (number >> 32) * 37) & (_RECENT_ROUTES - 1)
         if self.recent_numbers[place] == number:
@@ -346,8 +390,8 @@ class RouteCounters:
         self.recent[place] = flow
         return flow
 
-    def drain(self):
+    def drain(self) -> Any:
         """Give all away, as pairs of number and flow in the order in which they came first."""
         taken = list(self.by_number.items())
-        self.__init__()
+        self.__init__()  # type: ignore[misc]
         return taken

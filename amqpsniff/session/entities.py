@@ -5,6 +5,8 @@
 An unknown value is None in objects and -1 in typed numbers.
 """
 
+from __future__ import annotations
+
 from heapq import heappop, heappush
 
 import cython
@@ -13,6 +15,13 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session import method_flags, state_machine
 from amqpsniff.session.method_frame import read_reason
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.decode.rows import MessageRows
+    from amqpsniff.session.routes import Routes
 
 _OTHER = cython.declare(cython.int, method_flags.OTHER)
 _PUBLISH = cython.declare(cython.int, method_flags.PUBLISH)
@@ -26,11 +35,17 @@ class LastSent:
     The two methods that come with every message have their own numbers, which costs no time.
     """
 
-    def __init__(self):
+    last: int
+    publish: int
+    ack: int
+
+    others: dict[Any, Any]
+
+    def __init__(self) -> None:
         self.last = self.publish = self.ack = -1
         self.others = {}
 
-    def note(self, kind, method, number):
+    def note(self, kind: cython.int, method: cython.int, number: cython.longlong) -> cython.int:
         """A frame in packet `number`; `kind` is its method's, -1 of a frame that has none."""
         self.last = number
         if kind == _PUBLISH:
@@ -41,7 +56,7 @@ class LastSent:
             self.others[_NAMES[method]] = number
         return 0
 
-    def packet(self, method):
+    def packet(self, method: str | None) -> Any:
         """The packet of the last frame with a method, by its name; of any with None."""
         number: cython.longlong = self.last
         if method == "basic.publish":
@@ -95,6 +110,26 @@ class PendingMessage:
     very many: small types, in an order that leaves no gaps, make 136 bytes.
     """
 
+    rows: MessageRows
+    number: int
+    packet_number: int
+    ts_ns: int
+    outcome_number: int
+    outcome_ns: int
+    mark: int
+    body_mark: int
+    row: int
+    outcome: int
+    kind: int
+    wants: int
+    held: int
+    open_row: int
+    ended: int
+    may_return: int
+    consumer: Consumer
+    channel: Channel
+    route: tuple[Any, ...]
+
     if not cython.compiled:
         rows = consumer = route = None
         row = mark = number = outcome_number = 0
@@ -102,7 +137,9 @@ class PendingMessage:
         wants = held = open_row = ended = may_return = False
 
 
-def pending_message(channel, kind, number, ts_ns):
+def pending_message(
+    channel: Channel, kind: cython.int, number: cython.longlong, ts_ns: cython.longlong
+) -> PendingMessage:
     """The entry of a method of a kind, in packet `number`."""
     entry: PendingMessage = PendingMessage.__new__(PendingMessage)
     entry.channel = channel
@@ -134,7 +171,18 @@ class Ledger:
     some that no longer wait; else both are None.
     """
 
-    def __init__(self):
+    head: int
+    end: int
+    waiting: int
+    last: int
+    disorder: int
+    max_answered: int
+
+    entries: dict[Any, Any]
+    order: list[Any]
+    lowest: list[Any]
+
+    def __init__(self) -> None:
         self.order = []
         self.head = self.end = self.waiting = 0
         self.entries = self.lowest = None
@@ -142,7 +190,7 @@ class Ledger:
         self.last = -1
         self.disorder = 0
 
-    def add(self, entry):
+    def add(self, entry: PendingMessage) -> PendingMessage:
         """Enter an entry; gives the one that had its number, or None."""
         before: PendingMessage = None
         if self.waiting > 0 and entry.number <= self.last:
@@ -171,7 +219,7 @@ class Ledger:
             self._put([one for one in self.order[self.head : self.end] if one.held])
         return before
 
-    def find(self, number):
+    def find(self, number: cython.longlong) -> PendingMessage:
         """The entry with this number, or None."""
         entry: PendingMessage
         if self.entries is not None:
@@ -197,7 +245,7 @@ class Ledger:
             place = (low + high) >> 1
         return None
 
-    def pop(self, number):
+    def pop(self, number: cython.longlong) -> PendingMessage:
         """Take out the entry with this number, or None."""
         found: PendingMessage = self.find(number)
         if found is None:
@@ -210,10 +258,10 @@ class Ledger:
             self.head += 1
         return found
 
-    def pop_until(self, number):
+    def pop_until(self, number: cython.longlong) -> list[Any]:
         """Take out every entry up to a number, all of them for a negative one, as a list."""
         entry: PendingMessage
-        taken: list = []
+        taken: list[Any] = []
         while self.lowest and (number < 0 or self.lowest[0] <= number):
             entry = self.entries.get(heappop(self.lowest))
             if entry is not None:
@@ -231,10 +279,10 @@ class Ledger:
             self._clear()
         return taken
 
-    def __len__(self):
+    def __len__(self) -> Any:
         return self.waiting
 
-    def above(self, number, unsure=False):
+    def above(self, number: Any, unsure: Any = False) -> Any:
         """Number of waiting entries above a number; `unsure` counts those too that perhaps want no
         answer.
         """
@@ -245,7 +293,7 @@ class Ledger:
                 count += 1
         return count
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         """The entries that wait, in the order in which they came."""
         if self.entries is not None:
             yield from self.entries.values()
@@ -256,7 +304,7 @@ class Ledger:
             if entry.held:
                 yield entry
 
-    def _release(self, entry):
+    def _release(self, entry: PendingMessage) -> cython.int:
         """An entry no longer waits."""
         entry.held = False
         self.waiting -= 1
@@ -264,7 +312,7 @@ class Ledger:
             del self.entries[entry.number]
         return 0
 
-    def _clear(self):
+    def _clear(self) -> cython.int:
         """Nothing waits. A few places are used again: that costs less than making them."""
         place: cython.Py_ssize_t
         if self.end > _FEW:
@@ -276,7 +324,7 @@ class Ledger:
         self.entries = self.lowest = None
         return 0
 
-    def _put(self, order):
+    def _put(self, order: list[Any]) -> cython.int:
         """Other entries in their order."""
         self.order = order
         self.head = 0
@@ -287,7 +335,18 @@ class Ledger:
 class Consumer:
     """A consumer of a channel: its queue and whether it acknowledges; None if unknown."""
 
-    def __init__(self, tag, no_ack, prefetch=None):
+    no_ack: Any
+    prefetch: Any
+    delivered: int
+    unsettled: int
+    unsettled_max: int
+    batch: int
+    code: int
+
+    tag: str
+    queue: str
+
+    def __init__(self, tag: Any, no_ack: Any, prefetch: Any = None) -> None:
         self.tag = tag
         self.queue = None
         self.no_ack = no_ack
@@ -303,23 +362,26 @@ class Closeable:
     `SIDES` (of a connection also `fin` or `rst`), `close_bytes` the close's arguments as JSON.
     """
 
+    closed_by: Any
+    close_bytes: Any
+
     @property
-    def close_code(self):
+    def close_code(self) -> Any:
         """The reply code of the first close; None without one."""
         return read_reason(self.close_bytes)[0]
 
     @property
-    def close_text(self):
+    def close_text(self) -> Any:
         """Its reply text."""
         return read_reason(self.close_bytes)[1]
 
     @property
-    def blames(self):
+    def blames(self) -> Any:
         """True if the method that the first close blames is known, or there is no close."""
         return self.close_bytes is None or "method_id" in read_object(self.close_bytes)
 
     @property
-    def close_method(self):
+    def close_method(self) -> Any:
         """The method that it blames, or None."""
         return read_reason(self.close_bytes)[2]
 
@@ -355,7 +417,105 @@ class Channel(Closeable):
     `Amqp10Session` that it stands for, else None.
     """
 
-    def __init__(self, session, slot, capture, known):
+    number: int
+    incarnation: int
+    known: cython.bint
+    numbering: cython.bint
+    numbered: cython.bint
+    in_transaction: cython.bint
+    broker_discards: cython.bint
+    published: int
+    confirmed: int
+    returned: int
+    delivered: int
+    acknowledged: int
+    unsettled: int
+    unsettled_max: int
+    unconfirmed: int
+    unconfirmed_max: int
+    consumers: int
+    next_number: int
+    maybe_confirmed_to: int
+    maybe_settled_to: int
+    maybe_returned_to: int
+    publish_before_loss: int
+    publish_bytes: int
+    deliver_bytes: int
+    acks: int
+    multiple_acks: int
+    requeued: int
+    discarded: int
+    rejected: int
+    redelivered: int
+    gets: int
+    commits: int
+    waited_publishes: int
+    first_publish_ns: int
+    last_publish_ns: int
+    first_publish_number: int
+    last_publish_number: int
+    first_delivery_ns: int
+    last_delivery_ns: int
+    last_ack_ns: int
+    first_tag: int
+    last_tag: int
+    tag_before_loss: int
+    waits: int
+    wait_ns: int
+    wait_ns_min: int
+    most_number: int
+    slow_confirm_number: int
+    slow_ack_number: int
+    most_ns: int
+    slow_confirm_ns: int
+    slow_ack_ns: int
+    confirm_ns: int
+    confirm_ns_max: int
+    ack_ns: int
+    ack_ns_max: int
+    queued: int
+    queued_ns: int
+    queued_ns_max: int
+    repeats: int
+    last_repeat: int
+    first_logged: int
+    recent_consumer_code: int
+    recent_consumer_batch: int
+    publishes_uncertain: cython.bint
+    deliveries_uncertain: cython.bint
+    uncommitted_start: int
+
+    session: Session
+    slot: ChannelSlot
+    capture: Any
+    opened_packet_number: Any
+    start_ns: Any
+    closed_packet_number: Any
+    end_ns: Any
+    mode: Any
+    prefetch_count: Any
+    amqp10: Any
+    blamed_packet_number: Any
+    prefetch_each: Any
+    prefetch_shared: Any
+    longest: tuple[Any, ...]
+    publishes: Ledger
+    deliveries: Ledger
+    awaiting_return: dict[Any, Any]
+    by_fingerprint: dict[Any, Any]
+    by_tag: dict[Any, Any]
+    recent_consumer: Consumer
+    cancelled: dict[Any, Any]
+    noted: list[Any]
+    committing: list[Any]
+    tentative: Any
+    last_queue: Any
+    declaring: Any
+    midstream_confirms: Any
+    uncommitted: Any
+    unfinished: tuple[Any, ...]
+
+    def __init__(self, session: Any, slot: Any, capture: Any, known: Any) -> None:
         self.session, self.slot, self.capture = session, slot, capture
         self.number, self.incarnation = slot.number, slot.incarnations
         self.known = known
@@ -396,24 +556,24 @@ class Channel(Closeable):
         self.amqp10 = None
 
     @property
-    def closing(self):
+    def closing(self) -> Any:
         """(client, server): True for a side that has closed it, while it is there."""
         return _pair(_CHANNEL_CLOSING[self.slot.state_code])
 
-    def doubtful_publish(self):
+    def doubtful_publish(self) -> Any:
         """The highest number of a publish that may have been answered by what was not captured."""
         session: Session = self.session
         if not session.server_seen or session.missing & 1 << SERVER:
             return self.next_number
         return max(self.maybe_confirmed_to, self.publish_before_loss)
 
-    def doubtful_delivery(self):
+    def doubtful_delivery(self) -> Any:
         """The highest tag of a delivery that may have been settled by what was not captured."""
         if self.session.missing & 1 << CLIENT:
             return _MAX_TAG
         return max(self.maybe_settled_to, self.tag_before_loss)
 
-    def counts_publishes(self):
+    def counts_publishes(self) -> Any:
         """True if the number of publishes that wait for a confirm is known."""
         session: Session = self.session
         return (
@@ -424,7 +584,7 @@ class Channel(Closeable):
             and not self.maybe_confirmed_to
         )
 
-    def counts_deliveries(self):
+    def counts_deliveries(self) -> Any:
         """True if the number of deliveries that wait for an acknowledgement is known."""
         session: Session = self.session
         return (
@@ -446,7 +606,18 @@ class ChannelSlot:
     in, as one bit a side.
     """
 
-    def __init__(self, number):
+    number: int
+    incarnations: int
+    state_code: int
+    no_reply_expected: int
+    used_since_loss: int
+
+    channel: Channel
+    requests: list[Any]
+    early_replies: list[Any]
+    last_sent: LastSent
+
+    def __init__(self, number: Any) -> None:
         self.number = number
         self.channel = self.last_sent = self.early_replies = None
         self.incarnations = 0
@@ -454,12 +625,12 @@ class ChannelSlot:
         self.state_code = self.no_reply_expected = self.used_since_loss = 0
 
     @property
-    def state(self):
+    def state(self) -> Any:
         """The state by its name."""
         return _CHANNEL_STATES[self.state_code]
 
 
-def _pair(bits):
+def _pair(bits: Any) -> Any:
     """One bit a side as a pair."""
     return bits & 1 != 0, bits & 2 != 0
 
@@ -480,7 +651,47 @@ class Session(Closeable):
     last delivery that may have held up others, as (channel, end, size, took_ns), or None.
     """
 
-    def __init__(self, peer, capture, number):
+    peer: Any
+    capture: Any
+    number: int
+    has_loss: cython.bint
+    server_seen: cython.bint
+    pending_rpcs: int
+    frames: int
+    traced_published: int
+    traced_delivered: int
+    untraced_published: int
+    last_client_ns: int
+    last_server_ns: int
+    silence_client_ns: int
+    silence_server_ns: int
+    over: cython.bint
+    state_code: int
+    no_reply_expected: int
+    missing: int
+    channels_opened: int
+    published: int
+    delivered: int
+    acknowledged: int
+
+    slots: dict[Any, Any]
+    handshake: dict[Any, Any]
+    memory: dict[Any, Any]
+    confirms: Any
+    acks: Any
+    last_sent: LastSent
+    last: ChannelSlot
+    blocking: str
+    close_packet_number: Any
+    close_ns: Any
+    blocked_since: Any
+    blocked_ns: Any
+    owed: Any
+    used_since_loss: tuple[Any, ...]
+    bulky: tuple[Any, ...]
+    routes: Routes
+
+    def __init__(self, peer: Any, capture: Any, number: Any) -> None:
         self.peer = peer
         self.capture = capture
         self.number = number
@@ -502,26 +713,26 @@ class Session(Closeable):
         self.used_since_loss = self.bulky = None
 
     @property
-    def state(self):
+    def state(self) -> Any:
         """The state by its name."""
         return _STATES[self.state_code]
 
-    def handshake_json(self, method):
+    def handshake_json(self, method: Any) -> Any:
         """The arguments of a method of its handshake as JSON; None where it was not seen."""
         known = self.handshake.get(method)
         return None if known is None else known.json
 
-    def handshake_whole(self, method):
+    def handshake_whole(self, method: Any) -> Any:
         """True if all of them were captured."""
         known = self.handshake.get(method)
         return known is not None and known.whole
 
     @property
-    def closing(self):
+    def closing(self) -> Any:
         """(client, server): True for a side that has closed it."""
         return _pair(_CLOSING[self.state_code])
 
-    def drain_used(self, side):
+    def drain_used(self, side: cython.int) -> list[Any]:
         """The channel numbers that were used since frames of a side were lost last, as channel
         slots."""
         slot: ChannelSlot
@@ -530,8 +741,8 @@ class Session(Closeable):
             self.used_since_loss = (slots, list(slots))
             for slot in slots:
                 slot.used_since_loss = 3
-        changed: list = self.used_since_loss[side]
-        taken: list = list(changed)
+        changed: list[Any] = self.used_since_loss[side]
+        taken: list[Any] = list(changed)
         for slot in changed:
             slot.used_since_loss &= ~(1 << side)
         changed.clear()
@@ -539,7 +750,7 @@ class Session(Closeable):
             self.note_used(self.last)
         return taken
 
-    def note_used(self, slot):
+    def note_used(self, slot: ChannelSlot) -> cython.int:
         """A channel number is used: what is lost from now on may be of it."""
         side: cython.int
         for side in range(2):
@@ -548,7 +759,7 @@ class Session(Closeable):
                 self.used_since_loss[side].append(slot)
         return 0
 
-    def holder(self, tag, but):
+    def holder(self, tag: cython.longlong, but: Channel | None) -> Channel:
         """The first channel, `but` that one, where a delivery with a tag is outstanding.
 
         Of the first `MAX_HOLDERS` channel numbers; None if there is none.

@@ -6,10 +6,16 @@ of the capture. Rows of all readers in that order are those of one reader of eve
 away `ROWS` at a time; nothing is kept.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Integers
 
 from amqpsniff.columns import NULL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ROWS = 32_768
 """Rows that are held before they are given away, in 10 MB."""
@@ -34,7 +40,23 @@ class EventLog:
     `ROWS` or fewer.
     """
 
-    def __init__(self, seed, give, numbers):
+    seed: int
+    give: Any
+    over: cython.bint
+    count: int
+    rows: int
+    most: int
+    last_ns: int
+    last_capture: int
+    last_number: int
+
+    captures: list[Any]
+    codes: dict[Any, Any]
+    ts_ns: Integers
+    capture: Integers
+    number: Integers
+
+    def __init__(self, seed: Any, give: Any, numbers: Any) -> None:
         self.seed = seed
         self.give = give
         self.captures = []
@@ -49,7 +71,7 @@ class EventLog:
             column.reserve(ROWS)
             setattr(self, name, column)
 
-    def at(self, capture, number, ts_ns):
+    def at(self, capture: Any, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
         """Set the packet that brings about the next rows, or the time alone (`capture` None).
 
         Time does not run backwards here.
@@ -58,7 +80,7 @@ class EventLog:
         if ts_ns == _NULL or ts_ns < self.last_ns:
             return 0
         if capture is not None:
-            known: object = self.codes.get(capture)
+            known: Any = self.codes.get(capture)
             if known is None:
                 known = self.codes[capture] = len(self.captures)
                 self.captures.append(capture)
@@ -68,7 +90,7 @@ class EventLog:
         self.last_ns, self.last_capture, self.last_number = ts_ns, code, number
         return 0
 
-    def at_end(self, conversation):
+    def at_end(self, conversation: Any) -> cython.int:
         """Set the end of the capture, on a conversation, as what brings about the next rows."""
         begun: cython.longlong = conversation.start_ns
         if self.last_ns == _LAST and begun < self.last_number:
@@ -77,13 +99,13 @@ class EventLog:
         self.last_number = begun
         return 0
 
-    def finish(self):
+    def finish(self) -> None:
         """Give away what is there."""
         if self.rows:
             self.give(self)
             self.rows = 0
 
-    def put_order(self):
+    def put_order(self) -> cython.longlong:
         """Begin a row: write when it was; gives its place."""
         row: cython.longlong = self.rows
         self.ts_ns.values[row] = self.last_ns
@@ -91,7 +113,7 @@ class EventLog:
         self.number.values[row] = self.last_number
         return row
 
-    def end_row(self):
+    def end_row(self) -> cython.int:
         """A row is written."""
         self.rows += 1
         self.count += 1

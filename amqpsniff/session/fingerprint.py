@@ -7,6 +7,8 @@ unique in `reply_to`; a message that was dead-lettered loses its `expiration`, a
 another exchange and routing key. The header `x-death` says what they were at first: its last entry.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import (
@@ -16,6 +18,13 @@ from cython.cimports.amqpsniff.decode.rows import (
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.octets import own_seed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.columns import Texts, Vocabulary
+    from amqpsniff.decode.rows import MessageRows
 
 DIRECT = "amq.rabbitmq.reply-to"
 """The `reply_to` of direct replies (RabbitMQ, Direct Reply-to)."""
@@ -35,18 +44,18 @@ _DIRECT = DIRECT.encode()
 _NOTHING = cython.declare(cython.ulonglong, 0x5851F42D4C957F2D)
 
 
-def mixed(hash_, more):
+def mixed(hash_: cython.ulonglong, more: cython.ulonglong) -> cython.ulonglong:
     """A hash of a hash and one more number."""
     h: cython.ulonglong = ((hash_ ^ more) * _MULTIPLIER) & _MASK64
     return h ^ (h >> 29)
 
 
-def without_added(octets):
+def without_added(octets: bytes) -> bytes:
     """A JSON object, as this program writes it, without the members named in `ADDED`.
 
     Members are cut out as they are; what is left may begin or end with a comma.
     """
-    kept: list = []
+    kept: list[Any] = []
     start: cython.Py_ssize_t = 1
     at: cython.Py_ssize_t = 1
     end: cython.Py_ssize_t = len(octets) - 1
@@ -79,7 +88,7 @@ def _end_of_string(octets: bytes, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
     return at
 
 
-def _may_be_added(column, start, end):
+def _may_be_added(column: Texts, start: cython.longlong, end: cython.longlong) -> cython.bint:
     """True if a JSON object may have a member named in `ADDED`: one that begins as they do."""
     at: cython.longlong
     for at in range(start, end - 3):
@@ -105,7 +114,19 @@ class Fingerprinter:
     `streamed` tells one that came from a stream.
     """
 
-    def __init__(self, seed):
+    died: cython.bint
+    streamed: cython.bint
+    timestamped: cython.bint
+    own: cython.bint
+    seed: int
+    exchange: int
+    routing_key: int
+    expiration: int
+    correlation: int
+
+    reader: ByteReader
+
+    def __init__(self, seed: Any) -> None:
         self.reader = ByteReader()
         self.seed = seed
         self.own = seed == own_seed()
@@ -117,7 +138,7 @@ class Fingerprinter:
         self.expiration = 0
         self.timestamped = False
 
-    def of(self, messages, row):
+    def of(self, messages: MessageRows, row: cython.longlong) -> cython.ulonglong:
         """The hash of a message's size and properties."""
         words: Vocabularies = messages.vocabularies
         headers: cython.ulonglong = self._headers(messages.headers, row)
@@ -145,7 +166,7 @@ class Fingerprinter:
         h = mixed(h, self.text(messages.message_id, row))
         return mixed(h, self.text(messages.body_sha256, row))
 
-    def bare(self, messages, row):
+    def bare(self, messages: MessageRows, row: cython.longlong) -> cython.ulonglong:
         """The hash of what a broker hands on of a message of AMQP 1.0 (§3.2): its bare sections."""
         words: Vocabularies = messages.vocabularies
         h: cython.ulonglong = mixed(
@@ -158,14 +179,14 @@ class Fingerprinter:
         h = mixed(h, self.text(messages.correlation_id, row))
         return mixed(h, self.text(messages.body_sha256, row))
 
-    def identity(self, messages, row):
+    def identity(self, messages: MessageRows, row: cython.longlong) -> cython.ulonglong:
         """The hash of message-id and correlation-id, 0 without a message-id."""
         if not messages.message_id.has(row):
             return 0
         h: cython.ulonglong = self.text(messages.message_id, row)
         return mixed(h, self.text(messages.correlation_id, row)) or 1
 
-    def word(self, vocabulary, code):
+    def word(self, vocabulary: Vocabulary, code: cython.int) -> cython.ulonglong:
         """The hash of the text of a code."""
         if self.own or code < 0:
             return coded(vocabulary, code)
@@ -173,7 +194,7 @@ class Fingerprinter:
         self.reader.read_from(vocabulary.octets)
         return self.reader.hash_with(self.seed, start, vocabulary.ends[code + 1] - start)
 
-    def text(self, column, row):
+    def text(self, column: Texts, row: cython.longlong) -> cython.ulonglong:
         """The hash of a text of a row, the same as `word` gives for it."""
         if row >= column.rows or not column.valid[row]:
             return _NOTHING
@@ -181,18 +202,18 @@ class Fingerprinter:
         start: cython.longlong = column.offsets[row]
         return self.reader.hash_with(self.seed, start, column.offsets[row + 1] - start)
 
-    def octets(self, octets):
+    def octets(self, octets: bytes) -> cython.ulonglong:
         """The hash of a text, the same as `word` gives for it."""
         self.reader.read_from(octets)
         return self.reader.hash_with(self.seed, 0, len(octets))
 
-    def _reply_to(self, vocabulary, code):
+    def _reply_to(self, vocabulary: Vocabulary, code: cython.int) -> cython.ulonglong:
         """The hash of `reply_to`, the same for every address of direct replies."""
         if code >= 0 and is_direct(vocabulary, code):
             return self.octets(_DIRECT)
         return self.word(vocabulary, code)
 
-    def _headers(self, column, row):
+    def _headers(self, column: Texts, row: cython.longlong) -> cython.ulonglong:
         """The hash of the headers that client and broker hand on."""
         self.died = False
         self.streamed = False
@@ -212,7 +233,7 @@ class Fingerprinter:
         rest: bytes = without_added(octets)
         return self.octets(rest) if rest else _NOTHING
 
-    def _learn(self, octets):
+    def _learn(self, octets: bytes) -> cython.int:
         """Learn from the headers that a broker added."""
         headers = read_object(octets)
         self.streamed = "x-stream-offset" in headers
@@ -236,14 +257,14 @@ class Fingerprinter:
         return 0
 
 
-def coded(vocabulary, code):
+def coded(vocabulary: Vocabulary, code: cython.int) -> cython.ulonglong:
     """The hash of the text of a code, with the seed of this process."""
     if code < 0:
         return _NOTHING
     return vocabulary.hashes[code]
 
 
-def is_direct(vocabulary, code):
+def is_direct(vocabulary: Vocabulary, code: cython.int) -> cython.bint:
     """True if a text, of a code that is not null, is an address of direct replies."""
     start: cython.longlong = vocabulary.ends[code]
     if vocabulary.ends[code + 1] - start < 21:

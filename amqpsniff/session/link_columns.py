@@ -5,6 +5,8 @@ They are made only if links are requested, and hang on the rows they belong to
 (`MessageRows.links`).
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import (
     Codes,
@@ -15,6 +17,10 @@ from cython.cimports.amqpsniff.decode.octets import ByteReader
 
 from amqpsniff.columns import NULL
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _NULL = cython.declare(cython.longlong, NULL)
 
 MATCHES = ("exact", "likely", "ambiguous")
@@ -23,13 +29,13 @@ MATCHES = ("exact", "likely", "ambiguous")
 EXACT, LIKELY, AMBIGUOUS = range(3)
 
 
-def id_number(connection_id):
+def id_number(connection_id: Any) -> Any:
     """A connection's id, 16 hex digits, as a signed number."""
     number = int(connection_id, 16)
     return number - (1 << 64) if number >> 63 else number
 
 
-def id_text(number):
+def id_text(number: Any) -> Any:
     """The opposite of `id_number`."""
     return f"{number & 0xFFFFFFFFFFFFFFFF:016x}"
 
@@ -37,11 +43,26 @@ def id_text(number):
 class LinkColumns:
     """Links of the rows of one batch of messages; null where there are none."""
 
+    capacity: int
+
+    connections: Vocabulary
+    codes: dict[Any, Any]
+    reader: ByteReader
+    link_confidence: Codes
+    published_connection_id: Codes
+    request_connection_id: Codes
+    reply_late: Codes
+    published_packet_number: Integers
+    published_ns: Integers
+    delivery_number: Integers
+    request_packet_number: Integers
+    request_ns: Integers
+
     INTEGERS = "published_packet_number published_ns delivery_number request_packet_number".split()
     INTEGERS += ["request_ns"]
     CODES = "link_confidence published_connection_id request_connection_id reply_late".split()
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.capacity = 0
         self.connections = Vocabulary()
         self.codes = {}
@@ -51,16 +72,16 @@ class LinkColumns:
         for name in self.INTEGERS:
             setattr(self, name, Integers())
 
-    def columns(self):
+    def columns(self) -> Any:
         """Every column by name."""
         return {name: getattr(self, name) for name in self.CODES + self.INTEGERS}
 
-    def by_name(self):
+    def by_name(self) -> Any:
         """Vocabularies by the name of their columns."""
         names = ("published_connection_id", "request_connection_id")
         return dict.fromkeys(names, self.connections)
 
-    def reserve(self, rows):
+    def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for as many rows as their messages have."""
         if rows > self.capacity:
             for column in self.columns().values():
@@ -68,7 +89,15 @@ class LinkColumns:
             self.capacity = rows
         return 0
 
-    def published(self, row, number, connection_id, ns, link_confidence, delivery_number):
+    def published(
+        self,
+        row: cython.longlong,
+        number: cython.longlong,
+        connection_id: cython.longlong,
+        ns: cython.longlong,
+        link_confidence: cython.int,
+        delivery_number: cython.longlong,
+    ) -> cython.int:
         """Say where a delivery was published; negative `delivery_number` for one more time."""
         self.published_packet_number.values[row] = number
         self.published_connection_id.values[row] = self._code(connection_id)
@@ -78,7 +107,14 @@ class LinkColumns:
             self.delivery_number.values[row] = delivery_number
         return 0
 
-    def replies(self, row, number, connection_id, ns, reply_late):
+    def replies(
+        self,
+        row: cython.longlong,
+        number: cython.longlong,
+        connection_id: cython.longlong,
+        ns: cython.longlong,
+        reply_late: cython.bint,
+    ) -> cython.int:
         """Say what a message is the reply to."""
         self.request_packet_number.values[row] = number
         self.request_connection_id.values[row] = self._code(connection_id)
@@ -86,7 +122,7 @@ class LinkColumns:
         self.reply_late.values[row] = reply_late
         return 0
 
-    def _code(self, connection_id):
+    def _code(self, connection_id: cython.longlong) -> cython.int:
         """The code of a connection's id, which is given as a number."""
         code = self.codes.get(connection_id)
         if code is None:

@@ -6,6 +6,8 @@ reader of some writes its messages down (`link_records`), and when connections t
 replies were closed.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.rows import (
@@ -34,6 +36,13 @@ from amqpsniff.session.amqp10 import virtual_host
 from amqpsniff.session.link_columns import id_number
 from amqpsniff.session.linker import UNKNOWN_VHOST
 from amqpsniff.session.rpc import closed_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView
+    from amqpsniff.decode.rows import MessageRows
 
 MAX_EXPIRATION_DIGITS = 12
 """Digits of an `expiration` that is taken for one: RabbitMQ allows 2^32 ms, ten digits."""
@@ -66,7 +75,13 @@ _SLASH = b"/"
 class Origin:
     """A connection of a batch: what its rows have in common."""
 
-    def __init__(self, session: Session, connection_id, vhost):
+    connection_id: int
+    number: int
+    vhost: int
+
+    session: Session
+
+    def __init__(self, session: Session, connection_id: Any, vhost: Any) -> None:
         self.session = session
         self.connection_id = connection_id
         self.vhost = vhost
@@ -81,7 +96,17 @@ class LinkRecorder:
         written: Where they are written down; None links them here.
     """
 
-    def __init__(self, memory=None, written=None):
+    written: Any
+
+    linker: Linker
+    fingerprinter: Fingerprinter
+    one: LinkRecord
+    origins: dict[Any, Any]
+    rows: MessageRows
+    asking: set[Any]
+    kinds: ByteView
+
+    def __init__(self, memory: Any = None, written: Any = None) -> None:
         self.linker = Linker(memory)
         self.written = written
         self.fingerprinter = Fingerprinter(own_seed() if written is None else written.seed)
@@ -92,11 +117,11 @@ class LinkRecorder:
         self.kinds = method_flags.KINDS
 
     @property
-    def hits(self):
+    def hits(self) -> Any:
         """Number of times that each limit was reached."""
         return self.linker.hits
 
-    def observe(self, messages, row, peers):
+    def observe(self, messages: MessageRows, row: cython.longlong, peers: list[Any]) -> cython.int:
         """A message's row is there; `peers` are the decoder's connections by code."""
         if self.rows is not messages:
             self._begin(messages)
@@ -109,7 +134,7 @@ class LinkRecorder:
             self.written.messages += 1
         return 0
 
-    def _begin(self, messages):
+    def _begin(self, messages: MessageRows) -> cython.int:
         """Rows of another batch."""
         self.rows = messages
         self.origins.clear()
@@ -117,7 +142,7 @@ class LinkRecorder:
             messages.links = LinkColumns()
         return 0
 
-    def _link(self, found, row):
+    def _link(self, found: LinkColumns, row: cython.longlong) -> cython.int:
         """Link the message that was made, or write it down."""
         one: LinkRecord = self.one
         if self.written is not None:
@@ -141,12 +166,12 @@ class LinkRecorder:
             found.replies(row, one.request_number, one.request_id, one.request_ns, one.reply_late)
         return 0
 
-    def close(self, session):
+    def close(self, session: Session) -> Any:
         """A connection was closed."""
         if self.written is not None and session.number in self.asking:
             self.written.close(session.number, closed_at(session), False)
 
-    def end(self, session):
+    def end(self, session: Session) -> Any:
         """A connection is over."""
         if self.written is None:
             self.linker.requests.end(session.number, closed_at(session))
@@ -156,7 +181,7 @@ class LinkRecorder:
 
     # the record of a message
 
-    def _make(self, messages, row, peers):
+    def _make(self, messages: MessageRows, row: cython.longlong, peers: list[Any]) -> cython.bint:
         """Make the message of a row; whether it is one that can be linked."""
         method: cython.int = messages.method.values[row]
         if method < 0 or messages.body_size.values[row] == _NULL:
@@ -172,7 +197,9 @@ class LinkRecorder:
             return self._deliver(messages, row, peers)
         return False
 
-    def _publish(self, messages, row, peers):
+    def _publish(
+        self, messages: MessageRows, row: cython.longlong, peers: list[Any]
+    ) -> cython.bint:
         """Make a publish; whether it is one that can be linked."""
         if messages.status.values[row] == _INCOMPLETE:
             return False
@@ -190,7 +217,9 @@ class LinkRecorder:
             self._ask(messages, row)
         return True
 
-    def _deliver(self, messages, row, peers):
+    def _deliver(
+        self, messages: MessageRows, row: cython.longlong, peers: list[Any]
+    ) -> cython.bint:
         """Make a delivery; it can be linked."""
         one: LinkRecord = self.one
         like: Fingerprinter = self.fingerprinter
@@ -212,7 +241,9 @@ class LinkRecorder:
         one.identity = like.identity(messages, row)
         return True
 
-    def _make_amqp10(self, messages, row, peers, publish):
+    def _make_amqp10(
+        self, messages: MessageRows, row: cython.longlong, peers: list[Any], publish: cython.bint
+    ) -> cython.bint:
         """Make a message of AMQP 1.0; whether it is one that can be linked."""
         one: LinkRecord = self.one
         like: Fingerprinter = self.fingerprinter
@@ -251,7 +282,7 @@ class LinkRecorder:
                 one.flags &= ~_ROUTED  # a request without a correlation-id is no reply
         return True
 
-    def _place(self, messages, row, peers):
+    def _place(self, messages: MessageRows, row: cython.longlong, peers: list[Any]) -> cython.int:
         """Fill in where a message is."""
         one: LinkRecord = self.one
         origin: Origin = self._origin(messages, row, peers)
@@ -275,7 +306,9 @@ class LinkRecorder:
                     one.answers = self.fingerprinter.octets(answers.encode())
         return 0
 
-    def _make_any(self, messages, row, peers):
+    def _make_any(
+        self, messages: MessageRows, row: cython.longlong, peers: list[Any]
+    ) -> cython.ulonglong:
         """Fill in what publishes and deliveries have in common; gives the hash of size and
         properties."""
         one: LinkRecord = self.one
@@ -291,7 +324,7 @@ class LinkRecorder:
         one.line = mixed(mixed(h, exchange), one.routing_key)
         return h
 
-    def _address(self, messages, row):
+    def _address(self, messages: MessageRows, row: cython.longlong) -> cython.int:
         """Exchange and routing key of a publish as one address."""
         words: Vocabularies = messages.vocabularies
         code: cython.int = messages.routing_key.values[row]
@@ -302,7 +335,7 @@ class LinkRecorder:
             self.one.flags |= _ADDRESSED
         return 0
 
-    def _ask(self, messages, row):
+    def _ask(self, messages: MessageRows, row: cython.longlong) -> cython.int:
         """A publish is a request."""
         one: LinkRecord = self.one
         words: Vocabularies = messages.vocabularies
@@ -318,7 +351,7 @@ class LinkRecorder:
                 one.deadline = min(one.sent_ns + int(expiration) * _MS, LAST_NS)
         return 0
 
-    def _queue(self, messages, row):
+    def _queue(self, messages: MessageRows, row: cython.longlong) -> cython.int:
         """Fill in what tells the queue of a delivery from others."""
         one: LinkRecord = self.one
         words: Vocabularies = messages.vocabularies
@@ -336,7 +369,7 @@ class LinkRecorder:
 
     # where messages are
 
-    def _origin(self, messages, row, peers):
+    def _origin(self, messages: MessageRows, row: cython.longlong, peers: list[Any]) -> Origin:
         """The connection of a row."""
         code: cython.int = messages.connection.values[row]
         origin: Origin = self.origins.get(code)
@@ -349,7 +382,7 @@ class LinkRecorder:
             origin.vhost = self._vhost(origin.session)
         return origin
 
-    def _vhost(self, session):
+    def _vhost(self, session: Session) -> cython.ulonglong:
         """The hash of the virtual host of a connection; `_UNKNOWN_VHOST` when it is not
         known."""
         if session is not None and session.peer.is_amqp10:

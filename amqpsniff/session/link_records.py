@@ -6,10 +6,19 @@ for the log. A linker that is fed the logs of all readers in order does what it 
 one reader of everything. Texts are hashes, the same in all processes.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.session.event_log import EventLog
 
 from amqpsniff.columns import NULL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.columns import Integers
+    from amqpsniff.session.entities import Session
 
 _NULL = cython.declare(cython.longlong, NULL)
 
@@ -45,13 +54,44 @@ class LinkRecord:
     null where they are not known.
     """
 
-    def __init__(self):
+    asks: int
+    answers: int
+
+    session: Session
+    flags: int
+    connection: int
+    channel: int
+    packet_number: int
+    sent_ns: int
+    connection_id: int
+    vhost: int
+    line: int
+    other: int
+    routing_key: int
+    queue: int
+    correlation: int
+    reply_to: int
+    identity: int
+    deadline: int
+    published: cython.bint
+    replies: cython.bint
+    reply_late: cython.bint
+    published_number: int
+    published_id: int
+    published_ns: int
+    delivery_number: int
+    request_number: int
+    request_id: int
+    request_ns: int
+    link_confidence: int
+
+    def __init__(self) -> None:
         self.session = None
         for name in NUMBERS:
             setattr(self, name, 0)
         self.clear()
 
-    def clear(self):
+    def clear(self) -> cython.int:
         """Forget what it belongs to."""
         self.published = self.replies = self.reply_late = False
         self.published_number = self.request_number = 0
@@ -76,11 +116,32 @@ _OVER = cython.declare(cython.longlong, OVER)
 class LinkLog(EventLog):
     """Writes them down; `messages` counts the messages so far, linkable or not."""
 
-    def __init__(self, seed, give):
+    messages: int
+    asks: Integers
+    answers: Integers
+
+    message: Integers
+    flags: Integers
+    connection: Integers
+    channel: Integers
+    packet_number: Integers
+    sent_ns: Integers
+    connection_id: Integers
+    vhost: Integers
+    line: Integers
+    other: Integers
+    routing_key: Integers
+    queue: Integers
+    correlation: Integers
+    reply_to: Integers
+    deadline: Integers
+    identity: Integers
+
+    def __init__(self, seed: Any, give: Any) -> None:
         EventLog.__init__(self, seed, give, LOG_NUMBERS)
         self.messages = 0
 
-    def write(self, one):
+    def write(self, one: LinkRecord) -> cython.int:
         """A message that can be linked."""
         row: cython.longlong = self.put_order()
         self.message.values[row] = self.messages
@@ -103,7 +164,7 @@ class LinkLog(EventLog):
         self.answers.values[row] = _signed(one.answers)
         return self.end_row()
 
-    def close(self, connection, close_ns, over):
+    def close(self, connection: cython.longlong, close_ns: Any, over: cython.bint) -> None:
         """A connection that asked for a reply was closed (None: it was not), or is over."""
         one: LinkRecord = LinkRecord()
         one.flags = _OVER if over else _CLOSED
@@ -112,7 +173,7 @@ class LinkLog(EventLog):
         self.write(one)
 
 
-def _signed(number):
+def _signed(number: cython.ulonglong) -> cython.longlong:
     """A hash as a signed number."""
     if cython.compiled:
         return cython.cast(cython.longlong, number)

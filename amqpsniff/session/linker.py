@@ -21,6 +21,8 @@ Messages of AMQP 1.0 have no exchange and no routing key that stays: they are ma
 A linker is given messages one after the other, as `LinkRecord`s, whoever has read them.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Integers
 from cython.cimports.amqpsniff.session.fingerprint import mixed
@@ -33,6 +35,10 @@ from cython.cimports.amqpsniff.session.rpc import RpcRequest, RpcRequests
 from amqpsniff.columns import NULL
 from amqpsniff.session import link_columns, link_records
 from amqpsniff.session.limits import Memory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _NULL = cython.declare(cython.longlong, NULL)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
@@ -63,7 +69,17 @@ UNKNOWN_VHOST = 0
 class Linker:
     """Links messages; `hits` counts by name what was forgotten because of a limit."""
 
-    def __init__(self, memory=None):
+    memory: Any
+    unknown: cython.bint
+    any_vhost: cython.bint
+    last_vhost: int
+
+    lines: PublishIndex
+    identities: PublishIndex
+    requests: RpcRequests
+    vhosts: list[Any]
+
+    def __init__(self, memory: Any = None) -> None:
         self.memory = memory or Memory()
         self.requests = RpcRequests(self.memory.calls, self.memory.age_ns)
         self.lines = PublishIndex(self.memory)
@@ -74,7 +90,7 @@ class Linker:
         self.any_vhost = False
 
     @property
-    def hits(self):
+    def hits(self) -> Any:
         """Number of times that each limit was reached."""
         return (
             self.identities.hits
@@ -82,7 +98,7 @@ class Linker:
             | ({"calls": self.requests.hits} if self.requests.hits else {})
         )
 
-    def link(self, one):
+    def link(self, one: LinkRecord) -> cython.int:
         """Find out what the next message belongs to."""
         one.clear()
         if not self.any_vhost or one.vhost != self.last_vhost:
@@ -91,7 +107,7 @@ class Linker:
             return self._publish(one)
         return self._deliver(one)
 
-    def _enter(self, vhost):
+    def _enter(self, vhost: cython.ulonglong) -> cython.int:
         """A message of another virtual host than the last one's."""
         self.last_vhost = vhost
         self.any_vhost = True
@@ -102,7 +118,7 @@ class Linker:
 
     # publishes
 
-    def _publish(self, one):
+    def _publish(self, one: LinkRecord) -> cython.int:
         """Remember a publish; it may be a request, or a reply."""
         answer: RpcRequest = self._reply(one) if self.requests.waiting else None
         asked: RpcRequest = self._ask(one) if one.flags & _ASKS or one.asks else None
@@ -115,7 +131,14 @@ class Linker:
                 self._remember(self.identities, h, one, answer, asked)
         return 0
 
-    def _remember(self, index, h, one, answer, asked):
+    def _remember(
+        self,
+        index: PublishIndex,
+        h: cython.ulonglong,
+        one: LinkRecord,
+        answer: RpcRequest,
+        asked: RpcRequest,
+    ) -> cython.int:
         """Put a publish in an index, under a hash and its virtual host."""
         at: cython.longlong = index.at(
             index.remember(
@@ -134,7 +157,7 @@ class Linker:
 
     # deliveries
 
-    def _deliver(self, one):
+    def _deliver(self, one: LinkRecord) -> cython.int:
         """Find the publish of a delivery, and the request that it brings the reply to."""
         died: cython.bint = one.flags & _DIED != 0
         again: cython.bint = one.flags & _AGAIN != 0
@@ -160,7 +183,9 @@ class Linker:
             self._bring(one, index, publish)
         return 0
 
-    def _line(self, index, h, vhost):
+    def _line(
+        self, index: PublishIndex, h: cython.ulonglong, vhost: cython.ulonglong
+    ) -> cython.longlong:
         """The line of publishes with a hash, in a virtual host, or -1."""
         line: cython.longlong = index.get(mixed(h, vhost))
         other: cython.ulonglong
@@ -175,7 +200,14 @@ class Linker:
                 return line
         return -1
 
-    def _say_publish(self, one, lines, at, again, died):
+    def _say_publish(
+        self,
+        one: LinkRecord,
+        lines: PublishIndex,
+        at: cython.longlong,
+        again: cython.bint,
+        died: cython.bint,
+    ) -> cython.int:
         """Say of a delivery where it was published; the publish stands at this place."""
         one.published = True
         one.published_number = lines.packet_numbers[at]
@@ -192,7 +224,7 @@ class Linker:
 
     # requests and replies
 
-    def _ask(self, one):
+    def _ask(self, one: LinkRecord) -> RpcRequest:
         """Remember a request."""
         call: RpcRequest = RpcRequest(
             None if one.connection < 0 else self.requests.requester(one.connection, one.session),
@@ -213,7 +245,9 @@ class Linker:
             self.requests.wait(call, by_pack)
         return call
 
-    def _waiting(self, h, vhost, delivered):
+    def _waiting(
+        self, h: cython.ulonglong, vhost: cython.ulonglong, delivered: cython.bint
+    ) -> RpcRequest:
         """The request that a reply to a hash answers, in a virtual host."""
         call: RpcRequest = self.requests.find(mixed(h, vhost), delivered)
         other: cython.ulonglong
@@ -228,7 +262,7 @@ class Linker:
                 return call
         return None
 
-    def _reply(self, one):
+    def _reply(self, one: LinkRecord) -> RpcRequest:
         """The request that a publish answers, or None."""
         call: RpcRequest = None
         if one.answers:
@@ -242,7 +276,7 @@ class Linker:
             self._say_reply(one, call)
         return call
 
-    def _bring(self, one, index, publish):
+    def _bring(self, one: LinkRecord, index: PublishIndex, publish: cython.longlong) -> cython.int:
         """Say what a delivery is the reply to, and learn where the reply to a request will go."""
         call: RpcRequest = None
         asked: RpcRequest = None
@@ -260,7 +294,7 @@ class Linker:
         call.delivered = True
         return self._say_reply(one, call)
 
-    def _unseen(self, one):
+    def _unseen(self, one: LinkRecord) -> RpcRequest:
         """The request that a delivery answers whose publish was not captured."""
         call: RpcRequest = None
         if one.answers:
@@ -272,7 +306,7 @@ class Linker:
             h = _on_channel(one)
         return self._waiting(mixed(h, one.correlation), one.vhost, True)
 
-    def _say_reply(self, one, call):
+    def _say_reply(self, one: LinkRecord, call: RpcRequest) -> cython.int:
         """Say of a message what request it answers."""
         one.replies = True
         one.request_number = call.packet_number
@@ -283,7 +317,7 @@ class Linker:
         return 0
 
 
-def _on_channel(one):
+def _on_channel(one: LinkRecord) -> cython.ulonglong:
     """The hash that stands for direct replies to a message's channel."""
     return mixed(mixed(_REPLY, one.connection & _MASK64), one.channel & _MASK64)
 
@@ -310,18 +344,35 @@ _CONNECTION_BITS = cython.declare(cython.int, 40)
 class DistributedLinker:
     """Links what it is fed; `rows` links are in the columns of `FOUND`, until the next `feed`."""
 
-    def __init__(self, memory=None):
+    rows: int
+
+    linker: Linker
+    one: LinkRecord
+    columns: dict[Any, Any]
+    task: Integers
+    message: Integers
+    published_packet_number: Integers
+    published_connection_id: Integers
+    published_ns: Integers
+    delivery_number: Integers
+    link_confidence: Integers
+    request_packet_number: Integers
+    request_connection_id: Integers
+    request_ns: Integers
+    reply_late: Integers
+
+    def __init__(self, memory: Any = None) -> None:
         self.linker = Linker(memory)
         self.one = LinkRecord()
         self.columns = {}
         self.rows = 0
 
     @property
-    def hits(self):
+    def hits(self) -> Any:
         """How often each limit was reached."""
         return self.linker.hits
 
-    def feed(self, columns, count):
+    def feed(self, columns: dict[Any, Any], count: cython.longlong) -> cython.int:
         """Go over the next `count` messages: `columns` are buffers of `COLUMNS`."""
         tasks: cython.longlong[::1] = columns["task"]
         messages: cython.longlong[::1] = columns["message"]
@@ -375,7 +426,7 @@ class DistributedLinker:
                 self._put(tasks[at], messages[at])
         return 0
 
-    def _begin(self, count):
+    def _begin(self, count: cython.longlong) -> cython.int:
         """Have room for as many links; they are null until they are written."""
         self.rows = 0
         self.columns = {}
@@ -386,16 +437,18 @@ class DistributedLinker:
             setattr(self, name, column)
         return 0
 
-    def _close(self, connection, close_ns, over):
+    def _close(
+        self, connection: cython.longlong, close_ns: cython.longlong, over: cython.bint
+    ) -> cython.int:
         """A connection was closed, or is over."""
-        time: object = None if close_ns == _NULL else close_ns
+        time: Any = None if close_ns == _NULL else close_ns
         if over:
             self.linker.requests.end(connection, time)
         else:
             self.linker.requests.close(connection, time)
         return 0
 
-    def _put(self, task, message):
+    def _put(self, task: cython.longlong, message: cython.longlong) -> cython.int:
         """Write what the message that was linked belongs to."""
         row: cython.longlong = self.rows
         one: LinkRecord = self.one
@@ -417,7 +470,7 @@ class DistributedLinker:
         return 0
 
 
-def _unsigned(number):
+def _unsigned(number: cython.longlong) -> cython.ulonglong:
     """A hash that was written as a signed number."""
     if cython.compiled:
         return cython.cast(cython.ulonglong, number)

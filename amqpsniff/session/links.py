@@ -11,12 +11,21 @@ Time without credit counts only where the sender had something to send: it used 
 and sent again as soon as there was more.
 """
 
+from __future__ import annotations
+
 from urllib.parse import unquote
 
 import cython
 
 from amqpsniff.columns import NULL
 from amqpsniff.session.entities import MAX_WAIT_NS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.decode.amqp10.performatives import Performative
+    from amqpsniff.session.entities import Channel
 
 SENDER_MODES = ("unsettled", "settled", "mixed")
 RECEIVER_MODES = ("first", "second")
@@ -47,7 +56,19 @@ class Address:
     whose vocabularies the texts have these codes.
     """
 
-    def __init__(self, text, sends):
+    deprecated: cython.bint
+    claims: cython.bint
+    batch: int
+    exchange_code: int
+    routing_key_code: int
+    queue_code: int
+
+    text: str
+    exchange: str
+    routing_key: str
+    queue: str
+
+    def __init__(self, text: Any, sends: Any) -> None:
         self.text = text
         self.exchange = self.routing_key = self.queue = None
         self.batch = self.exchange_code = self.routing_key_code = self.queue_code = -1
@@ -87,29 +108,47 @@ class Allowance:
     is used.
     """
 
-    def __init__(self):
+    used: int
+    limit: int
+    least: int
+    most: int
+    granted: int
+    waits: int
+    waited_ns: int
+    longest_ns: int
+    over: int
+    empty_ns: int
+    refilled_ns: int
+    waiting_ns: int
+    last_ns: int
+    empty_number: int
+    longest_number: int
+
+    def __init__(self) -> None:
         self.used = self.limit = self.least = self.most = -1
         self.granted = self.waits = self.waited_ns = self.longest_ns = self.over = 0
         self.empty_ns = self.refilled_ns = self.waiting_ns = self.last_ns = _NULL
         self.empty_number = self.longest_number = -1
 
-    def begin(self, used):
+    def begin(self, used: cython.longlong) -> cython.int:
         """The sender says where its count is."""
         self.used = used & _MASK
         return 0
 
-    def left(self):
+    def left(self) -> cython.longlong:
         """The room that is left; -1 if unknown."""
         if self.used < 0 or self.limit < 0:
             return -1
         return max(_apart(self.limit, self.used), 0)
 
     @property
-    def balance(self):
+    def balance(self) -> Any:
         """The room that is left, negative if the sender sent too much; None if unknown."""
         return None if self.used < 0 or self.limit < 0 else _apart(self.limit, self.used)
 
-    def allow(self, limit, number, ts_ns):
+    def allow(
+        self, limit: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.int:
         """The receiver says up to where the sender may count."""
         limit &= _MASK
         more: cython.longlong = _apart(limit, self.limit) if self.limit >= 0 else -1
@@ -132,7 +171,7 @@ class Allowance:
                 self.empty_ns = _NULL
         return 0
 
-    def run_out(self, number, ts_ns):
+    def run_out(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
         """Nothing is left from here on."""
         self.least = 0
         if self.empty_ns == _NULL:
@@ -140,7 +179,7 @@ class Allowance:
             self.empty_number = number
         return 0
 
-    def use(self, number, ts_ns):
+    def use(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.bint:
         """The sender sends one more; true where that is more than it may."""
         before: cython.longlong = self.left()
         if self.refilled_ns != _NULL and ts_ns != _NULL:
@@ -179,7 +218,67 @@ class Link:
     Times are ns, `NULL` for none.
     """
 
-    def __init__(self, name, sender, channel):
+    sender: int
+    attached: int
+    answered: int
+    first_side: int
+    batch: int
+    code: int
+    refused: cython.bint
+    coordinator: cython.bint
+    client_handle: int
+    server_handle: int
+    attached_number: int
+    detached_number: int
+    attached_ns: int
+    answered_ns: int
+    detached_ns: int
+    limit_bytes: int
+    weight: int
+    deliveries: int
+    bytes: int
+    flows: int
+    drains: int
+    accepted: int
+    rejected: int
+    released: int
+    modified: int
+    presettled: int
+    unsettled: int
+    unsettled_max: int
+    aborted: int
+    largest: int
+    promised: int
+    available: int
+    oldest_number: int
+    first_number: int
+    settled_ns: int
+    first_ns: int
+    last_ns: int
+
+    name: str
+    source: str
+    target: str
+    durable: str
+    expiry_policy: str
+    distribution_mode: str
+    filter: str
+    sender_mode: str
+    receiver_mode: str
+    closed_by: str
+    condition: str
+    description: str
+    default_outcome: str
+    channel: Channel
+    address: Address
+    key: Any
+    asked: Any
+    given: Any
+    dynamic: Any
+    suspended: Any
+    credit: Allowance
+
+    def __init__(self, name: Any, sender: Any, channel: Any) -> None:
         self.name = name
         self.sender = sender
         self.channel = channel
@@ -205,7 +304,7 @@ class Link:
         self.oldest_number = self.first_number = -1
         self.settled_ns = self.first_ns = self.last_ns = _NULL
 
-    def learn(self, side, arguments, texts):
+    def learn(self, side: cython.int, arguments: dict[Any, Any], texts: Any) -> Any:
         """Take what one side's attach says; `texts` makes JSON of an object."""
         self.attached |= 1 << side
         self.answered |= 1 << side
@@ -250,7 +349,7 @@ class Link:
                     self.credit.allow(self.credit.used + self.promised, -1, _NULL)
         return 0
 
-    def _learn_filter(self, side, source, texts):
+    def _learn_filter(self, side: cython.int, source: dict[Any, Any], texts: Any) -> None:
         """Take the filters that one side names: the answer's are in force."""
         filters = _object(source.get("filter"))
         names = frozenset(filters)
@@ -263,7 +362,7 @@ class Link:
         elif side == 1 and source and self.asked:
             self.filter = None
 
-    def deliver(self, number, ts_ns):
+    def deliver(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.bint:
         """A delivery begins; true where there was no credit for it."""
         self.deliveries += 1
         if self.first_number < 0:
@@ -272,7 +371,9 @@ class Link:
         self.last_ns = ts_ns
         return self.credit.use(number, ts_ns)
 
-    def flow(self, found, side, number, ts_ns):
+    def flow(
+        self, found: Performative, side: cython.int, number: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.int:
         """A flow of one side."""
         self.flows += 1
         count: cython.longlong = found.delivery_count
@@ -295,7 +396,7 @@ class Link:
                 self.credit.allow(count + found.link_credit, number, ts_ns)
         return 0
 
-    def hold(self, number):
+    def hold(self, number: cython.longlong) -> cython.int:
         """A delivery waits for its settlement."""
         if self.unsettled == 0:
             self.oldest_number = number
@@ -303,19 +404,19 @@ class Link:
         self.unsettled_max = max(self.unsettled_max, self.unsettled)
         return 0
 
-    def let_go(self, ts_ns):
+    def let_go(self, ts_ns: cython.longlong) -> cython.int:
         """A delivery does not wait any longer."""
         self.unsettled -= 1
         self.settled_ns = ts_ns
         return 0
 
     @property
-    def whole(self):
+    def whole(self) -> Any:
         """True if both attaches were seen, so that all counts are known."""
         return self.answered == 3
 
     @property
-    def sends(self):
+    def sends(self) -> Any:
         """True where the client sends."""
         return self.sender == 0
 
@@ -327,25 +428,33 @@ class Windows:
     `server_size` the incoming windows that were said last, -1 for none.
     """
 
-    def __init__(self):
+    client_size: int
+    server_size: int
+
+    client: Allowance
+    server: Allowance
+
+    def __init__(self) -> None:
         self.client, self.server = Allowance(), Allowance()
         self.client_size = self.server_size = -1
 
-    def begin(self, side, found):
+    def begin(self, side: cython.int, found: Performative) -> cython.int:
         """A side's begin: the number of its first transfer, and its window."""
         sent: Allowance = self.server if side == 0 else self.client
         if found.next_outgoing_id >= 0:
             sent.begin(found.next_outgoing_id)
         return self._announce(side, found.incoming_window)
 
-    def _announce(self, side, size):
+    def _announce(self, side: cython.int, size: cython.longlong) -> cython.int:
         if side == 0:
             self.client_size = size
         else:
             self.server_size = size
         return 0
 
-    def flow(self, side, found, number, ts_ns):
+    def flow(
+        self, side: cython.int, found: Performative, number: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.int:
         """A side's flow."""
         taken: Allowance = self.client if side == 0 else self.server
         sent: Allowance = self.server if side == 0 else self.client
@@ -357,7 +466,9 @@ class Windows:
                 taken.allow(found.next_incoming_id + found.incoming_window, number, ts_ns)
         return 0
 
-    def transfer(self, side, number, ts_ns):
+    def transfer(
+        self, side: cython.int, number: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.bint:
         """A side sends a transfer; true where that is more than it may."""
         sent: Allowance = self.server if side == 0 else self.client
         size: cython.longlong = self.server_size if side == 0 else self.client_size
@@ -366,22 +477,22 @@ class Windows:
         return sent.use(number, ts_ns)
 
     @property
-    def stalled_ns(self):
+    def stalled_ns(self) -> Any:
         """The time that either side waited for the other's window."""
         return self.client.waited_ns + self.server.waited_ns
 
 
-def _object(value):
+def _object(value: Any) -> Any:
     """A JSON object; an empty one in place of anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def _text(arguments, name):
+def _text(arguments: Any, name: Any) -> Any:
     value = arguments.get(name)
     return value if isinstance(value, str) else None
 
 
-def _word(arguments, name, words):
+def _word(arguments: Any, name: Any, words: Any) -> Any:
     """The word for a number; None where it is none of them."""
     value = arguments.get(name)
     if isinstance(value, str) and value in words:

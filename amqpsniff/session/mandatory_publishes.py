@@ -9,6 +9,8 @@ A list is an entry alone, for most keys have one, or a deque. What is answered i
 only until it is trimmed, and no key is there without an entry.
 """
 
+from __future__ import annotations
+
 from collections import deque
 
 import cython
@@ -19,10 +21,14 @@ from cython.cimports.amqpsniff.session.entities import (
 
 from amqpsniff.columns import NULL
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _NULL = cython.declare(cython.longlong, NULL)
 
 
-def add_returnable(entry, unanswered):
+def add_returnable(entry: PendingMessage, unanswered: Any) -> cython.longlong:
     """A publish may come back: enter it into its channel's lists, and into those of all channels;
     gives the number of answered ones that went.
     """
@@ -43,7 +49,7 @@ def add_returnable(entry, unanswered):
     return dropped
 
 
-def index_by_mark(entry):
+def index_by_mark(entry: PendingMessage) -> cython.int:
     """A publish that may come back has its row, and so its mark; it is needed where there are
     several of its route.
     """
@@ -53,7 +59,7 @@ def index_by_mark(entry):
     return 0
 
 
-def _index_by_mark(entry):
+def _index_by_mark(entry: PendingMessage) -> cython.int:
     """Enter a publish by its mark, if it has one and still may come back."""
     channel: Channel = entry.channel
     if entry.may_return and entry.rows is not None:
@@ -62,7 +68,7 @@ def _index_by_mark(entry):
     return 0
 
 
-def discard_returnable(entry):
+def discard_returnable(entry: PendingMessage) -> cython.longlong:
     """A publish no longer comes back; gives the number of answered ones that went."""
     channel: Channel = entry.channel
     entry.may_return = False
@@ -72,14 +78,14 @@ def discard_returnable(entry):
     return _trim(channel.awaiting_return, entry.route)
 
 
-def find_returned(returned):
+def find_returned(returned: PendingMessage) -> list[Any]:
     """The publishes that a return may mean, as a list: the only one, or the oldest of several
     that are the same in all. Others that may differ are as many candidates.
     """
-    found: list
+    found: list[Any]
     entry: PendingMessage
     channel: Channel = returned.channel
-    route: tuple = returned.route
+    route: tuple[Any, ...] = returned.route
     listed = channel.awaiting_return.get(route)
     if listed is None:
         return []
@@ -100,7 +106,7 @@ def find_returned(returned):
     return [same] if type(same) is PendingMessage else [same[0]]
 
 
-def _may_be(entry, returned):
+def _may_be(entry: PendingMessage, returned: PendingMessage) -> cython.bint:
     """True if no known value of a publish and of a return differs."""
     if entry.mark != returned.mark and entry.mark != 0 and returned.mark != 0:
         return False
@@ -109,7 +115,7 @@ def _may_be(entry, returned):
     return entry.body_mark == returned.body_mark
 
 
-def _open(listed):
+def _open(listed: Any) -> list[Any]:
     """The entries of a list that may come back, as a new list."""
     if listed is None:
         return []
@@ -118,9 +124,9 @@ def _open(listed):
     return [one for one in listed if cython.cast(PendingMessage, one).may_return]
 
 
-def all_returnable(lists):
+def all_returnable(lists: dict[Any, Any]) -> list[Any]:
     """The entries of all lists, as one list."""
-    found: list = []
+    found: list[Any] = []
     for listed in lists.values():
         if type(listed) is PendingMessage:
             found.append(listed)
@@ -129,7 +135,7 @@ def all_returnable(lists):
     return found
 
 
-def _append(lists, key, entry):
+def _append(lists: dict[Any, Any], key: Any, entry: PendingMessage) -> cython.longlong:
     """Append an entry to the list of a key; gives the number of answered ones that went."""
     dropped: cython.longlong = _trim(lists, key)
     listed = lists.get(key)
@@ -142,7 +148,7 @@ def _append(lists, key, entry):
     return dropped
 
 
-def _trim(lists, key):
+def _trim(lists: dict[Any, Any], key: Any) -> cython.longlong:
     """Take answered entries from the head of a list; gives their number."""
     listed = lists.get(key)
     if listed is None:
@@ -158,7 +164,7 @@ def _trim(lists, key):
     return dropped
 
 
-def _drop_answered(entries):
+def _drop_answered(entries: Any) -> cython.longlong:
     """Take what is answered from the head of a deque of entries; gives their number."""
     dropped: cython.longlong = 0
     while entries and not cython.cast(PendingMessage, entries[0]).may_return:

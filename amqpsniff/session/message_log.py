@@ -10,6 +10,8 @@ Only messages with a message-id or a correlation-id are written down, those that
 those that are put back.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.decode.octets import (
     ByteReader,
@@ -18,6 +20,14 @@ from cython.cimports.amqpsniff.session.event_log import EventLog
 from cython.cimports.amqpsniff.session.fingerprint import mixed
 
 from amqpsniff.columns import NULL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.columns import Integers, Vocabulary
+    from amqpsniff.decode.rows import MessageRows
+    from amqpsniff.session.entities import Channel, Session
 
 NUMBERS = "kind connection channel mark route seen_ns seen_number".split()
 """Columns of integers. `channel` is the ordinal of the first sighting on that incarnation of a
@@ -48,23 +58,38 @@ _DELIVER = cython.declare(cython.longlong, DELIVER)
 class MessageLog(EventLog):
     """Writes them down; `places` are tuples of a row and what `PLACES` are there."""
 
-    def __init__(self, seed, give):
+    reader: ByteReader
+    places: list[Any]
+    exchange: list[Any]
+    routing_key: list[Any]
+    queue: list[Any]
+    message_id: list[Any]
+    returning: set[Any]
+    kind: Integers
+    connection: Integers
+    channel: Integers
+    mark: Integers
+    route: Integers
+    seen_ns: Integers
+    seen_number: Integers
+
+    def __init__(self, seed: Any, give: Any) -> None:
         EventLog.__init__(self, seed, give, NUMBERS)
         self.reader = ByteReader()
         self.returning = set()
         self._begin()
 
-    def _begin(self):
+    def _begin(self) -> None:
         self.places = []
         for name in TEXTS:
             setattr(self, name, [])
 
-    def finish(self):
+    def finish(self) -> None:
         """Give away what is there."""
         EventLog.finish(self)
         self._begin()
 
-    def publish(self, channel, messages, row):
+    def publish(self, channel: Channel, messages: MessageRows, row: cython.longlong) -> cython.int:
         """A publish; nothing when it has no id."""
         words = messages.vocabularies
         keyed: cython.bint = messages.routing_key.values[row] >= 0  # it was not cut
@@ -83,7 +108,7 @@ class MessageLog(EventLog):
         self._put(_NAMED if named else _PUBLISH, channel, messages, row)
         return 0
 
-    def deliver(self, channel, messages, row):
+    def deliver(self, channel: Channel, messages: MessageRows, row: cython.longlong) -> cython.int:
         """The first delivery of a message; nothing when it has no id."""
         if not messages.message_id.has(row) and not messages.correlation_id.has(row):
             return 0
@@ -92,35 +117,47 @@ class MessageLog(EventLog):
         self._put(_DELIVER, channel, messages, row)
         return 0
 
-    def note(self, kind, channel, mark, tag, number, ts_ns, queue, message_id):
+    def note(
+        self,
+        kind: cython.longlong,
+        channel: Channel,
+        mark: cython.longlong,
+        tag: cython.longlong,
+        number: cython.longlong,
+        ts_ns: Any,
+        queue: Any,
+        message_id: Any,
+    ) -> cython.int:
         """Anything else; `ts_ns` may be None, as texts may."""
         self._text(None, None, queue, message_id)
         self._add(kind, channel, mark, tag, _NULL if ts_ns is None else ts_ns, number)
         return 0
 
-    def close(self, channel):
+    def close(self, channel: Channel) -> None:
         """A channel is over."""
         if channel.first_logged >= 0:
             self.note(CLOSED, channel, 0, 0, 0, None, None, None)
 
-    def end(self, session):
+    def end(self, session: Session) -> None:
         """A connection is over."""
         if session.number in self.returning:
             self.returning.discard(session.number)
             self._text(None, None, None, None)
             self._write(OVER, session.number, -1, 0, 0, _NULL, 0)
 
-    def key(self, text, octets, mark):
+    def key(
+        self, text: str | None, octets: bytes | None, mark: cython.ulonglong
+    ) -> cython.longlong:
         """A hash of a text, bytes (either may be None) and a number."""
         h: cython.ulonglong = _NOTHING if text is None else self._hash(text.encode())
         h = mixed(h, _NOTHING if octets is None else self._hash(octets))
         return cython.cast(cython.longlong, mixed(h, mark) >> 1)
 
-    def _hash(self, octets):
+    def _hash(self, octets: bytes) -> cython.ulonglong:
         self.reader.read_from(octets)
         return self.reader.hash_with(self.seed, 0, len(octets))
 
-    def _word(self, vocabulary, code):
+    def _word(self, vocabulary: Vocabulary, code: cython.int) -> cython.ulonglong:
         """The hash of a text of a vocabulary."""
         if code < 0:
             return _NOTHING
@@ -128,7 +165,9 @@ class MessageLog(EventLog):
         self.reader.read_from(vocabulary.octets)
         return self.reader.hash_with(self.seed, start, vocabulary.ends[code + 1] - start)
 
-    def _put(self, kind, channel, messages, row):
+    def _put(
+        self, kind: cython.longlong, channel: Channel, messages: MessageRows, row: cython.longlong
+    ) -> cython.int:
         words = messages.vocabularies
         h: cython.ulonglong = self._word(words.exchange, messages.exchange.values[row])
         h = mixed(h, self._word(words.routing_key, messages.routing_key.values[row]))
@@ -142,14 +181,22 @@ class MessageLog(EventLog):
         )
         return 0
 
-    def _text(self, exchange, routing_key, queue, message_id):
+    def _text(self, exchange: Any, routing_key: Any, queue: Any, message_id: Any) -> cython.int:
         self.exchange.append(exchange)
         self.routing_key.append(routing_key)
         self.queue.append(queue)
         self.message_id.append(message_id)
         return 0
 
-    def _add(self, kind, channel, mark, route, seen_ns, seen_number):
+    def _add(
+        self,
+        kind: cython.longlong,
+        channel: Channel,
+        mark: cython.longlong,
+        route: cython.longlong,
+        seen_ns: cython.longlong,
+        seen_number: cython.longlong,
+    ) -> cython.int:
         if channel.first_logged < 0:
             channel.first_logged = self.count
             self.places.append(
@@ -160,7 +207,16 @@ class MessageLog(EventLog):
         )
         return 0
 
-    def _write(self, kind, connection, channel, mark, route, seen_ns, seen_number):
+    def _write(
+        self,
+        kind: cython.longlong,
+        connection: cython.longlong,
+        channel: cython.longlong,
+        mark: cython.longlong,
+        route: cython.longlong,
+        seen_ns: cython.longlong,
+        seen_number: cython.longlong,
+    ) -> cython.int:
         row: cython.longlong = self.put_order()
         self.kind.values[row] = kind
         self.connection.values[row] = connection

@@ -7,6 +7,8 @@ with the same bounds. Beside those it remembers what it counts of open channels,
 about which there is something to say.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import cython
@@ -18,6 +20,10 @@ from amqpsniff.columns import NULL
 from amqpsniff.session import message_log
 from amqpsniff.session.rules.queues import is_long
 from amqpsniff.session.rules.requeueing import RequeueHistory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 COLUMNS = ["task", "row", *message_log.NUMBERS]
 """Columns that are replayed: `task` is whose sighting it is, `row` its ordinal there."""
@@ -54,7 +60,21 @@ class First(NamedTuple):
 class ReplayedChannel:
     """A channel: `repeated` and `poisoned` are `First`, or None; the rest is as of a channel."""
 
-    def __init__(self, task, channel):
+    task: int
+    channel: int
+    repeats: int
+    last_repeat: int
+    poisons: int
+    last_poison: int
+    queued: int
+    queued_ns: int
+    queued_ns_max: int
+
+    repeated: Any
+    poisoned: Any
+    longest: tuple[Any, ...]
+
+    def __init__(self, task: Any, channel: Any) -> None:
         self.task = task
         self.channel = channel
         self.repeated = self.poisoned = self.longest = None
@@ -63,7 +83,7 @@ class ReplayedChannel:
         self.queued = self.queued_ns = self.queued_ns_max = 0
 
     @property
-    def telling(self):
+    def telling(self) -> Any:
         """True if there is something to report about the channel."""
         return self.repeats > 0 or self.poisons > 0 or is_long(self)
 
@@ -71,14 +91,21 @@ class ReplayedChannel:
 class MessageReplay:
     """Judges sightings; `seen` are the channels that there may be something to say about."""
 
-    def __init__(self):
+    returns: Any
+    order: int
+
+    recent_publishes: RecentPublishes
+    seen: dict[Any, Any]
+    outstanding: dict[Any, Any]
+
+    def __init__(self) -> None:
         self.recent_publishes = RecentPublishes()
         self.returns = RequeueHistory()
         self.seen = {}
         self.outstanding = {}
         self.order = 0
 
-    def feed(self, columns, count):
+    def feed(self, columns: dict[Any, Any], count: cython.longlong) -> cython.int:
         """Go over the next `count` sightings: `columns` are buffers of `COLUMNS`."""
         tasks: cython.longlong[::1] = columns["task"]
         rows: cython.longlong[::1] = columns["row"]
@@ -124,14 +151,22 @@ class MessageReplay:
         self.order += count
         return 0
 
-    def _channel(self, task, channel):
+    def _channel(self, task: cython.longlong, channel: cython.longlong) -> ReplayedChannel:
         key: cython.longlong = (task << _CHANNEL_BITS) | channel
         seen: ReplayedChannel = self.seen.get(key)
         if seen is None:
             seen = self.seen[key] = ReplayedChannel(task, channel)
         return seen
 
-    def _repeat(self, task, channel, row, number, ts_ns, first):
+    def _repeat(
+        self,
+        task: cython.longlong,
+        channel: cython.longlong,
+        row: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+        first: cython.longlong,
+    ) -> cython.int:
         seen: ReplayedChannel = self._channel(task, channel)
         seen.repeats += 1
         seen.last_repeat = number
@@ -139,7 +174,16 @@ class MessageReplay:
             seen.repeated = First(self._now(), row, number, ts_ns, _NAMED, first)
         return 0
 
-    def _queued(self, task, channel, row, number, ts_ns, waited, published):
+    def _queued(
+        self,
+        task: cython.longlong,
+        channel: cython.longlong,
+        row: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+        waited: cython.longlong,
+        published: cython.longlong,
+    ) -> cython.int:
         seen: ReplayedChannel = self._channel(task, channel)
         seen.queued += 1
         seen.queued_ns += waited
@@ -148,7 +192,7 @@ class MessageReplay:
             seen.longest = (number, ts_ns, row, published)
         return 0
 
-    def _close(self, task, channel):
+    def _close(self, task: cython.longlong, channel: cython.longlong) -> cython.int:
         """A channel is over: forget it, when there is nothing to say about it."""
         key: cython.longlong = (task << _CHANNEL_BITS) | channel
         seen: ReplayedChannel = self.seen.get(key)
@@ -156,7 +200,18 @@ class MessageReplay:
             del self.seen[key]
         return 0
 
-    def _again(self, kind, task, row, connection, channel, mark, tag, ts_ns, number):
+    def _again(
+        self,
+        kind: cython.longlong,
+        task: cython.longlong,
+        row: cython.longlong,
+        connection: cython.longlong,
+        channel: cython.longlong,
+        mark: cython.longlong,
+        tag: cython.longlong,
+        ts_ns: cython.longlong,
+        number: cython.longlong,
+    ) -> cython.int:
         """A message that came again, or went back."""
         times: cython.longlong = 0
         key = (task, connection)
@@ -181,7 +236,7 @@ class MessageReplay:
                 seen.poisoned = First(self._now(), row, number, ts_ns, kind, times)
         return 0
 
-    def _now(self):
+    def _now(self) -> cython.longlong:
         """A number that grows with what is found."""
         self.order += 1
         return self.order

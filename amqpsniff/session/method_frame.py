@@ -3,6 +3,8 @@
 awaited, and what its arguments say.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
 
 import cython
@@ -11,6 +13,10 @@ from cython.cimports.amqpsniff.decode.rows import FrameRows
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.spec import METHODS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 ALIKE = 256
 """Different handshakes, closes and addresses that are read once: most connections say what others
@@ -28,7 +34,7 @@ _NAMES = {(one.class_id, one.method_id): one.name for one in reversed((*_FIRST, 
 
 
 @lru_cache(ALIKE)
-def read_reason(octets):
+def read_reason(octets: Any) -> Any:
     """The code, text and blamed method of a close, from its arguments' JSON."""
     arguments = read_object(octets)
     code, text = arguments.get("reply_code"), arguments.get("reply_text")
@@ -41,7 +47,9 @@ class HandshakeArguments:
     whether all were captured.
     """
 
-    def __init__(self, json, whole):
+    json: bytes
+
+    def __init__(self, json: Any, whole: Any) -> None:
         self.json = json
         self.whole = whole
         self.uses = 0
@@ -56,11 +64,20 @@ class Request:
     one, for its bits were captured.
     """
 
+    method: int
+    side: int
+    rows: FrameRows
+    row: int
+    number: int
+    ts_ns: int
+    subject: Any
+    sure: cython.bint
+
     if not cython.compiled:
         subject = None
 
 
-def request_of(rows: FrameRows, row: cython.longlong):
+def request_of(rows: FrameRows, row: cython.longlong) -> Request:
     """The request that a frame is."""
     request: Request = Request.__new__(Request)
     request.method = rows.method.values[row]
@@ -78,33 +95,43 @@ def request_of(rows: FrameRows, row: cython.longlong):
 class MethodFrame:
     """A method, for a handler; `side` is who sent it, 0 for the client."""
 
+    name: str
+    method: int
+    side: int
+    flags: int
+    reply_code: int
+    rows: FrameRows
+    row: int
+    number: int
+    ts_ns: int
+
     @property
-    def arguments_json(self):
+    def arguments_json(self) -> Any:
         """The arguments as JSON; None when there are none to read."""
         return self.rows.arguments.bytes_of(self.row)
 
     @property
-    def arguments(self):
+    def arguments(self) -> Any:
         """The arguments as a dict; empty when they were not captured."""
         return read_object(self.arguments_json)
 
     @property
-    def whole(self):
+    def whole(self) -> Any:
         """True if all arguments were captured: what is not there was not sent."""
         return self.flags & _CUT == 0
 
     @property
-    def queue(self):
+    def queue(self) -> Any:
         """The argument of that name; None where the method has none or it was not captured."""
         return self.rows.vocabularies.queue.text(self.rows.queue.values[self.row])
 
     @property
-    def consumer_tag(self):
+    def consumer_tag(self) -> Any:
         """The argument of that name; None where the method has none or it was not captured."""
         return self.rows.vocabularies.consumer_tag.text(self.rows.consumer_tag.values[self.row])
 
 
-def frame_of(name, rows: FrameRows, row: cython.longlong):
+def frame_of(name: str, rows: FrameRows, row: cython.longlong) -> MethodFrame:
     """The frame of a method of this name, in a row."""
     frame: MethodFrame = MethodFrame.__new__(MethodFrame)
     frame.name = name

@@ -59,7 +59,7 @@ _PROVED = cython.declare(cython.int, PROVED)
 _OVER = cython.declare(cython.int, CONNECTION.code("over"))
 
 
-def move_connection(session, method, side):
+def move_connection(session: Session, method: cython.int, side: cython.int) -> cython.bint:
     """A method moves its connection; who has closed sends no more replies."""
     slot: ChannelSlot
     other: cython.int = 1 - side
@@ -72,12 +72,12 @@ def move_connection(session, method, side):
     return session.state_code == _OVER
 
 
-def has_closed(session, side):
+def has_closed(session: Session, side: cython.int) -> cython.bint:
     """True if a side has closed the connection."""
     return _CONNECTION_CLOSING[session.state_code] >> side & 1 != 0
 
 
-def move_slot(slot, method, side):
+def move_slot(slot: ChannelSlot, method: cython.int, side: cython.int) -> cython.int:
     """A method moves its channel number; what will get no reply does not wait for one.
 
     Nothing but channel.open begins an incarnation, and channel.close-ok is of no other; any other
@@ -103,12 +103,12 @@ def move_slot(slot, method, side):
     return 0
 
 
-def drop_requests(slot, side, closes):
+def drop_requests(slot: ChannelSlot, side: cython.int, closes: cython.bint) -> cython.int:
     """Requests of a side get no reply; those to close only where `closes` says so."""
     request: Request
     if not slot.requests:
         return 0
-    kept: list = []
+    kept: list[Any] = []
     for request in slot.requests:
         if request.side == side and (closes or not _CLOSES[request.method]):
             request.rows.settle(request.row)
@@ -130,7 +130,7 @@ _ACKNOWLEDGEMENTS = frozenset(("basic.ack", "basic.nack", "basic.reject"))
 # channels
 
 
-def begin_channel(session, slot, capture, frame):
+def begin_channel(session: Session, slot: ChannelSlot, capture: Any, frame: MethodFrame) -> Channel:
     """A new incarnation of a channel; `frame` is its channel.open, None when that was not seen."""
     slot.incarnations += 1
     known: cython.bint = frame is not None
@@ -146,7 +146,9 @@ def begin_channel(session, slot, capture, frame):
     return channel
 
 
-def open_channel(tracker, session, slot, capture, frame):
+def open_channel(
+    tracker: Any, session: Session, slot: ChannelSlot, capture: Any, frame: MethodFrame
+) -> cython.int:
     """channel.open: what was open on the number ends, what waits for a reply gets none."""
     if slot.channel is not None:
         if tracker.rules_enabled:
@@ -160,7 +162,7 @@ def open_channel(tracker, session, slot, capture, frame):
     return 0
 
 
-def _end_channel(tracker, session, slot):
+def _end_channel(tracker: Any, session: Session, slot: ChannelSlot) -> cython.int:
     channel: Channel = slot.channel
     slot.channel = None
     tracker.add_channel(channel)
@@ -510,7 +512,7 @@ def _block(tracker: Any, session: Session, frame: MethodFrame, request: Request 
         _end_block(session, frame.ts_ns)
 
 
-def _end_block(session, ts_ns):
+def _end_block(session: Any, ts_ns: Any) -> Any:
     """The broker takes publishes again, or the capture shows no more of it."""
     since = session.blocked_since
     session.blocked_since = None
@@ -534,7 +536,7 @@ ON_CONNECTION: dict[str, Callable[..., Any]] = {
 }
 
 
-def _end_channels(tracker, session):
+def _end_channels(tracker: Any, session: Session) -> cython.int:
     """Every channel ends with its connection."""
     slot: ChannelSlot
     for slot in session.slots.values():
@@ -548,7 +550,7 @@ def _end_channels(tracker, session):
     return 0
 
 
-def end_connection(tracker, session):
+def end_connection(tracker: Any, session: Session) -> cython.int:
     """The connection is over, in whatever way."""
     slot: ChannelSlot
     peer: Connection = session.peer
@@ -570,7 +572,7 @@ def end_connection(tracker, session):
     return 0
 
 
-def lose_frames(session, side):
+def lose_frames(session: Session, side: cython.int) -> cython.int:
     """Frames that a side sent may be missing from here on, until it is heard again."""
     slot: ChannelSlot
     session.has_loss = True
@@ -594,7 +596,7 @@ def lose_frames(session, side):
     return 0
 
 
-def resume_side(session, side):
+def resume_side(session: Session, side: cython.int) -> cython.int:
     """The first method of a side after frames of it may have been missing: in them it may have
     answered whatever stands before this method.
     """
@@ -606,7 +608,7 @@ def resume_side(session, side):
     return 0
 
 
-def mark_uncertain(channel, side):
+def mark_uncertain(channel: Channel, side: cython.int) -> cython.int:
     """What waits on a channel may have been answered by frames of a side that are missing."""
     channel.publishes_uncertain = channel.deliveries_uncertain = True
     channel.midstream_confirms = None  # what was confirmed until then is unknown
@@ -617,7 +619,7 @@ def mark_uncertain(channel, side):
     return 0
 
 
-def _time(ts_ns):
+def _time(ts_ns: cython.longlong) -> Any:
     """A time, None for null."""
     return None if ts_ns == _NULL else ts_ns
 

@@ -10,10 +10,18 @@ Lines are rows of columns too, found in a table of slots by the hash that their 
 publish that is alone in its line takes some 130 bytes, where objects would take 310.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.session.fingerprint import mixed
 
 from amqpsniff.columns import NULL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
 
 _NULL = cython.declare(cython.longlong, NULL)
 _AGAIN = cython.declare(cython.ulonglong, 0x9E6C63D0876A9A35)
@@ -32,7 +40,7 @@ _LINES = {"first": "q", "last": "q", "reached": "q", "queues": "Q"}
 """Columns of lines: numbers of publishes, `reached` by the first of its `queues`."""
 
 
-def _column(code, size):
+def _column(code: Any, size: Any) -> Any:
     """A column of zeros."""
     return memoryview(bytearray(size * (1 if code == "B" else 8))).cast(code)
 
@@ -45,7 +53,38 @@ class PublishIndex:
     remembered.
     """
 
-    def __init__(self, memory):
+    memory: Any
+    most: int
+    age_ns: int
+    size: int
+    used: int
+    oldest: int
+    next_id: int
+    positions: int
+    candidates: int
+    is_first_hop: cython.bint
+
+    keys: IntView
+    queues: IntView
+    packet_numbers: IntView
+    times: IntView
+    connection_ids: IntView
+    places: IntView
+    delivered: IntView
+    later: IntView
+    identified: IntView
+    doubted: IntView
+    first: IntView
+    last: IntView
+    reached: IntView
+    slots: IntView
+    asks: list[Any]
+    answers: list[Any]
+    free: list[Any]
+    more: dict[Any, Any]
+    hits: dict[Any, Any]
+
+    def __init__(self, memory: Any) -> None:
         self.memory = memory
         self.most = memory.publishes
         self.age_ns = memory.age_ns
@@ -67,17 +106,24 @@ class PublishIndex:
         self.is_first_hop = False
         self.hits = {}
 
-    def __len__(self):
+    def __len__(self) -> Any:
         """Number of publishes that are remembered."""
         return self.next_id - self.oldest
 
     # publishes
 
-    def at(self, publish):
+    def at(self, publish: cython.longlong) -> cython.longlong:
         """The place of a publish in the columns."""
         return publish % self.size
 
-    def remember(self, key, packet_number, ts_ns, connection_id, identified):
+    def remember(
+        self,
+        key: cython.ulonglong,
+        packet_number: cython.longlong,
+        ts_ns: cython.longlong,
+        connection_id: cython.longlong,
+        identified: cython.bint,
+    ) -> cython.longlong:
         """Put a publish at the end of its line, and forget what is too old or too much; gives it.
 
         `asks`, the request it makes, and `answers`, the one it is a reply to, stand at its place.
@@ -112,12 +158,12 @@ class PublishIndex:
             self.last[line] = publish
         return publish
 
-    def _is_old(self, ts_ns):
+    def _is_old(self, ts_ns: cython.longlong) -> cython.bint:
         """True if the oldest publish is too old."""
         then: cython.longlong = self.times[self.at(self.oldest)]
         return then != _NULL and ts_ns != _NULL and ts_ns - then > self.age_ns
 
-    def _forget(self):
+    def _forget(self) -> cython.int:
         """Forget the oldest publish, and its line if it was the only one."""
         at: cython.longlong = self.at(self.oldest)
         slot: cython.longlong = self._slot(self.keys[at])
@@ -134,7 +180,7 @@ class PublishIndex:
         self.oldest += 1
         return 0
 
-    def _grow(self):
+    def _grow(self) -> cython.int:
         """Have room for twice as many, but not for more than will be remembered."""
         size: cython.longlong = min(2 * self.size, self.most)
         for name, code in _PUBLISHES.items():
@@ -142,7 +188,7 @@ class PublishIndex:
             self._copy(getattr(self, name), column, size)
             setattr(self, name, column)
         for name in ("asks", "answers"):
-            calls: list = [None] * size
+            calls: list[Any] = [None] * size
             self._copy(getattr(self, name), calls, size)
             setattr(self, name, calls)
         for name, code in _LINES.items():
@@ -156,7 +202,7 @@ class PublishIndex:
             self.slots[self._slot(self.keys[self.at(self.first[line])])] = line
         return 0
 
-    def _copy(self, source, target, size):
+    def _copy(self, source: Any, target: Any, size: cython.longlong) -> cython.int:
         """Put what a column has of publishes where it stands in a ring of another size."""
         for publish in range(self.oldest, self.next_id):
             target[publish % size] = source[publish % self.size]
@@ -164,11 +210,11 @@ class PublishIndex:
 
     # lines
 
-    def get(self, key):
+    def get(self, key: cython.ulonglong) -> cython.longlong:
         """The line of a hash."""
         return self.slots[self._slot(key)]
 
-    def _slot(self, key):
+    def _slot(self, key: cython.ulonglong) -> cython.longlong:
         """The slot of a hash's line, or where it would stand; slots are a power of two, twice the
         lines."""
         mask: cython.longlong = len(self.slots) - 1
@@ -179,7 +225,7 @@ class PublishIndex:
             line = self.slots[slot]
         return slot
 
-    def _empty(self, slot):
+    def _empty(self, slot: cython.longlong) -> cython.int:
         """Empty a slot: lines after it move up where they would be lost."""
         mask: cython.longlong = len(self.slots) - 1
         at: cython.longlong = slot
@@ -198,7 +244,7 @@ class PublishIndex:
         self.slots[slot] = -1
         return 0
 
-    def _new_line(self, publish):
+    def _new_line(self, publish: cython.longlong) -> cython.int:
         """A line of one publish."""
         line: cython.int = self.used
         if self.free:
@@ -213,7 +259,9 @@ class PublishIndex:
 
     # queues
 
-    def match(self, line, queue, again):
+    def match(
+        self, line: cython.longlong, queue: cython.ulonglong, again: cython.bint
+    ) -> cython.longlong:
         """The publish that a queue hands on; -1 when it handed on all there were."""
         first: cython.longlong = self.first[line]
         last: cython.longlong = self.last[line]
@@ -239,7 +287,9 @@ class PublishIndex:
         self._put(line, queue, chosen)
         return chosen
 
-    def _again(self, line, queue, reached):
+    def _again(
+        self, line: cython.longlong, queue: cython.ulonglong, reached: cython.longlong
+    ) -> cython.longlong:
         """The next of the publishes that a queue hands on once more: from the oldest, in order."""
         key: cython.ulonglong = mixed(queue, _AGAIN)
         last: cython.longlong = self._position(line, key)
@@ -249,7 +299,7 @@ class PublishIndex:
         self._put(line, key, chosen)
         return chosen
 
-    def _position(self, line, queue):
+    def _position(self, line: cython.longlong, queue: cython.ulonglong) -> cython.longlong:
         """The last publish that a queue handed on, which may be forgotten."""
         if self.queues[line] == queue:
             return self.reached[line]
@@ -258,13 +308,15 @@ class PublishIndex:
         positions = self.more.get(line)
         return _NONE if positions is None else positions.get(queue, _NONE)
 
-    def _put(self, line, queue, publish):
+    def _put(
+        self, line: cython.longlong, queue: cython.ulonglong, publish: cython.longlong
+    ) -> cython.int:
         """Note how far a queue is."""
         if self.queues[line] == queue or self.reached[line] == _NONE:
             self.queues[line] = queue
             self.reached[line] = publish
             return 0
-        positions: dict = self.more.get(line)
+        positions: dict[Any, Any] = self.more.get(line)
         if positions is None:
             positions = self.more[line] = {}
         if queue not in positions:
@@ -274,7 +326,7 @@ class PublishIndex:
         positions[queue] = publish
         return 0
 
-    def _limit_reached(self, name):
+    def _limit_reached(self, name: str) -> cython.int:
         """A limit was reached."""
         self.hits[name] = self.hits.get(name, 0) + 1
         return 0

@@ -8,6 +8,8 @@ that is too few, a confirm is taken for that of a later publish, and its time is
 of such channels are the least that they can be. They are shown to people; rows have null.
 """
 
+from __future__ import annotations
+
 from array import array
 
 import cython
@@ -15,6 +17,13 @@ from cython.cimports.amqpsniff.session.counts import LatencyHistogram
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import entities
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
+    from amqpsniff.session.entities import Channel, Session
 
 MAX_TIMES = 4_096
 """Publishes of a joined channel whose times are remembered, in 32 kB of memory. Confirms of older
@@ -34,11 +43,14 @@ class RecentLatencies:
     """Times of confirms and of acknowledgements, as `counts.LatencyHistogram`; a session has its
     own."""
 
-    def __init__(self):
+    confirms: LatencyHistogram
+    acks: LatencyHistogram
+
+    def __init__(self) -> None:
         self.confirms = LatencyHistogram()
         self.acks = LatencyHistogram()
 
-    def add(self, session, outcome, time_ns):
+    def add(self, session: Session, outcome: cython.int, time_ns: cython.longlong) -> cython.int:
         """Count the time of an outcome with its connection; those that are neither are left out."""
         delays: LatencyHistogram = None
         if outcome == _CONFIRMED:
@@ -55,14 +67,16 @@ class RecentLatencies:
             delays.add(time_ns)
         return 0
 
-    def estimate(self, channel, tag, multiple, ts_ns):
+    def estimate(
+        self, channel: Channel, tag: cython.longlong, multiple: cython.bint, ts_ns: cython.longlong
+    ) -> cython.int:
         """The broker confirmed publishes of a channel that was open before."""
         if channel.midstream_confirms is None:
             channel.midstream_confirms = MidstreamConfirms()
         midstream_confirms: MidstreamConfirms = channel.midstream_confirms
         return midstream_confirms.confirm(channel, tag, multiple, ts_ns, self)
 
-    def rotate(self):
+    def rotate(self) -> None:
         """Begin to forget; sessions are turned by themselves."""
         self.confirms.rotate()
         self.acks.rotate()
@@ -75,22 +89,35 @@ class MidstreamConfirms:
     then; `answered` is the highest number that was confirmed.
     """
 
-    def __init__(self):
+    before: int
+    published: int
+    answered: int
+
+    times: IntView
+
+    def __init__(self) -> None:
         self.before = self.published = self.answered = 0
         self.times = array("q", bytes(8 * MAX_TIMES))
 
     @property
-    def unconfirmed(self):
+    def unconfirmed(self) -> Any:
         """The least number of publishes that are not confirmed."""
         return max(0, self.before + self.published - self.answered)
 
-    def publish(self, ts_ns):
+    def publish(self, ts_ns: cython.longlong) -> cython.int:
         """A publish at a time."""
         self.times[self.published % _MAX] = ts_ns
         self.published += 1
         return 0
 
-    def confirm(self, channel, tag, multiple, ts_ns, latencies):
+    def confirm(
+        self,
+        channel: Channel,
+        tag: cython.longlong,
+        multiple: cython.bint,
+        ts_ns: cython.longlong,
+        latencies: RecentLatencies,
+    ) -> cython.int:
         """A confirm of this number, or of all up to it (0: of all)."""
         number: cython.longlong = tag
         sent_ns: cython.longlong

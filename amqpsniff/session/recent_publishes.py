@@ -8,6 +8,8 @@ found, and nothing is found that is not there. `amqpsniff.session.link_recorder`
 those who ask for links, at several times the cost.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Integers
 from cython.cimports.amqpsniff.session.fingerprint import (
@@ -16,6 +18,12 @@ from cython.cimports.amqpsniff.session.fingerprint import (
 )
 
 from amqpsniff.columns import NULL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.decode.rows import MessageRows
 
 MAX_PUBLISHES = 65_536
 """Publishes remembered: some seconds of a busy broker, in 10 MB."""
@@ -35,7 +43,17 @@ class RecentPublishes:
     `since` is when one was published whose deliveries can only be of it, else null.
     """
 
-    def __init__(self):
+    count: int
+    forgotten: int
+
+    places: dict[Any, Any]
+    marks: Integers
+    routes: Integers
+    numbers: Integers
+    times: Integers
+    since: Integers
+
+    def __init__(self) -> None:
         self.places = {}
         self.count = self.forgotten = 0
         self.marks = Integers()
@@ -46,7 +64,7 @@ class RecentPublishes:
         for column in (self.marks, self.routes, self.numbers, self.times, self.since):
             column.reserve(MAX_PUBLISHES)
 
-    def first(self, messages, row):
+    def first(self, messages: MessageRows, row: cython.longlong) -> cython.longlong:
         """Packet of the publish that a row repeats; or -1, and then it is remembered itself."""
         keyed: cython.bint = messages.routing_key.values[row] >= 0  # it was not cut
         named: cython.bint = keyed and messages.message_id.has(row)
@@ -60,9 +78,16 @@ class RecentPublishes:
             messages.ts_ns.values[row],
         )
 
-    def publish(self, mark, route, named, number, now):
+    def publish(
+        self,
+        mark: cython.longlong,
+        route: cython.longlong,
+        named: cython.bint,
+        number: cython.longlong,
+        now: cython.longlong,
+    ) -> cython.longlong:
         """The same of a publish with an id, as numbers."""
-        place: object = self.places.get(mark)
+        place: Any = self.places.get(mark)
         slot: cython.longlong
         since: cython.longlong = now
         if place is None:
@@ -83,7 +108,7 @@ class RecentPublishes:
         self.times.values[slot] = now
         return -1
 
-    def slot_of(self, messages, row):
+    def slot_of(self, messages: MessageRows, row: cython.longlong) -> cython.longlong:
         """The slot of the publish that a delivery is of, or -1 if it is unknown or has no time."""
         if not self.places:
             return -1
@@ -92,9 +117,9 @@ class RecentPublishes:
             return -1
         return self.place_of(mark, self._route(messages, row))
 
-    def place_of(self, mark, route):
+    def place_of(self, mark: cython.longlong, route: cython.longlong) -> cython.longlong:
         """The same of a delivery with this mark and route."""
-        place: object = self.places.get(mark)
+        place: Any = self.places.get(mark)
         if place is None:
             return -1
         slot: cython.longlong = place
@@ -102,25 +127,25 @@ class RecentPublishes:
             return -1
         return slot if self.routes.values[slot] == route else -1
 
-    def _free(self):
+    def _free(self) -> cython.longlong:
         """The next place of the ring; what was there is forgotten."""
         slot: cython.longlong = self.count % _MAX
         if self.count >= _MAX:
-            before: object = self.marks.values[slot]
+            before: Any = self.marks.values[slot]
             if self.places.get(before) == slot:
                 del self.places[before]
                 self.forgotten += 1
         self.count += 1
         return slot
 
-    def _route(self, messages, row):
+    def _route(self, messages: MessageRows, row: cython.longlong) -> cython.longlong:
         """A number for exchange and routing key."""
         words = messages.vocabularies
         exchange: cython.ulonglong = coded(words.exchange, messages.exchange.values[row])
         h: cython.ulonglong = coded(words.routing_key, messages.routing_key.values[row])
         return mixed(exchange, h) & _MASK63
 
-    def forget(self, mark):
+    def forget(self, mark: cython.longlong) -> cython.int:
         """The broker did not take the publish of this mark: it should come again."""
         self.places.pop(mark, None)
         return 0

@@ -1,6 +1,8 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """Requests and their replies: the synchronous methods of each side, channel by channel."""
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.decode.rows import FrameRows
 from cython.cimports.amqpsniff.session.counts import Histogram
@@ -11,6 +13,14 @@ from cython.cimports.amqpsniff.session.method_frame import (
 
 from amqpsniff.columns import NULL
 from amqpsniff.session import method_flags
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView
+    from amqpsniff.session.entities import ChannelSlot, Session
+    from amqpsniff.session.settling import Settler
 
 _NULL = cython.declare(cython.longlong, NULL)
 
@@ -30,7 +40,18 @@ class ReplyMatcher:
         settler: Counts what was not remembered because of a limit.
     """
 
-    def __init__(self, limits, settler):
+    most: int
+    count: int
+    late_row: int
+    moment: int
+
+    settler: Settler
+    closes: ByteView
+    replies: ByteView
+    names: list[Any]
+    histograms: dict[Any, Any]
+
+    def __init__(self, limits: Any, settler: Any) -> None:
         self.most = limits.requests
         self.settler = settler
         self.closes = method_flags.CLOSES
@@ -40,12 +61,21 @@ class ReplyMatcher:
         self.histograms = None
         self.late_row = self.moment = -1
 
-    def measure(self):
+    def measure(self) -> None:
         """Keep the times of replies from now on: a `counts.Histogram` for each name of a
         request."""
         self.histograms = {}
 
-    def ask(self, session, slot, frames, row, method, side, subject):
+    def ask(
+        self,
+        session: Session,
+        slot: ChannelSlot,
+        frames: FrameRows,
+        row: cython.longlong,
+        method: cython.int,
+        side: cython.int,
+        subject: Any,
+    ) -> cython.int:
         """A request that waits for its reply from now on, unless it is late and that is there."""
         if slot.early_replies and self._came(slot, frames, row, method, side):
             return 0
@@ -61,7 +91,14 @@ class ReplyMatcher:
         frames.wait(row)
         return 0
 
-    def reply(self, slot, frames, row, method, side):
+    def reply(
+        self,
+        slot: ChannelSlot,
+        frames: FrameRows,
+        row: cython.longlong,
+        method: cython.int,
+        side: cython.int,
+    ) -> Request:
         """The request that a method, one of `ANSWERS`, answers, whose frame then says so; None
         where none waits for it.
         """
@@ -87,7 +124,14 @@ class ReplyMatcher:
         self._answer(request, number, ts_ns)
         return request
 
-    def _came(self, slot, frames, row, method, side):
+    def _came(
+        self,
+        slot: ChannelSlot,
+        frames: FrameRows,
+        row: cython.longlong,
+        method: cython.int,
+        side: cython.int,
+    ) -> cython.bint:
         """True if the reply of a request came before it, as its frame then says."""
         if self.late_row != row:
             slot.early_replies = [one for one in slot.early_replies if one[1] == side]
@@ -101,7 +145,9 @@ class ReplyMatcher:
                 return True
         return False
 
-    def _answer(self, request, number, ts_ns):
+    def _answer(
+        self, request: Request, number: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.int:
         """A request was answered in a packet, at a time."""
         rows: FrameRows = request.rows
         timed: cython.bint = request.ts_ns != _NULL and ts_ns != _NULL

@@ -4,6 +4,8 @@
 To import Arrow takes as long as to decode 50 MB, and a summary of rows needs few of them.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.session.counts import RouteCounter
 
@@ -11,6 +13,13 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode.method_layout import NAMES
 from amqpsniff.session.counts import MAX_NAMES
 from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.columns import Vocabulary
+    from amqpsniff.decode.rows import FrameRows, MessageRows
 
 _WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
 _ways = cython.declare(bytes, bytes(_WAYS.get(name, 2) for name in NAMES))
@@ -20,11 +29,14 @@ _MAX_SUMS = cython.declare(cython.longlong, 2 * MAX_NAMES)
 class RouteSums:
     """Messages and bytes by client, exchange, and routing key (published) or queue (delivered)."""
 
-    def __init__(self):
+    numbers: dict[Any, Any]
+    sums: dict[Any, Any]
+
+    def __init__(self) -> None:
         self.numbers = {}
         self.sums = {}
 
-    def add(self, messages, clients):
+    def add(self, messages: MessageRows, clients: list[Any]) -> list[Any]:
         """Count rows of messages; `clients` are numbers, by the code of a connection.
 
         Gives what was counted, as `drain` does, once there are very many names; else nothing.
@@ -62,7 +74,7 @@ class RouteSums:
             known.add(way, messages.sent(row))
         return self.drain() if len(self.sums) + len(self.numbers) > _MAX_SUMS else []
 
-    def drain(self):
+    def drain(self) -> list[Any]:
         """Give all away: (way, client, exchange, name, counts in the form of `TopCounts`)."""
         texts: list = [None, *self.numbers]
         counted: RouteCounter
@@ -73,7 +85,7 @@ class RouteSums:
         self.sums = {}
         return taken
 
-    def _numbers_of(self, words):
+    def _numbers_of(self, words: Vocabulary) -> list[Any]:
         """The numbers from 1 of the texts of a vocabulary, by their codes and 1: null is 0."""
         numbers: dict = self.numbers
         code: cython.int
@@ -83,7 +95,7 @@ class RouteSums:
         return found
 
 
-def frames_of(frames, methods, connections):
+def frames_of(frames: FrameRows, methods: bytes, connections: list[Any]) -> list[Any]:
     """Rows of frames with methods that have a 1 in `methods`, as dicts with columns that a topology
     needs; `connections` has (id, client, server) by the code of a connection.
     """

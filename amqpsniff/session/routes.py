@@ -6,10 +6,18 @@ Names have codes that hold for one batch of rows. A message on the route of the 
 a comparison, another one a look into a dictionary; names are made when a route is new to a batch.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.decode.rows import Vocabularies
 
 from amqpsniff.columns import NULL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.decode.rows import MessageRows
 
 MAX_ROUTES = 256
 """Routes of one connection that are told apart; messages on further ones are not counted. Programs
@@ -36,7 +44,18 @@ class Route:
     `mandatory`: the publisher learns what was not routed, of one message at least.
     """
 
-    def __init__(self):
+    count: int
+    first_number: int
+    last_number: int
+    first_ns: int
+    last_ns: int
+    step: int
+    step_bits: int
+    mandatory: cython.bint
+
+    steps: list[Any]
+
+    def __init__(self) -> None:
         self.count = 0
         self.first_number = self.last_number = 0
         self.first_ns = self.last_ns = _NULL
@@ -45,7 +64,7 @@ class Route:
         self.steps = []
         self.mandatory = False
 
-    def add(self, number, ts_ns):
+    def add(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
         """One more message."""
         if ts_ns >> self.step_bits != self.step:
             self.steps.append((ts_ns, self.count))
@@ -60,12 +79,12 @@ class Route:
         return 0
 
 
-def known_until(steps, ts_ns):
+def known_until(steps: Any, ts_ns: Any) -> Any:
     """Messages of a route that came until a time, at least."""
     return max((before for at, before in steps if at <= ts_ns), default=0)
 
 
-def known_after(count, steps, ts_ns):
+def known_after(count: Any, steps: Any, ts_ns: Any) -> Any:
     """Messages of a route that came after a time, at least; `count` and `steps` as of a `Route`."""
     return next((count - before for at, before in steps if at > ts_ns), 0)
 
@@ -78,7 +97,24 @@ class Routes:
     has the number of routes of all connections.
     """
 
-    def __init__(self, of_all):
+    full: cython.bint
+    recent_exchange: int
+    recent_key: int
+    delivered_exchange: int
+    delivered_key: int
+    delivered_tag: int
+    delivered_channel: int
+    delivered_incarnation: int
+
+    of_all: list[Any]
+    published: dict[Any, Any]
+    delivered: dict[Any, Any]
+    words: Vocabularies
+    by_codes: dict[Any, Any]
+    recent_published: Route
+    recent_delivered: Route
+
+    def __init__(self, of_all: Any) -> None:
         self.of_all = of_all
         self.published = {}
         self.delivered = {}
@@ -90,7 +126,7 @@ class Routes:
         self.delivered_exchange = self.delivered_key = self.delivered_tag = -1
         self.delivered_channel = self.delivered_incarnation = -1
 
-    def publish(self, messages, row):
+    def publish(self, messages: MessageRows, row: cython.longlong) -> cython.int:
         """A message that was published."""
         exchange: cython.longlong = messages.exchange.values[row]
         key: cython.longlong = messages.routing_key.values[row]
@@ -110,7 +146,9 @@ class Routes:
                 self.recent_published.mandatory = True
         return 0
 
-    def deliver(self, messages, row, incarnation):
+    def deliver(
+        self, messages: MessageRows, row: cython.longlong, incarnation: cython.longlong
+    ) -> cython.int:
         """A message that came to a consumer, or by basic.get, on a channel's incarnation."""
         exchange: cython.longlong = messages.exchange.values[row]
         key: cython.longlong = messages.routing_key.values[row]
@@ -139,13 +177,13 @@ class Routes:
             self.recent_delivered.add(messages.packet_number.values[row], ts_ns)
         return 0
 
-    def forget(self):
+    def forget(self) -> cython.int:
         """The connection is over."""
         self.of_all[0] -= len(self.published) + len(self.delivered)
         self.published, self.delivered = {}, {}
         return 0
 
-    def _begin(self, words):
+    def _begin(self, words: Vocabularies) -> cython.int:
         """Other codes hold from now on."""
         self.words = words
         self.by_codes = {}
@@ -154,18 +192,18 @@ class Routes:
         self.delivered_exchange = self.delivered_channel = -1
         return 0
 
-    def _publishes(self, exchange, key):
+    def _publishes(self, exchange: cython.longlong, key: cython.longlong) -> Route:
         """The route that codes stand for; None where there are too many."""
         words: Vocabularies = self.words
-        names: tuple = (words.exchange.text(exchange), words.routing_key.text(key))
+        names: tuple[Any, ...] = (words.exchange.text(exchange), words.routing_key.text(key))
         route: Route = self._known(self.published, names)
         if route is not None:
             self.by_codes[exchange * _CODES + key] = route
         return route
 
-    def _deliveries(self, codes):
+    def _deliveries(self, codes: tuple[Any, ...]) -> Route:
         words: Vocabularies = self.words
-        names: tuple = (
+        names: tuple[Any, ...] = (
             codes[3],
             codes[4],
             words.consumer_tag.text(codes[2]),
@@ -177,7 +215,7 @@ class Routes:
             self.by_codes[codes] = route
         return route
 
-    def _known(self, routes, names):
+    def _known(self, routes: dict[Any, Any], names: tuple[Any, ...]) -> Route:
         route: Route = routes.get(names)
         if route is None:
             if len(routes) >= _MAX_ROUTES or self.of_all[0] >= _MAX_OF_ALL:

@@ -9,11 +9,19 @@ own channel, which is where such a reply must be delivered. Several requests und
 and correlation id (or without one) are answered in their order.
 """
 
+from __future__ import annotations
+
 from collections import deque
 
 import cython
 
 from amqpsniff.columns import NULL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.session.entities import Session
 
 _NULL = cython.declare(cython.longlong, NULL)
 
@@ -32,18 +40,21 @@ class Requester:
     `close_ns` is then when it was closed, None for never.
     """
 
-    def __init__(self, session):
+    session: Session
+    close_ns: Any
+
+    def __init__(self, session: Any) -> None:
         self.session = session
         self.close_ns = None
 
-    def closed_before(self, ts_ns):
+    def closed_before(self, ts_ns: cython.longlong) -> cython.bint:
         """True if the connection was closed before that time."""
         if self.session is not None:
             self.close_ns = closed_at(self.session)
         return self.close_ns is not None and self.close_ns < ts_ns
 
 
-def closed_at(session):
+def closed_at(session: Any) -> Any:
     """Time at which a connection was closed or TCP ended, or None."""
     if session.close_ns is not None:
         return session.close_ns
@@ -57,7 +68,25 @@ def closed_at(session):
 class RpcRequest:
     """A request; `replied` and `delivered`: its reply was. `deadline` is null without one."""
 
-    def __init__(self, requester: Requester, packet_number, ts_ns, connection_id, deadline):
+    packet_number: int
+    ts_ns: int
+    deadline: int
+    connection_id: int
+    replied: cython.bint
+    delivered: cython.bint
+    forgotten: cython.bint
+
+    requester: Requester
+    keys: list[Any]
+
+    def __init__(
+        self,
+        requester: Requester,
+        packet_number: Any,
+        ts_ns: Any,
+        connection_id: Any,
+        deadline: Any,
+    ) -> None:
         self.requester = requester
         self.packet_number = packet_number
         self.ts_ns = ts_ns
@@ -77,11 +106,17 @@ class RequestQueue:
     takes four times as much memory.
     """
 
-    def __init__(self):
+    start: int
+    unreplied: int
+    undelivered: int
+
+    calls: list[Any]
+
+    def __init__(self) -> None:
         self.calls = []
         self.start = self.unreplied = self.undelivered = 0
 
-    def last(self):
+    def last(self) -> cython.Py_ssize_t:
         """The place of the last that is not forgotten: they need not come as they were asked."""
         count: cython.Py_ssize_t = len(self.calls)
         if cython.cast(RpcRequest, self.calls[count - 1]).forgotten:
@@ -93,7 +128,7 @@ class RequestQueue:
             self.undelivered = min(self.undelivered, count)
         return count - 1
 
-    def trim(self):
+    def trim(self) -> cython.bint:
         """Give up the place of requests that are forgotten, now and then; whether all are."""
         count: cython.Py_ssize_t = len(self.calls)
         while self.start < count and cython.cast(RpcRequest, self.calls[self.start]).forgotten:
@@ -109,35 +144,43 @@ class RequestQueue:
 class RpcRequests:
     """Requests that were seen, by where a reply will come."""
 
-    def __init__(self, most, age_ns):
+    most: int
+    age_ns: int
+    hits: int
+    order: Any
+
+    waiting: dict[Any, Any]
+    requesters: dict[Any, Any]
+
+    def __init__(self, most: Any, age_ns: Any) -> None:
         self.most = most
         self.age_ns = age_ns
         self.waiting = {}
         self.requesters = {}
-        self.order = deque()
+        self.order: Any = deque()
         self.hits = 0
 
-    def requester(self, connection, session):
+    def requester(self, connection: cython.longlong, session: Session) -> Requester:
         """The `Requester` of a connection, as long as a request of it is remembered."""
         found: Requester = self.requesters.get(connection)
         if found is None:
             found = self.requesters[connection] = Requester(session)
         return found
 
-    def close(self, connection, close_ns):
+    def close(self, connection: cython.longlong, close_ns: Any) -> Any:
         """A connection that is not here was closed."""
         found: Requester = self.requesters.get(connection)
         if found is not None:
             found.close_ns = close_ns
 
-    def end(self, connection, close_ns):
+    def end(self, connection: cython.longlong, close_ns: Any) -> Any:
         """A connection is over; it was closed then, None for never."""
         self.close(connection, close_ns)
         found: Requester = self.requesters.pop(connection, None)
         if found is not None:
             found.session = None
 
-    def add(self, call, key):
+    def add(self, call: RpcRequest, key: Any) -> cython.int:
         """Remember a request under a key."""
         while self.order and self._is_old(self.order[0], call.ts_ns):
             self._forget()
@@ -147,7 +190,7 @@ class RpcRequests:
         self.order.append(call)
         return self.wait(call, key)
 
-    def wait(self, call, key):
+    def wait(self, call: RpcRequest, key: Any) -> cython.int:
         """Let a request wait under one more key."""
         if call.forgotten or len(call.keys) >= MAX_KEYS or key in call.keys:
             return 0
@@ -158,7 +201,7 @@ class RpcRequests:
         waits.calls.append(call)
         return 0
 
-    def find(self, key, delivered):
+    def find(self, key: Any, delivered: cython.bint) -> RpcRequest:
         """The request that a reply under a key answers, or None.
 
         It is the oldest without one; when all have one, the last.
@@ -180,7 +223,7 @@ class RpcRequests:
             waits.unreplied = at
         return call
 
-    def is_late(self, call, ts_ns):
+    def is_late(self, call: RpcRequest, ts_ns: cython.longlong) -> cython.bint:
         """True if the request had expired or its connection was closed by then."""
         if ts_ns == _NULL:
             return False
@@ -188,10 +231,10 @@ class RpcRequests:
             return True
         return call.requester is not None and call.requester.closed_before(ts_ns)
 
-    def _is_old(self, call: RpcRequest, ts_ns):
+    def _is_old(self, call: RpcRequest, ts_ns: cython.longlong) -> cython.bint:
         return call.ts_ns != _NULL and ts_ns != _NULL and ts_ns - call.ts_ns > self.age_ns
 
-    def _forget(self):
+    def _forget(self) -> cython.int:
         """Forget the oldest request."""
         call: RpcRequest = self.order.popleft()
         call.forgotten = True

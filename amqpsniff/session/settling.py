@@ -5,6 +5,8 @@ An entry's outcome is written into its message's row, at once or when the row is
 may still change counts in its rows' `pending`, so that whoever gives rows out can wait for them.
 """
 
+from __future__ import annotations
+
 from array import array
 from collections import deque
 from operator import attrgetter
@@ -24,6 +26,13 @@ from cython.cimports.amqpsniff.session.mandatory_publishes import (
 from amqpsniff.columns import NULL
 from amqpsniff.session import entities
 from amqpsniff.session.rules.context import LATE_CONFIRM_NS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
+    from amqpsniff.session.recent_latencies import RecentLatencies
 
 _NULL = cython.declare(cython.longlong, NULL)
 _BY_PLACE = attrgetter("packet_number", "number")
@@ -52,32 +61,50 @@ class Settler:
     times.
     """
 
-    def __init__(self, limits):
+    unanswered: Any
+    most: int
+    max_disorder: int
+    max_returnable: int
+    outstanding: int
+
+    emitter: Any
+    hits: dict[Any, Any]
+    histograms: list[Any]
+    recent_latencies: RecentLatencies
+    ended: IntView
+
+    def __init__(self, limits: Any) -> None:
         self.most = limits.outstanding
         self.max_disorder = limits.disorder
         self.max_returnable = limits.returnable
         self.outstanding = 0
-        self.unanswered = deque()
+        self.unanswered: Any = deque()
         self.hits = {}
         self.emitter = None
         self.histograms = None
         self.recent_latencies = None
         self.ended = array("q", bytes(8 * len(entities.OUTCOMES)))
 
-    def limit_reached(self, name):
+    def limit_reached(self, name: str) -> cython.int:
         """A limit was reached."""
         self.hits[name] = self.hits.get(name, 0) + 1
         return 0
 
-    def measure(self):
+    def measure(self) -> None:
         """Keep the times of outcomes from now on, as a `counts.Histogram` each."""
         self.histograms = [Histogram() for _ in entities.OUTCOMES]
 
-    def endings(self):
+    def endings(self) -> Any:
         """Number of messages with each of `OUTCOMES`, as a list."""
         return [self.ended[outcome] for outcome in range(len(entities.OUTCOMES))]
 
-    def settle(self, entry, outcome, number, ts_ns):
+    def settle(
+        self,
+        entry: PendingMessage,
+        outcome: cython.int,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """An entry has its outcome, by a packet at a time."""
         entry.outcome = outcome
         entry.outcome_number = number
@@ -95,7 +122,7 @@ class Settler:
             self._freeze_row(entry)
         return 0
 
-    def _write(self, entry):
+    def _write(self, entry: PendingMessage) -> cython.int:
         rows: MessageRows = entry.rows
         if rows.given:
             return 0
@@ -106,14 +133,14 @@ class Settler:
                 rows.outcome_ns.values[entry.row] = entry.outcome_ns - entry.ts_ns
         return 0
 
-    def _freeze_row(self, entry):
+    def _freeze_row(self, entry: PendingMessage) -> cython.int:
         """An entry's row no longer changes."""
         if entry.open_row:
             entry.open_row = False
             entry.rows.settle(entry.row)
         return 0
 
-    def _close_row(self, entry, outcome):
+    def _close_row(self, entry: PendingMessage, outcome: cython.int) -> cython.int:
         """An entry will not be settled: `outcome` says so, -1 for null."""
         if entry.outcome >= 0 or entry.ended:
             return 0
@@ -128,7 +155,7 @@ class Settler:
             self._freeze_row(entry)
         return 0
 
-    def attach(self, entry, rows, row):
+    def attach(self, entry: PendingMessage, rows: MessageRows, row: cython.longlong) -> cython.int:
         """An entry's row is there."""
         entry.rows = rows
         entry.row = row
@@ -144,7 +171,7 @@ class Settler:
 
     # entries begin
 
-    def publish(self, channel, entry):
+    def publish(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A numbered publish."""
         if channel.unconfirmed == 0:
             channel.waited_publishes += 1
@@ -158,7 +185,7 @@ class Settler:
         channel.publishes.add(entry)
         return 0
 
-    def deliver(self, channel, entry):
+    def deliver(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A delivery that may be acknowledged."""
         before: PendingMessage = None
         if channel.tentative is not None:
@@ -181,7 +208,7 @@ class Settler:
             self._wait(channel, entry)
         return 0
 
-    def _wait(self, channel, entry):
+    def _wait(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A delivery came when there was none to settle: count how long the consumer waited."""
         if entry.ts_ns == _NULL:
             return 0
@@ -193,7 +220,7 @@ class Settler:
                 channel.wait_ns_min = wait
         return 0
 
-    def expect_return(self, channel, entry):
+    def expect_return(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A publish that the broker may give back."""
         if self.outstanding >= self.most:
             return self.limit_reached("outstanding")
@@ -203,7 +230,7 @@ class Settler:
             self._give_up(self.unanswered.popleft())
         return 0
 
-    def _give_up(self, entry):
+    def _give_up(self, entry: PendingMessage) -> cython.int:
         """A publish was not given back for so long that it is taken for done with, or only waits
         for its confirm.
         """
@@ -215,7 +242,15 @@ class Settler:
 
     # entries end
 
-    def confirm(self, channel, tag, multiple, outcome, number, ts_ns):
+    def confirm(
+        self,
+        channel: Channel,
+        tag: cython.longlong,
+        multiple: cython.bint,
+        outcome: cython.int,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """The broker's ack or nack."""
         entry: PendingMessage
         if channel.numbering and tag >= channel.next_number:
@@ -233,7 +268,14 @@ class Settler:
             self._confirm(channel, entry, outcome, number, ts_ns)
         return 0
 
-    def _confirm(self, channel, entry, outcome, number, ts_ns):
+    def _confirm(
+        self,
+        channel: Channel,
+        entry: PendingMessage,
+        outcome: cython.int,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         self.outstanding -= 1
         if entry.outcome >= 0:
             return 0
@@ -260,14 +302,22 @@ class Settler:
             self.emitter.emit("rejected", channel, number, ts_ns, {"entry": entry})
         return self.settle(entry, outcome, number, ts_ns)
 
-    def confirm_in_part(self, channel, tag):
+    def confirm_in_part(self, channel: Channel, tag: cython.longlong) -> cython.int:
         """The broker's ack or nack, of which not all was captured."""
         last: cython.longlong = channel.next_number - 1
         channel.session.has_loss = True
         channel.maybe_confirmed_to = max(channel.maybe_confirmed_to, tag if tag > 0 else last)
         return 0
 
-    def acknowledge(self, channel, tag, multiple, outcome, number, ts_ns):
+    def acknowledge(
+        self,
+        channel: Channel,
+        tag: cython.longlong,
+        multiple: cython.bint,
+        outcome: cython.int,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """A client's ack, nack or reject.
 
         A broker that does not know the tag refuses it and closes the channel: RabbitMQ does so
@@ -304,7 +354,9 @@ class Settler:
 
     # acknowledgements that the broker may refuse
 
-    def _expect_refusal(self, channel, tag, ts_ns):
+    def _expect_refusal(
+        self, channel: Channel, tag: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.int:
         """The broker may refuse the acknowledgement of a tag: what follows is tentative."""
         if channel.in_transaction:
             return 0  # nothing takes effect before the commit
@@ -316,13 +368,20 @@ class Settler:
         channel.tentative.append((None, tag, 0, -1, ts_ns))
         return 0
 
-    def _settle_tentatively(self, channel, entry, outcome, number, ts_ns):
+    def _settle_tentatively(
+        self,
+        channel: Channel,
+        entry: PendingMessage,
+        outcome: cython.int,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """An acknowledgement takes effect unless the broker refuses it or one before it."""
         self._count_settled(channel, entry)
         channel.tentative.append((entry, 0, outcome, number, ts_ns))
         return 0
 
-    def accept_until(self, channel, ts_ns):
+    def accept_until(self, channel: Channel, ts_ns: cython.longlong) -> cython.int:
         """Tentative acknowledgements take effect that the broker did not refuse by a time."""
         then: cython.longlong
         while channel.tentative is not None:
@@ -334,16 +393,16 @@ class Settler:
             self._accept_next(channel)
         return 0
 
-    def accept_all(self, channel):
+    def accept_all(self, channel: Channel) -> cython.int:
         """The broker read all that was tentative, and refused nothing."""
         while channel.tentative is not None:
             self._accept_next(channel)
         return 0
 
-    def _accept_next(self, channel):
+    def _accept_next(self, channel: Channel) -> cython.int:
         """The first of the tentative acknowledgements takes effect."""
         entry: PendingMessage
-        item: tuple = channel.tentative.popleft()
+        item: tuple[Any, ...] = channel.tentative.popleft()
         self.outstanding -= 1
         if not channel.tentative:
             channel.tentative = None
@@ -352,7 +411,7 @@ class Settler:
             self._conclude(channel, entry, item[2], item[3], item[4])
         return 0
 
-    def refuse(self, channel, tag):
+    def refuse(self, channel: Channel, tag: cython.longlong) -> cython.int:
         """The broker refused the acknowledgement of a tag, -1 where it does not say of which: that
         one and all after it settle nothing.
         """
@@ -367,7 +426,7 @@ class Settler:
             return self.give_up_tentative(channel, _NULL)
         for _ in range(refused):
             self._accept_next(channel)
-        open_ones: list = list(channel.deliveries)
+        open_ones: list[Any] = list(channel.deliveries)
         for item in channel.tentative:
             entry = item[0]
             if entry is None:
@@ -381,7 +440,7 @@ class Settler:
             self._put_back(channel, entry)
         return 0
 
-    def _count_unsettled(self, channel, entry):
+    def _count_unsettled(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A delivery waits: it came, or the broker refused its acknowledgement."""
         if not entry.wants:
             return 0
@@ -395,7 +454,7 @@ class Settler:
                 entry.consumer.unsettled_max = entry.consumer.unsettled
         return 0
 
-    def give_up_tentative(self, channel, ts_ns):
+    def give_up_tentative(self, channel: Channel, ts_ns: cython.longlong) -> cython.int:
         """Nothing will show what the broker refused: what is tentative at a time has no outcome,
         except acknowledgements of deliveries from before the capture.
         """
@@ -421,7 +480,7 @@ class Settler:
 
     # acknowledgements end
 
-    def acknowledge_in_part(self, channel, tag):
+    def acknowledge_in_part(self, channel: Channel, tag: cython.longlong) -> cython.int:
         """A client's ack, nack, reject or recover, of which not all was captured."""
         channel.session.has_loss = True
         channel.maybe_settled_to = max(
@@ -429,7 +488,7 @@ class Settler:
         )
         return 0
 
-    def refuse_in_part(self, channel, tag):
+    def refuse_in_part(self, channel: Channel, tag: cython.longlong) -> cython.int:
         """A client's nack or reject of a delivery that may be requeued or discarded by it."""
         entry: PendingMessage = channel.deliveries.pop(tag)
         if entry is not None:
@@ -437,7 +496,14 @@ class Settler:
             self.finally_acknowledge(channel, entry, _UNKNOWN, -1, _NULL)
         return 0
 
-    def _acknowledge(self, channel, entry, outcome, number, ts_ns):
+    def _acknowledge(
+        self,
+        channel: Channel,
+        entry: PendingMessage,
+        outcome: cython.int,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         if channel.in_transaction:
             channel.noted.append((entry, outcome))
             return 0
@@ -446,7 +512,7 @@ class Settler:
         self.outstanding -= 1
         return self.finally_acknowledge(channel, entry, outcome, number, ts_ns)
 
-    def _count_settled(self, channel, entry):
+    def _count_settled(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A delivery does not wait any longer."""
         if entry.wants:
             channel.unsettled -= 1
@@ -454,12 +520,26 @@ class Settler:
                 entry.consumer.unsettled -= 1
         return 0
 
-    def finally_acknowledge(self, channel, entry, outcome, number, ts_ns):
+    def finally_acknowledge(
+        self,
+        channel: Channel,
+        entry: PendingMessage,
+        outcome: cython.int,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """A delivery is settled, outside a transaction or at its commit, perhaps unknown how."""
         self._count_settled(channel, entry)
         return self._conclude(channel, entry, outcome, number, ts_ns)
 
-    def _conclude(self, channel, entry, outcome, number, ts_ns):
+    def _conclude(
+        self,
+        channel: Channel,
+        entry: PendingMessage,
+        outcome: cython.int,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """A delivery that does not wait any longer has its outcome."""
         if outcome == _UNKNOWN:
             return self._close_row(entry, _UNKNOWN)
@@ -481,7 +561,13 @@ class Settler:
             self.emitter.emit(event, channel, number, ts_ns, {"entry": entry})
         return 0
 
-    def recover(self, channel, until, number, ts_ns):
+    def recover(
+        self,
+        channel: Channel,
+        until: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """What is outstanding up to a tag, all of it for -1, goes back to its queue."""
         for entry in channel.deliveries.pop_until(until):
             outcome: cython.int = _REQUEUED if entry.number > channel.tag_before_loss else _UNKNOWN
@@ -492,21 +578,23 @@ class Settler:
             self.finally_acknowledge(channel, entry, outcome, number, ts_ns)
         return 0
 
-    def commit(self, channel, noted, number, ts_ns):
+    def commit(
+        self, channel: Channel, noted: list[Any], number: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.int:
         """What was noted in a transaction takes effect."""
         for entry, outcome in noted:
             self.outstanding -= 1
             self.finally_acknowledge(channel, entry, outcome, number, ts_ns)
         return 0
 
-    def roll_back(self, channel):
+    def roll_back(self, channel: Channel) -> cython.int:
         """What was noted since the last commit can be settled again."""
         for entry, _ in channel.noted:
             self._put_back(channel, entry)
         channel.noted = []
         return 0
 
-    def _put_back(self, channel, entry):
+    def _put_back(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A delivery can be settled again, unless its tag has been taken."""
         if channel.deliveries.find(entry.number) is None:
             channel.deliveries.add(entry)
@@ -517,7 +605,7 @@ class Settler:
 
     # returns
 
-    def settle_returned(self, returned):
+    def settle_returned(self, returned: PendingMessage) -> PendingMessage:
         """A returned message: find its publish, or None; `returned` is the entry of the return.
 
         Where one of several publishes may be meant, none of them has an outcome.
@@ -525,7 +613,7 @@ class Settler:
         if None in returned.route:
             return None  # it was cut
         entry: PendingMessage
-        candidates: list = find_returned(returned)
+        candidates: list[Any] = find_returned(returned)
         if len(candidates) != 1:
             for entry in candidates:
                 self._be_done(entry)
@@ -537,27 +625,27 @@ class Settler:
         self.settle(entry, _RETURNED, returned.packet_number, returned.ts_ns)
         return entry
 
-    def select(self, channel):
+    def select(self, channel: Channel) -> cython.int:
         """A channel's publishes are in transactions from now on."""
         channel.in_transaction = True
         channel.uncommitted = deque(all_returnable(channel.awaiting_return))
         return 0
 
-    def committed(self, channel, number):
+    def committed(self, channel: Channel, number: cython.longlong) -> cython.int:
         """The first publishes of a channel's transactions, up to a number, cannot come back."""
         while channel.uncommitted and channel.uncommitted_start < number:
             channel.uncommitted_start += 1
             self._be_done(channel.uncommitted.popleft())
         return 0
 
-    def _be_done(self, entry):
+    def _be_done(self, entry: PendingMessage) -> cython.int:
         """A publish can no longer come back."""
         self._close_row(entry, -1)
         if entry.may_return:
             self.outstanding -= discard_returnable(entry)
         return 0
 
-    def finish(self, channel):
+    def finish(self, channel: Channel) -> cython.int:
         """A channel incarnation is over: what is open stays open.
 
         That nothing answered is said only where the answer would have been captured.
@@ -581,12 +669,12 @@ class Settler:
             channel.noted, channel.committing = [], []
         return 0
 
-    def _leave_open(self, entry):
+    def _leave_open(self, entry: PendingMessage) -> cython.int:
         """A delivery is no longer settled."""
         self.outstanding -= 1
         return self._close_row(entry, self._open_end(entry))
 
-    def _open_end(self, entry):
+    def _open_end(self, entry: PendingMessage) -> cython.int:
         """The outcome of a delivery that nothing settles: null where an acknowledgement
         that was not captured may have.
         """

@@ -10,6 +10,8 @@ judged. State from before the capture is unknown and stays so; a loss makes unkn
 have hidden.
 """
 
+from __future__ import annotations
+
 from array import array
 
 import cython
@@ -81,19 +83,28 @@ from amqpsniff.session.state_machine import CONNECTION
 from amqpsniff.session.table_rows import channel_row, connection_row, link_row
 from amqpsniff.spec import METHODS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView, IntView
+    from amqpsniff.columns import Texts
+    from amqpsniff.decode.rows import MessageRows
+    from amqpsniff.session.event_log import EventLog
+
 _MANY_TABLES = cython.declare(cython.int, MANY_TABLES)
 _LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_BYTES)
 _NONE = cython.declare(tuple, ())
 
 
-def notable_headers(column, row):
+def notable_headers(column: Texts, row: cython.longlong) -> tuple[Any, ...]:
     """The events of `rules.context` that headers, a row of the column of their JSON, are."""
     start: cython.longlong = column.offsets[row]
     end: cython.longlong = column.offsets[row + 1]
     if end - start <= _LARGE_HEADERS and not _may_stand_out(column, start, end):
         return _NONE
     octets: bytes = column.bytes_of(row)
-    events: list = []
+    events: list[Any] = []
     if b'"x-death"' in octets:
         events.append("dead-lettered")
     if b'"eta":"' in octets:
@@ -103,7 +114,7 @@ def notable_headers(column, row):
     return tuple(events)
 
 
-def _may_stand_out(column, start, end):
+def _may_stand_out(column: Texts, start: cython.longlong, end: cython.longlong) -> cython.bint:
     """True if headers are worth reading: many tables in them, or a name like one looked for."""
     tables: cython.int = 0
     at: cython.longlong
@@ -183,14 +194,16 @@ MAX_EXCHANGES = 4_096
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
-def _ask(rules: tuple, context: object, memory: dict, bits: cython.int = _ANYTHING) -> cython.int:
+def _ask(
+    rules: tuple[Any, ...], context: Any, memory: dict[Any, Any], bits: cython.int = _ANYTHING
+) -> cython.int:
     """Ask rules about one context, which they share.
 
     `memory` is what was noted of its connection, `bits` what `context.where` looks at.
     """
     wanted: cython.int
     for asked in rules:
-        row: tuple = asked
+        row: tuple[Any, ...] = asked
         wanted = row[1]
         if (wanted < 0 or bits & wanted) and (row[0] is None or row[0] in memory):
             row[2](context)
@@ -247,7 +260,48 @@ class Tracker:
         limits, memory: Other bounds than the usual ones; `memory` is of what is linked.
     """
 
-    def __init__(self, asked, log, moments=None, limits=None, memory=None):
+    memory: dict[Any, Any]
+    rules: dict[Any, Any]
+    amqp10_rules: dict[Any, Any]
+    names: list[Any]
+    kinds: ByteView
+    recent_publishes: RecentPublishes
+    words: Any
+    captures: list[Any]
+    amqp10: Amqp10Tracker
+    message_log: MessageLog
+    link_recorder: LinkRecorder
+    frames: FrameRows
+    exchanges: dict[Any, Any]
+    routes_known: list[Any]
+    exchange_counts: IntView
+    settler: Settler
+    reader: ByteReader
+    open_contents: list[Any]
+    handshakes: dict[Any, Any]
+    batch_words: Vocabularies
+    late_contents: dict[Any, Any]
+    reply_matcher: ReplyMatcher
+    channels: list[Any]
+    connections: list[Any]
+    link_rows: list[Any]
+    close_ok_methods: ByteView
+    channel_handlers: list[Any]
+    connection_handlers: list[Any]
+    packs: Any
+    lost_before: set[Any]
+    followed: ByteView
+    classes: ByteView
+    senders: ByteView
+    content: ByteView
+    synchronous: ByteView
+    answers: ByteView
+    closing_methods: ByteView
+    discarded: ByteView
+
+    def __init__(
+        self, asked: Any, log: Any, moments: Any = None, limits: Any = None, memory: Any = None
+    ) -> None:
         tables = frozenset(asked.tables)
         log = log if "findings" in tables else None
         self.log = log
@@ -327,8 +381,17 @@ class Tracker:
     # methods in their order
 
     def follow(
-        self, frames, frame, messages, message, peers, losses, captures, ended, report_incomplete
-    ):
+        self,
+        frames: Any,
+        frame: Any,
+        messages: Any,
+        message: Any,
+        peers: Any,
+        losses: Any,
+        captures: Any,
+        ended: Any,
+        report_incomplete: Any,
+    ) -> None:
         """Follow the rows from these on, and the ends of connections where they stand between them.
 
         `ended` are connections, each with the row before which it ended, `tell` is called with
@@ -356,7 +419,17 @@ class Tracker:
             peer.session = session
         self.feed(frames, first, messages, next_message, peers, losses[lost:], captures)
 
-    def feed(self, frames, first_frame, messages, first_message, peers, losses, captures, until=-1):
+    def feed(
+        self,
+        frames: FrameRows,
+        first_frame: cython.longlong,
+        messages: MessageRows,
+        first_message: cython.longlong,
+        peers: list[Any],
+        losses: list[Any],
+        captures: list[Any],
+        until: cython.longlong = -1,
+    ) -> cython.longlong:
         """Follow the rows from these on, up to frame `until`, -1 for all; gives the next message.
 
         `peers` are the decoder's connections by code, `losses` (row, connection, direction) in
@@ -400,7 +473,7 @@ class Tracker:
                     self.on_frame(frames, row, peers)
         return message
 
-    def _end_silence(self, frames, row, peers):
+    def _end_silence(self, frames: FrameRows, row: cython.longlong, peers: list[Any]) -> cython.int:
         """Tell the silence that a frame ends."""
         peer: Connection = peers[frames.connection.values[row]]
         now: cython.longlong = frames.ts_ns.values[row]
@@ -413,7 +486,9 @@ class Tracker:
             self.on_silence(silence)
         return 0
 
-    def _performative(self, frames, row, peers):
+    def _performative(
+        self, frames: FrameRows, row: cython.longlong, peers: list[Any]
+    ) -> cython.int:
         """One frame of AMQP 1.0."""
         if self.replies_only:
             return 0
@@ -429,19 +504,21 @@ class Tracker:
             resume_side(session, side)
         return self.amqp10.follow(session, frames, row, found)
 
-    def slot_for(self, session, number):
+    def slot_for(self, session: Any, number: Any) -> Any:
         """The slot of a channel number; None when there are too many."""
         return self._slot(session, number)
 
-    def capture_name(self, frames, row):
+    def capture_name(self, frames: Any, row: Any) -> Any:
         """Name of the capture of a row."""
         return self.capture_of(frames, row)
 
-    def _method(self, frames, row, method, peers):
+    def _method(
+        self, frames: FrameRows, row: cython.longlong, method: cython.int, peers: list[Any]
+    ) -> cython.int:
         """One method frame."""
         side: cython.int = frames.sender.values[row]
         number: cython.int = frames.channel.values[row]
-        opened: object = None
+        opened: Any = None
         kind: cython.int = self.kinds[method]
         may_send: cython.bint = side >= 0 and self.senders[method] & (1 << side) != 0
         if may_send and self.classes[method] == (number == 0):
@@ -471,7 +548,15 @@ class Tracker:
             self.begin_content(opened)
         return 0
 
-    def _follow(self, session, slot, frames, row, kind, side):
+    def _follow(
+        self,
+        session: Session,
+        slot: ChannelSlot,
+        frames: FrameRows,
+        row: cython.longlong,
+        kind: cython.int,
+        side: cython.int,
+    ) -> Any:
         """A method in its place; gives what the row of its message needs, None for nothing."""
         method: cython.int = frames.method.values[row]
         if kind == _OTHER:
@@ -487,7 +572,7 @@ class Tracker:
             return self.begin_message(session, slot, frames, row, kind)
         return None
 
-    def _begin(self, peer, capture):
+    def _begin(self, peer: Connection, capture: Any) -> Session:
         session: Session = Session(peer, capture, self.sessions)
         if peer in self.lost_before:
             session.has_loss = True
@@ -497,7 +582,7 @@ class Tracker:
         peer.session = session
         return session
 
-    def _slot(self, session, number):
+    def _slot(self, session: Session, number: cython.int) -> ChannelSlot:
         """The channel slot of a channel number; None when there are too many."""
         slot: ChannelSlot = session.slots.get(number)
         if slot is None:
@@ -514,12 +599,20 @@ class Tracker:
             session.note_used(slot)
         return slot
 
-    def _other(self, session, slot, frames, row, method, side):
+    def _other(
+        self,
+        session: Session,
+        slot: ChannelSlot,
+        frames: FrameRows,
+        row: cython.longlong,
+        method: cython.int,
+        side: cython.int,
+    ) -> cython.int:
         """Any other method: it may answer a request, change the state, be a request."""
         if session.over and not self.close_ok_methods[method]:
             return 0
         request: Request = None
-        subject: object = None
+        subject: Any = None
         if self.answers[method] and (slot.requests or slot.early_replies is not None):
             request = self.reply_matcher.reply(slot, frames, row, method, side)
         if self.states_only:
@@ -532,7 +625,9 @@ class Tracker:
             self.reply_matcher.ask(session, slot, frames, row, method, side, subject)
         return 0
 
-    def _move(self, session, slot, method, side):
+    def _move(
+        self, session: Session, slot: ChannelSlot, method: cython.int, side: cython.int
+    ) -> cython.int:
         """Apply only the state transition of a method."""
         if slot.number == 0:
             session.over = move_connection(session, method, side)
@@ -540,10 +635,18 @@ class Tracker:
             move_slot(slot, method, side)
         return 0
 
-    def _on_connection(self, session, frames, row, method, side, request):
+    def _on_connection(
+        self,
+        session: Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        method: cython.int,
+        side: cython.int,
+        request: Request,
+    ) -> Any:
         """Let a method change the state of its connection; gives what its handler does."""
-        handler: object = self.connection_handlers[method]
-        subject: object = None
+        handler: Any = self.connection_handlers[method]
+        subject: Any = None
         before: cython.int = session.state_code
         move_connection(session, method, side)
         if handler is None and not self.rules_enabled:
@@ -560,11 +663,20 @@ class Tracker:
             self.emit_method(session, None, frame, request)
         return subject
 
-    def _on_channel(self, session, slot, frames, row, method, side, request):
+    def _on_channel(
+        self,
+        session: Session,
+        slot: ChannelSlot,
+        frames: FrameRows,
+        row: cython.longlong,
+        method: cython.int,
+        side: cython.int,
+        request: Request,
+    ) -> Any:
         """Let a method change the state of its channel; gives what its handler does."""
         channel: Channel = slot.channel
-        handler: object = self.channel_handlers[method]
-        subject: object = None
+        handler: Any = self.channel_handlers[method]
+        subject: Any = None
         frame: MethodFrame = None
         if method == _CHANNEL_OPEN:
             frame = frame_of(self.names[method], frames, row)
@@ -586,7 +698,7 @@ class Tracker:
             self.emit_method(session, channel, frame, request)
         return subject
 
-    def _on_loss(self, peer, direction):
+    def _on_loss(self, peer: Connection, direction: cython.int) -> cython.int:
         """Frames of one direction may be missing here."""
         session: Session = peer.session
         if session is None:
@@ -600,7 +712,7 @@ class Tracker:
                 self.emit_connection("frames-lost", session, None, None, {"side": side})
         return 0
 
-    def _lose_refusals(self, session):
+    def _lose_refusals(self, session: Session) -> cython.int:
         """Frames of the broker may be missing, among them what it refused."""
         slot: ChannelSlot
         for slot in session.slots.values():
@@ -608,7 +720,7 @@ class Tracker:
                 self.settler.give_up_tentative(slot.channel, _NULL)
         return 0
 
-    def end(self, peer, capture):
+    def end(self, peer: Connection, capture: Any) -> cython.int:
         """A connection is over, or the capture is: what is open stays as it is.
 
         `capture` is the one of a connection without a single method.
@@ -633,7 +745,7 @@ class Tracker:
             self.forget(known)
         return 0
 
-    def add_channel(self, channel):
+    def add_channel(self, channel: Channel) -> cython.int:
         """A channel incarnation is over."""
         if self.rules_enabled:
             number, bits = channel.closed_packet_number, _message_bits(channel)
@@ -645,7 +757,7 @@ class Tracker:
             self.channels.append(channel_row(channel))
         return 0
 
-    def add_link(self, link, channel):
+    def add_link(self, link: Any, channel: Any) -> Any:
         """A link of AMQP 1.0 is over."""
         if self.rules_enabled:
             number = link.detached_number if link.detached_number > 0 else None
@@ -654,7 +766,7 @@ class Tracker:
             self.link_rows.append(link_row(link, channel))
         return 0
 
-    def finish(self, number, ts_ns):
+    def finish(self, number: Any, ts_ns: Any) -> None:
         """The capture is over, at a packet; every connection was ended before."""
         if self.rules_enabled:
             self.emit_connection("capture-ends", None, number, ts_ns, {})
@@ -662,11 +774,11 @@ class Tracker:
             event_log.finish()
 
     @property
-    def rows(self):
+    def rows(self) -> Any:
         """Rows of `connections`, `channels` and `links` since the last `drain`."""
         return len(self.connections) + len(self.channels) + len(self.link_rows)
 
-    def drain(self):
+    def drain(self) -> Any:
         """Give the rows since the last call away: of `connections`, `channels` and `links`."""
         taken = (self.connections, self.channels, self.link_rows)
         self.connections, self.channels, self.link_rows = [], [], []
@@ -674,7 +786,9 @@ class Tracker:
 
     # methods that come with every message
 
-    def consumer_for(self, slot, frames, row, kind):
+    def consumer_for(
+        self, slot: ChannelSlot, frames: FrameRows, row: cython.longlong, kind: cython.int
+    ) -> Consumer:
         """The consumer, or the basic.get, that a delivery is for, or None."""
         if kind == _GET_OK:
             request: Request = self.reply_matcher.reply(
@@ -696,7 +810,14 @@ class Tracker:
             channel.recent_consumer_batch = batch
         return channel.recent_consumer
 
-    def begin_message(self, session, slot, frames, row, kind):
+    def begin_message(
+        self,
+        session: Session,
+        slot: ChannelSlot,
+        frames: FrameRows,
+        row: cython.longlong,
+        kind: cython.int,
+    ) -> Any:
         """A method that carries content; gives what its message's row needs: its entry, or only
         its channel.
         """
@@ -744,7 +865,14 @@ class Tracker:
             session.has_loss = channel.deliveries_uncertain = True  # its tag was cut
         return entry
 
-    def _publish(self, session, channel, entry, frames, row):
+    def _publish(
+        self,
+        session: Session,
+        channel: Channel,
+        entry: PendingMessage,
+        frames: FrameRows,
+        row: cython.longlong,
+    ) -> cython.bint:
         """A publish, numbered on a confirming channel; gives whether the entry is needed."""
         channel.published += 1
         if channel.first_publish_number == 0:
@@ -777,7 +905,9 @@ class Tracker:
             return True
         return entry.number >= 0
 
-    def _is_after_end(self, session, channel, entry):
+    def _is_after_end(
+        self, session: Session, channel: Channel, entry: PendingMessage
+    ) -> cython.bint:
         """True if TCP is known to have ended and the publish may be later: a whole batch of packets
         is read before its frames are followed.
         """
@@ -787,7 +917,15 @@ class Tracker:
         closes = (channel.closed_packet_number, session.close_packet_number)
         return closes != (None, None) or entry.ts_ns > tcp.ended_ns
 
-    def acknowledge(self, session, slot, frames, row, kind, side):
+    def acknowledge(
+        self,
+        session: Session,
+        slot: ChannelSlot,
+        frames: FrameRows,
+        row: cython.longlong,
+        kind: cython.int,
+        side: cython.int,
+    ) -> cython.int:
         """An ack, nack or reject of either side."""
         channel: Channel = slot.channel
         outcome: cython.int = _ACKED
@@ -828,7 +966,9 @@ class Tracker:
         self.settler.acknowledge(channel, tag, multiple, outcome, number, ts_ns)
         return 0
 
-    def _acknowledge_in_part(self, channel, kind, side, tag):
+    def _acknowledge_in_part(
+        self, channel: Channel, kind: cython.int, side: cython.int, tag: cython.longlong
+    ) -> cython.int:
         """An ack, nack or reject was cut: what else it may have answered becomes unknown."""
         if side == 0:
             self.settler.acknowledge_in_part(channel, tag)
@@ -838,7 +978,7 @@ class Tracker:
             self.settler.confirm_in_part(channel, tag)
         return 0
 
-    def answered_to(self, there, row, number, ts_ns):
+    def answered_to(self, there: Any, row: Any, number: Any, ts_ns: Any) -> Any:
         """The number up to which a method in packet `number` answers what waits `there`; -1 for all
         of it, None for nothing: when one comes late, what was sent after it is there already.
 
@@ -849,11 +989,13 @@ class Tracker:
         before = (one for one in there if one.packet_number < number or one.ts_ns < ts_ns)
         return max([one.number for one in before], default=None)
 
-    def capture_of(self, frames, row):
+    def capture_of(self, frames: FrameRows, row: cython.longlong) -> Any:
         """Name of the capture of a row."""
         return self.captures[frames.capture.values[row]]
 
-    def proved_channel(self, session, slot, frames, row):
+    def proved_channel(
+        self, session: Session, slot: ChannelSlot, frames: FrameRows, row: cython.longlong
+    ) -> Channel:
         """A method on a number that is not open: its beginning was not seen, or never was."""
         channel: Channel = begin_channel(session, slot, self.capture_of(frames, row), None)
         if self.rules_enabled:
@@ -862,10 +1004,10 @@ class Tracker:
 
     # messages, from their methods to their rows
 
-    def remember(self, name, octets, whole):
+    def remember(self, name: str, octets: bytes, whole: cython.bint) -> HandshakeArguments:
         """What was `HandshakeArguments` in a handshake; most connections say what others said
         before."""
-        latest: list = self.handshakes.setdefault(name, [])
+        latest: list[Any] = self.handshakes.setdefault(name, [])
         known: HandshakeArguments
         for known in latest:
             if known.json == octets and known.whole == whole:
@@ -886,25 +1028,27 @@ class Tracker:
         known.uses += 1
         return known
 
-    def forget(self, known):
+    def forget(self, known: HandshakeArguments) -> cython.int:
         """A connection that said so is over."""
         known.uses -= 1
         if known.uses == 0:
             self.handshakes_bytes -= len(known.json)
         return 0
 
-    def forget_handshake(self, known):
+    def forget_handshake(self, known: Any) -> None:
         """Facts that a connection said before, and corrects now."""
         self.forget(known)
 
-    def begin_content(self, known):
+    def begin_content(self, known: Any) -> cython.int:
         """The next content begins: `known` is its entry, only its channel or consumer, or None."""
         self.open_contents.append(known)
         if len(self.open_contents) > _MAX_OPENED:
             self._set_aside()
         return 0
 
-    def on_message_row(self, messages, row, peers):
+    def on_message_row(
+        self, messages: MessageRows, row: cython.longlong, peers: list[Any]
+    ) -> cython.int:
         """A message's row is there: see what became of it, and what it belongs to."""
         self.in_message_row = self.moments is not None and self.moments.meet()
         self.attach(messages, row)
@@ -915,12 +1059,12 @@ class Tracker:
         self.in_message_row = False
         return 0
 
-    def attach(self, messages, row):
+    def attach(self, messages: MessageRows, row: cython.longlong) -> cython.int:
         """A message's row is there: give it what its method told."""
         if messages.deliveries is not None and messages.method.values[row] >= _SEND:
             return self.amqp10.attach(messages, row)
         ordinal: cython.longlong = messages.ordinal.values[row] - self.first_open_content
-        opened: object
+        opened: Any
         if ordinal < 0:
             opened = self.late_contents.pop(messages.ordinal.values[row], None)
         else:
@@ -955,7 +1099,9 @@ class Tracker:
         self.settler.attach(entry, messages, row)
         return self.count_message(entry.channel, entry, messages, row, size)
 
-    def _name_queue(self, messages, row, consumer):
+    def _name_queue(
+        self, messages: MessageRows, row: cython.longlong, consumer: Consumer
+    ) -> cython.int:
         """Give a delivery the queue of its consumer, where that is known."""
         if consumer.queue is None:
             return 0
@@ -969,17 +1115,17 @@ class Tracker:
         messages.queue.values[row] = consumer.code
         return 0
 
-    def batch_of(self, words):
+    def batch_of(self, words: Vocabularies) -> cython.longlong:
         """The number of the batch that has these vocabularies; codes in them hold for it only."""
         if self.batch_words is not words:
             self.batch_words = words
             self.batch += 1
         return self.batch
 
-    def _set_aside(self):
+    def _set_aside(self) -> cython.int:
         """Keep contents whose rows are long in coming apart."""
         place: cython.longlong
-        known: object
+        known: Any
         for place in range(len(self.open_contents)):
             known = self.open_contents[place]
             if known is not None:
@@ -990,7 +1136,7 @@ class Tracker:
 
     # rules
 
-    def on_frame(self, frames, row, peers):
+    def on_frame(self, frames: FrameRows, row: cython.longlong, peers: list[Any]) -> cython.int:
         """A frame of any type: its side is not silent."""
         peer: Connection = peers[frames.connection.values[row]]
         side: cython.int = frames.sender.values[row]
@@ -1020,7 +1166,7 @@ class Tracker:
             check_waiting(self, session, frames.packet_number.values[row], now)
         return 0
 
-    def _note_sent(self, session, frames, row):
+    def _note_sent(self, session: Session, frames: FrameRows, row: cython.longlong) -> cython.int:
         """A frame of the client, which the broker may object to."""
         kind: cython.int = -1
         method: cython.int = frames.method.values[row]
@@ -1044,7 +1190,15 @@ class Tracker:
             sent.note(kind, method, number)
         return 0
 
-    def emit(self, event, channel, number, ts_ns, facts, bits=_ANYTHING):
+    def emit(
+        self,
+        event: str,
+        channel: Channel | None,
+        number: Any,
+        ts_ns: Any,
+        facts: dict[Any, Any] | None,
+        bits: cython.int = _ANYTHING,
+    ) -> None:
         """Ask the rules of an event on a channel; `bits`: see `rules.context.where`."""
         session: Session = channel.session
         rules = (self.amqp10_rules if session.peer.is_amqp10 else self.rules).get(event, ())
@@ -1052,7 +1206,15 @@ class Tracker:
             context = RuleContext(self, session, channel, number, ts_ns, None, None, facts)
             _ask(rules, context, session.memory, bits)
 
-    def emit_connection(self, event, session, number, ts_ns, facts, bits=_ANYTHING):
+    def emit_connection(
+        self,
+        event: str,
+        session: Session,
+        number: Any,
+        ts_ns: Any,
+        facts: dict[Any, Any] | None,
+        bits: cython.int = _ANYTHING,
+    ) -> None:
         """Ask the rules of an event of a connection."""
         is_amqp10: cython.bint = session is not None and session.peer.is_amqp10
         rules = (self.amqp10_rules if is_amqp10 else self.rules).get(event, ())
@@ -1061,7 +1223,9 @@ class Tracker:
             context = RuleContext(self, session, None, number, ts_ns, None, None, facts)
             _ask(rules, context, memory, bits)
 
-    def emit_method(self, session, channel, frame, request):
+    def emit_method(
+        self, session: Session, channel: Channel, frame: MethodFrame, request: Request
+    ) -> None:
         """Ask the rules of a method, and those of a reply."""
         rules = self.rules.get(frame.name, ())
         if not rules and request is None:
@@ -1071,13 +1235,13 @@ class Tracker:
         if request is not None:
             _ask(self.rules.get("replied", ()), context, session.memory)
 
-    def dated_log(self, session):
+    def dated_log(self, session: Session) -> MessageLog:
         """The log of what concerns several connections, set to the current time, or None."""
         if self.message_log is not None:
             self.set_time(self.message_log, session.peer)
         return self.message_log
 
-    def set_time(self, event_log, peer):
+    def set_time(self, event_log: EventLog, peer: Connection) -> cython.int:
         """Set the current packet as what brings about the next rows of a log."""
         if event_log.over:
             return event_log.at_end(peer.conversation)
@@ -1086,7 +1250,7 @@ class Tracker:
             event_log.at(now[0], now[1], now[2])
         return 0
 
-    def now(self):
+    def now(self) -> tuple[Any, ...]:
         """The packet that brought about what is seen now (see `amqpsniff.decode.moments`).
 
         None if order is not requested, and at the end of the capture.
@@ -1105,18 +1269,18 @@ class Tracker:
             frames.ts_ns.values[row],
         )
 
-    def on_channel_closed(self, channel):
+    def on_channel_closed(self, channel: Channel) -> cython.int:
         """Write down that a channel is over."""
         if self.message_log is not None:
             self.dated_log(channel.session).close(channel)
         return 0
 
-    def on_connection_closed(self, session):
+    def on_connection_closed(self, session: Session) -> None:
         """A connection was closed."""
         if self.link_recorder is not None:
             self.link_recorder.close(session)
 
-    def on_connection_end(self, session):
+    def on_connection_end(self, session: Session) -> cython.int:
         """Write down that a connection is over."""
         if self.message_log is not None:
             self.message_log.end(session)
@@ -1124,17 +1288,19 @@ class Tracker:
             self.link_recorder.end(session)
         return 0
 
-    def begin_finish(self):
+    def begin_finish(self) -> None:
         """There are no more packets: the end brings about what comes until `finish`."""
         for event_log in self.event_logs():
             event_log.over = True
 
-    def event_logs(self):
+    def event_logs(self) -> Any:
         """Logs of what happens, for others to judge."""
         written = None if self.link_recorder is None else self.link_recorder.written
         return [one for one in (self.message_log, written) if one is not None]
 
-    def on_misplaced(self, frames, row, peers, event):
+    def on_misplaced(
+        self, frames: FrameRows, row: cython.longlong, peers: list[Any], event: str
+    ) -> cython.int:
         """Ask the rules about a method that may not come from its side, or on its channel."""
         peer: Connection = peers[frames.connection.values[row]]
         if peer.session is None:
@@ -1144,14 +1310,14 @@ class Tracker:
         self.emit_connection(event, peer.session, number, ts_ns, self._describe(frames, row))
         return 0
 
-    def on_unopened(self, frames, row, channel):
+    def on_unopened(self, frames: FrameRows, row: cython.longlong, channel: Channel) -> cython.int:
         """Ask the rules about a method on a channel that is not open."""
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
         self.emit("channel-not-open", channel, number, ts_ns, self._describe(frames, row))
         return 0
 
-    def _describe(self, frames, row):
+    def _describe(self, frames: FrameRows, row: cython.longlong) -> dict[Any, Any]:
         """Facts of a method that is out of place."""
         return {
             "method": self.names[frames.method.values[row]],
@@ -1159,7 +1325,14 @@ class Tracker:
             "side": frames.sender.values[row],
         }
 
-    def count_message(self, channel, entry, messages, row, size):
+    def count_message(
+        self,
+        channel: Channel,
+        entry: PendingMessage,
+        messages: MessageRows,
+        row: cython.longlong,
+        size: cython.longlong,
+    ) -> cython.int:
         """Count a message's bytes, and ask the rules about messages that stand out; `size` is what
         its header announces.
         """
@@ -1178,7 +1351,7 @@ class Tracker:
         self._count_route(channel, messages, row, publish)
         if publish or messages.notes is not None:
             self._see_note(channel, entry, messages, row, publish)
-        facts: dict
+        facts: dict[Any, Any]
         number: cython.longlong = messages.packet_number.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
         message_log: MessageLog = self.dated_log(channel.session)
@@ -1218,7 +1391,14 @@ class Tracker:
             self.emit("answered", channel, number, ts_ns, facts)
         return 0
 
-    def _see_note(self, channel, entry, messages, row, publish):
+    def _see_note(
+        self,
+        channel: Channel,
+        entry: PendingMessage,
+        messages: MessageRows,
+        row: cython.longlong,
+        publish: cython.bint,
+    ) -> cython.int:
         """Count a message that carries a trace's context, or could; ask the rules about what packs
         say that stands out.
         """
@@ -1236,11 +1416,18 @@ class Tracker:
                 session.untraced_published += 1  # what is not a reply
         if note is not None and note.said is not None:
             number: cython.longlong = messages.packet_number.values[row]
-            facts: dict = {"entry": entry, "rows": messages, "row": row, "said": note.said}
+            facts: dict[Any, Any] = {
+                "entry": entry,
+                "rows": messages,
+                "row": row,
+                "said": note.said,
+            }
             self.emit("noted", channel, number, messages.ts_ns.values[row], facts)
         return 0
 
-    def _count_route(self, channel, messages, row, publish):
+    def _count_route(
+        self, channel: Channel, messages: MessageRows, row: cython.longlong, publish: cython.bint
+    ) -> cython.int:
         """Count a message for its route."""
         routes: Routes = channel.session.routes
         if routes is None:
@@ -1249,7 +1436,9 @@ class Tracker:
             return routes.publish(messages, row)
         return routes.deliver(messages, row, channel.incarnation)
 
-    def _note_unfinished(self, channel, messages, row, side):
+    def _note_unfinished(
+        self, channel: Channel, messages: MessageRows, row: cython.longlong, side: cython.int
+    ) -> cython.int:
         """A content is not whole: the rest may come yet, unless another method stands there."""
         frames: FrameRows = self.frames
         number: cython.longlong = messages.packet_number.values[row]
@@ -1268,7 +1457,9 @@ class Tracker:
             channel.unfinished = side, number, messages.ts_ns.values[row], captured, size
         return 0
 
-    def _note_bulky(self, channel, messages, row, size):
+    def _note_bulky(
+        self, channel: Channel, messages: MessageRows, row: cython.longlong, size: cython.longlong
+    ) -> cython.int:
         """Remember a large delivery that was long on its way."""
         frames: FrameRows = self.frames
         requires: cython.longlong = messages.ended_at.values[row]
@@ -1281,7 +1472,9 @@ class Tracker:
             channel.session.bulky = (channel.number, end_ns, size, end_ns - ts_ns)
         return 0
 
-    def _see_behind(self, channel, number, ts_ns):
+    def _see_behind(
+        self, channel: Channel, number: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.int:
         """See whether a delivery came right behind a large one of another channel."""
         of, end_ns, size, took_ns = channel.session.bulky
         if ts_ns - end_ns > _BEHIND:
@@ -1290,7 +1483,7 @@ class Tracker:
             self.emit("held-up", channel, number, ts_ns, {"behind": (of, size, took_ns)})
         return 0
 
-    def _queued(self, channel, messages, row):
+    def _queued(self, channel: Channel, messages: MessageRows, row: cython.longlong) -> cython.int:
         """Count how long a delivery was in its queue, if its publish is known."""
         slot: cython.longlong = self.recent_publishes.slot_of(messages, row)
         ts_ns: cython.longlong = messages.ts_ns.values[row]
@@ -1308,9 +1501,11 @@ class Tracker:
             channel.longest = (number, ts_ns, queue, self.recent_publishes.numbers.values[slot])
         return 0
 
-    def _check_publish(self, channel, entry, messages, row):
+    def _check_publish(
+        self, channel: Channel, entry: PendingMessage, messages: MessageRows, row: cython.longlong
+    ) -> cython.int:
         """See whether a publish is a call, or stood still on its way."""
-        facts: dict
+        facts: dict[Any, Any]
         number: cython.longlong = messages.packet_number.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
         frames: FrameRows = self.frames
@@ -1332,7 +1527,9 @@ class Tracker:
                     self.emit("half-sent", channel, number, ts_ns, facts)
         return 0
 
-    def _check_headers(self, channel, entry, messages, row):
+    def _check_headers(
+        self, channel: Channel, entry: PendingMessage, messages: MessageRows, row: cython.longlong
+    ) -> cython.int:
         """Ask the rules about headers that stand out."""
         for event in notable_headers(messages.headers, row):
             facts = {"entry": entry, "rows": messages, "row": row}
@@ -1340,7 +1537,13 @@ class Tracker:
             self.emit(event, channel, number, messages.ts_ns.values[row], facts)
         return 0
 
-    def _count_exchange(self, messages, row, publish, size):
+    def _count_exchange(
+        self,
+        messages: MessageRows,
+        row: cython.longlong,
+        publish: cython.bint,
+        size: cython.longlong,
+    ) -> cython.int:
         """Count a message and its bytes for its exchange, but not when it comes again."""
         code: cython.longlong = messages.exchange.values[row]
         if code < 0 or messages.redelivered.values[row] == 1:
@@ -1355,7 +1558,7 @@ class Tracker:
             self.exchange_counts[at + 1] += size
         return 0
 
-    def count_exchanges(self):
+    def count_exchanges(self) -> Any:
         """Enter the tallies so far in `exchanges`: name → publishes and their bytes, deliveries
         and theirs.
         """

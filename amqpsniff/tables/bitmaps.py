@@ -7,16 +7,22 @@ once and gives `(bitmap, nulls)`; the bitmap is None when nothing is null or eve
 caller looks at `nulls` to tell which.
 """
 
+from __future__ import annotations
+
 from array import array
 
 import cython
 
 from amqpsniff.columns import NULL
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _NULL = cython.declare(cython.longlong, NULL)
 
 
-def of_integers(storage: bytearray, rows: cython.Py_ssize_t) -> tuple:
+def of_integers(storage: bytearray, rows: cython.Py_ssize_t) -> tuple[Any, ...]:
     """For 64-bit integers: `NULL` is null."""
     values: cython.const[cython.longlong][::1] = memoryview(storage).cast("q")
     nulls: cython.Py_ssize_t = 0
@@ -34,7 +40,7 @@ def of_integers(storage: bytearray, rows: cython.Py_ssize_t) -> tuple:
     return _packed(valid, rows), nulls
 
 
-def of_codes(storage: bytearray, rows: cython.Py_ssize_t) -> tuple:
+def of_codes(storage: bytearray, rows: cython.Py_ssize_t) -> tuple[Any, ...]:
     """For 32-bit codes: negative ones are null."""
     codes: cython.const[cython.int][::1] = memoryview(storage).cast("i")
     nulls: cython.Py_ssize_t = 0

@@ -6,11 +6,17 @@ differs is written from the column's own buffers. `amqpsniff.tables.ndjson` make
 `write_rows` uses them.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Octets
 
 from amqpsniff.columns import NULL
 from amqpsniff.tables.values import bytes_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 if cython.compiled:
     from cython.cimports.libc.string import memcpy  # type: ignore[import-not-found]
@@ -70,8 +76,16 @@ class Cell:
     second_text: Octets
 
     def __init__(
-        self, kind, texts, offset=0, valid=None, longs=None, ints=None, octets=b"", zone=False
-    ):
+        self,
+        kind: Any,
+        texts: Any,
+        offset: Any = 0,
+        valid: Any = None,
+        longs: Any = None,
+        ints: Any = None,
+        octets: Any = b"",
+        zone: Any = False,
+    ) -> None:
         self.kind = kind
         self.offset = offset
         self.nullable = valid is not None
@@ -91,7 +105,9 @@ class Cell:
         self.key = ends[1]
 
 
-def write_rows(cells: list, tail: bytes, rows: cython.Py_ssize_t, out: Octets, sink: object):
+def write_rows(
+    cells: list[Any], tail: bytes, rows: cython.Py_ssize_t, out: Octets, sink: Any
+) -> None:
     """Write rows 0 to `rows - 1` to a sink, each by all cells and `tail`; `out` is overwritten."""
     row: cython.Py_ssize_t
     cell: Cell

@@ -4,6 +4,8 @@
 There may be hundreds of thousands of short ones in a capture, so texts are made when someone asks.
 """
 
+from __future__ import annotations
+
 from ipaddress import IPv6Address
 
 import cython
@@ -19,12 +21,18 @@ except ImportError:
 
 from .zero_window import ZeroWindow
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
+
 CONNECTION_ID_BYTES = 8
 
 MAX_HOSTS = 1024
 """Addresses whose text is remembered: a capture has many connections, but few hosts."""
 
-_HOSTS = cython.declare(dict, {})
+_HOSTS: dict[bytes, str] = cython.declare(dict, {})
 _HASH = blake2b(digest_size=CONNECTION_ID_BYTES)  # to copy takes half as long as to make one
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
@@ -60,6 +68,39 @@ class Conversation:
     puts there what it knows of the conversation; null where it is not TLS.
     """
 
+    first_isn: int
+    syn_seen: cython.bint
+    incarnation: int
+    first_packet_number: int
+    start_ns: int
+    serial: int
+    unreachable: int
+    over_ns: int
+    ended_ns: int
+    reset_ns: int
+    ended_number: int
+    lingers: cython.bint
+    round_trip_ns: int
+
+    first: HalfStream
+    second: HalfStream
+    version: int
+    a_port: int
+    b_port: int
+    a_high: int
+    a_low: int
+    b_high: int
+    b_low: int
+    ended: Any
+    ended_by: Any
+    key: bytes
+    back_key: bytes
+    reset: Any
+    another: Any
+    findings_made: dict[Any, Any]
+    name: str
+    tls: Any
+
     def __init__(self, first: HalfStream, second: HalfStream) -> None:
         self.first = first
         self.second = second
@@ -85,7 +126,7 @@ class Conversation:
     def __repr__(self) -> str:
         return f"<Conversation {self.a} > {self.b} {self.connection_id}>"
 
-    def take_ends(self, rows, at, turned):
+    def take_ends(self, rows: IntView, at: cython.longlong, turned: cython.bint) -> cython.int:
         """The endpoints are those of a segment's row; `turned`: the responder sent it."""
         self.version = rows[at + 5] >> 32
         self.a_port = rows[at + 5] >> 16 & 0xFFFF
@@ -140,7 +181,7 @@ class Conversation:
             self.name = self._name()
         return self.name
 
-    def _name(self):
+    def _name(self) -> str:
         number: cython.longlong = self.incarnation
         width: cython.int = 8 if number else 0
         if self.first_isn >= 0:
@@ -225,7 +266,7 @@ class Conversation:
         """True if a SYN with other numbers did not begin another conversation."""
         return self.findings_made is not None and "tcp-syn-ignored" in self.findings_made
 
-    def may_report(self, code, most):
+    def may_report(self, code: Any, most: cython.int) -> cython.bint:
         """Count a finding; whether there were fewer than `most` of its code before."""
         if self.findings_made is None:
             self.findings_made = {}
@@ -233,11 +274,11 @@ class Conversation:
         self.findings_made[code] = made + 1
         return made < most
 
-    def last_half(self):
+    def last_half(self) -> HalfStream:
         """The direction of the last packet."""
         return self.first if self.first.activity >= self.second.activity else self.second
 
-    def last_number(self):
+    def last_number(self) -> cython.longlong:
         """Number of the last packet, with the place of its capture."""
         return self.last_half().last_number
 
@@ -286,7 +327,7 @@ def _waits(half: HalfStream) -> cython.bint:
 
 
 @cython.cfunc
-def _start(half: HalfStream) -> object:
+def _start(half: HalfStream) -> Any:
     """The sequence number of a half-stream's first byte."""
     return None if half.next_seq < 0 else (half.next_seq - half.next_offset) & _MASK
 
@@ -328,7 +369,7 @@ def _shown(
     version: cython.int, high: cython.longlong, low: cython.longlong, port: cython.int
 ) -> str:
     """An endpoint as text."""
-    key: object = low
+    key: Any = low
     if version != 4:
         key = high, low
     host = _HOSTS.get(key)

@@ -16,11 +16,19 @@ When what is held is handed on, and holes are given up, is decided in `amqpsniff
 which sees both directions. This module knows neither the other one nor the conversation.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.tcp.retransmissions import History
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 
 from .limits import HELD_SEGMENT_BYTES, NEVER, NO_TIME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
 
 DATA = cython.declare(cython.int, 1)
 GAP = cython.declare(cython.int, 2)
@@ -48,7 +56,7 @@ _NO_TIME = cython.declare(cython.longlong, NO_TIME)
 _NEVER = cython.declare(cython.longlong, NEVER)
 
 
-def later(ts_ns, wait_ns):
+def later(ts_ns: cython.longlong, wait_ns: cython.longlong) -> cython.longlong:
     """The time `wait_ns` after `ts_ns`; `NEVER` when that has no time or does not fit."""
     if ts_ns == _NO_TIME or ts_ns >= _NEVER - wait_ns:
         return _NEVER
@@ -58,7 +66,13 @@ def later(ts_ns, wait_ns):
 class HoldingPool:
     """How many bytes all half-streams together hold back, and how many each of them may."""
 
-    def __init__(self, limits):
+    limits: Any
+    total: int
+    max_total: int
+    max_bytes: int
+    max_segments: int
+
+    def __init__(self, limits: Any) -> None:
         self.limits = limits
         self.total = 0
         self.max_total = limits.held_bytes_total
@@ -73,8 +87,24 @@ class Piece:
     offset of the other direction.
     """
 
+    start: int
+    end: int
+    number: int
+    ts_ns: int
+    identification: int
+    needs: int
+    octets: bytes
 
-def piece_of(start, end, octets, number, ts_ns, identification, needs):
+
+def piece_of(
+    start: cython.longlong,
+    end: cython.longlong,
+    octets: bytes,
+    number: cython.longlong,
+    ts_ns: cython.longlong,
+    identification: cython.longlong,
+    needs: cython.longlong,
+) -> Piece:
     """A piece with these attributes."""
     piece: Piece = Piece.__new__(Piece)
     piece.start = start
@@ -90,21 +120,27 @@ def piece_of(start, end, octets, number, ts_ns, identification, needs):
 class Held:
     """The pieces of one half-stream, from index `begin` of a list on."""
 
-    def __init__(self, pool):
+    begin: int
+    octets: int
+
+    pool: HoldingPool
+    pieces: list[Any]
+
+    def __init__(self, pool: Any) -> None:
         self.pool = pool
         self.pieces = []
         self.begin = 0
         self.octets = 0
 
-    def count(self):
+    def count(self) -> cython.Py_ssize_t:
         """How many pieces are held."""
         return len(self.pieces) - self.begin
 
-    def front(self):
+    def front(self) -> Piece:
         """The first piece; there must be one."""
         return self.pieces[self.begin]
 
-    def first(self):
+    def first(self) -> cython.longlong:
         """Where the first piece starts; -1 when nothing is held."""
         piece: Piece
         if self.count() == 0:
@@ -112,7 +148,7 @@ class Held:
         piece = self.pieces[self.begin]
         return piece.start
 
-    def end(self):
+    def end(self) -> cython.longlong:
         """Where the last piece ends; -1 when nothing is held."""
         piece: Piece
         if self.count() == 0:
@@ -120,7 +156,7 @@ class Held:
         piece = self.pieces[len(self.pieces) - 1]
         return piece.end
 
-    def run_end(self):
+    def run_end(self) -> cython.longlong:
         """Where the pieces end that follow each other from the first one; there must be one."""
         piece: Piece
         index: cython.Py_ssize_t
@@ -132,7 +168,7 @@ class Held:
             position = piece.end
         return position
 
-    def after(self, position):
+    def after(self, position: cython.longlong) -> cython.longlong:
         """Where the first piece at or after a position starts; -1 for none."""
         piece: Piece
         index: cython.Py_ssize_t = self._index(position)
@@ -141,7 +177,7 @@ class Held:
         piece = self.pieces[index]
         return piece.start
 
-    def _index(self, position):
+    def _index(self, position: cython.longlong) -> cython.Py_ssize_t:
         """Index of the first piece at or after a position."""
         piece: Piece
         low: cython.Py_ssize_t = self.begin
@@ -156,14 +192,14 @@ class Held:
             middle = (low + high) >> 1
         return low
 
-    def full(self):
+    def full(self) -> cython.bint:
         """True if this half-stream, or all together, hold more than they may."""
         pool: HoldingPool = self.pool
         if self.count() > pool.max_segments:
             return True
         return self.octets > pool.max_bytes or pool.total > pool.max_total
 
-    def find(self, start, end):
+    def find(self, start: cython.longlong, end: cython.longlong) -> Piece:
         """The piece that is exactly this range, or None."""
         piece: Piece
         index: cython.Py_ssize_t = self._index(start)
@@ -173,7 +209,7 @@ class Held:
                 return piece
         return None
 
-    def add(self, piece):
+    def add(self, piece: Piece) -> cython.int:
         """Hold what of `piece` is not held yet.
 
         Gives `ADDED` if anything was, and `DIFFERS` if bytes that were held already differ.
@@ -201,7 +237,9 @@ class Held:
             index += 1
         return found
 
-    def _insert(self, index, piece, start, end):
+    def _insert(
+        self, index: cython.Py_ssize_t, piece: Piece, start: cython.longlong, end: cython.longlong
+    ) -> cython.int:
         """Hold the range `start`..`end` of a piece."""
         if start != piece.start or end != piece.end:
             octets: bytes = piece.octets[start - piece.start : end - piece.start]
@@ -211,12 +249,12 @@ class Held:
         self.pieces.insert(index, piece)
         return self._account(len(piece.octets) + _RECORD_BYTES)
 
-    def _account(self, octets):
+    def _account(self, octets: cython.longlong) -> cython.int:
         self.octets += octets
         self.pool.total += octets
         return 0
 
-    def take_front(self):
+    def take_front(self) -> Piece:
         """Remove and give the first piece."""
         piece: Piece = self.pieces[self.begin]
         self.pieces[self.begin] = None
@@ -256,7 +294,63 @@ class HalfStream:
     are while the direction is `absent`: acknowledged, but not in the capture.
     """
 
-    def __init__(self, writer: EventWriter, history: History, pool: object, index: int) -> None:
+    limits: Any
+    index: int
+    cell: int
+    most_ahead: int
+    most_behind: int
+    open: cython.bint
+    slow: cython.bint
+    ack_seen: cython.bint
+    fin_acked: cython.bint
+    waiting_acked: cython.bint
+    absent: cython.bint
+    isn: int
+    next_seq: int
+    fin_offset: int
+    next_offset: int
+    acked: int
+    ack_seq: int
+    doubted: cython.bint
+    last_row: int
+    packets: int
+    retransmissions: int
+    gaps: int
+    lost_bytes: int
+    cut_bytes: int
+    last_number: int
+    last_ns: int
+    activity: int
+    acked_late_ns: int
+    awaited_acks: int
+    delivered_number: int
+    delivered_ns: int
+    forsaken: int
+    waiting_until: int
+    deadline_segments: int
+    deadline_ns: int
+    linger_ns: int
+    linger_turn: int
+    strange: int
+    repeat_offset: int
+    repeat_length: int
+    repeat_identification: int
+    repeat_ns: int
+    shut: cython.bint
+    probed: cython.bint
+    shut_number: int
+    shut_ns: int
+    strange_seq: int
+
+    writer: EventWriter
+    history: History
+    pool: HoldingPool
+    held: Held
+    fin_number: int
+    fin_ns: int
+    shuts: Any
+
+    def __init__(self, writer: EventWriter, history: History, pool: Any, index: int) -> None:
         self.writer = writer
         self.history = history
         self.pool = pool
@@ -297,7 +391,9 @@ class HalfStream:
         """Bytes of the stream that were captured."""
         return self.next_offset - self.lost_bytes - self.cut_bytes
 
-    def count(self, number, ts_ns, serial):
+    def count(
+        self, number: cython.longlong, ts_ns: cython.longlong, serial: cython.longlong
+    ) -> cython.int:
         """A packet of this direction, the one with this serial number of all segments."""
         self.packets += 1
         self.last_number = number
@@ -305,18 +401,18 @@ class HalfStream:
         self.activity = serial
         return 0
 
-    def start_at(self, seq):
+    def start_at(self, seq: cython.longlong) -> cython.int:
         """The byte numbered `seq` is the first one: offset 0."""
         self.next_seq = seq & MASK
         self.next_offset = 0
         return 0
 
-    def ahead(self, seq):
+    def ahead(self, seq: cython.longlong) -> cython.longlong:
         """How far `seq` is beyond the byte waited for; negative when before it."""
         distance: cython.longlong = (seq - self.next_seq) & MASK
         return distance - _RANGE32 if distance >= _SIGN32 else distance
 
-    def possible(self, seq):
+    def possible(self, seq: cython.longlong) -> cython.bint:
         """True if a segment can lie at `seq`, given where the half-stream is."""
         distance: cython.longlong
         if self.next_seq < 0:
@@ -326,7 +422,7 @@ class HalfStream:
             return False  # before the first byte; a keep-alive is one before it at most
         return -self.most_behind <= distance <= self.most_ahead
 
-    def offset_of(self, ack):
+    def offset_of(self, ack: cython.longlong) -> cython.longlong:
         """The offset before which the other side has every byte, if that is ahead; otherwise 0."""
         distance: cython.longlong
         if self.next_seq < 0:
@@ -334,7 +430,7 @@ class HalfStream:
         distance = self.ahead(ack)
         return self.next_offset + distance if 0 < distance <= self.most_ahead else 0
 
-    def acknowledge(self, ack):
+    def acknowledge(self, ack: cython.longlong) -> cython.int:
         """The other side has every byte before the one numbered `ack`."""
         offset: cython.longlong = self.offset_of(ack)
         self.ack_seen = 1
@@ -346,7 +442,9 @@ class HalfStream:
             self.acked = max(self.acked, offset)
         return 0
 
-    def finish_at(self, seq, number, ts_ns):
+    def finish_at(
+        self, seq: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.bint:
         """A FIN stands after the byte before `seq`; the first one that is possible counts."""
         offset: cython.longlong = self.next_offset + self.ahead(seq)
         if self.fin_offset >= 0 or offset < self.next_offset:
@@ -361,35 +459,43 @@ class HalfStream:
             self.fin_acked = 1
         return True
 
-    def holds(self):
+    def holds(self) -> cython.bint:
         """True if bytes are held back."""
         return self.held is not None and self.held.count() > 0
 
-    def finished(self):
+    def finished(self) -> cython.bint:
         """True if everything up to the FIN was handed on."""
         return self.fin_offset >= 0 and self.next_offset == self.fin_offset
 
-    def captured_end(self):
+    def captured_end(self) -> cython.longlong:
         """Where what was captured or acknowledged ends, behind holes too; a FIN counts as one."""
         end: cython.longlong = max(self.next_offset, self.acked)
         if self.holds():
             end = max(end, self.held.end())
         return max(end, self.fin_offset + 1) if self.fin_offset >= 0 else end
 
-    def acknowledged(self):
+    def acknowledged(self) -> cython.longlong:
         """The offset that the other side acknowledged last; unknown: as far back as can be."""
         if not self.ack_seen:
             return self.next_offset - self.limits.closed_near_bytes
         return self.next_offset + self.ahead(self.ack_seq)
 
-    def differs(self, octets, start, offset, captured, seen, ts_ns):
+    def differs(
+        self,
+        octets: bytes,
+        start: cython.longlong,
+        offset: cython.longlong,
+        captured: cython.longlong,
+        seen: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.bint:
         """True if bytes at an offset are known to be others than those captured there before."""
         result: cython.int = self.history.compare(
             self.last_row, octets, start, offset, captured, seen, ts_ns
         )
         return result & HISTORY_CONFLICT != 0
 
-    def needs_care(self, other):
+    def needs_care(self, other: HalfStream) -> cython.bint:
         """True if the next segment may not be ordinary; `other` is the other direction."""
         if self.next_seq < 0 or self.strange > 0 or self.absent:
             return True
@@ -399,7 +505,7 @@ class HalfStream:
             return True  # the acknowledgement that ends the handshake, which is timed
         return other.next_seq < 0 and self.isn >= 0 and self.next_offset == 0
 
-    def stray(self, seq, length):
+    def stray(self, seq: cython.longlong, length: cython.longlong) -> cython.int:
         """A segment that is impossible; gives how many in a row follow each other."""
         near: cython.longlong = self.limits.closed_near_bytes
         if self.strange > 0 and ((seq - self.strange_seq + near) & MASK) > 2 * near:
@@ -409,7 +515,17 @@ class HalfStream:
         self.slow = 1
         return self.strange
 
-    def place(self, octets, rows, at, seq, number, ts_ns, needs, waits):
+    def place(
+        self,
+        octets: bytes,
+        rows: IntView,
+        at: cython.longlong,
+        seq: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+        needs: cython.longlong,
+        waits: cython.bint,
+    ) -> cython.int:
         """Take the payload of the segment at `at`, captured in `octets`, which begins at `seq`.
 
         `needs`: the offset of the other direction that it acknowledges, and whether it `waits` for
@@ -453,7 +569,15 @@ class HalfStream:
             found |= self._hold(octets, start, captured, room, end, number, ts_ns, needs)
         return found
 
-    def _old(self, octets, start, offset, captured, seen, ts_ns):
+    def _old(
+        self,
+        octets: bytes,
+        start: cython.longlong,
+        offset: cython.longlong,
+        captured: cython.longlong,
+        seen: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """Bytes that were handed on before: count them, compare them with what was."""
         result: cython.int = self.history.compare(
             self.last_row, octets, start, offset, captured, seen, ts_ns
@@ -465,7 +589,9 @@ class HalfStream:
         self.retransmissions += 1
         return RETRANSMITTED | (CONFLICT if result & HISTORY_CONFLICT else 0)
 
-    def _repeated(self, offset, length, ts_ns):
+    def _repeated(
+        self, offset: cython.longlong, length: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.bint:
         """True if the last segment sent again was captured once more; it is remembered if not."""
         if (
             offset == self.repeat_offset
@@ -479,7 +605,17 @@ class HalfStream:
         self.repeat_ns = ts_ns
         return False
 
-    def _hold(self, octets, start, captured, offset, end, number, ts_ns, needs):
+    def _hold(
+        self,
+        octets: bytes,
+        start: cython.longlong,
+        captured: cython.longlong,
+        offset: cython.longlong,
+        end: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+        needs: cython.longlong,
+    ) -> cython.int:
         """Keep bytes that lie beyond a hole, or have to wait for the other direction."""
         found: cython.int = 0
         if self.held is None:
@@ -511,7 +647,17 @@ class HalfStream:
             found |= RETRANSMITTED
         return found
 
-    def _deliver(self, octets, source, start, captured, length, number, ts_ns, seen):
+    def _deliver(
+        self,
+        octets: bytes,
+        source: cython.int,
+        start: cython.longlong,
+        captured: cython.longlong,
+        length: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+        seen: cython.longlong,
+    ) -> cython.int:
         """Hand on the next `length` bytes, of which `captured` are there."""
         block: cython.longlong
         writer: EventWriter = self.writer
@@ -535,19 +681,23 @@ class HalfStream:
         self.delivered_ns = ts_ns
         return 0
 
-    def _advance(self, octets):
+    def _advance(self, octets: cython.longlong) -> cython.int:
         self.next_offset += octets
         self.next_seq = (self.next_seq + octets) & MASK
         return 0
 
-    def lose(self, octets, number, ts_ns):
+    def lose(
+        self, octets: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.int:
         """Hand on a gap."""
         self.writer.append(GAP, self.index, -1, 0, octets, self.next_offset, number, ts_ns)
         self.gaps += 1
         self.lost_bytes += octets
         return self._advance(octets)
 
-    def deliver_piece(self, piece, number, ts_ns, seen):
+    def deliver_piece(
+        self, piece: Piece, number: cython.longlong, ts_ns: cython.longlong, seen: cython.longlong
+    ) -> cython.int:
         """Hand on a piece that was held, as of a packet."""
         identification: cython.longlong = self.history.identification
         self.writer.extra.append(piece.octets)
@@ -565,7 +715,7 @@ class HalfStream:
         self.history.identification = identification
         return 0
 
-    def end(self, number, ts_ns):
+    def end(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
         """Nothing more comes: what was acknowledged but not seen is a gap."""
         missing: cython.longlong = self.acked - self.next_offset
         if self.fin_offset < 0 and missing == 1:

@@ -8,6 +8,8 @@ own, recorded late. Without a SYN, the first segment with payload opens a conver
 that have an open one, only a segment whose payload and numbers show that they are used again.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, HoldingPool, later
@@ -19,6 +21,12 @@ from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
 from .late_handshake import opens
 from .limits import MIN_JUMP as _MIN_JUMP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
 
 OPEN = cython.declare(cython.int, 0)
 
@@ -46,13 +54,13 @@ def opened(
     writer: EventWriter,
     history: History,
     pool: HoldingPool,
-    rows,
-    at,
-    number,
-    ts_ns,
-    serial,
-    known,
-):
+    rows: IntView,
+    at: cython.longlong,
+    number: cython.longlong,
+    ts_ns: cython.longlong,
+    serial: cython.longlong,
+    known: Any,
+) -> cython.int:
     """Open a conversation with a segment; gives the segment's half-stream.
 
     `serial`: see `Conversation`. `known`: the key of its originator and the first
@@ -89,12 +97,19 @@ def opened(
     return slot * 2 + answer
 
 
-def block_of(writer: EventWriter, octets, source):
+def block_of(writer: EventWriter, octets: bytes, source: cython.longlong) -> bytes:
     """The bytes that a segment's row points into; `octets` are those of its batch."""
     return octets if source < 0 else writer.extra[source]
 
 
-def may_open(table: ConversationTable, writer: EventWriter, key, octets, rows, at):
+def may_open(
+    table: ConversationTable,
+    writer: EventWriter,
+    key: bytes,
+    octets: bytes,
+    rows: IntView,
+    at: cython.longlong,
+) -> cython.bint:
     """True if a segment of no open conversation opens one, and is no late one of one that is over.
 
     What can only be the first of its sender, and comes after all that was sent, is not late.
@@ -108,7 +123,16 @@ def may_open(table: ConversationTable, writer: EventWriter, key, octets, rows, a
     return opens(octets, rows[at + 10], rows[at + 11]) and table.is_beyond(key, rows[at + 6])
 
 
-def begins_anew(conversation, half, other, writer, octets, rows, at, ts_ns):
+def begins_anew(
+    conversation: Conversation,
+    half: HalfStream,
+    other: HalfStream,
+    writer: EventWriter,
+    octets: bytes,
+    rows: IntView,
+    at: cython.longlong,
+    ts_ns: cython.longlong,
+) -> cython.int:
     """Check if a segment shows that the endpoints are used again, though no SYN was captured.
 
     Gives `BEGINS`, `MAY_BEGIN` if the answer to it has to show that, or 0. It is a protocol header,
@@ -156,7 +180,7 @@ def _jumps(half: HalfStream, seq: cython.longlong) -> cython.bint:
     return ahead >= MIN_JUMP and half.next_offset + ahead > half.acked + MIN_JUMP
 
 
-def begin_at(table: ConversationTable, starts):
+def begin_at(table: ConversationTable, starts: Any) -> cython.int:
     """Directions begin with these sequence numbers, by key, where it is not known."""
     half: HalfStream
     for key, start in starts.items():
@@ -169,7 +193,13 @@ def begin_at(table: ConversationTable, starts):
 # SYN segments of a conversation that is open
 
 
-def classify_syn(half: HalfStream, other: HalfStream, seq, ack, flags):
+def classify_syn(
+    half: HalfStream,
+    other: HalfStream,
+    seq: cython.longlong,
+    ack: cython.longlong,
+    flags: cython.int,
+) -> cython.int:
     """Take a SYN of direction `half` (its answer when `flags` has ACK) and say whose it is."""
     asked: cython.longlong = (ack - 1) & MASK
     whose: cython.int
@@ -228,7 +258,7 @@ def _fits(half: HalfStream, isn: cython.longlong) -> cython.int:
     return 0 <= behind <= half.limits.closed_near_bytes
 
 
-def begin(half: HalfStream, isn):
+def begin(half: HalfStream, isn: cython.longlong) -> cython.int:
     """The direction begins with `isn`; offsets stay as they are when bytes were handed on."""
     if half.isn < 0:
         half.isn = isn

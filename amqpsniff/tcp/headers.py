@@ -7,6 +7,8 @@ segment whose first 14 bytes of header were captured is a row; of less there is 
 was. A segment that ICMP says could not reach its destination is a row too, marked `UNREACHABLE`.
 """
 
+from __future__ import annotations
+
 from array import array
 
 import cython
@@ -17,6 +19,10 @@ from cython.cimports.amqpsniff.tcp.link import link_place
 from amqpsniff.findings import Finding
 
 from .fragments import Fragments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Columns of a segment's row:
 #  0 packet           row of the packet in its batch
@@ -73,7 +79,7 @@ class HeaderParser:
     """
 
     layers: Layers
-    rows: object
+    rows: Any
     table: cython.longlong[::1]
     capacity: cython.longlong
     filtered: cython.bint
@@ -108,7 +114,7 @@ class HeaderParser:
         """Packets of tunnels that are not read, by tunnel; they are among those `not_tcp`."""
         return self.layers.unread
 
-    def segments(self) -> object:
+    def segments(self) -> Any:
         """The rows written by the last `parse`, row after row of `FIELDS` integers."""
         return self.rows
 
@@ -122,7 +128,7 @@ class HeaderParser:
 
     @cython.boundscheck(False)  # each range is checked at once, which is quicker than one by one
     def parse(
-        self, batch: object, begin: cython.longlong, end: cython.longlong, extra: list
+        self, batch: Any, begin: cython.longlong, end: cython.longlong, extra: list[Any]
     ) -> cython.longlong:
         """Read packets `begin` to `end - 1` of a batch; gives the number of rows written.
 

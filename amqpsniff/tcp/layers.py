@@ -17,8 +17,16 @@ addresses and the TCP header are then those of the quoted packet, of which eight
 enough, and `reason` is its code.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.tcp.link import gre_place, ip_place, udp_place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView
 
 # IP-in-IP, GRE and VXLAN nest two or three deep, with a few extension headers each; the bound keeps
 # a packet of nothing but headers from costing more than its neighbours.
@@ -92,7 +100,26 @@ class Layers:
     where that is in `extra`. Addresses are 128 bits in two signed halves (IPv4: 0 and 32 bits).
     """
 
-    def __init__(self, fragments):
+    fragments: Any
+    source: int
+    identification: int
+    reason: int
+
+    extra: list[Any]
+    unread: dict[Any, Any]
+    block: ByteView
+    octets: ByteView
+    at: int
+    end: int
+    wire_end: int
+    ts_ns: int
+    family: int
+    a_high: int
+    a_low: int
+    b_high: int
+    b_low: int
+
+    def __init__(self, fragments: Any) -> None:
         self.fragments = fragments
         self.extra = []
         self.unread = {}
@@ -100,7 +127,7 @@ class Layers:
         self.identification = -1
         self.reason = 0
 
-    def begin_batch(self, octets, extra):
+    def begin_batch(self, octets: ByteView, extra: list[Any]) -> cython.int:
         """Packets from here on are in `octets`; whole packets of fragments go to `extra`."""
         self.block = octets
         self.octets = octets
@@ -108,7 +135,7 @@ class Layers:
         self.source = -1
         return 0
 
-    def leave(self, used):
+    def leave(self, used: cython.bint) -> cython.int:
         """Done with a packet that came in fragments; `used`: its bytes are needed on."""
         self.octets = self.block
         if not used:
@@ -116,7 +143,7 @@ class Layers:
         self.source = -1
         return 0
 
-    def walk(self, place):
+    def walk(self, place: cython.longlong) -> cython.int:
         """Go from the IP header at `place` to `TCP`, with `at` at its header, or to another end."""
         _layer_number: cython.int
         kind: cython.int = cython.cast(cython.int, place >> PLACE_BITS)
@@ -127,7 +154,7 @@ class Layers:
                 return kind
         return MALFORMED
 
-    def _layer(self, kind):
+    def _layer(self, kind: cython.int) -> cython.int:
         """Read one header, by EtherType or IP protocol; gives the next one or how it ends."""
         if kind == IPV4 or kind == 4:
             return self._ipv4()
@@ -151,12 +178,12 @@ class Layers:
             return self._unread(_PROTOCOLS[kind])
         return NOT_TCP
 
-    def _unread(self, tunnel):
+    def _unread(self, tunnel: Any) -> cython.int:
         """Count a packet of a tunnel that is not read."""
         self.unread[tunnel] = self.unread.get(tunnel, 0) + 1
         return NOT_TCP
 
-    def _icmp(self, unreachable):
+    def _icmp(self, unreachable: cython.int) -> cython.int:
         """ICMP: what a packet of type `unreachable` quotes, if that is TCP."""
         at: cython.longlong = self.at
         kind: cython.int = NOT_TCP
@@ -172,7 +199,7 @@ class Layers:
             kind = self._ipv4()
         return UNREACHABLE if kind == TCP and self.end - self.at >= 8 else NOT_TCP
 
-    def _ipv4(self):
+    def _ipv4(self) -> cython.int:
         at: cython.longlong = self.at
         header: cython.longlong
         total: cython.longlong
@@ -202,7 +229,7 @@ class Layers:
             )
         return self.octets[at + 9]
 
-    def _ipv6(self):
+    def _ipv6(self) -> cython.int:
         at: cython.longlong = self.at
         length: cython.longlong
         if self.end - at < 40 or self.octets[at] >> 4 != 6:
@@ -220,7 +247,7 @@ class Layers:
         self.at = at + 40
         return self.octets[at + 6]
 
-    def _extension(self, unit, base):
+    def _extension(self, unit: cython.longlong, base: cython.longlong) -> cython.int:
         """An extension header: next header, length in `unit` bytes beyond the first `base`."""
         at: cython.longlong = self.at
         if self.end - at < 2:
@@ -228,7 +255,7 @@ class Layers:
         self.at = at + base + self.octets[at + 1] * unit
         return self.octets[at]
 
-    def _fragment_header(self):
+    def _fragment_header(self) -> cython.int:
         """The fragment header of IPv6 (RFC 8200 §4.5); an atomic fragment (RFC 6946) is whole."""
         at: cython.longlong = self.at
         offset: cython.int
@@ -242,7 +269,13 @@ class Layers:
             self.octets[at], _u32(self.octets, at + 4), offset & 0xFFF8, offset & 1 == 0
         )
 
-    def _fragment(self, protocol, identification, offset, last):
+    def _fragment(
+        self,
+        protocol: cython.int,
+        identification: cython.longlong,
+        offset: cython.longlong,
+        last: cython.bint,
+    ) -> cython.int:
         """Hand a fragment in; go on in the whole packet when this one completed it."""
         stop: cython.longlong = max(self.end, self.at)
         addresses = (self.a_high, self.a_low, self.b_high, self.b_low)
@@ -263,7 +296,7 @@ class Layers:
         self.wire_end = whole.length
         return whole.protocol
 
-    def _udp(self):
+    def _udp(self) -> cython.int:
         """Tunnels over UDP, by port."""
         port: cython.int
         if self.end - self.at < 16:
@@ -274,12 +307,12 @@ class Layers:
             return self._unread(_PORTS[port])
         return self._inside(place)
 
-    def _gre(self):
+    def _gre(self) -> cython.int:
         """GRE and ERSPAN."""
         place: cython.longlong = gre_place(self.octets, self.at, self.end)
         return self._unread("GRE") if place == UNREAD else self._inside(place)
 
-    def _inside(self, place):
+    def _inside(self, place: cython.longlong) -> cython.int:
         """Go on below the header of a tunnel, at the place of its contents."""
         ip: cython.longlong
         if place < 0:

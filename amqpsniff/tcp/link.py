@@ -17,7 +17,13 @@ net/pktap.h. What is not read: 802.11, Bluetooth, USB and others that carry no A
 counted as not IP.
 """
 
+from __future__ import annotations
+
 import cython
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amqpsniff.byteorder import ByteView
 
 NOT_IP = cython.declare(cython.longlong, -1)
 # The place below a tunnel's header that is not read.
@@ -196,7 +202,9 @@ def _peel(
     return NOT_IP
 
 
-def ip_place(octets, at, end, ethertype):
+def ip_place(
+    octets: ByteView, at: cython.longlong, end: cython.longlong, ethertype: cython.longlong
+) -> cython.longlong:
     """The place of the IP header below `ethertype`, whose contents start at `at`; or `NOT_IP`."""
     place: cython.longlong = _place(ethertype, at)
     _tag: cython.int
@@ -211,7 +219,9 @@ def ip_place(octets, at, end, ethertype):
     return NOT_IP
 
 
-def udp_place(octets, at, end, port):
+def udp_place(
+    octets: ByteView, at: cython.longlong, end: cython.longlong, port: cython.int
+) -> cython.longlong:
     """The place below a tunnel's header at `at`, behind that of UDP; `UNREAD` or `NOT_IP`."""
     if end - at < 8:
         return NOT_IP
@@ -275,7 +285,7 @@ def _gtp(
     return _by_version(octets, at, end) if octets[at] >> 4 in (4, 6) else UNREAD
 
 
-def gre_place(octets, at, end):
+def gre_place(octets: ByteView, at: cython.longlong, end: cython.longlong) -> cython.longlong:
     """The place below GRE (RFC 2784, RFC 2890) and ERSPAN I to III; `UNREAD` or `NOT_IP`."""
     flags: cython.int
     ethertype: cython.int
@@ -384,7 +394,9 @@ def _pktap(
     return link_place(octets, at + length, end, octets[at + 8])
 
 
-def link_place(octets, at, end, link_type):
+def link_place(
+    octets: ByteView, at: cython.longlong, end: cython.longlong, link_type: cython.longlong
+) -> cython.longlong:
     """The place of the IP header of a packet at `at` (captured up to `end`); or `NOT_IP`."""
     size: cython.longlong = end - at
     if link_type == LINK_ETHERNET:

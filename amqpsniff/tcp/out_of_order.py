@@ -16,6 +16,8 @@ deadline is only a reason to look: whether something is due is read from the hal
 state, so deadlines that were overtaken by events need not be taken out.
 """
 
+from __future__ import annotations
+
 import heapq
 from collections import deque
 
@@ -23,6 +25,10 @@ import cython
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, Piece, later, piece_of
 
 from .limits import NEVER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _NEVER = cython.declare(cython.longlong, NEVER)
 
@@ -36,10 +42,17 @@ SPARE_DEADLINES = cython.declare(cython.longlong, 1024)
 class Deadlines:
     """Half-streams by deadline; `next_ns` is the earliest one, or later than any time."""
 
-    def __init__(self):
+    heap: list[Any]
+    queue: Any
+    last_ns: int
+    made: int
+    rooms_ns: int
+    next_ns: int
+
+    def __init__(self) -> None:
         self.clear()
 
-    def clear(self):
+    def clear(self) -> cython.int:
         """Forget all."""
         self.heap = []
         self.queue = deque()
@@ -49,17 +62,19 @@ class Deadlines:
         self.next_ns = _NEVER
         return 0
 
-    def expect(self, rooms_ns):
+    def expect(self, rooms_ns: cython.longlong) -> cython.int:
         """Wake at a time for the beginnings that wait, too."""
         self.rooms_ns = rooms_ns
         self.next_ns = self._earliest()
         return 0
 
-    def any(self):
+    def any(self) -> cython.bint:
         """True if there are deadlines."""
         return len(self.heap) > 0 or len(self.queue) > 0
 
-    def add(self, half, deadline_ns, conversations):
+    def add(
+        self, half: HalfStream, deadline_ns: cython.longlong, conversations: cython.longlong
+    ) -> cython.int:
         """Look at a half-stream at a time; `conversations` are open."""
         if deadline_ns < _NEVER:
             self.made += 1
@@ -69,7 +84,7 @@ class Deadlines:
             self.next_ns = self._earliest()
         return 0
 
-    def linger(self, half, conversations):
+    def linger(self, half: HalfStream, conversations: cython.longlong) -> cython.int:
         """Look at a half-stream at its `linger_ns`, unless its conversation ends before."""
         if half.linger_ns < self.last_ns:
             return self.add(half, half.linger_ns, conversations)
@@ -84,13 +99,13 @@ class Deadlines:
             self.next_ns = self._earliest()
         return 0
 
-    def take(self):
+    def take(self) -> HalfStream:
         """Take the earliest deadline out; gives its half-stream. There must be one."""
         half: HalfStream = self._first()
         self.next_ns = self._earliest()
         return half
 
-    def _first(self):
+    def _first(self) -> HalfStream:
         half: HalfStream
         if self.queue:
             half = self.queue[0]
@@ -98,7 +113,7 @@ class Deadlines:
                 return self.queue.popleft()
         return heapq.heappop(self.heap)[2]
 
-    def _earliest(self):
+    def _earliest(self) -> cython.longlong:
         half: HalfStream
         found: cython.longlong = self.heap[0][0] if self.heap else _NEVER
         if self.queue:
@@ -106,7 +121,7 @@ class Deadlines:
             found = min(found, half.linger_ns)
         return min(found, self.rooms_ns)
 
-    def _clean_heap(self):
+    def _clean_heap(self) -> cython.int:
         """Forget deadlines that events have overtaken: what stays is two a half-stream at most."""
         half: HalfStream
         kept = []
@@ -121,7 +136,7 @@ class Deadlines:
         self.heap = kept
         return 0
 
-    def _forget_closed(self):
+    def _forget_closed(self) -> cython.int:
         """Let go of ends that came before their deadline, as far as they are first in the queue."""
         half: HalfStream
         while self.queue:
@@ -131,10 +146,10 @@ class Deadlines:
             self.queue.popleft()
         return 0
 
-    def _clean_queue(self):
+    def _clean_queue(self) -> cython.int:
         """Let go of all of them; one a conversation stays."""
         half: HalfStream
-        kept = deque()
+        kept: deque[HalfStream] = deque()
         for half in self.queue:
             if half.open:
                 kept.append(half)
@@ -142,7 +157,13 @@ class Deadlines:
         return 0
 
 
-def release(half: HalfStream, other: HalfStream, number, ts_ns, seen):
+def release(
+    half: HalfStream,
+    other: HalfStream,
+    number: cython.longlong,
+    ts_ns: cython.longlong,
+    seen: cython.longlong,
+) -> cython.int:
     """Hand on what is held and waits for nothing more, and make gaps of forsaken holes.
 
     It is known as of packet `number`; -1 where no packet brought it about: then each segment as of
@@ -204,7 +225,7 @@ def _mine_is_first(
     return (mine.number > others.number) == waiting
 
 
-def waits(needs, other: HalfStream):
+def waits(needs: cython.longlong, other: HalfStream) -> cython.bint:
     """True if what `other` sent up to an offset is still to come."""
     return needs > other.next_offset and not other.absent and not other.finished()
 
@@ -234,7 +255,7 @@ def _hand_on(
 @cython.cfunc
 def _not_before(
     half: HalfStream, other: HalfStream, number: cython.longlong, ts_ns: cython.longlong
-) -> tuple:
+) -> tuple[Any, ...]:
     """A packet held back and its time, or those of the last one handed on if that was later."""
     if number < half.delivered_number:
         number, ts_ns = half.delivered_number, half.delivered_ns
@@ -243,7 +264,14 @@ def _not_before(
     return number, ts_ns
 
 
-def settle(half: HalfStream, other: HalfStream, ts_ns, seen, deadlines: Deadlines, conversations):
+def settle(
+    half: HalfStream,
+    other: HalfStream,
+    ts_ns: cython.longlong,
+    seen: cython.longlong,
+    deadlines: Deadlines,
+    conversations: cython.longlong,
+) -> cython.int:
     """Give up what is overdue, start the clocks of other holes, and see who is ordinary."""
     segments: cython.longlong = half.packets + other.packets
     waiting: cython.bint
@@ -362,7 +390,7 @@ def _due(half: HalfStream, segments: cython.longlong, ts_ns: cython.longlong) ->
     )
 
 
-def make_room(half: HalfStream, other: HalfStream, seen):
+def make_room(half: HalfStream, other: HalfStream, seen: cython.longlong) -> cython.bint:
     """Hand on as much as it takes to hold no more than is allowed; whether that was anything."""
     piece: Piece
     found: cython.bint = False
@@ -375,7 +403,13 @@ def make_room(half: HalfStream, other: HalfStream, seen):
     return found
 
 
-def flush(half: HalfStream, other: HalfStream, number, ts_ns, seen):
+def flush(
+    half: HalfStream,
+    other: HalfStream,
+    number: cython.longlong,
+    ts_ns: cython.longlong,
+    seen: cython.longlong,
+) -> cython.int:
     """The conversation is over: give up every hole, and what was acknowledged but not seen."""
     half.forsaken = other.forsaken = _NEVER
     release(half, other, -1, 0, seen)

@@ -18,6 +18,10 @@ from __future__ import annotations
 import cython
 from cython.cimports.amqpsniff.tcp.link import gre_place, ip_place, link_place, udp_place
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 PLACE_BITS = cython.declare(cython.int, 40)
 PLACE_MASK = cython.declare(cython.longlong, (1 << 40) - 1)
 MAX_LAYERS = cython.declare(cython.int, 32)  # as in `layers`
@@ -55,7 +59,7 @@ class PacketRewriter:
             those that are there.
     """
 
-    def __init__(self, addresses: object = None) -> None:
+    def __init__(self, addresses: Any = None) -> None:
         self.addresses = addresses
         self.out = bytearray()
         self.payload = None
@@ -71,7 +75,7 @@ class PacketRewriter:
         return frozenset((self.source, self.target)) if self.is_tcp else frozenset()
 
     def rewrite(
-        self, octets: bytes, link_type: int, original: int, payload: object, payload_at: int
+        self, octets: bytes, link_type: int, original: int, payload: Any, payload_at: int
     ) -> bytearray:
         """A packet of `link_type`, of which `octets` were captured of `original`, made safe.
 

@@ -7,6 +7,8 @@ of them reads all. Two conversations that happen to have one mark are read by on
 collision costs nothing else.
 """
 
+from __future__ import annotations
+
 from array import array
 from ipaddress import ip_address
 
@@ -15,6 +17,12 @@ import cython
 from .fragments import Fragments
 from .headers import SEGMENT_FIELDS, UNREACHABLE, HeaderParser
 from .limits import NO_TIME, Limits
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
 
 COLUMN_NAMES = (
     "number", "ts_ns", "start", "captured", "original", "link_type", "passed", "order_ns"
@@ -61,7 +69,13 @@ def _end(high: cython.ulonglong, low: cython.ulonglong, port: cython.ulonglong) 
     return h ^ (h >> 32)
 
 
-def mark_of(a_high, a_low, b_high, b_low, ports):
+def mark_of(
+    a_high: cython.longlong,
+    a_low: cython.longlong,
+    b_high: cython.longlong,
+    b_low: cython.longlong,
+    ports: cython.longlong,
+) -> cython.longlong:
     """The mark of a segment's conversation, from its row: at least 0, below 2^63."""
     one: cython.ulonglong = _end(a_high & MASK64, a_low & MASK64, (ports >> 16) & 0xFFFF)
     other: cython.ulonglong = _end(b_high & MASK64, b_low & MASK64, ports & 0xFFFF)
@@ -69,9 +83,9 @@ def mark_of(a_high, a_low, b_high, b_low, ports):
     return (h ^ (h >> 31)) & MASK63
 
 
-def marks_between(pairs: object) -> list | None:
+def marks_between(pairs: Any) -> list[Any] | None:
     """The marks of conversations given as pairs of `address:port`; None when one is none."""
-    marks: list = []
+    marks: list[Any] = []
     for one, other in pairs:
         try:
             a_high, a_low, a_port = _numbers(one)
@@ -82,7 +96,7 @@ def marks_between(pairs: object) -> list | None:
     return marks
 
 
-def _numbers(name: object) -> tuple:
+def _numbers(name: Any) -> tuple[Any, ...]:
     """(upper half, lower half, port) of an endpoint; ValueError for what is none."""
     host, _, port = (name or "").rpartition(":")
     address = int(ip_address(host.strip("[]").partition("%")[0]))
@@ -93,7 +107,13 @@ def _numbers(name: object) -> tuple:
 class Partition:
     """The conversations of one reader: those with the marks of `only`, or all `but` some."""
 
-    def __init__(self, only=None, but=None):
+    marks: Any
+    inverted: cython.bint
+
+    known: IntView
+    answers: IntView
+
+    def __init__(self, only: Any = None, but: Any = None) -> None:
         if (only is None) == (but is None):
             raise ValueError("a share has either the marks of its own or those of others")
         self.marks = frozenset(but if only is None else only)
@@ -101,7 +121,7 @@ class Partition:
         self.known = array("q", [-1]) * CELLS
         self.answers = bytearray(CELLS)
 
-    def takes(self, mark):
+    def takes(self, mark: cython.longlong) -> cython.bint:
         """True if a conversation is one of the share's."""
         cell: cython.longlong = mark & (CELLS - 1)
         if self.known[cell] != mark:
@@ -121,7 +141,7 @@ class Columns:
     original: cython.longlong[::1]
     link_type: cython.longlong[::1]
 
-    def __init__(self, batch: object) -> None:
+    def __init__(self, batch: Any) -> None:
         self.number, self.ts_ns, self.start = batch.number, batch.ts_ns, batch.start
         self.captured, self.original = batch.captured, batch.original
         self.link_type = batch.link_type
@@ -134,8 +154,8 @@ class Pile:
     `reached`: captured bytes of the capture up to the end of its last packet.
     """
 
-    octets: object
-    numbers: object
+    octets: Any
+    numbers: Any
     table: cython.longlong[::1]
     count: cython.longlong
     reached: cython.longlong
@@ -163,10 +183,10 @@ class Pile:
         self.count += 1
         return at
 
-    def take(self) -> tuple:
+    def take(self) -> tuple[Any, ...]:
         """(packets, the columns one after the other, bytes), and begin anew."""
         rows: array = self.numbers[: self.count * COLUMNS]
-        columns: list = [rows[column::COLUMNS].tobytes() for column in range(COLUMNS)]
+        columns: list[Any] = [rows[column::COLUMNS].tobytes() for column in range(COLUMNS)]
         taken = self.count, b"".join(columns), self.octets
         self._clear()
         return taken
@@ -181,14 +201,14 @@ class Dealer:
     else came with it and is no TCP segment goes there too. `take` gives piles that are `full`.
     """
 
-    parser: object
-    fragments: object
-    extra: list
-    buckets: dict
+    parser: Any
+    fragments: Any
+    extra: list[Any]
+    buckets: dict[Any, Any]
     known: cython.longlong[::1]
     cells: cython.longlong[::1]
-    piles: list
-    full: list
+    piles: list[Any]
+    full: list[Any]
     size: cython.longlong
     latest: cython.longlong
     seen: cython.longlong
@@ -213,7 +233,7 @@ class Dealer:
         self.latest = begin_ns
         self.seen = 0
 
-    def feed(self, batch: object) -> None:
+    def feed(self, batch: Any) -> None:
         """Deal out the packets of a `PacketBatch`."""
         begin: cython.longlong = batch.begin
         end: cython.longlong = batch.end
@@ -232,7 +252,7 @@ class Dealer:
     @cython.exceptval(-1, check=True)
     def _deal(
         self,
-        batch: object,
+        batch: Any,
         begin: cython.longlong,
         end: cython.longlong,
         count: cython.longlong,
@@ -331,12 +351,12 @@ class Survey:
     `packet_count`, `segment_count` and `octets` (captured, of all packets) are what was fed.
     """
 
-    parser: object
-    extra: list
-    places: dict
+    parser: Any
+    extra: list[Any]
+    places: dict[Any, Any]
     known: cython.longlong[::1]
     cells: cython.longlong[::1]
-    counts: object
+    counts: Any
     table: cython.longlong[::1]
     packets: cython.longlong
     segments: cython.longlong
@@ -355,7 +375,7 @@ class Survey:
         self.packets = self.segments = 0
         self.first = self.least = self.last = _NO_TIME
 
-    def feed(self, batch: object) -> None:
+    def feed(self, batch: Any) -> None:
         """Count the packets of a `PacketBatch`."""
         begin: cython.longlong = batch.begin
         end: cython.longlong = batch.end
@@ -392,7 +412,7 @@ class Survey:
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _count(
-        self, segments: object, count: cython.longlong, captured: cython.longlong[::1]
+        self, segments: Any, count: cython.longlong, captured: cython.longlong[::1]
     ) -> cython.int:
         rows: cython.longlong[::1]
         row: cython.longlong

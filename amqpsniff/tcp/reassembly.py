@@ -17,6 +17,8 @@ when three segments in a row agree on a place where it cannot be; by the limit o
 `finish`. A RST or SYN that TCP does not take closes nothing (`doubt`).
 """
 
+from __future__ import annotations
+
 from array import array
 from collections.abc import Iterable
 
@@ -35,6 +37,10 @@ from .fragments import Fragments
 from .headers import SEGMENT_FIELDS, UNREACHABLE, HeaderParser
 from .limits import Limits
 from .stream import StreamBatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 DATA = cython.declare(cython.int, 1)
 ACK = cython.declare(cython.int, 16)
@@ -78,17 +84,17 @@ class Reassembler:
     Nothing a packet contains raises.
     """
 
-    parser: object
-    fragments: object
+    parser: Any
+    fragments: Any
     slow_path: SlowPath
     writer: EventWriter
     history: History
-    halves: list
-    names: list
-    places: dict
-    tunnels: dict
+    halves: list[Any]
+    names: list[Any]
+    places: dict[Any, Any]
+    tunnels: dict[Any, Any]
     place: cython.longlong
-    share: object
+    share: Any
     cache: cython.longlong[::1]
     ahead_limit: cython.longlong
     placing: cython.bint
@@ -155,7 +161,7 @@ class Reassembler:
         self.slow_path.joined = {}
         return self.slow_path.joined
 
-    def take_places(self) -> object:
+    def take_places(self) -> Any:
         """Where payload of the last batch lies in its streams: `PLACE_FIELDS` for each segment.
 
         Its row in the batch, its half-stream (as in `StreamBatch.half`), the stream offset of its
@@ -168,7 +174,7 @@ class Reassembler:
         taken, self.slow_path.places = self.slow_path.places, array("q")
         return taken
 
-    def feed(self, batch: object) -> StreamBatch:
+    def feed(self, batch: Any) -> StreamBatch:
         """Take a `PacketBatch`; gives the events its packets made known."""
         begin: cython.longlong = batch.begin
         end: cython.longlong = batch.end
@@ -189,17 +195,17 @@ class Reassembler:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _take_unread(self, capture: object) -> cython.int:
+    def _take_unread(self, capture: Any) -> cython.int:
         """Packets of tunnels that were not read are of this capture."""
-        found: dict = self.parser.unread()
-        counts: dict = self.tunnels.setdefault(capture, {})
+        found: dict[Any, Any] = self.parser.unread()
+        counts: dict[Any, Any] = self.tunnels.setdefault(capture, {})
         for tunnel, count in found.items():
             counts[tunnel] = counts.get(tunnel, 0) + count
         found.clear()
         return 0
 
     @cython.cfunc
-    def _taken(self, octets: bytes) -> object:
+    def _taken(self, octets: bytes) -> Any:
         """What was written, as a batch."""
         taken = self.writer.take(octets, self.slow_path.table.conversations, self.names)
         taken.late, self.writer.late = self.writer.late, []
@@ -228,7 +234,7 @@ class Reassembler:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _use(self, capture: object) -> cython.int:
+    def _use(self, capture: Any) -> cython.int:
         """Packets from here on are of this capture."""
         if not self.names or self.names[self.place] != capture:
             self.expect((capture,))
@@ -243,7 +249,7 @@ class Reassembler:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _segments(self, batch: object, count: cython.longlong) -> cython.int:
+    def _segments(self, batch: Any, count: cython.longlong) -> cython.int:
         """The hot loop: `count` rows of the parser."""
         rows: cython.longlong[::1] = self.parser.segments()
         numbers: cython.longlong[::1] = batch.number

@@ -7,12 +7,20 @@ the blocks of packets are kept alive instead, for `Limits.history_bytes` capture
 row still counts depends on the packets between, never on how they came in batches.
 """
 
+from __future__ import annotations
+
 from array import array
 from collections import deque
 
 import cython
 
 from .limits import NO_TIME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
 
 _NO_TIME = cython.declare(cython.longlong, NO_TIME)
 
@@ -41,20 +49,34 @@ class History:
     `identification` that of the IP packet being read, -1 when it has none.
     """
 
-    def __init__(self, limits):
+    segments: int
+    octets: int
+    duplicate_ns: int
+    blocks_made: int
+    head: int
+    seen: int
+    identification: int
+    block: int
+    order: Any
+
+    table: IntView
+    blocks: dict[Any, Any]
+    entry: list[Any]
+
+    def __init__(self, limits: Any) -> None:
         self.segments = limits.history_segments
         self.octets = limits.history_bytes
         self.duplicate_ns = limits.duplicate_ns
         self.table = array("q", [0]) * (ROWS * FIELDS)
         self.head = 0
         self.blocks = {}
-        self.order = deque()
+        self.order: Any = deque()
         self.block = -1
         self.blocks_made = 0
         self.seen = 0
         self.identification = -1
 
-    def remember(self, octets, seen):
+    def remember(self, octets: Any, seen: cython.longlong) -> cython.longlong:
         """Keep a block alive; gives its number."""
         serial: cython.longlong = self.blocks_made
         self.blocks_made += 1
@@ -62,7 +84,7 @@ class History:
         self.order.append([serial, seen])
         return serial
 
-    def begin_batch(self, octets, seen):
+    def begin_batch(self, octets: Any, seen: cython.longlong) -> cython.int:
         """Packets from here on are in `octets`: it becomes `block`."""
         while self.order and self.order[0][1] < seen - self.octets:
             del self.blocks[self.order.popleft()[0]]
@@ -71,12 +93,21 @@ class History:
             self.entry = self.order[len(self.order) - 1]
         return 0
 
-    def end_batch(self, seen):
+    def end_batch(self, seen: cython.longlong) -> cython.int:
         """The batch's last packet was read: its block has rows up to here."""
         self.entry[1] = seen
         return 0
 
-    def add(self, previous, block, position, offset, length, seen, ts_ns):
+    def add(
+        self,
+        previous: cython.longlong,
+        block: cython.longlong,
+        position: cython.longlong,
+        offset: cython.longlong,
+        length: cython.longlong,
+        seen: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.longlong:
         """Remember a segment; gives its row number, to be given as `previous` with the next one."""
         row: cython.longlong = (self.head & (ROWS - 1)) * FIELDS
         with cython.boundscheck(False):  # the table has as many rows
@@ -91,7 +122,9 @@ class History:
         self.head += 1
         return self.head - 1
 
-    def copies(self, identification, before_ns, ts_ns):
+    def copies(
+        self, identification: cython.longlong, before_ns: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.bint:
         """True if the packet being read is the one that was captured at `before_ns`, once more.
 
         What is sent again is another IP packet, whose identification differs, and the clocks of two
@@ -102,7 +135,16 @@ class History:
             return 0
         return identification > 0 or _near(before_ns, ts_ns, self.duplicate_ns)
 
-    def compare(self, last, octets, position, offset, length, seen, ts_ns):
+    def compare(
+        self,
+        last: cython.longlong,
+        octets: bytes,
+        position: cython.longlong,
+        offset: cython.longlong,
+        length: cython.longlong,
+        seen: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """Hold a segment against the chain that ends in row `last`.
 
         Gives `CONFLICT` if bytes it has in common with one of them differ, plus `SAME_PACKET` if

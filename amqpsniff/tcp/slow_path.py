@@ -9,6 +9,8 @@ or SYN means is often known only by what follows (`doubt`).
 What is due later (a hole given up, an end that is not acknowledged) waits in `deadlines`.
 """
 
+from __future__ import annotations
+
 from array import array
 
 import cython
@@ -39,6 +41,12 @@ from .headers import SEGMENT_FIELDS
 from .late_handshake import PendingConversations, Segment, begins
 from .limits import NEVER
 from .stream import TcpFinding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
 
 CLOSE = cython.declare(cython.int, 3)
 
@@ -79,7 +87,30 @@ class SlowPath:
     to know, by serial number; with `places` it is read, without written.
     """
 
-    def __init__(self, limits, places=False, joined=None):
+    limits: Any
+    most: int
+    linger: int
+    near: int
+    rooms: Any
+    joined: Any
+    serial: int
+    cut: int
+    retransmissions: int
+    duplicates: int
+    out_of_order: int
+    impossible: int
+    limit_reported: cython.bint
+    places: Any
+
+    pool: HoldingPool
+    table: ConversationTable
+    writer: EventWriter
+    history: History
+    deadlines: Deadlines
+    early: dict[Any, Any]
+    keys: dict[Any, Any]
+
+    def __init__(self, limits: Any, places: Any = False, joined: Any = None) -> None:
         self.limits = limits
         self.most = limits.conversations
         self.linger = limits.linger_ns
@@ -99,11 +130,11 @@ class SlowPath:
         self.limit_reported = False
         self.places = array("q") if places else None
 
-    def find(self, rows, at):
+    def find(self, rows: IntView, at: cython.longlong) -> HalfStream:
         """The half-stream of a segment, or None."""
         return self.keys.get(key_of(rows, at))
 
-    def note_unreachable(self, rows, at):
+    def note_unreachable(self, rows: IntView, at: cython.longlong) -> cython.int:
         """ICMP says that a segment did not reach its destination: note the first about a SYN."""
         half: HalfStream = self.find(rows, at)
         if half is None or half.isn != rows[at + 6]:
@@ -113,7 +144,14 @@ class SlowPath:
             conversation.unreachable = rows[at + 7]
         return 0
 
-    def unknown(self, octets, rows, at, number, ts_ns):
+    def unknown(
+        self,
+        octets: bytes,
+        rows: IntView,
+        at: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """A segment of no open conversation: gives the half-stream it opens, or -1."""
         flags: cython.int = rows[at + 8]
         key: bytes = key_of(rows, at)
@@ -132,7 +170,14 @@ class SlowPath:
                 return self._wait(room, key, octets, rows, at, number, ts_ns) - 1
         return self.open(rows, at, number, ts_ns, number)
 
-    def _room(self, key, rows, at, serial, ts_ns):
+    def _room(
+        self,
+        key: bytes,
+        rows: IntView,
+        at: cython.longlong,
+        serial: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> Any:
         """A room for what comes before its conversation's begin; null for no more rooms."""
         if self.rooms.full or self.places is not None:
             return None
@@ -141,13 +186,22 @@ class SlowPath:
         self.deadlines.expect(self.rooms.deadline_ns)
         return room
 
-    def _wait(self, room, key, octets, rows, at, number, ts_ns):
+    def _wait(
+        self,
+        room: Any,
+        key: bytes,
+        octets: bytes,
+        rows: IntView,
+        at: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """Let a segment wait, until its conversation's begin is known."""
         if room.add(self._keep(key, octets, rows, at, number, ts_ns), self.limits):
             self._enter(room)
         return 0
 
-    def _enter(self, room):
+    def _enter(self, room: Any) -> cython.int:
         """Follow the segments that waited."""
         row: cython.longlong[::1]
         identification: cython.longlong = self.history.identification
@@ -176,20 +230,28 @@ class SlowPath:
         self.history.identification, self.serial = identification, now
         return 0
 
-    def _keep(self, key, octets, rows, at, number, ts_ns):
+    def _keep(
+        self,
+        key: bytes,
+        octets: bytes,
+        rows: IntView,
+        at: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> Any:
         """A segment with what was captured of it, to be followed later."""
         start: cython.longlong = rows[at + 10]
         payload = block_of(self.writer, octets, rows[at + 9])[start : start + rows[at + 11]]
         return Segment(key, array("q", rows[at : at + FIELDS]), payload, number, ts_ns, self.serial)
 
-    def _recall(self, segment):
+    def _recall(self, segment: Any) -> cython.int:
         """Make the bytes of a segment that was kept available to the row of it."""
         self.writer.extra.append(segment.octets)
         row: cython.longlong[::1] = segment.row
         row[9], row[10], row[13] = len(self.writer.extra) - 1, 0, self.history.seen
         return 0
 
-    def _follow_kept(self, segments):
+    def _follow_kept(self, segments: Any) -> cython.int:
         """Follow the segments that may have begun a conversation, when the old one is over."""
         row: cython.longlong[::1]
         half: HalfStream
@@ -207,7 +269,14 @@ class SlowPath:
         self.history.identification, self.serial = identification, now
         return 0
 
-    def open(self, rows, at, number, ts_ns, serial):
+    def open(
+        self,
+        rows: IntView,
+        at: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+        serial: cython.longlong,
+    ) -> cython.int:
         """Open a conversation, see `opened`; gives the segment's half-stream."""
         while self.table.open >= self.most:
             self._evict(number, ts_ns)
@@ -216,7 +285,7 @@ class SlowPath:
             self.table, self.writer, self.history, self.pool, rows, at, number, ts_ns, serial, known
         )
 
-    def _evict(self, number, ts_ns):
+    def _evict(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
         quiet: Conversation = self.table.least_active()
         if not self.limit_reported:
             self.limit_reported = True
@@ -225,7 +294,13 @@ class SlowPath:
         self._close(quiet, quiet.last_number(), quiet.end_ns, 0)
         return 0
 
-    def _close(self, conversation, number, ts_ns, over):
+    def _close(
+        self,
+        conversation: Conversation,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+        over: cython.int,
+    ) -> cython.int:
         """End a conversation; `over`: nothing more of it is to be expected."""
         first: HalfStream = conversation.first
         if self.early and conversation.key in self.early:
@@ -241,7 +316,7 @@ class SlowPath:
             self._follow_kept(conversation.another.segments)
         return 0
 
-    def close_all(self):
+    def close_all(self) -> cython.int:
         """End every open conversation: those that wait for a time as if it had come, the others in
         the order in which they were opened.
         """
@@ -255,7 +330,15 @@ class SlowPath:
         self.deadlines.clear()
         return 0
 
-    def handle_segment(self, octets, index, rows, at, number, ts_ns):
+    def handle_segment(
+        self,
+        octets: bytes,
+        index: cython.int,
+        rows: IntView,
+        at: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """Take any segment of an open conversation; `octets` is the block of packets."""
         half: HalfStream = self.table.halves[index]
         other: HalfStream = self.table.halves[index ^ 1]
@@ -300,7 +383,16 @@ class SlowPath:
             return self._again(conversation, octets, rows, at, number, ts_ns)
         return self._possible(conversation, half, other, octets, rows, at, seq, number, ts_ns)
 
-    def _is_others(self, conversation, half, octets, rows, at, number, ts_ns):
+    def _is_others(
+        self,
+        conversation: Conversation,
+        half: HalfStream,
+        octets: bytes,
+        rows: IntView,
+        at: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """Whose a segment is while another conversation may have begun: `ANOTHER` if it has."""
         key: bytes = key_of(rows, at)
         another = conversation.another
@@ -312,7 +404,18 @@ class SlowPath:
             another.segments.append(self._keep(key, octets, rows, at, number, ts_ns))
         return NONE
 
-    def _possible(self, conversation, half, other, octets, rows, at, seq, number, ts_ns):
+    def _possible(
+        self,
+        conversation: Conversation,
+        half: HalfStream,
+        other: HalfStream,
+        octets: bytes,
+        rows: IntView,
+        at: cython.longlong,
+        seq: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """Take a segment that belongs to its conversation and lies where it can; `seq`: where."""
         flags: cython.int = rows[at + 8]
         length: cython.longlong = rows[at + 12]
@@ -343,7 +446,17 @@ class SlowPath:
         out_of_order.settle(half, other, ts_ns, self.history.seen, self.deadlines, self.table.open)
         return self._end(conversation, half, other, number, ts_ns)
 
-    def _is_early(self, conversation, half, other, octets, rows, at, number, ts_ns):
+    def _is_early(
+        self,
+        conversation: Conversation,
+        half: HalfStream,
+        other: HalfStream,
+        octets: bytes,
+        rows: IntView,
+        at: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.bint:
         """True if a segment came before its conversation's begin, and waits, or is void now."""
         half_known: cython.bint = half.next_seq >= 0
         other_known: cython.bint = other.next_seq >= 0
@@ -367,7 +480,17 @@ class SlowPath:
         self._wait(room, key, octets, rows, at, number, ts_ns)
         return True
 
-    def _doubt_another(self, conversation, half, other, octets, rows, at, number, ts_ns):
+    def _doubt_another(
+        self,
+        conversation: Conversation,
+        half: HalfStream,
+        other: HalfStream,
+        octets: bytes,
+        rows: IntView,
+        at: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """Keep a segment that may begin another conversation, unless that is certain."""
         reset = conversation.reset
         known: cython.bint = half.next_seq >= 0 and other.next_seq >= 0
@@ -392,7 +515,16 @@ class SlowPath:
         half.doubted = other.doubted = half.slow = other.slow = 1
         return 0
 
-    def _reset(self, conversation, half, other, rows, at, number, ts_ns):
+    def _reset(
+        self,
+        conversation: Conversation,
+        half: HalfStream,
+        other: HalfStream,
+        rows: IntView,
+        at: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """Take a RST: it ends the conversation after a while, or once nothing else follows it."""
         seq: cython.longlong = rows[at + 6]
         ack: cython.longlong = rows[at + 7] if rows[at + 8] & ACK else -1
@@ -431,7 +563,7 @@ class SlowPath:
             return self._close(conversation, number, ts_ns, 1)
         return 0
 
-    def _reset_wait(self, conversation):
+    def _reset_wait(self, conversation: Conversation) -> cython.longlong:
         """How long a conversation stays open after a RST; what is in flight takes a round trip."""
         wait_ns: cython.longlong = self.linger
         if conversation.reset.place != CERTAIN:
@@ -440,7 +572,7 @@ class SlowPath:
             wait_ns = min(wait_ns, max(2 * conversation.round_trip_ns, self.limits.acked_hole_ns))
         return wait_ns
 
-    def _apply_reset(self, conversation):
+    def _apply_reset(self, conversation: Conversation) -> cython.int:
         """A conversation ends by the RST that it had: bytes sent before that are missing."""
         reset = conversation.reset
         half: HalfStream = conversation.second if reset.side else conversation.first
@@ -456,7 +588,17 @@ class SlowPath:
                 other.acknowledge(reset.ack)
         return 0
 
-    def _weigh(self, conversation, half, other, rows, at, seq, number, ts_ns):
+    def _weigh(
+        self,
+        conversation: Conversation,
+        half: HalfStream,
+        other: HalfStream,
+        rows: IntView,
+        at: cython.longlong,
+        seq: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """Check if a side goes on that sent a RST, or began something else."""
         side: cython.int = half.index & 1
         length: cython.longlong = rows[at + 12]
@@ -494,7 +636,7 @@ class SlowPath:
         other.doubted = half.doubted
         return 0
 
-    def _ignore_reset(self, conversation, number):
+    def _ignore_reset(self, conversation: Conversation, number: cython.longlong) -> cython.int:
         """The conversation went on after a RST."""
         reset = conversation.reset
         half: HalfStream = conversation.second if reset.side else conversation.first
@@ -504,14 +646,24 @@ class SlowPath:
         detail = f"it went on in packet {number & NUMBER_MASK}"
         return self._report("tcp-reset-ignored", conversation, reset.number, reset.ts_ns, detail, 1)
 
-    def _is_far(self, conversation, half, seq):
+    def _is_far(
+        self, conversation: Conversation, half: HalfStream, seq: cython.longlong
+    ) -> cython.bint:
         """True if a segment after a RST lies too far away to have been in flight at it."""
         reset = conversation.reset
         if reset is None or reset.place != CERTAIN or half.next_seq < 0:
             return False
         return not -self.near <= half.ahead(seq) <= self.near
 
-    def _again(self, conversation, octets, rows, at, number, ts_ns):
+    def _again(
+        self,
+        conversation: Conversation,
+        octets: bytes,
+        rows: IntView,
+        at: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """The endpoints are used again: the old conversation ends, the segment opens a new one."""
         conversation.over_ns = ts_ns
         self._close(conversation, number, ts_ns, 1)
@@ -519,14 +671,33 @@ class SlowPath:
         index = self.open(rows, at, number, ts_ns, number) if half is None else half.index
         return self.handle_segment(octets, index, rows, at, number, ts_ns)
 
-    def _believe(self, conversation, half, seq, length, number, ts_ns):
+    def _believe(
+        self,
+        conversation: Conversation,
+        half: HalfStream,
+        seq: cython.longlong,
+        length: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.bint:
         """True if so many impossible segments agree that they must be right."""
         self.impossible += 1
         detail = f"{half.ahead(seq)} bytes from the next one expected"
         self._report("tcp-impossible-sequence", conversation, number, ts_ns, detail, 1)
         return half.stray(seq, length) >= self.limits.impossible_in_a_row and length > 0
 
-    def _payload(self, conversation, half, other, octets, rows, at, seq, number, ts_ns):
+    def _payload(
+        self,
+        conversation: Conversation,
+        half: HalfStream,
+        other: HalfStream,
+        octets: bytes,
+        rows: IntView,
+        at: cython.longlong,
+        seq: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         found: cython.int
         captured: cython.longlong = rows[at + 11]
         length: cython.longlong = rows[at + 12]
@@ -569,12 +740,27 @@ class SlowPath:
             self._report("tcp-buffer-limit", conversation, number, ts_ns, detail, 1)
         return 0
 
-    def _report(self, code, conversation, number, ts_ns, detail, most):
+    def _report(
+        self,
+        code: Any,
+        conversation: Conversation,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+        detail: Any,
+        most: cython.int,
+    ) -> cython.int:
         if conversation.may_report(code, most):
             self.writer.findings.append(TcpFinding(code, conversation, number, ts_ns, detail))
         return 0
 
-    def _end(self, conversation, half, other, number, ts_ns):
+    def _end(
+        self,
+        conversation: Conversation,
+        half: HalfStream,
+        other: HalfStream,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """Close a conversation whose FINs were both reached, at once or after a while."""
         if not (half.finished() and other.finished()):
             return 0
@@ -587,7 +773,7 @@ class SlowPath:
             self.deadlines.linger(half, self.table.open)
         return 0
 
-    def expire(self, ts_ns):
+    def expire(self, ts_ns: cython.longlong) -> cython.int:
         """Capture time has come to the next deadline: see what is due."""
         half: HalfStream
         due_ns: cython.longlong
@@ -604,7 +790,7 @@ class SlowPath:
             self.writer.note_late(first, -1, due_ns)
         return 0
 
-    def _expire(self, half, ts_ns):
+    def _expire(self, half: HalfStream, ts_ns: cython.longlong) -> cython.int:
         """The deadline of a half-stream has come."""
         conversation: Conversation = self.table.conversations[half.index >> 1]
         other: HalfStream = self.table.halves[half.index ^ 1]

@@ -22,6 +22,10 @@ import cython
 
 from amqpsniff.columns import NUMBER_MASK, room_for
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amqpsniff.byteorder import IntView
+
 OPEN = 0
 DATA = 1
 GAP = 2
@@ -147,7 +151,7 @@ class StreamBatch:
             )
 
 
-def _column(code, rows):
+def _column(code: Any, rows: Any) -> Any:
     """An uninitialized column of `rows` numbers, `i` of 32 and `q` of 64 bits."""
     return memoryview(room_for((4 if code == "i" else 8) * rows)).cast(code)
 
@@ -155,11 +159,26 @@ def _column(code, rows):
 class EventWriter:
     """Writes the next `StreamBatch`: columns of events, bytes that were held back, findings."""
 
-    def __init__(self):
+    columns: list[Any]
+    extra: list[Any]
+    findings: list[Any]
+    late: list[Any]
+    count: int
+    capacity: int
+    kind: IntView
+    half: IntView
+    source: IntView
+    start: IntView
+    length: IntView
+    stream_offset: IntView
+    number: IntView
+    ts_ns: IntView
+
+    def __init__(self) -> None:
         self.late = []
         self.reserve(0)
 
-    def reserve(self, rows):
+    def reserve(self, rows: cython.longlong) -> cython.int:
         """Start a batch with room for `rows` events."""
         self.count = 0
         self.extra = []
@@ -167,13 +186,13 @@ class EventWriter:
         self.columns = [_column(code, rows) for code in "iiiqqqqq"]
         return self._look(rows)
 
-    def _look(self, rows):
+    def _look(self, rows: cython.longlong) -> cython.int:
         self.kind, self.half, self.source = self.columns[:3]
         self.start, self.length, self.stream_offset, self.number, self.ts_ns = self.columns[3:]
         self.capacity = rows
         return 0
 
-    def _grow(self):
+    def _grow(self) -> cython.int:
         rows = self.capacity * 2 + MORE_ROWS
         columns = self.columns
         self.columns = [_column(column.format, rows) for column in columns]
@@ -181,7 +200,17 @@ class EventWriter:
             new[: self.capacity] = old
         return self._look(rows)
 
-    def append(self, kind, half, source, start, length, stream_offset, number, ts_ns):
+    def append(
+        self,
+        kind: cython.int,
+        half: cython.int,
+        source: cython.int,
+        start: cython.longlong,
+        length: cython.longlong,
+        stream_offset: cython.longlong,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> cython.int:
         """Write one event (see `StreamBatch` for the columns)."""
         row: cython.longlong = self.count
         if row >= self.capacity:
@@ -198,7 +227,9 @@ class EventWriter:
         self.count = row + 1
         return 0
 
-    def note_late(self, first, number, ts_ns):
+    def note_late(
+        self, first: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.int:
         """Events from row `first` on were made known by a packet; note those of other packets."""
         row: cython.longlong
         for row in range(first, self.count):
@@ -206,9 +237,9 @@ class EventWriter:
                 self.late.append((row, number, ts_ns))
         return 0
 
-    def take(self, octets, conversations, captures=()):
+    def take(self, octets: Any, conversations: Any, captures: Any = ()) -> Any:
         """The events written since `reserve`, as a batch; the writer is empty afterwards."""
-        columns, count, extra, findings = self.columns, self.count, self.extra, self.findings
+        written, count, extra, findings = self.columns, self.count, self.extra, self.findings
         self.reserve(0)
-        columns = tuple([column[:count] for column in columns])
+        columns = tuple([column[:count] for column in written])
         return StreamBatch(octets, extra, columns, list(conversations), findings, captures)

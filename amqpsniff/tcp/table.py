@@ -7,6 +7,8 @@ Keys are a segment's addresses and ports as bytes, in the order of one direction
 Python's keyed hash stands between a capture and the table.
 """
 
+from __future__ import annotations
+
 from array import array
 
 import cython
@@ -14,6 +16,12 @@ from cython.cimports.amqpsniff.tcp.conversation import Conversation
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 
 from .limits import MIN_JUMP as _MIN_JUMP
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
@@ -28,14 +36,14 @@ MIN_JUMP = cython.declare(cython.longlong, _MIN_JUMP)
 KEY_BYTES = cython.declare(cython.longlong, 40)
 
 
-def key_of(rows, at):
+def key_of(rows: IntView, at: cython.longlong) -> bytes:
     """The addresses and ports of the segment at `at`, as bytes."""
     if not 0 <= at < len(rows) - 5:
         raise IndexError("no such row")
     if cython.compiled:
         first = cython.cast(cython.p_char, cython.address(rows[at + 1]))
         return PyBytes_FromStringAndSize(first, KEY_BYTES)
-    return rows[at + 1 : at + 6].tobytes()
+    return cython.cast(object, rows)[at + 1 : at + 6].tobytes()
 
 
 @cython.cfunc
@@ -53,6 +61,15 @@ class Closed:
     `over`: it ended; otherwise it was given up and may go on.
     """
 
+    key: bytes
+    back_key: bytes
+    next_seq: int
+    back_next_seq: int
+    isn: int
+    back_isn: int
+    incarnation: int
+    over: cython.bint
+
     def __init__(self) -> None:
         self.key = self.back_key = b""
 
@@ -64,7 +81,22 @@ class ConversationTable:
     conversations.
     """
 
-    def __init__(self, limits):
+    open: int
+    near: int
+    remembered: int
+    _oldest: int
+
+    halves: list[Any]
+    conversations: list[Any]
+    keys: dict[Any, Any]
+    _closed: dict[Any, Any]
+    turned: IntView
+    _free: list[Any]
+    _free_next_batch: list[Any]
+    _ended: list[Any]
+    _quiet: list[Any]
+
+    def __init__(self, limits: Any) -> None:
         self.near = limits.closed_near_bytes
         self.remembered = limits.closed_conversations
         self.halves = []
@@ -79,7 +111,7 @@ class ConversationTable:
         self._quiet = []
         self.turned = array("q", [0]) * 6
 
-    def back_key(self, rows, at):
+    def back_key(self, rows: IntView, at: cython.longlong) -> bytes:
         """The key of the other direction than the segment's."""
         ports: cython.longlong = rows[at + 5]
         turned: cython.longlong[::1] = self.turned
@@ -88,7 +120,7 @@ class ConversationTable:
         turned[5] = (ports >> 32) << 32 | (ports & 0xFFFF) << 16 | (ports >> 16 & 0xFFFF)
         return key_of(turned, 0)
 
-    def begin_batch(self):
+    def begin_batch(self) -> cython.int:
         """Slots of conversations that ended in the last batch may be used again."""
         slot: cython.Py_ssize_t
         for slot in self._free_next_batch:
@@ -97,7 +129,7 @@ class ConversationTable:
         self._free_next_batch.clear()
         return 0
 
-    def free_slot(self):
+    def free_slot(self) -> cython.longlong:
         """A slot that no conversation has in this batch."""
         if self._free:
             return self._free.pop()
@@ -106,7 +138,9 @@ class ConversationTable:
         self.halves.append(None)
         return len(self.conversations) - 1
 
-    def add(self, slot, conversation, serial):
+    def add(
+        self, slot: cython.longlong, conversation: Conversation, serial: cython.longlong
+    ) -> cython.int:
         """Enter a conversation."""
         conversation.serial = serial
         self.conversations[slot] = conversation
@@ -117,7 +151,7 @@ class ConversationTable:
         self.open += 1
         return 0
 
-    def remove(self, conversation, over):
+    def remove(self, conversation: Conversation, over: cython.bint) -> cython.int:
         """Take a conversation out and remember what is needed to know its stragglers."""
         self.keys.pop(conversation.key, None)
         self.keys.pop(conversation.back_key, None)
@@ -127,7 +161,7 @@ class ConversationTable:
             self._remember(conversation, self._record(), over)
         return 0
 
-    def _record(self):
+    def _record(self) -> Closed:
         """A record to be written: a new one, or that of the conversation which ended first."""
         record: Closed
         if len(self._ended) < self.remembered:
@@ -142,7 +176,9 @@ class ConversationTable:
             del self._closed[record.back_key]
         return record
 
-    def _remember(self, conversation, record, over):
+    def _remember(
+        self, conversation: Conversation, record: Closed, over: cython.bint
+    ) -> cython.int:
         first: HalfStream = conversation.first
         second: HalfStream = conversation.second
         record.key = conversation.key
@@ -155,12 +191,12 @@ class ConversationTable:
         self._closed[record.back_key] = record
         return 0
 
-    def incarnation(self, key):
+    def incarnation(self, key: bytes) -> cython.longlong:
         """How many conversations of these endpoints are known to have been before."""
         record: Closed = self._closed.get(key)
         return 0 if record is None else record.incarnation + 1
 
-    def straggler(self, key, seq, syn):
+    def straggler(self, key: bytes, seq: cython.longlong, syn: cython.bint) -> cython.bint:
         """True if a segment without a conversation is a late one of a conversation that ended."""
         record: Closed = self._closed.get(key)
         expected: cython.longlong
@@ -177,7 +213,7 @@ class ConversationTable:
             return False  # before its first byte
         return expected >= 0 and (seq - expected + self.near) & MASK <= 2 * self.near
 
-    def is_beyond(self, key, seq):
+    def is_beyond(self, key: Any, seq: Any) -> Any:
         """True if bytes at `seq` come after all of a conversation that ended."""
         record: Closed = self._closed.get(key)
         ahead: cython.longlong
@@ -186,7 +222,7 @@ class ConversationTable:
         ahead = (seq - (record.back_next_seq if key == record.back_key else record.next_seq)) & MASK
         return MIN_JUMP <= ahead < _SIGN32
 
-    def least_active(self):
+    def least_active(self) -> Conversation:
         """The open conversation that has been quiet for the longest time.
 
         Sorted once and used until no conversation of it has stayed quiet since: all others have
@@ -203,7 +239,7 @@ class ConversationTable:
                 self._quiet.append((activity, conversation.serial, conversation))
             self._quiet.sort(reverse=True)
 
-    def all_open(self):
+    def all_open(self) -> list[Any]:
         """Open conversations in the order in which they were opened."""
         half: HalfStream
         found = []

@@ -17,6 +17,10 @@ from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
 from .limits import NO_TIME
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 _NO_TIME = cython.declare(cython.longlong, NO_TIME)
@@ -36,7 +40,15 @@ class ZeroWindow(NamedTuple):
     longest_ns: int
 
 
-def update_window(half: HalfStream, other: HalfStream, seq, length, closed, number, ts_ns):
+def update_window(
+    half: HalfStream,
+    other: HalfStream,
+    seq: cython.longlong,
+    length: cython.longlong,
+    closed: cython.bint,
+    number: cython.longlong,
+    ts_ns: cython.longlong,
+) -> cython.int:
     """A segment of direction `half`; its sender's window is `closed`, or the other side's was."""
     if other.shut and (length > 0 or ((seq + 1) & MASK) == half.next_seq):
         other.probed = True
@@ -52,13 +64,13 @@ def update_window(half: HalfStream, other: HalfStream, seq, length, closed, numb
     return 0
 
 
-def zero_window(half: HalfStream, end_ns):
+def zero_window(half: HalfStream, end_ns: cython.longlong) -> Any:
     """The `ZeroWindow` of a direction's sender, until `end_ns`; null when nothing waited for it."""
     return _with(half, end_ns) if half.shut and half.probed else half.shuts
 
 
 @cython.cfunc
-def _with(half: HalfStream, end_ns: cython.longlong) -> object:
+def _with(half: HalfStream, end_ns: cython.longlong) -> Any:
     """The `ZeroWindow` with the time that ends now."""
     lasted: cython.longlong = 0
     if half.shut_ns != _NO_TIME and end_ns > half.shut_ns:

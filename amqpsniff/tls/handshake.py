@@ -25,6 +25,10 @@ from .hello import (
 from .secrets import MASTER, PREMASTER, Secrets
 from .suites import Suite, suite_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 HELLO_REQUEST, CLIENT_HELLO, SERVER_HELLO, NEW_SESSION_TICKET = 0, 1, 2, 4
 END_OF_EARLY_DATA, ENCRYPTED_EXTENSIONS = 5, 8
 CERTIFICATE, SERVER_KEY_EXCHANGE, CERTIFICATE_REQUEST, CERTIFICATE_VERIFY = 11, 12, 13, 15
@@ -191,13 +195,13 @@ class Handshake:
             secrets.remember(self._ticket, self.master)
 
 
-def _decrypted(key: object, octets: bytes) -> bytes:
+def _decrypted(key: Any, octets: bytes) -> bytes:
     """The premaster secret; empty without a key, or where the key is not of these bytes."""
     if key is None:
         return b""
     from cryptography.hazmat.primitives.asymmetric import padding
 
     try:
-        return key.decrypt(octets, padding.PKCS1v15())  # type: ignore[attr-defined, no-any-return]
+        return key.decrypt(octets, padding.PKCS1v15())
     except ValueError:
         return b""

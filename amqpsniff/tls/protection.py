@@ -59,7 +59,7 @@ class Aead:
                 return None
             extra = sequence.to_bytes(8, "big") + header[:3] + count.to_bytes(2, "big")
         try:
-            return self.decrypt(nonce, payload, extra)  # type: ignore[no-any-return]
+            return self.decrypt(nonce, payload, extra)
         except InvalidTag:
             return None
 

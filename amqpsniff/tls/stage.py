@@ -7,11 +7,17 @@ stand before. It is WebSocket when a client asks for that, with AMQP in it. All 
 pass as they are, and a batch in which there is no such layer is given back untouched.
 """
 
+from __future__ import annotations
+
 from array import array
 
 import cython
 
 from .records import is_header
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _OPEN = cython.declare(cython.int, 0)
 _DATA = cython.declare(cython.int, 1)
@@ -36,32 +42,42 @@ class Rows:
     There is one for all batches: conversations know it, and must not keep the bytes of a batch.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.first = 0
         self.begin([])
 
-    def begin(self, extra):
+    def begin(self, extra: Any) -> None:
         """Begin with another batch."""
         self.extra = extra
-        self.columns = ([], [], [], [], [], [], [], [])
+        self.columns: tuple[list[int], ...] = ([], [], [], [], [], [], [], [])
 
-    def add(self, kind, half, source, start, length, offset, number, ts_ns):
+    def add(
+        self,
+        kind: Any,
+        half: Any,
+        source: Any,
+        start: Any,
+        length: Any,
+        offset: Any,
+        number: Any,
+        ts_ns: Any,
+    ) -> None:
         """One event; the columns are those of `StreamBatch`."""
         row = (kind, half, source, start, length, offset, number, ts_ns)
         for column, value in zip(self.columns, row, strict=True):
             column.append(value)
 
-    def put(self, direction, octets, offset, number, ts_ns):
+    def put(self, direction: Any, octets: Any, offset: Any, number: Any, ts_ns: Any) -> None:
         """Bytes of a direction of the conversation whose first half-stream is `first`."""
         self.extra.append(octets)
         half = self.first + direction
         self.add(_DATA, half, len(self.extra) - 1, 0, len(octets), offset, number, ts_ns)
 
-    def miss(self, direction, missing, offset, number, ts_ns):
+    def miss(self, direction: Any, missing: Any, offset: Any, number: Any, ts_ns: Any) -> None:
         """Bytes that the capture has not."""
         self.add(_GAP, self.first + direction, -1, 0, missing, offset, number, ts_ns)
 
-    def arrays(self):
+    def arrays(self) -> Any:
         """The columns as arrays."""
         return tuple(
             array("i" if at < 3 else "q", column) for at, column in enumerate(self.columns)
@@ -75,12 +91,12 @@ class TlsFlow:
     how many bytes are kept of it.
     """
 
-    def __init__(self, conversation, secrets, sink):
+    def __init__(self, conversation: Any, secrets: Any, sink: Any) -> None:
         from .conversation import TlsConversation  # most captures have no TLS
 
         self.conversation = conversation
         self.tls = TlsConversation(secrets, sink)
-        self.undecided = []
+        self.undecided: list[Any] = []
         self.heard = [False, False]
         self.held = 0
 
@@ -93,18 +109,18 @@ class Stage:
     that have to be looked at before the next batch.
     """
 
-    states: object
-    flows: dict
-    rows: object
-    waiting: dict
+    states: Any
+    flows: dict[Any, Any]
+    rows: Any
+    waiting: dict[Any, Any]
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.states = array("b")
         self.flows = {}
         self.rows = Rows()
         self.waiting = {}
 
-    def feed(self, batch):
+    def feed(self, batch: Any) -> Any:
         """The events of a `StreamBatch` with TLS taken off."""
         kinds: cython.const[cython.int][::1] = batch.kind
         halves: cython.const[cython.int][::1] = batch.half
@@ -149,7 +165,7 @@ class Stage:
         self.states = states
         return 0
 
-    def _rewritten(self, batch, row):
+    def _rewritten(self, batch: Any, row: Any) -> Any:
         """The events of a batch, those before `row` as they are."""
         rows = self.rows
         rows.begin(list(batch.extra))
@@ -190,17 +206,17 @@ class Stage:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _event(self, batch: object, event: tuple) -> cython.int:
+    def _event(self, batch: Any, event: tuple[Any, ...]) -> cython.int:
         """One event."""
         return 0
 
     @cython.cfunc
-    def _look_again(self) -> object:
+    def _look_again(self) -> Any:
         """Go on with what waits."""
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _release(self, undecided: list, first: cython.Py_ssize_t) -> cython.int:
+    def _release(self, undecided: list[Any], first: cython.Py_ssize_t) -> cython.int:
         """A conversation has not the layer: give its events as they came."""
         self.flows.pop(first >> 1, None)
         self.states[first] = self.states[first | 1] = _PLAIN
@@ -224,13 +240,13 @@ class TlsStage(Stage):
         claims: Whether `take_claims` is asked for what records are.
     """
 
-    secrets: object
-    header_bytes: object
+    secrets: Any
+    header_bytes: Any
     held: cython.longlong
-    claims: object
-    ended: list
+    claims: Any
+    ended: list[Any]
 
-    def __init__(self, secrets, header_bytes, claims=False):
+    def __init__(self, secrets: Any, header_bytes: Any, claims: Any = False) -> None:
         Stage.__init__(self)
         self.secrets = secrets
         self.header_bytes = header_bytes
@@ -238,7 +254,7 @@ class TlsStage(Stage):
         self.claims = [] if claims else None
         self.ended = []
 
-    def take_claims(self):
+    def take_claims(self) -> Any:
         """Since the last call: claims of records, and the conversations that ended."""
         taken = self.claims, self.ended
         self.claims, self.ended = [], []
@@ -259,7 +275,7 @@ class TlsStage(Stage):
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _event(self, batch: object, event: tuple) -> cython.int:
+    def _event(self, batch: Any, event: tuple[Any, ...]) -> cython.int:
         """One event."""
         kind: cython.int = event[0]
         half: cython.Py_ssize_t = event[1]
@@ -311,7 +327,7 @@ class TlsStage(Stage):
         self._pass(flow, event, octets)
         return 0
 
-    def _after_proxy(self, event, octets):
+    def _after_proxy(self, event: Any, octets: Any) -> Any:
         """An event and its bytes without the proxy's header they begin with."""
         count = self.header_bytes(octets)
         if not 0 < count <= len(octets):
@@ -321,7 +337,7 @@ class TlsStage(Stage):
         rest = (kind, half, source, start + count, length - count, offset + count, number, ts_ns)
         return rest, octets[count:]
 
-    def _pass(self, flow, event, octets):
+    def _pass(self, flow: Any, event: Any, octets: Any) -> Any:
         """An event of a conversation that is TLS, or may be."""
         kind, half, _, _, length, offset, number, ts_ns = event
         tls = flow.tls
@@ -344,14 +360,14 @@ class TlsStage(Stage):
         self._account(flow, first >> 1)
         return self._claim(flow)
 
-    def _claim(self, flow):
+    def _claim(self, flow: Any) -> None:
         """Take the claims of a conversation that is TLS for sure."""
         made = flow.tls.claims
         if made and flow.undecided is None:
             self.claims.extend(made)
             made.clear()
 
-    def _decide(self, flow):
+    def _decide(self, flow: Any) -> None:
         """True if it is clear by now that a conversation is TLS."""
         from .conversation import CLEAR
 
@@ -361,7 +377,7 @@ class TlsStage(Stage):
             flow.undecided = None
             flow.conversation.tls = tls
 
-    def _account(self, flow, slot):
+    def _account(self, flow: Any, slot: Any) -> None:
         """Count what is held; look for new secrets now and then where some are waited for."""
         tls = flow.tls
         self.held += tls.held - flow.held
@@ -376,7 +392,7 @@ class TlsStage(Stage):
             self.waiting.pop(slot, None)
 
     @cython.cfunc
-    def _look_again(self) -> object:
+    def _look_again(self) -> Any:
         """Open what waited for secrets that have come."""
         self.secrets.refresh()
         for slot, flow in list(self.waiting.items()):
@@ -385,7 +401,7 @@ class TlsStage(Stage):
             if not flow.tls.needs_keys:
                 del self.waiting[slot]
 
-    def _contradict(self, flow, half, event, octets):
+    def _contradict(self, flow: Any, half: Any, event: Any, octets: Any) -> None:
         """The other side of what looked like TLS begins with no record."""
         if flow.undecided is None or not flow.conversation.syn_seen:
             flow.conversation.tls = flow.tls  # its first bytes were not captured
@@ -396,7 +412,7 @@ class TlsStage(Stage):
         flow.undecided.append((event, octets))
         self._deny(flow, half & ~1)
 
-    def _deny(self, flow, first):
+    def _deny(self, flow: Any, first: Any) -> None:
         """It is not TLS."""
         events, flow.undecided = flow.undecided or [], None
         flow.tls.claims = None
@@ -404,7 +420,7 @@ class TlsStage(Stage):
         self.waiting.pop(first >> 1, None)
         self._release(events, first)
 
-    def _end(self, flow, first):
+    def _end(self, flow: Any, first: Any) -> None:
         """A conversation is over."""
         self.secrets.refresh()
         self.rows.first = first
@@ -433,7 +449,7 @@ class WebSocketStage(Stage):
     open: cython.int
     unwrapped = cython.declare(object, visibility="public")
 
-    def __init__(self, claims=False):
+    def __init__(self, claims: Any = False) -> None:
         Stage.__init__(self)
         self.open = 0
         self.unwrapped = set() if claims else None
@@ -450,7 +466,7 @@ class WebSocketStage(Stage):
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def _event(self, batch: object, event: tuple) -> cython.int:
+    def _event(self, batch: Any, event: tuple[Any, ...]) -> cython.int:
         """One event."""
         kind: cython.int = event[0]
         half: cython.Py_ssize_t = event[1]
@@ -477,7 +493,7 @@ class WebSocketStage(Stage):
         self.rows.add(*event)
         return 0
 
-    def _begins(self, batch, half, octets):
+    def _begins(self, batch: Any, half: Any, octets: Any) -> Any:
         """True if a request begins here that may ask for WebSocket."""
         if not _REQUEST.startswith(octets[:4]) or self.open >= MAX_HELD_HEADS:
             return False
@@ -487,13 +503,13 @@ class WebSocketStage(Stage):
         self.flows[half >> 1] = WebSocketFlow(self.rows, half & 1)
         return True
 
-    def _let_go(self, flow, first):
+    def _let_go(self, flow: Any, first: Any) -> None:
         """It is not WebSocket."""
         self.open -= 1
         events, flow.undecided = flow.undecided, None
         self._release(events, first)
 
-    def _pass(self, flow, batch, event, octets):
+    def _pass(self, flow: Any, batch: Any, event: Any, octets: Any) -> Any:
         """An event of a conversation that is WebSocket, or may be."""
         first = event[1] & ~1
         events = [(event, octets)]

@@ -7,6 +7,8 @@ are read as they come, by the size that their section begins with, so that no si
 needs its bytes in memory.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Octets, Texts
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
@@ -26,6 +28,15 @@ from amqpsniff.decode import method_layout, rows
 from amqpsniff.decode.amqp10.values import uuid_text
 from amqpsniff.decode.meanings import MAX_BODY_BYTES
 from amqpsniff.decode.state import MAX_KEPT_BYTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
+    from amqpsniff.columns import Codes, Vocabulary
+    from amqpsniff.decode.meanings import MeaningWriter
+    from amqpsniff.decode.state import Half, MemoryBudget
 
 MAX_SECTION_BYTES = 1024 * 1024
 """Largest section before the body that is kept; what is larger ends the reading of its message."""
@@ -71,14 +82,45 @@ class Delivery:
     that were not captured, `seen` those that were.
     """
 
-    def __init__(self, budget):
+    ordinal: int
+    key: int
+    number: int
+    last_number: int
+    ts_ns: int
+    delivery_id: int
+    format: int
+    seen: int
+    lost: int
+    body_left: int
+    body_bytes: int
+    body_seen: int
+    read: int
+    wanted: int
+    channel: int
+    transfers: int
+    secret: cython.bint
+    unread: cython.bint
+    keeping: cython.bint
+    aborted: cython.bint
+    more: cython.bint
+    listed: cython.bint
+    tag: bytes
+    capture: Any
+    hash: Any
+    store: StreamBuffer
+    body: Octets
+    places: IntView
+
+    def __init__(self, budget: Any) -> None:
         if not cython.compiled:
             self.places = [-1] * 9
         self.store = StreamBuffer(budget)
         self.body = None
         self.hash = None
 
-    def begin(self, half, found, ordinal, capture):
+    def begin(
+        self, half: Half, found: PerformativeDecoder, ordinal: cython.longlong, capture: Any
+    ) -> cython.int:
         """The first transfer of a message; `found` are its fields."""
         place: cython.int
         self.ordinal = ordinal
@@ -110,7 +152,29 @@ class DeliveryAssembler:
         meanings: The `MeaningWriter` that says what messages mean; None not to ask.
     """
 
-    def __init__(self, messages, report, budget, new_hash, keep_bodies, meanings):
+    messages: MessageRows
+    capture: Any
+    budget: MemoryBudget
+    meanings: MeaningWriter
+    reader: TypedReader
+    fields: PerformativeDecoder
+    properties: ValueCache
+    annotations: ValueCache
+    ttl_words: Vocabularies
+    idle: Delivery
+    spare: list[Any]
+    captures: list[Any]
+    ended_at: int
+
+    def __init__(
+        self,
+        messages: Any,
+        report: Any,
+        budget: Any,
+        new_hash: Any,
+        keep_bodies: Any,
+        meanings: Any,
+    ) -> None:
         self.messages = messages
         self.report = report
         self.budget = budget
@@ -129,7 +193,7 @@ class DeliveryAssembler:
         self.captures = []
         self.capture = None
 
-    def use(self, messages):
+    def use(self, messages: Any) -> None:
         """Write into these rows from now on."""
         self.messages = messages
         self.reader.out = messages.headers
@@ -137,7 +201,15 @@ class DeliveryAssembler:
 
     # transfers
 
-    def transfer(self, half, under_way, fields, reader, secret, whole):
+    def transfer(
+        self,
+        half: Half,
+        under_way: dict[Any, Any],
+        fields: PerformativeDecoder,
+        reader: TypedReader,
+        secret: cython.bint,
+        whole: cython.bint,
+    ) -> Delivery:
         """A transfer's fields are read; gives the delivery that its payload is of.
 
         `under_way` are the deliveries of this direction by channel and handle; a delivery that is
@@ -173,7 +245,7 @@ class DeliveryAssembler:
         known.more = more and not known.aborted
         return known
 
-    def _new(self, half, fields, reader):
+    def _new(self, half: Half, fields: PerformativeDecoder, reader: TypedReader) -> Delivery:
         found: Delivery
         found = self.idle
         if found is not None:
@@ -189,7 +261,7 @@ class DeliveryAssembler:
             found.tag = found.tag[:64]  # the standard allows 32
         return found
 
-    def transfer_end(self, half, under_way, found):
+    def transfer_end(self, half: Half, under_way: dict[Any, Any], found: Delivery) -> cython.int:
         """The payload of a transfer is over."""
         if not found.more:
             if found.listed:
@@ -197,7 +269,9 @@ class DeliveryAssembler:
             self.end(half, found, _ABORTED if found.aborted else _COMPLETE)
         return 0
 
-    def payload(self, found, reader, at, count):
+    def payload(
+        self, found: Delivery, reader: TypedReader, at: cython.longlong, count: cython.longlong
+    ) -> cython.int:
         """Bytes of a payload."""
         end: cython.longlong = at + count
         found.seen += count
@@ -215,7 +289,7 @@ class DeliveryAssembler:
                 at = self._go_on(found, reader, at, end)
         return 0
 
-    def missing(self, found, count):
+    def missing(self, found: Delivery, count: cython.longlong) -> cython.int:
         """Bytes of a payload that were not captured."""
         found.lost += count
         found.hash = None
@@ -225,7 +299,9 @@ class DeliveryAssembler:
             found.unread = True
         return 0
 
-    def _sections(self, found, reader, at, end):
+    def _sections(
+        self, found: Delivery, reader: TypedReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """Sections from a boundary on; position gone on to. What is not whole is kept."""
         code: cython.int
         place: cython.longlong
@@ -274,13 +350,15 @@ class DeliveryAssembler:
             reader.copy_to(found.store, at, end - at)
         return end
 
-    def _may_keep(self, found, count):
+    def _may_keep(self, found: Delivery, count: cython.longlong) -> cython.bint:
         if not found.store.fits(count) or found.store.used + count > 2 * _MAX_SECTION:
             self.budget.refuse("sections")
             return False
         return True
 
-    def _go_on(self, found, reader, at, end):
+    def _go_on(
+        self, found: Delivery, reader: TypedReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """More bytes of a section that was not whole; position gone on to."""
         if not self._may_keep(found, end - at):
             found.unread = True
@@ -308,7 +386,14 @@ class DeliveryAssembler:
         again.read_from(b"")
         return end
 
-    def _begin_body(self, found, reader, place, end, code):
+    def _begin_body(
+        self,
+        found: Delivery,
+        reader: TypedReader,
+        place: cython.longlong,
+        end: cython.longlong,
+        code: cython.int,
+    ) -> cython.longlong:
         """A section of the body whose constructor is at a place; -1 when there are too few bytes.
 
         Of data the content is the body, of a value or a sequence the encoded value is.
@@ -348,7 +433,9 @@ class DeliveryAssembler:
         found.body_left = size
         return after if content == after and size == after - place else content
 
-    def _body(self, found, reader, at, count):
+    def _body(
+        self, found: Delivery, reader: TypedReader, at: cython.longlong, count: cython.longlong
+    ) -> cython.int:
         """Bytes of the body."""
         found.body_seen += count
         if found.hash is not None:
@@ -361,13 +448,13 @@ class DeliveryAssembler:
 
     # the end
 
-    def finish(self, half, under_way):
+    def finish(self, half: Half, under_way: dict[Any, Any]) -> None:
         """No more bytes of a half-stream."""
         for found in under_way.values():
             self.end(half, found, _INCOMPLETE)
         under_way.clear()
 
-    def end(self, half, found, status):
+    def end(self, half: Half, found: Delivery, status: cython.int) -> cython.int:
         """A delivery is over: write its row."""
         if found.lost and status == _COMPLETE:
             status = _TRUNCATED
@@ -381,7 +468,7 @@ class DeliveryAssembler:
                 self.spare.append(found)
         return 0
 
-    def _write(self, half, found, status):
+    def _write(self, half: Half, found: Delivery, status: cython.int) -> cython.int:
         out: MessageRows = self.messages
         connection: Connection = half.connection
         if out.rows >= out.capacity:
@@ -441,7 +528,7 @@ class DeliveryAssembler:
         out.rows += 1
         return 0
 
-    def _capture_of(self, found):
+    def _capture_of(self, found: Delivery) -> cython.int:
         """The code of the capture in which a delivery began, which is not the present one."""
         if found.capture is None:
             return self.capture_code
@@ -449,7 +536,7 @@ class DeliveryAssembler:
             self.captures.append(found.capture)
         return self.captures.index(found.capture)
 
-    def _write_sections(self, half, found, row):
+    def _write_sections(self, half: Half, found: Delivery, row: cython.longlong) -> cython.int:
         """Write the columns that are made of the sections before the body."""
         out: MessageRows = self.messages
         reader: TypedReader = self.reader
@@ -471,7 +558,9 @@ class DeliveryAssembler:
             self.report("field-table-malformed", half, "sections of a message", place)
         return 0
 
-    def _write_annotations(self, reader, found, end, row):
+    def _write_annotations(
+        self, reader: TypedReader, found: Delivery, end: cython.longlong, row: cython.longlong
+    ) -> cython.int:
         """Write delivery annotations, message annotations and footer as one object."""
         more: DeliveryColumns = self.messages.deliveries
         column: Texts = more.annotations
@@ -493,7 +582,9 @@ class DeliveryAssembler:
         reader.out = self.messages.headers
         return column.end()
 
-    def _write_header(self, reader, at, end, row):
+    def _write_header(
+        self, reader: TypedReader, at: cython.longlong, end: cython.longlong, row: cython.longlong
+    ) -> cython.int:
         """Write what the section `header` says."""
         out: MessageRows = self.messages
         fields: PerformativeDecoder = self.fields
@@ -518,7 +609,7 @@ class DeliveryAssembler:
             more.delivery_count.values[row] = min(value, 0x7FFFFFFF)
         return 0
 
-    def _code_of_ttl(self, ttl):
+    def _code_of_ttl(self, ttl: cython.longlong) -> cython.int:
         """The code that milliseconds to live have as an expiration."""
         words: Vocabularies = self.messages.vocabularies
         if ttl != self.ttl or words is not self.ttl_words:
@@ -527,7 +618,9 @@ class DeliveryAssembler:
             self.ttl, self.ttl_words = ttl, words
         return self.ttl_code
 
-    def _write_properties(self, reader, at, end, row):
+    def _write_properties(
+        self, reader: TypedReader, at: cython.longlong, end: cython.longlong, row: cython.longlong
+    ) -> cython.int:
         """Write what the section `properties` says."""
         out: MessageRows = self.messages
         words: Vocabularies = out.vocabularies
@@ -559,7 +652,14 @@ class DeliveryAssembler:
         reader.oddities = odd
         return 0
 
-    def _name(self, column, vocabulary, row, reader, place):
+    def _name(
+        self,
+        column: Codes,
+        vocabulary: Vocabulary,
+        row: cython.longlong,
+        reader: TypedReader,
+        place: cython.int,
+    ) -> cython.int:
         """Write a text of the properties as a code."""
         fields: PerformativeDecoder = self.fields
         if fields.start(place) < 0:
@@ -569,7 +669,9 @@ class DeliveryAssembler:
             return 0
         return copy_name(column, vocabulary, row, reader, reader.items, length)
 
-    def _id(self, column, row, reader, place):
+    def _id(
+        self, column: Texts, row: cython.longlong, reader: TypedReader, place: cython.int
+    ) -> cython.int:
         """Write an identifier as text: a string as it is, a number, a UUID, bytes in hex."""
         fields: PerformativeDecoder = self.fields
         at: cython.longlong = fields.start(place)
@@ -590,7 +692,7 @@ class DeliveryAssembler:
         return put_text(column, row, str(number).encode()) if number >= 0 else 0
 
 
-def put_tag(column, row, tag):
+def put_tag(column: Texts, row: cython.longlong, tag: bytes) -> cython.int:
     """Write a delivery tag as text: a UUID where it has 16 bytes, else hex."""
     i: cython.Py_ssize_t
     count: cython.Py_ssize_t = len(tag)

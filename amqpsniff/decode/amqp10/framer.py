@@ -9,6 +9,8 @@ breaks, begins a search: for a protocol header, or for the header of a frame, wh
 must be there as well, and which must end where another one begins or where the bytes end.
 """
 
+from __future__ import annotations
+
 import re
 from collections import deque
 
@@ -20,6 +22,15 @@ from amqpsniff.decode.amqp10 import frames
 from amqpsniff.decode.claims import AMQP10 as FRAME_CLAIM
 from amqpsniff.decode.claims import AMQP10_PAYLOAD
 from amqpsniff.decode.state import AMQP10
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import ByteView
+    from amqpsniff.decode.amqp10.frames import Amqp10Frames
+    from amqpsniff.decode.frames import FrameHandler
+    from amqpsniff.decode.state import Half
 
 MAX_FRAME_BYTES = 256 * 1024 * 1024
 """Largest frame that is believed."""
@@ -66,22 +77,22 @@ _AMQP = cython.declare(cython.longlong, 0x414D5150)
 class Search:
     """Bytes in which the next boundary is searched, and the packets that they came in."""
 
-    def __init__(self):
-        self.pieces = deque()
+    def __init__(self) -> None:
+        self.pieces: Any = deque()
         self.octets = bytearray()
 
-    def add(self, octets, number, ts_ns):
+    def add(self, octets: Any, number: Any, ts_ns: Any) -> None:
         """More bytes."""
         self.pieces.append((len(octets), number, ts_ns))
         self.octets += octets
 
-    def put_back(self, octets, number, ts_ns):
+    def put_back(self, octets: Any, number: Any, ts_ns: Any) -> None:
         """Bytes before the first ones."""
         if octets:
             self.pieces.appendleft((len(octets), number, ts_ns))
             self.octets[:0] = octets
 
-    def drop(self, count):
+    def drop(self, count: Any) -> None:
         """Forget the first bytes."""
         del self.octets[:count]
         while count and self.pieces:
@@ -91,14 +102,14 @@ class Search:
                 return
             count -= length
 
-    def pop(self):
+    def pop(self) -> Any:
         """Take the bytes of the first packet: (bytes, packet number, ts_ns)."""
         length, number, ts_ns = self.pieces.popleft()
         octets = bytes(self.octets[:length])
         del self.octets[:length]
         return octets, number, ts_ns
 
-    def find(self, ended):
+    def find(self, ended: Any) -> Any:
         """Drop what is before the next boundary; true where it is believed to be one.
 
         With `ended` nothing more comes: a frame that may be one is taken for one.
@@ -131,13 +142,16 @@ class Amqp10Framer:
         protocol_header: Is called with a half-stream and eight bytes.
     """
 
-    def __init__(self, handler, frames, protocol_header):
+    handler: FrameHandler
+    frames: Amqp10Frames
+
+    def __init__(self, handler: Any, frames: Any, protocol_header: Any) -> None:
         self.handler = handler
         self.frames = frames
         self.protocol_header = protocol_header
         self.report = handler.report
 
-    def begin(self, half):
+    def begin(self, half: Half) -> None:
         """A half-stream speaks AMQP 1.0 from here on."""
         half.mode = _AMQP10
         half.search = None
@@ -146,7 +160,7 @@ class Amqp10Framer:
         half.connection.is_amqp = True
         half.connection.is_amqp10 = True
 
-    def search(self, half):
+    def search(self, half: Half) -> Any:
         """The next boundary of a half-stream is not known."""
         state: Amqp10Half = half.amqp10
         half.forget_frame()
@@ -157,7 +171,9 @@ class Amqp10Framer:
         half.lossy = True
         return 0
 
-    def data(self, half, octets, at, end):
+    def data(
+        self, half: Half, octets: ByteView, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """The bytes `at`..`end` are the next of a half-stream; position gone on to."""
         state: Amqp10Half = half.amqp10
         if state.search is None:
@@ -169,7 +185,14 @@ class Amqp10Framer:
             self._take_up(half, state, False)
         return at
 
-    def _read(self, half, state, octets, at, end):
+    def _read(
+        self,
+        half: Half,
+        state: Amqp10Half,
+        octets: ByteView,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.longlong:
         """Frames, from a known place on; position gone on to."""
         reader: TypedReader = self.frames.reader
         reader.data = octets
@@ -186,7 +209,14 @@ class Amqp10Framer:
         reader.data = b""
         return at
 
-    def _frames(self, half, state, reader, at, end):
+    def _frames(
+        self,
+        half: Half,
+        state: Amqp10Half,
+        reader: TypedReader,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.longlong:
         """Frames from a boundary on, as long as they are whole; position gone on to."""
         while end - at >= _HEADER:
             if reader.u32(at) == _AMQP:
@@ -208,7 +238,9 @@ class Amqp10Framer:
             at += size
         return at
 
-    def _take_header(self, half, state, reader, at):
+    def _take_header(
+        self, half: Half, state: Amqp10Half, reader: TypedReader, at: cython.longlong
+    ) -> cython.bint:
         """Take the frame header at `at` for that of the frame under way; false if it is none."""
         size: cython.longlong = reader.u32(at)
         offset: cython.int = reader.data[at + 4]
@@ -218,7 +250,7 @@ class Amqp10Framer:
         half.frame_size = size - _HEADER
         return _HEADER <= size <= _MAX_FRAME and offset >= 2 and 4 * offset <= size
 
-    def _refuse(self, half, state):
+    def _refuse(self, half: Half, state: Amqp10Half) -> cython.int:
         """The bytes at the place of a frame header are none."""
         size = half.frame_size + _HEADER
         code = "frame-too-large" if size > _MAX_FRAME else "frame-type-unknown"
@@ -226,7 +258,14 @@ class Amqp10Framer:
         self.search(half)
         return 0
 
-    def _frame(self, half, state, reader, at, end):
+    def _frame(
+        self,
+        half: Half,
+        state: Amqp10Half,
+        reader: TypedReader,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.longlong:
         """A frame is there, whole or up to `end`."""
         if self.handler.claims is not None and state.first_part == 0:
             self._claim(half, FRAME_CLAIM, half.frame_offset, reader.bytes_at(at, end - at))
@@ -246,11 +285,13 @@ class Amqp10Framer:
             self.frames.transfer_end(half, state)
         return payload
 
-    def _claim(self, half, kind, offset, octets):
+    def _claim(self, half: Half, kind: cython.int, offset: cython.longlong, octets: bytes) -> None:
         """Say what bytes are, to who asked for claims."""
         self.handler.claim(half, kind, offset, half.frame_channel, len(octets), octets, -1, True)
 
-    def _begun(self, half, reader, at, end):
+    def _begun(
+        self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """A frame begins at `at` that is not whole; position gone on to."""
         half.expected = min(half.frame_size + _HEADER, _FIRST_PART)
         if end - at > half.expected:
@@ -259,7 +300,14 @@ class Amqp10Framer:
         half.offset += count
         return at + count
 
-    def _kept(self, half, state, reader, at, end):
+    def _kept(
+        self,
+        half: Half,
+        state: Amqp10Half,
+        reader: TypedReader,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.longlong:
         """Inside a frame that is kept; position gone on to."""
         if half.kept == 0:
             half.frame_offset = half.offset
@@ -281,7 +329,7 @@ class Amqp10Framer:
         store.data = b""
         return at
 
-    def _kept_header(self, half, state, store):
+    def _kept_header(self, half: Half, state: Amqp10Half, store: TypedReader) -> cython.int:
         """The header of a frame was kept, or eight bytes of a protocol header."""
         if store.u32(0) == _AMQP:
             half.kept = 0
@@ -300,7 +348,7 @@ class Amqp10Framer:
             self._kept_part(half, state, store)
         return 0
 
-    def _kept_part(self, half, state, store):
+    def _kept_part(self, half: Half, state: Amqp10Half, store: TypedReader) -> cython.int:
         """The frame that was kept is whole, or as much of it as is kept."""
         size: cython.longlong = half.frame_size + _HEADER
         kept: cython.longlong = half.kept
@@ -323,7 +371,9 @@ class Amqp10Framer:
             half.empty()
         return 0
 
-    def _is_large_transfer(self, half, store, kept):
+    def _is_large_transfer(
+        self, half: Half, store: TypedReader, kept: cython.longlong
+    ) -> cython.bint:
         """True if the frame that is kept is a transfer whose fields are all there."""
         words: cython.longlong = store.data[4]
         begin: cython.longlong = 4 * words
@@ -332,7 +382,14 @@ class Amqp10Framer:
         at: cython.longlong = store.descriptor(begin, kept)
         return at > 0 and store.code == 0x14 and store.skip(at, kept) > 0
 
-    def _counted(self, half, state, reader, at, end):
+    def _counted(
+        self,
+        half: Half,
+        state: Amqp10Half,
+        reader: TypedReader,
+        at: cython.longlong,
+        end: cython.longlong,
+    ) -> cython.longlong:
         """Inside a large transfer, or a frame that is skipped; position gone on to."""
         count: cython.longlong = min(half.left, end - at)
         if state.current is not None and not half.skipping:
@@ -346,7 +403,7 @@ class Amqp10Framer:
             self._end_counted(half, state)
         return at + count
 
-    def _end_counted(self, half, state):
+    def _end_counted(self, half: Half, state: Amqp10Half) -> cython.int:
         """A frame is over that was not kept as a whole."""
         if half.skipping:
             kept: cython.longlong = half.kept
@@ -364,7 +421,7 @@ class Amqp10Framer:
         self.frames.transfer_end(half, state)
         return 0
 
-    def _end_large(self, half, state):
+    def _end_large(self, half: Half, state: Amqp10Half) -> cython.int:
         """A large transfer is over: its row is written, now that its last packet is there."""
         store: TypedReader = self.frames.scratch
         store.data = half.store.octets
@@ -376,7 +433,7 @@ class Amqp10Framer:
 
     # holes
 
-    def gap(self, half, missing):
+    def gap(self, half: Half, missing: cython.longlong) -> cython.int:
         """Bytes of a half-stream are not in the capture."""
         state: Amqp10Half = half.amqp10
         passed: cython.longlong
@@ -402,13 +459,13 @@ class Amqp10Framer:
         self.search(half)
         return 0
 
-    def _search_in(self, half, state, octets):
+    def _search_in(self, half: Half, state: Amqp10Half, octets: bytes) -> cython.int:
         """Bytes come while the next boundary is not known."""
         half.offset += len(octets)
         state.search.add(octets, half.number, half.ts_ns)
         return 0
 
-    def _take_up(self, half, state, ended):
+    def _take_up(self, half: Half, state: Amqp10Half, ended: cython.bint) -> cython.int:
         """Go on behind every boundary that the search finds."""
         number, ts_ns = half.number, half.ts_ns
         while state.search is not None and state.search.find(ended):
@@ -426,7 +483,7 @@ class Amqp10Framer:
         half.number, half.ts_ns = number, ts_ns
         return 0
 
-    def finish(self, half):
+    def finish(self, half: Half) -> None:
         """No more bytes of a half-stream."""
         state: Amqp10Half = half.amqp10
         if state.search is not None:

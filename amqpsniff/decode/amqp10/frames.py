@@ -5,6 +5,8 @@ The row is begun by the handler of all frames (`decode.frames`), which knows the
 the session goes by is put in `FrameRows.performatives`, in the order of the rows.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.deliveries import Delivery, DeliveryAssembler
 from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative, PerformativeDecoder
@@ -17,6 +19,12 @@ from amqpsniff.decode import method_layout
 from amqpsniff.decode.amqp10 import performatives
 from amqpsniff.decode.values import oddity_codes, oddity_text
 from amqpsniff.spec.amqp10 import PERFORMATIVES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.decode.state import Half
 
 PERFORMATIVE, SASL = 257, 258
 """Codes of frame types, beside those of 0-9-1; an empty frame has that of its heartbeat."""
@@ -54,7 +62,12 @@ class Amqp10Half:
     transfer whose payload is handed on as it comes, 0 for none.
     """
 
-    def __init__(self):
+    under_way: dict[Any, Any]
+    current: Delivery
+    secret_links: set[Any]
+    search: Any
+
+    def __init__(self) -> None:
         self.under_way = {}
         self.current = None
         self.secret_links = set()
@@ -73,7 +86,15 @@ class Amqp10Frames:
         asked: The `amqpsniff.plan.Plan` of the run: of frames alone no deliveries are made.
     """
 
-    def __init__(self, handler, show_secrets, new_hash, keep_bodies, asked):
+    handler: FrameHandler
+    decoder: PerformativeDecoder
+    deliveries: DeliveryAssembler
+    reader: TypedReader
+    scratch: TypedReader
+
+    def __init__(
+        self, handler: Any, show_secrets: Any, new_hash: Any, keep_bodies: Any, asked: Any
+    ) -> None:
         self.handler = handler
         self.followed = set(asked.tables) != {"frames"}
         self.delivers = self.followed or asked.claims or not asked.rows_only
@@ -91,18 +112,26 @@ class Amqp10Frames:
         self.reader = TypedReader(handler.frames.arguments)
         self.scratch = TypedReader(handler.frames.arguments)
 
-    def use(self, frames, messages):
+    def use(self, frames: Any, messages: Any) -> None:
         """Write into these rows from now on."""
         self.reader.out = self.scratch.out = frames.arguments
         self.deliveries.use(messages)
 
-    def use_capture(self, code, captures):
+    def use_capture(self, code: Any, captures: Any) -> None:
         """Rows from now on are of the capture with a code."""
         self.deliveries.capture_code = code
         self.deliveries.captures = captures
         self.deliveries.capture = captures[code]
 
-    def frame(self, half, reader, at, end, size, state):
+    def frame(
+        self,
+        half: Half,
+        reader: TypedReader,
+        at: cython.longlong,
+        end: cython.longlong,
+        size: cython.longlong,
+        state: Amqp10Half,
+    ) -> cython.longlong:
         """The body of the frame under way is `at`..`end` of the data, `size` bytes in all.
 
         Gives what of it is not a payload's, -1 where it has none. The payload that is there is
@@ -172,7 +201,14 @@ class Amqp10Frames:
             frames.performatives.append(found)
         return payload
 
-    def begin_large(self, half, reader, at, end, state):
+    def begin_large(
+        self,
+        half: Half,
+        reader: TypedReader,
+        at: cython.longlong,
+        end: cython.longlong,
+        state: Amqp10Half,
+    ) -> cython.int:
         """The fields of a large transfer are there, and its payload up to `end`."""
         if self.delivers:
             self.decoder.read(reader, at, end)
@@ -180,7 +216,15 @@ class Amqp10Frames:
             self.transfer(half, reader, self.decoder.payload, end, state, False)
         return 0
 
-    def transfer(self, half, reader, at, end, state, whole):
+    def transfer(
+        self,
+        half: Half,
+        reader: TypedReader,
+        at: cython.longlong,
+        end: cython.longlong,
+        state: Amqp10Half,
+        whole: cython.bint,
+    ) -> cython.int:
         """A transfer whose fields were read: its payload begins at `at`; `whole`: all is there."""
         handle: cython.longlong = self.decoder.number(reader, 0)
         secret: cython.bint = (
@@ -197,7 +241,7 @@ class Amqp10Frames:
             self.deliveries.payload(delivery, reader, at, end - at)
         return 0
 
-    def transfer_end(self, half, state):
+    def transfer_end(self, half: Half, state: Amqp10Half) -> cython.int:
         """The frame under way was a transfer, and is over."""
         if state.current is not None:
             self.deliveries.ended_at = self.handler.frames.rows
@@ -206,14 +250,14 @@ class Amqp10Frames:
             state.current = None
         return 0
 
-    def finish(self, half, state):
+    def finish(self, half: Any, state: Any) -> None:
         """No more bytes of a half-stream."""
         if state.under_way:
             self.handler.refresh(half.connection)
             self.deliveries.ended_at = self.handler.frames.rows
             self.deliveries.finish(half, state.under_way)
 
-    def _complain(self, half, reader, answer, whole):
+    def _complain(self, half: Any, reader: Any, answer: Any, whole: Any) -> None:
         """Report what is wrong with a frame."""
         name = _NAMES.get(self.decoder.code, "a performative")
         if not whole and answer != _EXACT and answer != _UNKNOWN:
@@ -231,7 +275,9 @@ class Amqp10Frames:
             where = f"arguments of {name}"
             self.report(oddity, half, oddity_text(oddity, where, 0))
 
-    def _learn(self, half, reader, found, state):
+    def _learn(
+        self, half: Half, reader: TypedReader, found: Performative, state: Amqp10Half
+    ) -> cython.int:
         """Take what the connection's beginning and attaches say."""
         decoder: PerformativeDecoder = self.decoder
         connection: Connection = half.connection
@@ -246,7 +292,9 @@ class Amqp10Frames:
             connection.login = _as_start_ok(mechanism[:255], response[:4096])
         return 0
 
-    def _learn_link(self, half, reader, found, state):
+    def _learn_link(
+        self, half: Half, reader: TypedReader, found: Performative, state: Amqp10Half
+    ) -> cython.int:
         """Remember links to the node for claims."""
         key = found.handle << 16 | half.frame_channel
         state.secret_links.discard(key)

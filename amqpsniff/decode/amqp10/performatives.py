@@ -5,6 +5,8 @@
 the few numbers that the session goes by into a `Performative`.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Texts
 
@@ -16,6 +18,13 @@ from amqpsniff.spec.amqp10 import (
     SECRETS,
     base_type,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from amqpsniff.byteorder import IntView
+    from amqpsniff.decode.amqp10.values import TypedReader
 
 OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
 SASL_MECHANISMS, SASL_INIT, SASL_CHALLENGE, SASL_RESPONSE, SASL_OUTCOME = range(0x40, 0x45)
@@ -31,7 +40,7 @@ STATES = {row.code: row.name for row in COMPOSITES if row.code in range(0x23, 0x
 """Names of delivery states by descriptor."""
 
 
-def _constructors(field):
+def _constructors(field: Any) -> Any:
     """For every byte 1 where it may begin a value of a field."""
     kind = base_type(field.type)
     allowed = bytearray(256)
@@ -49,7 +58,7 @@ NO_PLACE = 100
 """In place of the place of a performative: a descriptor is none."""
 
 
-def _table(values, missing):
+def _table(values: Any, missing: Any) -> Any:
     """One byte for each descriptor there may be."""
     return bytes(values.get(code, missing) for code in range(256))
 
@@ -119,9 +128,36 @@ class Performative:
     counts the deliveries of a decoder: the one that a transfer is of.
     """
 
+    code: int
+    state: int
+    outcome: int
+    handle: int
+    delivery: int
+    first: int
+    last: int
+    next_incoming_id: int
+    incoming_window: int
+    next_outgoing_id: int
+    delivery_count: int
+    link_credit: int
+    available: int
+    begins: cython.bint
+    settled: int
+    more: int
+    aborted: int
+    resume: int
+    role: int
+    drain: int
+    echo: int
+    failed: int
+    undeliverable: int
+    condition: str
+    description: str
+    transaction: str
+
     if not cython.compiled:
 
-        def __init__(self):
+        def __init__(self) -> None:
             self.condition = self.description = self.transaction = None
 
 
@@ -134,7 +170,11 @@ class PerformativeDecoder:
     standard's, -1 for none.
     """
 
-    def __init__(self, show_secrets):
+    place: int
+    starts: IntView
+    ends: IntView
+
+    def __init__(self, show_secrets: Any) -> None:
         self.show_secrets = show_secrets
         self.code = self.wrong = -1
         self.payload = 0
@@ -143,7 +183,7 @@ class PerformativeDecoder:
             self.starts = [-1] * MAX_FIELDS
             self.ends = [-1] * MAX_FIELDS
 
-    def read(self, reader, at, end):
+    def read(self, reader: TypedReader, at: cython.longlong, end: cython.longlong) -> cython.int:
         """Find the fields of the list that begins at `at`; gives how it was read."""
         self.code = self.wrong = -1
         self.payload = end
@@ -162,7 +202,7 @@ class PerformativeDecoder:
         self._check_types(reader, 256 * _ROOM * self.place)
         return answer
 
-    def _check_types(self, reader, allowed):
+    def _check_types(self, reader: TypedReader, allowed: cython.int) -> cython.int:
         """Look at the constructors of the fields; those allowed begin there in the table."""
         i: cython.int
         for i in range(self.fields):
@@ -173,11 +213,11 @@ class PerformativeDecoder:
         return 0
 
     @property
-    def wrong_field(self):
+    def wrong_field(self) -> Any:
         """The name of the field of a wrong type."""
         return _FIELDS[self.code][self.wrong]
 
-    def locate(self, reader, at, end):
+    def locate(self, reader: TypedReader, at: cython.longlong, end: cython.longlong) -> cython.bint:
         """Find the fields of the list whose constructor is at `at`; false where there is none."""
         self.fields = 0
         if not reader.open_list(at, end):
@@ -185,7 +225,9 @@ class PerformativeDecoder:
         self._fields(reader, end, _ROOM)
         return True
 
-    def _fields(self, reader, end, known):
+    def _fields(
+        self, reader: TypedReader, end: cython.longlong, known: cython.longlong
+    ) -> cython.int:
         """Find the fields of the list that the reader has opened."""
         limit: cython.longlong = reader.limit
         count: cython.longlong = reader.count
@@ -220,33 +262,33 @@ class PerformativeDecoder:
             self.fields = i + 1
         return answer
 
-    def start(self, place):
+    def start(self, place: cython.int) -> cython.longlong:
         """The offset of a field; -1 for one that is not there."""
         return self.starts[place] if place < self.fields else -1
 
-    def number(self, reader, place):
+    def number(self, reader: TypedReader, place: cython.int) -> cython.longlong:
         """An unsigned number; -1 for one that is not there."""
         if place >= self.fields or self.starts[place] < 0:
             return -1
         return reader.number(self.starts[place], self.ends[place])
 
-    def truth(self, reader, place):
+    def truth(self, reader: TypedReader, place: cython.int) -> cython.int:
         """1 or 0; -1 for a truth that is not there."""
         if place >= self.fields or self.starts[place] < 0:
             return -1
         return reader.truth(self.starts[place], self.ends[place])
 
-    def octets(self, reader, place):
+    def octets(self, reader: TypedReader, place: cython.int) -> bytes:
         """The bytes of a text or binary; None for one that is not there."""
         if place >= self.fields or self.starts[place] < 0:
             return None
         length: cython.longlong = reader.text_at(self.starts[place], self.ends[place])
         return None if length < 0 else reader.bytes_at(reader.items, length)
 
-    def put_json(self, reader, payload_bytes):
+    def put_json(self, reader: TypedReader, payload_bytes: cython.longlong) -> cython.int:
         """Write the fields as JSON into the open row of `reader.out`."""
         out: Texts = reader.out
-        keys: list = _KEYS[self.place]
+        keys: list[Any] = _KEYS[self.place]
         secrets: cython.int = 0
         if not self.show_secrets and self.code > _CLOSE:
             secrets = _SECRETS[self.code]
@@ -269,13 +311,13 @@ class PerformativeDecoder:
             reader._digits(payload_bytes)
         return out.put_byte(125)
 
-    def performative(self, reader):
+    def performative(self, reader: TypedReader) -> Performative:
         """Read the fields that the session needs."""
         found: Performative = Performative.__new__(Performative)
         code: cython.int = self.code
         found.code = code
         if not cython.compiled:
-            found.__init__()
+            found.__init__()  # type: ignore[misc]
         found.state = found.outcome = 0
         found.handle = found.delivery = found.first = found.last = -1
         found.settled = found.failed = found.undeliverable = -1
@@ -321,13 +363,15 @@ class PerformativeDecoder:
             self._error_field(reader, found, 0)
         return found
 
-    def _error_field(self, reader, found, place):
+    def _error_field(
+        self, reader: TypedReader, found: Performative, place: cython.int
+    ) -> cython.int:
         """Read the error of a detach, an end or a close."""
         if self.start(place) >= 0:
             self._error(reader, found, self.starts[place], self.ends[place])
         return 0
 
-    def _state(self, reader, found, place):
+    def _state(self, reader: TypedReader, found: Performative, place: cython.int) -> cython.int:
         """Read a delivery state."""
         if place >= self.fields or self.starts[place] < 0:
             return 0
@@ -360,7 +404,9 @@ class PerformativeDecoder:
             found.undeliverable = reader.truth(at, limit) if at >= 0 else -1
         return 0
 
-    def _error(self, reader, found, at, end):
+    def _error(
+        self, reader: TypedReader, found: Performative, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
         """Read an error's condition and description."""
         at = reader.descriptor(at, end)
         if at < 0 or reader.code != _ERROR or not reader.open_list(at, end):

@@ -12,6 +12,8 @@ Nothing is read at or past `end` of the window given. Nesting is bounded, and so
 take no bytes. Where bytes are missing, containers close themselves, so that the text stays whole.
 """
 
+from __future__ import annotations
+
 import cython
 from cython.cimports.amqpsniff.columns import Texts
 from cython.cimports.amqpsniff.decode.cache import TableCache
@@ -19,6 +21,10 @@ from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.decode.values import LAST_SECOND, MALFORMED_TABLE, TOO_DEEP
 from amqpsniff.spec.amqp10 import COMPOSITES, ENCODINGS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_DEPTH = 32
 """Nesting that is written as JSON; deeper values are written as bytes."""
@@ -99,12 +105,19 @@ class TypedReader(ValueReader):
     many there are, `code` is its descriptor as a number, -1 for one that is none of the standard's.
     """
 
-    def __init__(self, out):
+    items: int
+    limit: int
+    count: int
+    code: int
+
+    def __init__(self, out: Any) -> None:
         ValueReader.__init__(self, out)
         self.items = self.limit = self.count = 0
         self.code = -1
 
-    def skip(self, at, end, depth=0):
+    def skip(
+        self, at: cython.longlong, end: cython.longlong, depth: cython.int = 0
+    ) -> cython.longlong:
         """Position after the value at `at`; -1 when it does not end before `end`."""
         if at >= end:
             return -1
@@ -121,7 +134,9 @@ class TypedReader(ValueReader):
             code = self.data[at]
         return self._after(code, at + 1, end)
 
-    def _after(self, code, at, end):
+    def _after(
+        self, code: cython.int, at: cython.longlong, end: cython.longlong
+    ) -> cython.longlong:
         """Position after the bare value of a constructor at `at`; -1 where it is not whole."""
         shape: cython.int = _SHAPE[code]
         width: cython.longlong = _WIDTH[code]
@@ -133,7 +148,7 @@ class TypedReader(ValueReader):
                 return -1
         return at + width
 
-    def wanted(self, at, end):
+    def wanted(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
         """Bytes that the value with its constructor at `at` takes, as far as it says; not 0."""
         code: cython.int = self.data[at]
         width: cython.longlong = _WIDTH[code]
@@ -143,7 +158,7 @@ class TypedReader(ValueReader):
             return 2 + width
         return 1 + width + (self.data[at + 1] if width == 1 else self.u32(at + 1))
 
-    def descriptor(self, at, end):
+    def descriptor(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
         """Position of the constructor of the described value at `at`, with its `code`.
 
         -1 where there is none. The code is -1 for a descriptor that is not the standard's.
@@ -165,7 +180,7 @@ class TypedReader(ValueReader):
             self.code = _SYMBOLS.get(self.bytes_at(at + 3, after - at - 3), -1)
         return after
 
-    def open_list(self, at, end):
+    def open_list(self, at: cython.longlong, end: cython.longlong) -> cython.bint:
         """True if a list or map is at `at`: sets `items`, `limit` and `count`; it may be cut."""
         if at >= end:
             return False
@@ -185,7 +200,9 @@ class TypedReader(ValueReader):
         self.items = at + 1 + 2 * width
         return self.items <= self.limit
 
-    def put_value(self, at, end, depth=0):
+    def put_value(
+        self, at: cython.longlong, end: cython.longlong, depth: cython.int = 0
+    ) -> cython.bint:
         """Write the value at `at`; false (nothing written) where it is not whole."""
         after: cython.longlong = self.skip(at, end)
         if after < 0:
@@ -200,7 +217,9 @@ class TypedReader(ValueReader):
         self.next = after
         return True
 
-    def _described(self, at, after, depth):
+    def _described(
+        self, at: cython.longlong, after: cython.longlong, depth: cython.int
+    ) -> cython.int:
         """Write a described value that ends at `after`."""
         place: cython.longlong = self.descriptor(at, after)
         code: cython.int = self.code
@@ -212,7 +231,9 @@ class TypedReader(ValueReader):
         self.put_value(place, after, depth + 1)
         return self.out.put_byte(125)
 
-    def _composite(self, code, at, after, depth):
+    def _composite(
+        self, code: cython.int, at: cython.longlong, after: cython.longlong, depth: cython.int
+    ) -> cython.int:
         """Write a described list of the standard as an object with its type."""
         self.out.put_bytes(_TYPES[code])
         if self.open_list(at, after):
@@ -221,13 +242,21 @@ class TypedReader(ValueReader):
             self.oddities |= MALFORMED_TABLE
         return self.out.put_byte(125)
 
-    def put_fields(self, code, at, limit, count, first, depth=0):
+    def put_fields(
+        self,
+        code: cython.int,
+        at: cython.longlong,
+        limit: cython.longlong,
+        count: cython.longlong,
+        first: cython.bint,
+        depth: cython.int = 0,
+    ) -> cython.bint:
         """Write the fields of a composite that are not null as names and values.
 
         `first`: nothing is written before them. False where the bytes end before the fields do.
         """
         out: Texts = self.out
-        keys: list = _KEYS[code]
+        keys: list[Any] = _KEYS[code]
         place: cython.longlong = 0
         while place < count and place < len(keys):
             if at >= limit:
@@ -248,7 +277,9 @@ class TypedReader(ValueReader):
             place += 1
         return True
 
-    def _bare(self, code, at, after, depth):
+    def _bare(
+        self, code: cython.int, at: cython.longlong, after: cython.longlong, depth: cython.int
+    ) -> cython.int:
         """Write the value of a constructor that is at `at`..`after`."""
         shape: cython.int = _SHAPE[code]
         if shape == _FIXED:
@@ -267,7 +298,9 @@ class TypedReader(ValueReader):
             return self._list(self.items, self.limit, self.count, depth)
         return self._map(self.items, self.limit, self.count, depth)
 
-    def _list(self, at, limit, count, depth):
+    def _list(
+        self, at: cython.longlong, limit: cython.longlong, count: cython.longlong, depth: cython.int
+    ) -> cython.int:
         """Write a list."""
         out: Texts = self.out
         place: cython.longlong
@@ -284,7 +317,9 @@ class TypedReader(ValueReader):
             at = self.next
         return out.put_byte(93)
 
-    def _map(self, at, limit, count, depth):
+    def _map(
+        self, at: cython.longlong, limit: cython.longlong, count: cython.longlong, depth: cython.int
+    ) -> cython.int:
         """Write a map: as an object where all its keys are texts."""
         out: Texts = self.out
         texts: cython.bint = self._has_texts_for_keys(at, limit, count)
@@ -311,7 +346,9 @@ class TypedReader(ValueReader):
             at = self.next
         return out.put_bytes(b"}" if texts else b"]}")
 
-    def _has_texts_for_keys(self, at, limit, count):
+    def _has_texts_for_keys(
+        self, at: cython.longlong, limit: cython.longlong, count: cython.longlong
+    ) -> cython.bint:
         """True if every key of a map that is there is a symbol or a string in UTF-8."""
         start: cython.longlong
         after: cython.longlong
@@ -330,7 +367,7 @@ class TypedReader(ValueReader):
                 return True
         return True
 
-    def _items(self, at, after, depth):
+    def _items(self, at: cython.longlong, after: cython.longlong, depth: cython.int) -> cython.int:
         """Write an array: one constructor, then its elements."""
         out: Texts = self.out
         wide: cython.bint = self.data[at - 1] == 0xF0
@@ -371,7 +408,15 @@ class TypedReader(ValueReader):
             at = end
         return out.put_byte(93)
 
-    def _element(self, begin, kind, code, at, end, depth):
+    def _element(
+        self,
+        begin: cython.longlong,
+        kind: cython.int,
+        code: cython.int,
+        at: cython.longlong,
+        end: cython.longlong,
+        depth: cython.int,
+    ) -> cython.int:
         """Write a described element of an array; its descriptor stands at `begin`."""
         self.out.put_bytes(b'{"descriptor":')
         if kind >= 0:
@@ -382,7 +427,7 @@ class TypedReader(ValueReader):
         self._bare(code, at, end, depth)
         return self.out.put_byte(125)
 
-    def _fixed(self, code, at):
+    def _fixed(self, code: cython.int, at: cython.longlong) -> cython.int:
         """Write a value of fixed width."""
         out: Texts = self.out
         if code in (0x43, 0x44, 0x50, 0x52, 0x53, 0x60, 0x70):
@@ -409,7 +454,7 @@ class TypedReader(ValueReader):
             return out.put_bytes(decimal_text(self.bytes_at(at, _WIDTH[code])))
         return 0
 
-    def of_unsigned(self, code, at):
+    def of_unsigned(self, code: cython.int, at: cython.longlong) -> cython.longlong:
         """The number of an unsigned constructor up to 32 bits whose value is at `at`."""
         width: cython.int = _WIDTH[code]
         if width == 0:
@@ -418,7 +463,7 @@ class TypedReader(ValueReader):
             return self.data[at]
         return self.u16(at) if width == 2 else self.u32(at)
 
-    def of_signed(self, code, at):
+    def of_signed(self, code: cython.int, at: cython.longlong) -> cython.longlong:
         """The number of a signed constructor whose value is at `at`."""
         width: cython.int = _WIDTH[code]
         if width == 1:
@@ -429,7 +474,7 @@ class TypedReader(ValueReader):
             return self.u32(at) - (_RANGE32 if self.u32(at) >= _SIGN32 else 0)
         return self.i64(at)
 
-    def number(self, at, end):
+    def number(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
         """The unsigned number up to 32 bits that is at `at`, constructor and all; -1 for none."""
         if at >= end:
             return -1
@@ -446,7 +491,7 @@ class TypedReader(ValueReader):
             return max(self.i64(at + 1), -1)
         return -1
 
-    def truth(self, at, end):
+    def truth(self, at: cython.longlong, end: cython.longlong) -> cython.int:
         """1 or 0 for the boolean at `at`; -1 where there is none."""
         if at >= end:
             return -1
@@ -457,7 +502,7 @@ class TypedReader(ValueReader):
             return self.data[at + 1] != 0
         return -1
 
-    def text_at(self, at, end):
+    def text_at(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
         """Length of the string, symbol or binary at `at`, whose bytes begin at `items`; else -1."""
         if at >= end or _SHAPE[self.data[at]] != _VARIABLE:
             return -1
@@ -467,21 +512,21 @@ class TypedReader(ValueReader):
         self.items = at + 1 + _WIDTH[self.data[at]]
         return after - self.items
 
-    def moment_ms(self, at, end):
+    def moment_ms(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
         """Milliseconds since 1970 of the timestamp at `at`; -1 for none, or one before or far."""
         if at + 9 > end or self.data[at] != 0x83:
             return -1
         ms: cython.longlong = self.i64(at + 1)
         return ms if 0 <= ms <= _LAST_SECOND * 1000 else -1
 
-    def _moment(self, at):
+    def _moment(self, at: cython.longlong) -> cython.int:
         """Write a timestamp: signed milliseconds since 1970."""
         ms: cython.longlong = self.i64(at)
         if ms < 0 or ms > _LAST_SECOND * 1000:
             return self._digits(ms)
         return self._date(ms // 1000, ms % 1000)
 
-    def _char(self, at):
+    def _char(self, at: cython.longlong) -> cython.int:
         """Write a character."""
         point: cython.longlong = self.u32(at)
         if point < 0x20 or point > 0x10FFFF or 0xD800 <= point < 0xE000 or point in (34, 92):
@@ -492,7 +537,7 @@ class TypedReader(ValueReader):
 class ValueCache(TableCache):
     """Values, such as the maps of sections, and their JSON."""
 
-    def put(self, reader, at, end):
+    def put(self, reader: TypedReader, at: cython.longlong, end: cython.longlong) -> cython.bint:
         """Write the value at `at` as its reader does; false (nothing written) where it is cut."""
         after: cython.longlong = reader.skip(at, end)
         if after < 0:
@@ -500,7 +545,7 @@ class ValueCache(TableCache):
         self.put_table(reader, at, after)
         return True
 
-    def _write(self, reader, at, end):
+    def _write(self, reader: Any, at: Any, end: Any) -> Any:
         """Read what is not remembered."""
         typed: TypedReader = reader
         typed.put_value(at, end)

@@ -177,7 +177,7 @@ def request_packet(context: RuleContext, method: str | None) -> int | None:
 
     With a method, of the last frame with that one; on the event's channel unless that is 0.
     """
-    where = context.session
+    where: Any = context.session
     if context.channel is not None:
         where = where.slots.get(context.channel.number)
     if where is None or where.last_sent is None:

@@ -10,6 +10,10 @@ from amqpsniff.columns import NULL
 from amqpsniff.findings import Finding
 from amqpsniff.session.counts import SECOND_NS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from amqpsniff.session.entities import Session
+
 EVENTS = {
     "channel-begins": "a channel incarnation begins; facts: none",
     "channel-not-open": "a method came on a channel number that is not open; facts: method, "
@@ -163,6 +167,18 @@ class RuleContext:
         number, ts_ns: Packet and time of it; ts_ns is None where the packet has none.
         facts: What `EVENTS` says.
     """
+
+    tracker: Any
+    channel: Any
+    frame: Any
+    request: Any
+    number: Any
+    ts_ns: Any
+
+    session: Session
+    facts: dict[Any, Any]
+    _complete: Any
+    _place: Any
 
     def __init__(
         self,

@@ -37,7 +37,8 @@ OVERRUNS = 2
 
 def _now_ns(context: RuleContext) -> int:
     """The time of the event, or of the connection's last packet."""
-    return context.ts_ns or context.session.peer.conversation.end_ns
+    now_ns: int = context.ts_ns or context.session.peer.conversation.end_ns
+    return now_ns
 
 
 def judge_link(context: RuleContext) -> None:

@@ -53,7 +53,7 @@ class Probe:
 
     def is_recent(self, now_ns: int | None) -> bool:
         """True if the client may still make what it asked for."""
-        return None in (now_ns, self.ts_ns) or now_ns - self.ts_ns <= DECLARED_NS  # type: ignore[operator]
+        return None in (now_ns, self.ts_ns) or now_ns - self.ts_ns <= DECLARED_NS
 
 
 def closed(context: RuleContext) -> None:

@@ -52,7 +52,8 @@ class Series:
         """From the first to the last; 0 when that is not known."""
         if self.ts_ns is None or self.last_ns is None:
             return 0
-        return max(self.last_ns - self.ts_ns, 0)
+        lasted_ns: int = max(self.last_ns - self.ts_ns, 0)
+        return lasted_ns
 
     @property
     def rate(self) -> float:
