@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.thorough import only_thorough
 from tests.waiting import PATIENCE
 
 pytest.importorskip("pyspark")
@@ -57,6 +58,7 @@ def test_the_disk_of_sparks_own_writer_is_full(samples: Path, tmp_path: Path) ->
     assert said == f"amqpsniff: {told}\n"
 
 
+@only_thorough
 def test_sparks_own_disk_is_full(samples: Path, tmp_path: Path) -> None:
     disk, out = tmp_path / "disk", tmp_path / "out"
     arguments = (str(samples / "pika_mix.pcap"), "-o", str(out), "--report", "closes", "-q")
