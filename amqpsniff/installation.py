@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 LIBRARIES = ("pyarrow", "duckdb", "scapy", "cryptography", "pyspark")
@@ -12,14 +15,21 @@ _MARK = b"# cython:"
 
 
 def how_to_add(extra: str) -> str:
-    """The command that installs an extra, for the installer that made this environment."""
-    wanted = f"'amqpsniff[{extra}]'"
+    """The command that adds an extra; amqpsniff is there already, so no index has to know it."""
+    return how_to_install(f"amqpsniff[{extra}]")
+
+
+def how_to_install(package: str) -> str:
+    """The command that installs a package into the environment that runs this, whoever made it."""
+    wanted = shlex.quote(package)
     here = Path(sys.prefix)
     if (here / "pipx_metadata.json").exists():
-        return f"pipx install --force {wanted}"
-    if (here / "uv-receipt.toml").exists():
-        return f"uv tool install {wanted}"
-    return f"pip install {wanted}"
+        return f"pipx runpip {shlex.quote(here.name)} install {wanted}"
+    if (here / "uv-receipt.toml").exists() or find_spec("pip") is None:
+        return f"uv pip install --python {shlex.quote(sys.prefix)} {wanted}"
+    if os.environ.get("VIRTUAL_ENV") == sys.prefix:
+        return f"pip install {wanted}"
+    return f"{shlex.quote(sys.executable)} -m pip install {wanted}"
 
 
 def compiled_modules() -> tuple[int, int]:

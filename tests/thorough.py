@@ -1,4 +1,4 @@
-"""Numbers of random cases: `make test` tries a fifth of those that `make test-all` does."""
+"""What only `make test-all` tries: four fifths of random cases, and a few tests that take long."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import TypeVar
 
+import pytest
+
 THOROUGH = bool(os.environ.get("AMQPSNIFF_THOROUGH"))
 SHARE = 1 if THOROUGH else 5
+
+only_thorough = pytest.mark.skipif(not THOROUGH, reason="takes long: only in `make test-all`")
+"""For a test of what another test shows too, by a longer way."""
 
 T = TypeVar("T")
 

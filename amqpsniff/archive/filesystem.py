@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.errors import OutputError, UsageError
+from amqpsniff.installation import how_to_install
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """What only writing is answered with; what else goes wrong meanwhile may be another file's."""
@@ -54,7 +55,7 @@ def file_system(name: str, options: StorageOptions | None = None) -> tuple[Any, 
         scheme = name.partition("://")[0]
         raise UsageError(
             f"{name}: this Arrow cannot open {scheme}:// by itself; install fsspec and its "
-            f'package for it ("pip install fsspec")'
+            f"package for it ({how_to_install('fsspec')})"
         ) from None
     try:
         system, path = url_to_fs(name, **(options or {}))

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from amqpsniff.capture.formats import GZIP
 from amqpsniff.errors import CaptureError
+from amqpsniff.installation import how_to_install
 
 # Compressed bytes given to a decompressor at once. Zstandard turns four bytes into 128 KiB at
 # most, and its Python binding returns all of them: 1 KiB bounds a bomb at 32 MiB and measured as
@@ -109,7 +110,7 @@ class ZstdBytes:
         except ImportError:
             raise CaptureError(
                 f"{capture}: zstd-compressed; reading it needs the Python package zstandard "
-                '("pip install zstandard"), or unpack it with "unzstd"'
+                f'({how_to_install("zstandard")}), or unpack it with "unzstd"'
             ) from None
         self.inside = False
         self._frames = 0

@@ -104,8 +104,8 @@ def test_what_a_broker_passes_on(tmp_path: Path) -> None:
 
 
 def test_many_connections_in_many_files(samples: Path, tmp_path: Path) -> None:
-    packets = clients(samples, 200, random.Random(1))
-    batch = compared(cut(packets, tmp_path / "captures", 200), tmp_path / "tables", 20_000)
+    packets = clients(samples, 80, random.Random(1))
+    batch = compared(cut(packets, tmp_path / "captures", 80), tmp_path / "tables", 20_000)
     assert batch.plan.buckets > 4
     told = manifest(tmp_path / "tables")
     assert told["plan"].startswith("dealt out by conversation")
@@ -197,7 +197,7 @@ class Killed(Exception):
 
 
 def test_what_was_dealt_out_is_not_dealt_out_again(samples: Path, tmp_path: Path) -> None:
-    paths = cut(clients(samples, 40, random.Random(8)), tmp_path / "captures", 20)
+    paths = cut(clients(samples, 16, random.Random(8)), tmp_path / "captures", 10)
     output, other = tmp_path / "tables", tmp_path / "other"
     turns = iter(range(9))
 
@@ -230,7 +230,7 @@ def test_what_was_dealt_out_is_not_dealt_out_again(samples: Path, tmp_path: Path
 
 def test_new_files_change_the_buckets_that_go_on_in_them(samples: Path, tmp_path: Path) -> None:
     chance = random.Random(9)
-    first = cut(clients(samples, 60, chance), tmp_path / "captures", 20)
+    first = cut(clients(samples, 30, chance), tmp_path / "captures", 10)
     output = tmp_path / "tables"
     Batch(map(str, first), str(output), task_bytes=10_000).run()
     before = set(manifest(output)["tables"]["frames"])

@@ -80,8 +80,8 @@ FINDINGS = {
         (
             "trace-context-lost",
             (
-                "user 'guest' (audit-service) from 127.0.0.1 received 9 messages with the context of a "
-                "trace and published 9 messages without one"
+                "user 'guest' (audit-service) from 127.0.0.1 received 9 messages with the context "
+                "of a trace and published 9 messages without one"
             ),
         )
     },

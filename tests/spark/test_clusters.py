@@ -17,6 +17,7 @@ import pytest
 from tests.archive.broker import ACROSS, traffic
 from tests.archive.splits import by_one_engine, deal, packets_of
 from tests.archive.tables import manifest, written_rows
+from tests.thorough import only_thorough
 from tests.waiting import PATIENCE, free_port, wait_for
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -80,6 +81,7 @@ def test_a_cluster_in_one_machine(archive: Path, tmp_path: Path) -> None:
         check(archive, tmp_path / "tables", "local-cluster[2,1,2048]")
 
 
+@only_thorough
 def test_a_master_and_two_workers(archive: Path, tmp_path: Path) -> None:
     import pyspark
 

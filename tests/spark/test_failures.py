@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.archive import Batch
+from tests.thorough import only_thorough
 from tests.waiting import PATIENCE
 
 pytest.importorskip("pyspark")
@@ -64,6 +65,7 @@ def test_the_disk_of_the_writer_of_spark_is_full(samples: Path, tmp_path: Path) 
     assert said == f"amqpsniff: {told}\n"
 
 
+@only_thorough
 def test_sparks_own_disk_is_full(samples: Path, tmp_path: Path) -> None:
     disk, out = tmp_path / "disk", tmp_path / "out"
     Batch([str(samples / "pika_mix.pcap")], str(out)).run()

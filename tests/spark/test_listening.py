@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.thorough import only_thorough
+
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(not Path("/proc/net/tcp6").exists(), reason="sockets are found in /proc"),
@@ -63,6 +65,7 @@ def test_a_job_without_a_master_listens_on_loopback_only() -> None:
     assert found <= LOOPBACK
 
 
+@only_thorough
 def test_a_job_listens_where_it_is_told() -> None:
     told = "--conf spark.ui.enabled=true --conf spark.driver.bindAddress=0.0.0.0 pyspark-shell"
     assert listens(PYSPARK_SUBMIT_ARGS=told) - LOOPBACK

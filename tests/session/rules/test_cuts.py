@@ -15,11 +15,12 @@ from amqpsniff import Engine
 from amqpsniff.capture import open_capture
 from amqpsniff.findings import KINDS, SUBJECTS
 from tests.conftest import own_capture
+from tests.thorough import rounds
 
 Packets = list[tuple[bytes, int, int]]
 """Bytes, time and link type of each packet."""
 
-CUTS = 40
+CUTS = rounds(40)
 """Parts that are made of each capture."""
 
 NAMES = (
