@@ -17,6 +17,9 @@ SEEN_IN: dict[str, str] = {
     "cases/consumer_starved_after_timeout.pcap.gz": (
         "consumer-timed-out consumer-starved-after-timeout"
     ),
+    "cases/consumer_hangs_midstream.pcap.gz": ("publishes-unreceived"),
+    "cases/queue_dropped.pcap.gz": ("messages-dropped"),
+    "hostile/proxy.pcap": ("proxy-on-both-sides"),
     "cases/delivery_limit.pcap.gz": ("delivery-limit-bystander"),
     "incidents/u_stream_quorum.pcap": ("delivery-limit-near"),
     "cases/feature_deprecated.pcap.gz": ("feature-deprecated"),
