@@ -24,6 +24,7 @@ MIXES = {
     "rpc": ("aiopika_rpc",),
     "tls": ("tls13",),
     "amqp10": ("rabbit_outcomes",),
+    "steady10": ("steady10",),
 }
 """Name of a capture → the real captures it repeats."""
 

@@ -242,6 +242,7 @@ class PerformativeDecoder:
         at: cython.longlong = reader.items
         i: cython.longlong
         octet: cython.int
+        after: cython.longlong
         for i in range(count):
             if at >= limit:
                 return _SHORT
@@ -249,16 +250,19 @@ class PerformativeDecoder:
             if octet == 0x40:
                 self.starts[i] = -1
                 at += 1
-            elif 0x41 <= octet <= 0x45:  # a value without bytes of its own
-                self.starts[i] = at
-                at += 1
-                self.ends[i] = at
             else:
-                self.starts[i] = at
-                at = reader.skip(at, limit)
-                if at < 0:
+                if 0x41 <= octet <= 0x45:  # the constructor is all
+                    after = at + 1
+                elif 0x50 <= octet <= 0x56:
+                    after = at + 2
+                elif (octet == 0xA0 or octet == 0xA1 or octet == 0xA3) and at + 1 < limit:
+                    after = at + 2 + reader.data[at + 1]
+                else:
+                    after = reader.skip(at, limit)
+                if after < 0 or after > limit:
                     return _SHORT
-                self.ends[i] = at
+                self.starts[i] = at
+                self.ends[i] = at = after
             self.fields = i + 1
         return answer
 
