@@ -46,6 +46,10 @@ def integers(count: Any) -> Any:
 class Cache:
     """Bytes that were read before, by code, and the JSON that each of them came to."""
 
+    lookups: int
+    hits: int
+    skips: int
+
     words: Vocabulary
     json: Octets
     starts: IntView

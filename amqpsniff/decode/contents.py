@@ -93,6 +93,18 @@ class ContentAssembler:
     messages, made while `marking`, or `marking_all`: else only of those the broker may give back.
     """
 
+    report: Any
+    new_hash: Any
+    keep_bodies: cython.bint
+    keeps_all: cython.bint
+    unread: cython.bint
+    marking: cython.bint
+    marking_all: cython.bint
+    held: int
+    opened: int
+    most_kept: int
+    seed: int
+
     frames: FrameRows
     writer: MessageWriter
     properties: PropertyDecoder

@@ -35,6 +35,9 @@ class ObjectNames:
     `shape` is the same for objects with the same known names, whatever their order.
     """
 
+    shape: int
+    round: int
+
     names: list[Any]
     slots: IntView
     hashes: IntView

@@ -53,6 +53,8 @@ _NULL = cython.declare(cython.longlong, NULL)
 class MeaningColumns:
     """The columns of packs for the messages of one batch; null where unknown."""
 
+    capacity: int
+
     by_place: list[Any]
     codes: list[Any]
     words: dict[Any, Any]
@@ -123,6 +125,14 @@ class MeaningColumns:
 class Field:
     """A column and one place where its value may stand, made ready to be read."""
 
+    place: int
+    kind: int
+    at: int
+    only: Any
+    in_body: cython.bint
+    plain: cython.bint
+    source: Any
+
     column: str
     names: ObjectNames
 
@@ -142,6 +152,14 @@ class Field:
 
 class MeaningWriter:
     """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`."""
+
+    packs: Any
+    columns: Any
+    last_exchange: int
+    last_content_type: int
+    last_type: int
+    last_shape: int
+    last_body_shape: int
 
     words: Any
     headers: ObjectNames
@@ -355,6 +373,9 @@ class Note:
     was to come later) and the values of columns; None where nothing stands out.
     """
 
+    traced: cython.bint
+    internal: cython.bint
+
     said: dict[Any, Any]
 
     def __init__(self, traced: Any, internal: Any, said: Any) -> None:
@@ -374,6 +395,8 @@ class NoteWriter(MeaningWriter):
         links: Write `calls`: row → (id of a request, where its reply goes, id of the request that
             is answered), each None for none.
     """
+
+    links: cython.bint
 
     clients: dict[Any, Any]
 

@@ -53,6 +53,12 @@ class MessageWriter:
         asked: The `amqpsniff.plan.Plan` of the run.
     """
 
+    keep_bodies: cython.bint
+    reads_every_body: cython.bint
+    report: Any
+    capture_code: int
+    batch: int
+
     messages: MessageRows
     reader: ValueReader
     tables: TableCache

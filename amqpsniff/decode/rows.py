@@ -134,6 +134,15 @@ class Rows:
     row there were `first` others.
     """
 
+    rows: int
+    first: int
+    capacity: int
+    rows_expected: int
+    pending: int
+    wanted: cython.bint
+    given: cython.bint
+    unmade: Any
+
     vocabularies: Vocabularies
     waiting: Codes
 
@@ -230,6 +239,10 @@ class FrameRows(Rows):
     The methods that come with every message have their arguments as JSON only if `wanted`.
     `performatives` are those of the rows of AMQP 1.0 that the session has not come to, in order.
     """
+
+    capture_code: int
+    moments: int
+    performatives_taken: int
 
     performatives: list[Any]
     capture: Codes
@@ -371,6 +384,8 @@ class MessageRows(Rows):
     `meanings` those of `meanings`; `notes` and `calls` are what its `NoteWriter` says of rows, None
     where it says nothing.
     """
+
+    made: int
 
     capture: Codes
     connection: Codes

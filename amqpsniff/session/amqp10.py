@@ -146,6 +146,9 @@ class Amqp10Session:
     by handle where the name is not known. `server_channel`: the number that the server sends on.
     """
 
+    ended: int
+    server_channel: int
+
     channel: Channel
     handles: tuple[Any, ...]
     unsettled: tuple[Any, ...]
@@ -168,6 +171,9 @@ class Amqp10Connection:
     `client_limit`, `server_limit`: bytes of the largest frame that this side may send, 0 for any.
     """
 
+    client_limit: int
+    server_limit: int
+
     channels: tuple[Any, ...]
     opens: list[Any]
     init: dict[Any, Any]
@@ -186,6 +192,14 @@ class Amqp10Tracker:
         tracker: The `Tracker` that is given the rows.
         settler: Writes outcomes.
     """
+
+    tracker: Any
+    links: int
+    link_bytes: int
+    latest_ordinal: int
+    large: int
+    batch: int
+    rules_enabled: cython.bint
 
     settler: Settler
     awaited: dict[Any, Any]

@@ -47,6 +47,9 @@ class HandshakeArguments:
     whether all were captured.
     """
 
+    whole: cython.bint
+    uses: int
+
     json: bytes
 
     def __init__(self, json: Any, whole: Any) -> None:

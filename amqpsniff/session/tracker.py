@@ -260,6 +260,31 @@ class Tracker:
         limits, memory: Other bounds than the usual ones; `memory` is of what is linked.
     """
 
+    log: Any
+    rules_enabled: cython.bint
+    large: int
+    stalled: int
+    moments: Any
+    on_silence: Any
+    in_message_row: cython.bint
+    now_row: int
+    limits: Any
+    consumers_known: int
+    handshakes_bytes: int
+    max_handshake_bytes: int
+    max_all_handshakes_bytes: int
+    batch: int
+    first_open_content: int
+    replies_only: cython.bint
+    states_only: cython.bint
+    settles: cython.bint
+    wants_connections: cython.bint
+    wants_channels: cython.bint
+    wants_links: cython.bint
+    sessions: int
+    slots: int
+    max_slots: int
+
     memory: dict[Any, Any]
     rules: dict[Any, Any]
     amqp10_rules: dict[Any, Any]

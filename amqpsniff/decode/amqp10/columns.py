@@ -27,6 +27,8 @@ _MAX_KNOWN = cython.declare(cython.int, MAX_KNOWN)
 class Names(Codes):
     """Codes of texts that repeat, with their vocabulary `words`; `last` was written last."""
 
+    last_code: int
+
     words: Vocabulary
     known: dict[Any, Any]
     last: str
@@ -59,6 +61,8 @@ class Names(Codes):
 
 class DeliveryColumns:
     """Columns of the rows of one batch of messages; null in rows of other messages."""
+
+    capacity: int
 
     transfers: Codes
     delivery_count: Codes

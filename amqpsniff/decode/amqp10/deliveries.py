@@ -152,6 +152,14 @@ class DeliveryAssembler:
         meanings: The `MeaningWriter` that says what messages mean; None not to ask.
     """
 
+    report: Any
+    new_hash: Any
+    keep_bodies: cython.bint
+    ttl: int
+    ttl_code: int
+    begun: int
+    capture_code: int
+
     messages: MessageRows
     capture: Any
     budget: MemoryBudget

@@ -142,6 +142,9 @@ class Amqp10Framer:
         protocol_header: Is called with a half-stream and eight bytes.
     """
 
+    protocol_header: Any
+    report: Any
+
     handler: FrameHandler
     frames: Amqp10Frames
 

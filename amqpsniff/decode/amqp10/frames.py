@@ -62,6 +62,9 @@ class Amqp10Half:
     transfer whose payload is handed on as it comes, 0 for none.
     """
 
+    max_frame_bytes: int
+    first_part: int
+
     under_way: dict[Any, Any]
     current: Delivery
     secret_links: set[Any]
@@ -85,6 +88,11 @@ class Amqp10Frames:
         new_hash, keep_bodies: See `DeliveryAssembler`.
         asked: The `amqpsniff.plan.Plan` of the run: of frames alone no deliveries are made.
     """
+
+    report: Any
+    show_secrets: cython.bint
+    followed: cython.bint
+    delivers: cython.bint
 
     handler: FrameHandler
     decoder: PerformativeDecoder

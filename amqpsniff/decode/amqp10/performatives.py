@@ -170,6 +170,12 @@ class PerformativeDecoder:
     standard's, -1 for none.
     """
 
+    show_secrets: cython.bint
+    code: int
+    wrong: int
+    payload: int
+    fields: int
+
     place: int
     starts: IntView
     ends: IntView
