@@ -74,15 +74,17 @@ CLIENTS = {
     "order": {None},
 }
 
+LOST = (
+    "user 'guest' (audit-service) from 127.0.0.1 received 9 messages with the context of a trace "
+    "and published 9 messages without one"
+)
+
 FINDINGS = {
     "celery": {("operation-failed", "FAILURE (celery-result) failed with KeyError")},
     "order": {
         (
             "trace-context-lost",
-            (
-                "user 'guest' (audit-service) from 127.0.0.1 received 9 messages with the context "
-                "of a trace and published 9 messages without one"
-            ),
+            LOST,
         )
     },
     "chord": set(),
