@@ -39,6 +39,7 @@ cdef class DeliveryAssembler:
     cdef int payload(self, Delivery found, TypedReader reader, long long at, long long count) except? -1
     cdef int missing(self, Delivery found, long long count) except? -1
     cdef long long _sections(self, Delivery found, TypedReader reader, long long at, long long end) except? -1
+    cdef bint _asks_for_token(self, TypedReader reader, long long at, long long end) except? -1
     cdef bint _may_keep(self, Delivery found, long long count) except? -1
     cdef long long _go_on(self, Delivery found, TypedReader reader, long long at, long long end) except? -1
     cdef long long _begin_body(self, Delivery found, TypedReader reader, long long place, long long end, int code) except? -2

@@ -65,6 +65,7 @@ _FIRST_SECTION = cython.declare(cython.int, 0x70)
 _HEADER = cython.declare(cython.int, 0)
 _PROPERTIES = cython.declare(cython.int, 3)
 _APPLICATION_PROPERTIES = cython.declare(cython.int, 4)
+_PUT_TOKEN = cython.declare(bytes, b"put-token")
 _DATA = cython.declare(cython.int, 5)
 _VALUE = cython.declare(cython.int, 7)
 _FOOTER = cython.declare(cython.int, 8)
@@ -350,6 +351,8 @@ class DeliveryAssembler:
                     found.places[code] = found.store.used
                 reader.copy_to(found.store, place, after - place)
                 found.read = found.store.used
+                if code == _APPLICATION_PROPERTIES and self._asks_for_token(reader, place, after):
+                    found.secret = True
             at = after
         if at < end:
             if not self._may_keep(found, end - at):
@@ -357,6 +360,16 @@ class DeliveryAssembler:
                 return end
             reader.copy_to(found.store, at, end - at)
         return end
+
+    def _asks_for_token(
+        self, reader: TypedReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.bint:
+        """True if these application properties say that the body is a token: the attach, which
+        says so as well, may not be captured.
+        """
+        if self.fields.show_secrets or not (self.keep_bodies or self.meanings is not None):
+            return False
+        return _PUT_TOKEN in reader.bytes_at(at, end - at)
 
     def _may_keep(self, found: Delivery, count: cython.longlong) -> cython.bint:
         if not found.store.fits(count) or found.store.used + count > 2 * _MAX_SECTION:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from amqpsniff import open as open_capture
 from amqpsniff.analysis.frame_bytes import hidden_positions
+from tests.archive.splits import packets_of, write_pcap
 from tests.decode.amqp10.truth import CAPTURES, capture, expected, plain
 from tests.decode.feeding import Feeder
 
@@ -81,3 +84,14 @@ def test_hex_dumps_hide_what_may_be_secret(
     entry = Entry()
     entry.method, entry.arguments = method, arguments  # type: ignore[attr-defined]
     assert hidden_positions(entry, bytes(40), frozenset()) == frozenset(hidden)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("without", [0, 25])
+def test_no_body_is_a_token(without: int, tmp_path: Path) -> None:
+    """Also where the attach that names the node for tokens was not captured."""
+    part = write_pcap(tmp_path / "part.pcap", packets_of([capture("azure_python")])[without:])
+    found = list(open_capture(str(part), bodies=True).messages())
+    tokens = [one for one in found if "put-token" in json.dumps(one.headers)]
+    assert tokens
+    assert all(one.body is None for one in tokens)
+    assert any(one.body == b"order 0" for one in found)
