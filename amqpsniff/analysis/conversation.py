@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
 from amqpsniff.analysis.selection import RowFilter, Selection, Started
 from amqpsniff.analysis.timeline import FOLDED, Entry, Gaps, Timeline
 from amqpsniff.columns import NUMBER_MASK
@@ -92,6 +90,8 @@ class ConversationFinder:
             self._all.add(batch)
             named = self._named.of(batch)
             if self._packets is not None:
+                import pyarrow as pa
+
                 ids = values(named, "connection_id")
                 named = named.filter(pa.array([one in self._holders for one in ids], pa.bool_()))
             self._meant.add(named)

@@ -58,11 +58,11 @@ class Result(NamedTuple):
     err: str
 
 
-def run(*arguments: str | Path) -> Result:
-    """Run in this process, with standard output a pipe; the folder is that of the samples."""
+def run(*arguments: str | Path, folder: Path = SAMPLES) -> Result:
+    """Run in this process, with standard output a pipe, in the folder of the samples."""
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(SAMPLES)
+        patch.chdir(folder)
         patch.setattr(sys, "argv", ["amqpsniff", *map(str, arguments)])
         patch.setattr(sys, "stdout", out)
         patch.setattr(sys, "stderr", err)

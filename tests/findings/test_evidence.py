@@ -52,6 +52,10 @@ SEEN_IN: dict[str, str] = {
     ),
     "incidents/m_rpc.pcap": ("rpc-server-lost"),
     "incidents/i_router_down.pcap": ("path-interrupted"),
+    "incidents/w_formats.pcap": ("serialized-code"),
+    "packs/amqplib.pcap.gz": ("dead-lettered"),
+    "packs/celery.pcap.gz": ("operation-failed"),
+    "packs/order.pcap.gz": ("trace-context-lost"),
     "samples/aiopika_rpc.pcap": (
         "connection-shared credentials-in-clear connection-unencrypted software-outdated"
     ),
@@ -124,6 +128,10 @@ MADE_IN: dict[str, str] = {
         "session-window-closed session-window-violated outcome-not-settled message-lock-lost "
         "token-refused lock-renewals-many".split(),
         "findings/pairs_of_links.py",
+    ),
+    **dict.fromkeys(
+        "delay-missed firehose-on message-skipped operation-retried retries-exhausted".split(),
+        "findings/pairs_of_frameworks.py",
     ),
 }
 """Codes of limits, damaged files, TLS and failed connects by the test that makes a case of them."""

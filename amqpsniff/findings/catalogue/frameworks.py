@@ -25,7 +25,7 @@ FRAMEWORKS = (
          "Compare the message type with the consumers of the queue: namespace and assembly have to "
          "be the same on both sides. Remove bindings that are not used any more."),
     Kind("delay-missed", "warning", "medium",
-         "A delayed message came later than it was to",
+         "A delayed message came later than asked for",
          "Its publish says when it is due; it was delivered more than a second and more than a "
          "tenth of the delay after that.",
          "Look at the backlog of its queue, and at the load of the broker: levels of delay are "

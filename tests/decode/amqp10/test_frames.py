@@ -82,7 +82,7 @@ def test_hex_dumps_hide_what_may_be_secret(
         frame_type, size, channel, sender = "sasl", 32, 0, None
 
     entry = Entry()
-    entry.method, entry.arguments = method, arguments  # type: ignore[attr-defined]
+    entry.method, entry.arguments_json = method, arguments  # type: ignore[attr-defined]
     assert hidden_positions(entry, bytes(40), frozenset()) == frozenset(hidden)  # type: ignore[arg-type]
 
 

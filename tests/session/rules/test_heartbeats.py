@@ -116,8 +116,8 @@ def test_connections_blocked_until_the_end() -> None:
     ids=["before the capture", "in a hole at its beginning", "in a hole"],
 )
 def test_a_block_of_which_only_the_end_was_captured(text: str, detail: str) -> None:
-    row = one(text, "connection-blocked")
-    assert row["detail"] == f"when it began and why was not captured{detail}, and ended here"
+    row, so = one(text, "connection-blocked"), "ended here" if detail else "it ended here"
+    assert row["detail"] == f"when it began and why was not captured{detail}, and {so}"
 
 
 def test_publishing_all_the_same() -> None:
