@@ -404,18 +404,25 @@ def answer(
 ) -> pa.Table:
     """All rows of a statement of our own over tables that can be read at any time.
 
-    `setup` is run before it, as macros. Raises FilterError where its memory does not suffice.
+    `setup` is run before it, as macros. Raises FilterError where its memory does not suffice, and
+    what reading raises.
     """
+    sources = {name: _Source(schema, opened, None) for name, (schema, opened) in tables.items()}
     with tempfile.TemporaryDirectory(prefix="amqpsniff-") as folder:
         connection = _connect(SQL_MEMORY, SQL_THREADS, folder)
         try:
             for step in setup:
                 connection.execute(step)
-            for name, (schema, opened) in tables.items():
-                connection.register(name, _Source(schema, opened, None))
+            for name, source in sources.items():
+                connection.register(name, source)
             return connection.sql(statement).to_arrow_table()
         except duckdb.OutOfMemoryException:
             raise FilterError(f"this needs more than {SQL_MEMORY} of memory") from None
+        except duckdb.Error:
+            for source in sources.values():
+                if source.error is not None:
+                    raise source.error from None
+            raise
         finally:
             connection.close()
 

@@ -44,3 +44,13 @@ def test_bodies_under_the_lines_of_inspect() -> None:
     plain = run("inspect", CELERY, "-v", "--limit", "200")
     assert "more bytes" in shown.out
     assert "more bytes" not in plain.out
+
+
+def test_what_is_no_capture(tmp_path: Path) -> None:
+    path = tmp_path / "x.pcap"
+    path.write_bytes(b"no capture at all")
+    for command in ("summary", "messages"):
+        shown = run(command, path, "--by", "operation")
+        assert shown.code == 3
+        assert shown.err.startswith(f"amqpsniff: {path}: not a capture")
+        assert shown.err.count("\n") == 1
