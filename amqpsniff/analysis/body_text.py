@@ -1,8 +1,8 @@
 """The text of a body: its content encoding undone, its format read.
 
 One place for all that shows bodies. A body is unpacked as its properties say, and gzip also where
-they say nothing. Text is shown as it is, in its charset; formats of bytes by content type, those
-with a mark of their own by their mark. What is none of this is bytes, for a hex dump.
+they say nothing. Text is shown as it is, in its charset; binary formats by content type,
+or by their first bytes if these identify them. Anything else is for a hex dump.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class Batch:
             self._make_plan([*files, *here])
 
     def is_done(self) -> bool:
-        """Whether earlier runs have done all that others are asked for, so that none are needed."""
+        """True if earlier runs did all the work: nothing is left to decode."""
         self.look(0)
         if not self._planned:
             return False

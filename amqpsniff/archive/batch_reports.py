@@ -30,7 +30,7 @@ Manifest = dict[str, Any]
 
 
 def manifest_of(folder: Folder) -> Manifest | None:
-    """The manifest of a batch's folder; None where there is none."""
+    """The manifest of a batch's folder, or None."""
     content = folder.read(MANIFEST)
     return None if content is None else dict(json.loads(content))
 
@@ -89,7 +89,7 @@ class Result:
 
 
 def is_here(folder: Folder) -> bool:
-    """Whether `make_here` can make reports of a batch: its files are named, and on this machine."""
+    """True if `make_here` can make reports of a batch: its files are on this machine."""
     return not is_remote(folder.name) and "format" not in (manifest_of(folder) or {})
 
 

@@ -39,7 +39,7 @@ from .plan import Source
 DEALT = "_work/dealt"
 
 FORM = 1
-"""Number of the layout; an object that is written otherwise is made anew."""
+"""Number of the layout of an object; one with another number is written again."""
 
 BLOCK = struct.Struct("<QQQ")
 END = struct.Struct("<QQ")

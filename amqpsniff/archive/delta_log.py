@@ -2,12 +2,12 @@
 
     OUT/messages/_delta_log/00000000000000000007.json
 
-A commit is one file, written in one step on any file system, and only by the run that has the lock
-on the folder. It names what comes and what goes since the commit before; without a difference there
-is none. Files that went are deleted after it, so a reader of an older state meets a file that is
-not there, but never rows of two states. A log that is not whole, or has something that is not
-written here, is begun anew. No times stand in it: the same runs write the same octets. (Delta
-Lake's protocol, reader version 1, writer version 2.)
+A commit is one file. Only the run that has the lock on the folder writes it, in one step on any
+file system. It names the files added and removed since the commit before; without a difference no
+commit is written. Removed files are deleted after it: a reader of an older state may miss a file,
+but never sees rows of two states. A damaged log, or one with actions of other writers, is replaced
+by a new one. Commits contain no times: the same runs write the same bytes. (Delta Lake's protocol,
+reader version 1, writer version 2.)
 """
 
 from __future__ import annotations

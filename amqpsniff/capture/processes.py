@@ -36,7 +36,7 @@ DATA = 1
 
 
 class Process(NamedTuple):
-    """What comments of a packet name; null where they do not.
+    """The process that comments of a packet name; what they lack is null.
 
     Attributes:
         pid: Its number.

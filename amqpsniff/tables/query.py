@@ -380,9 +380,7 @@ class _Run:
                     "it may take; name only the columns that you need, or export the table to "
                     "Parquet and ask there"
                 ) from None
-            for source in self.sources.values():
-                if source.error is not None:
-                    raise source.error from None
+            _raise_what_reading_raised(self.sources)
             raise FilterError(said(error, self._statement, self._names, self.sources)) from None
 
 
@@ -419,9 +417,7 @@ def answer(
         except duckdb.OutOfMemoryException:
             raise FilterError(f"this needs more than {SQL_MEMORY} of memory") from None
         except duckdb.Error:
-            for source in sources.values():
-                if source.error is not None:
-                    raise source.error from None
+            _raise_what_reading_raised(sources)
             raise
         finally:
             connection.close()
@@ -453,6 +449,13 @@ def answer_files(
             raise FilterError(f"this needs more than {FILES_MEMORY} of memory") from None
         finally:
             connection.close()
+
+
+def _raise_what_reading_raised(sources: Mapping[str, _Source]) -> None:
+    """Raise the error with which reading a table ended; DuckDB has only its text."""
+    for source in sources.values():
+        if source.error is not None:
+            raise source.error from None
 
 
 class _Source:
