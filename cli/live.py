@@ -30,6 +30,12 @@ BUFFER = "64MiB"
 MIN_FILE = 10_000
 """Bytes of a file of a rotation, at least: `--rotate-size 100` is meant to be more."""
 
+SHOWN = (
+    "connection", "channel", "client", "user", "vhost", "exchange", "routing_key", "queue",
+    "errors", "where", "tz",
+)  # fmt: skip
+"""Filters of the dashboard; the others are for rows."""
+
 DUMB = ("dumb", "unknown")
 """Values of TERM of terminals whose cursor does not move."""
 
@@ -185,7 +191,7 @@ def _check_dashboard(
         )
     chosen = {"table": table, "limit": rows.limit} | rows.part()
     for name, value in chosen.items():
-        if value is not None and name not in ("connection", "channel", "where", "tz"):
+        if value not in (None, False) and name not in SHOWN:
             option_ = name.strip("_").replace("_", "-")
             raise UsageError(f"--{option_} chooses rows; give --format ndjson too")
     if settle is not None and not sources.captures:  # of these it says how late packets may be

@@ -124,7 +124,7 @@ class Live:
         try:
             with (
                 Steps(self.watch, self._seconds) as steps,
-                Dashboard(self.watch, self.figures, self._rows.where) as dashboard,
+                Dashboard(self.watch, self.figures, self._rows.selection()) as dashboard,
             ):
                 self._watch_on(steps, dashboard)
         finally:
@@ -184,6 +184,7 @@ class Live:
             settle_seconds=self._settle,
             columns=columns,
             delivery_times=None if self._metrics is None else Histogram(),
+            hear=self.figures.hear if judge else None,
         )
         try:
             if self._metrics is not None:

@@ -96,12 +96,16 @@ class Diagnosis:
 
 
 def diagnosis_of(
-    findings: Iterable[Finding], totals: Totals, introductions: Introductions
+    findings: Iterable[Finding],
+    totals: Totals,
+    introductions: Introductions,
+    open_: Iterable[Row] = (),
 ) -> Diagnosis:
-    """The diagnosis of a run that is over, of all its findings."""
+    """The diagnosis of a run, of all its findings; `open_` names the clients that are connected."""
     found = in_order(map(finding_row, findings))
     codes = {row["code"] for row in found}
-    return _diagnosis(found, codes, len(found), totals, introductions, totals.first_ns)
+    start_ns = totals.first_ns
+    return _diagnosis(found, codes, len(found), totals, introductions, start_ns, open_)
 
 
 def _diagnosis(
@@ -111,6 +115,7 @@ def _diagnosis(
     totals: Totals,
     introductions: Introductions,
     start_ns: int | None,
+    open_: Iterable[Row] = (),
 ) -> Diagnosis:
     """The diagnosis of the findings that are wanted; `codes` are those of all findings."""
     numbers = quality(totals)
@@ -121,7 +126,7 @@ def _diagnosis(
         numbers,
         flaws(numbers, codes),
         finding_count,
-        Clients(introductions.rows({row["connection_id"] for row in found})),
+        Clients((*introductions.rows({row["connection_id"] for row in found}), *open_)),
         start_ns,
     )
 

@@ -225,9 +225,7 @@ class Selection:
         columns = TEXTS[name].get(table, ())
         if name == "client" and _ADDRESS.fullmatch(value):
             columns = ("client",)
-        if name == "exchange" and value == DEFAULT_EXCHANGE:
-            value = ""
-        return " OR ".join(_matches(column, value) for column in columns) or None
+        return matches(columns, name, value) or None
 
     def missing(self, table: str) -> list[str]:
         """The filters by name that rows of a table do not show, or not all of them."""
@@ -603,8 +601,14 @@ def _packets(value: str | int) -> tuple[int, int]:
     return int(match[1]), int(match[2] or match[1])
 
 
+def matches(columns: Iterable[str], name: str, value: str) -> str:
+    """SQL that is true if one of the columns has the value of a filter by name or matches it."""
+    if name == "exchange" and value == DEFAULT_EXCHANGE:
+        value = ""
+    return " OR ".join(_matches(column, value) for column in columns)
+
+
 def _matches(column: str, value: str) -> str:
-    """SQL that is true if a column has a value or matches a pattern."""
     patterns = {"client": _addresses, "method": _methods}.get(column, lambda one: [one])(value)
     return " OR ".join(_like(column, pattern) for pattern in patterns)
 

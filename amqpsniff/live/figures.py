@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from amqpsniff.live.peers import (
+    NAMING,
     RATES,
     WINDOW,
     Peer,
@@ -31,6 +32,7 @@ from amqpsniff.session.owing import sentence
 from amqpsniff.session.recent_latencies import RecentLatencies
 from amqpsniff.session.table_rows import connection_row
 from amqpsniff.spec import DELIVERIES, PUBLISHES
+from amqpsniff.tables.values import values
 
 TURN_SECONDS = 30.0
 """How often latencies are begun anew: those shown are of the last 30 to 60 s."""
@@ -81,7 +83,7 @@ class Figures:
         self._names: dict[str, str] = {}
         self._ended_bytes = [0, 0]
         self._wanted = wanted
-        self._peers: dict[Any, Peer] = {}
+        self._peers: dict[str, Peer] = {}
         self._seen: tuple[Any, int] = ([], 0)
         self._turned = time.monotonic()
         self._routes, self._queues = TopCounts(), TopCounts()
@@ -113,21 +115,23 @@ class Figures:
         if peers is not listed or len(peers) < seen:
             seen = 0
         for peer in peers[seen:]:
-            if peer not in self._peers:
-                self._peers[peer] = Peer(peer)
+            connection_id = peer.name()[0]
+            if connection_id not in self._peers:
+                self._peers[connection_id] = Peer(peer)
         self._seen = peers, len(peers)
 
     def end(self, peer: Any, session: Any) -> None:
         """A connection is over; see `Census.end`."""
         self.census.end(peer, session)
-        known = self._peers.pop(peer, None)
+        connection_id = peer.name()[0]
+        known = self._peers.pop(connection_id, None)
         self.ended += 1
         if self._wants(peer):
             for at, octets in enumerate(bytes_of(peer)):
                 self._ended_bytes[at] += octets
         if session is None:
             return
-        self._gone[peer.name()[0]] = peer, session
+        self._gone[connection_id] = peer, session
         if known is not None:
             known.look()
             self._name(known)
@@ -144,8 +148,9 @@ class Figures:
             for one in self._peers.values():
                 one.turn()
             self.lately.rotate()
-        wanted = [one for peer, one in self._peers.items() if self._wants(peer)][-MAX_SHOWN:]
-        self.connections = [one.tick(now) for one in wanted]
+        wanted = [one for one in self._peers.values() if self._wants(one.peer)][-MAX_SHOWN:]
+        now_ns = self._now_ns()
+        self.connections = [one.tick(now, now_ns) for one in wanted]
         for one in wanted:
             self._name(one)
         self._tick_names(now)
@@ -156,12 +161,29 @@ class Figures:
         """Whether a connection counts."""
         return self._wanted is None or self._wanted(*(one or "" for one in peer.name()))
 
+    def _now_ns(self) -> int:
+        """The time of the last packet of all open connections."""
+        return max((one.peer.conversation.end_ns for one in self._peers.values()), default=0)
+
+    def hear(self, batch: Any) -> None:
+        """Take what messages with the columns `NAMING` say of their clients."""
+        columns = (values(batch, name) for name in NAMING)
+        for connection_id, sender, app_id, user, consumer_tag in set(zip(*columns, strict=True)):
+            known = self._peers.get(connection_id)
+            if known is None:
+                continue
+            if sender == "client":
+                known.hear(app_id=app_id, user=user)
+            else:  # the application is that of the publisher
+                known.hear(consumer_tag=consumer_tag)
+
     def _name(self, peer: Peer) -> None:
-        if peer.login.get("name"):
-            self._names[peer.peer.name()[0]] = peer.login["name"]
+        label = peer.label()
+        if label is not None:
+            self._names[peer.peer.name()[0]] = label
 
     def name_of(self, connection_id: str | None) -> str | None:
-        """The name that a client gave its connection; null where it gave none or is long gone."""
+        """What a client is called, see `Peer.label`; null if it said nothing or is long gone."""
         return self._names.get(connection_id or "")
 
     def facts(self) -> dict[str, Any]:
@@ -193,22 +215,22 @@ class Figures:
 
     def channels_of(self, connection_id: str) -> list[Row]:
         """The open channels of a connection, as rows; empty when it is not open."""
-        for one in self._peers.values():
-            if one.peer.name()[0] == connection_id and one.peer.session is not None:
-                return [channel_row(channel) for channel in channels(one.peer.session)]
-        return []
+        known = self._peers.get(connection_id)
+        session = None if known is None else known.peer.session
+        return [] if session is None else [channel_row(channel) for channel in channels(session)]
 
     def connection(self, connection_id: str) -> Row | None:
         """All that is known of a connection, as in the connections table, also when it ended.
 
         Of one that is open, who owes whom is said as of the last packet of all that are.
         """
-        for one in self._peers.values():
-            session = one.peer.session
-            if session is not None and one.peer.name()[0] == connection_id:
-                now_ns = max(other.peer.conversation.end_ns for other in self._peers.values())
-                row = connection_row(session, one.peer.dialect_name)
-                return row | {"owed": sentence(session, now_ns)}
+        known = self._peers.get(connection_id)
+        if known is not None and known.peer.session is not None:
+            session = known.peer.session
+            row = connection_row(session, known.peer.dialect_name)
+            row["connection_name"] = known.label()
+            row["user"] = row["user"] or known.said.get("user")
+            return row | {"owed": sentence(session, self._now_ns())}
         peer, session = self._gone.get(connection_id, (None, None))
         return None if peer is None else connection_row(session, peer.dialect_name)
 
@@ -254,7 +276,7 @@ class Figures:
         """Rates of all traffic: messages by their methods, bytes by connections."""
         counts = self._methods[-1][1]
         octets = list(self._ended_bytes)
-        for peer in filter(self._wants, self._peers):
+        for peer in filter(self._wants, (one.peer for one in self._peers.values())):
             for at, number in enumerate(bytes_of(peer)):
                 octets[at] += number
         messages = [sum(counts.get(one, 0) for one in methods) for methods in _MESSAGES]

@@ -8,28 +8,28 @@ be told at all is null.
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
+from amqpsniff.session.owing import stalled
 from amqpsniff.session.table_rows import connection_row
 
 WINDOW = 5
 """Ticks that a rate is taken over: a number that can be read while it changes."""
 
+NAMING = ("connection_id", "sender", "app_id", "user_id", "consumer_tag")
+"""Columns of messages that tell who a client is whose handshake was not captured."""
+
 Row = dict[str, Any]
 
-CONNECTION_COLUMNS = (
-    "connection_id", "client", "server", "name", "user", "vhost", "product", "channels",
-    "published_per_s", "delivered_per_s", "sent_per_s", "received_per_s", "published", "delivered",
-    "unacked", "unconfirmed", "confirm_p50_ms", "confirm_p99_ms", "ack_p50_ms", "ack_p99_ms",
-    "blocked", "at_least",
-)  # fmt: skip
-"""What is told of a connection: bytes per second sent and received are those of the client."""
+_GENERATED = re.compile(r"amq\.|ctag\d|bunny-|None\d|\d+$")
+"""Consumer tags that brokers and libraries make."""
 
-_FIELDS = ("published", "delivered", "sent", "received")
-RATES = tuple(f"{name}_per_s" for name in _FIELDS)
+RATES = ("published_per_s", "delivered_per_s", "sent_per_s", "received_per_s")
+"""Messages that a client publishes and is delivered; bytes that it sends and receives."""
 
 
 class Peer:
@@ -37,16 +37,17 @@ class Peer:
     sent and received).
     """
 
-    __slots__ = ("peer", "samples", "login")
+    __slots__ = ("peer", "samples", "login", "said")
 
     def __init__(self, peer: Any) -> None:
         self.peer = peer
         began = (time.monotonic(), 0.0, 0.0, 0.0, 0.0)
         self.samples: deque[tuple[float, ...]] = deque([began], maxlen=WINDOW + 1)
         self.login: Row = {}
+        self.said: Row = {}
 
-    def tick(self, now: float) -> Row:
-        """The connection as a row."""
+    def tick(self, now: float, now_ns: int) -> Row:
+        """The connection as a row; `now_ns` is the time of the last packet of all."""
         peer = self.peer
         session = peer.session
         open_channels = [] if session is None else channels(session)
@@ -55,11 +56,16 @@ class Peer:
         first = self.samples[0]
         connection_id, client, server = peer.name()
         self.look()
+        debt = None if session is None else stalled(session, now_ns)
         return {
             "connection_id": connection_id,
             "client": client,
             "server": server,
             **{name: self.login.get(name) for name in ("name", "user", "vhost", "product")},
+            "user": self.login.get("user") or self.said.get("user"),
+            "label": self.label() or client or connection_id,
+            "hangs": None if debt is None else debt.kind,
+            "hangs_s": None if debt is None else (now_ns - (debt.since_ns or now_ns)) / 1e9,
             "channels": len(open_channels),
             **{name: _rate(first, counts, at) for at, name in enumerate(RATES, 1)},
             "published": int(counts[1]),
@@ -71,6 +77,17 @@ class Peer:
             "blocked": session is not None and session.blocked_since is not None,
             "at_least": together(map(least, open_channels)),
         }
+
+    def hear(self, **said: str | None) -> None:
+        """Take what a message says of the client: the first of each kind stays."""
+        for name, value in said.items():
+            if value and not (name == "consumer_tag" and _GENERATED.match(value)):
+                self.said.setdefault(name, value)
+
+    def label(self) -> str | None:
+        """The client's name, else its application, else its consumer; None if it said nothing."""
+        said = self.said
+        return self.login.get("name") or said.get("app_id") or said.get("consumer_tag")
 
     def look(self) -> None:
         """See who it is, until all of it was said: the vhost comes last."""

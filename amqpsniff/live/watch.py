@@ -10,7 +10,8 @@ import threading
 import time
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from amqpsniff.analysis.clients import Introductions
@@ -19,6 +20,7 @@ from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.findings import KINDS, Finding
 from amqpsniff.live.giving import Giver
 from amqpsniff.live.news import News
+from amqpsniff.live.peers import NAMING
 from amqpsniff.options import Options
 from amqpsniff.pipeline import LATEST_NS, Pipeline
 from amqpsniff.session.counts import Histogram
@@ -116,6 +118,7 @@ class Watch:
         settle_seconds: How long rows wait; null for as long as it takes.
         columns: Columns that are given, by table; those of links are made where they are named.
         delivery_times: Counts the times from publishes to their deliveries; null not to.
+        hear: Called with batches of messages, each with the columns `NAMING`; null not to.
 
     Attributes:
         lock: Held while anything changes that another thread may want to read.
@@ -137,6 +140,7 @@ class Watch:
         settle_seconds: float | None = SETTLE_SECONDS,
         columns: Mapping[str, Collection[str]] | None = None,
         delivery_times: Histogram | None = None,
+        hear: Callable[[Any], None] | None = None,
     ) -> None:
         columns = columns or {}
         self.source = source
@@ -147,9 +151,14 @@ class Watch:
         self.introductions = Introductions()
         self.judged = judge or "findings" in tables
         self.delivery_times = delivery_times
-        self._deliveries = Maker("messages", columns=(PUBLISHED,))
+        self._hearers: list[tuple[Maker, Callable[[Any], None]]] = []
+        if delivery_times is not None:
+            count = partial(_count_deliveries, delivery_times)
+            self._hearers.append((Maker("messages", columns=(PUBLISHED,)), count))
+        if hear is not None:
+            self._hearers.append((Maker("messages", columns=NAMING), hear))
         plan = plan_for(
-            [*self._makers, *([self._deliveries] if delivery_times is not None else ())],
+            [*self._makers, *(maker for maker, _ in self._hearers)],
             ("findings",) if judge else (),
             census=census,
             on_connection_end=self.introductions.add,
@@ -281,9 +290,8 @@ class Watch:
 
     def _made(self, taken: Any, now_ns: int) -> Batches:
         frames, messages, *_ = taken
-        if self.delivery_times is not None:
-            for published_ns in values(self._deliveries.make(taken), PUBLISHED):
-                self.delivery_times.add(-1 if published_ns is None else published_ns)
+        for maker, hear in self._hearers:
+            hear(maker.make(taken))
         for giver in self._givers:
             yield from ((giver.table, batch) for batch in giver.add(taken, now_ns))
         tables = {giver.table for giver in self._givers}
@@ -300,6 +308,12 @@ class Watch:
         for maker in self._makers:
             if maker.table == "findings" and findings:
                 yield maker.table, maker.make(findings)
+
+
+def _count_deliveries(times: Histogram, batch: Any) -> None:
+    """Count the times from publishes to their deliveries."""
+    for published_ns in values(batch, PUBLISHED):
+        times.add(-1 if published_ns is None else published_ns)
 
 
 def _latest(found: list[Finding], news: list[Finding]) -> list[Finding]:

@@ -24,6 +24,9 @@ SILENCE_NS = 5 * SECOND_NS
 """Time without a frame, heartbeats apart, after which it is told who owed whom: a person has begun
 to wait by then."""
 
+HELD_NS = 30 * SECOND_NS
+"""Time after which a delivery has waited too long for its acknowledgement."""
+
 _LAST = "last frame"
 """Name in `Session.memory` of the time of the last frame that was no heartbeat."""
 
@@ -33,17 +36,24 @@ class Debt(NamedTuple):
 
     Attributes:
         side: Who owes them, `CLIENT` or `SERVER`.
+        kind: What they are in a word.
         what: They in words, with their number.
         packet_number: The packet of the oldest: what it answers, or where it began.
         since_ns: Its time, None if that is not known.
-        may_wait: True if the side sends them when it pleases.
+        full: True if nothing more is sent to the side before.
     """
 
     side: int
+    kind: str
     what: str
     packet_number: int
     since_ns: int | None
-    may_wait: bool = False
+    full: bool = False
+
+    @property
+    def may_wait(self) -> bool:
+        """True if the side sends them when it pleases."""
+        return self.kind in ("acks", "blocked")
 
 
 def debts(session: Any) -> list[Debt] | None:
@@ -54,12 +64,44 @@ def debts(session: Any) -> list[Debt] | None:
     channels = [] if _is_closed(session) else list(_channels(session))
     if not all(packets) or not all(map(_is_known, channels)):
         return None
+    return sorted(_debts(session, channels), key=lambda debt: -debt.side)
+
+
+def stalled(session: Any, now_ns: int) -> Debt | None:
+    """The oldest debt of those that wait too long; None where none is known.
+
+    Too long is `HELD_NS` for acknowledgements, as long as the client may be sent more, and
+    `SILENCE_NS` for the rest; a connection that the broker blocks waits at once. Debts from before
+    the capture are not known, nor are any after a loss.
+    """
+    if session.has_loss or not all(session.peer.conversation.packets):
+        return None
+    channels = [] if _is_closed(session) else filter(_is_known, _channels(session))
+    late = [
+        debt
+        for debt in _debts(session, list(channels))
+        if debt.since_ns is not None and now_ns - debt.since_ns >= _patience_ns(debt)
+    ]
+    return min(late, key=lambda debt: debt.since_ns or 0, default=None)
+
+
+def _patience_ns(debt: Debt) -> int:
+    """How long a debt may wait."""
+    if debt.may_wait and not debt.full:
+        return HELD_NS if debt.kind == "acks" else 0
+    return SILENCE_NS
+
+
+def _debts(session: Any, channels: list[Any]) -> list[Debt]:
+    """Debts on a connection and on some of its channels."""
     found = list(_replies(session))
     for kind in (_confirms, _acknowledgements, _contents):
         found += kind(channels)
     if session.blocked_since is not None and not _is_closed(session):
-        found.append(Debt(SERVER, "connection.unblocked", 0, _time(session.blocked_since), True))
-    return sorted(found, key=lambda debt: -debt.side)
+        found.append(
+            Debt(SERVER, "blocked", "connection.unblocked", 0, _time(session.blocked_since))
+        )
+    return found
 
 
 class Silence(NamedTuple):
@@ -151,7 +193,7 @@ def _replies(session: Any) -> Iterator[Debt]:
             what = f"the reply to {NAMES[first.method]}"
             if len(of_side) > 1:
                 what = f"replies to {plural(len(of_side), 'request')}, {NAMES[first.method]} first"
-            yield Debt(1 - side, what, first.number, _time(first.ts_ns))
+            yield Debt(1 - side, "reply", what, first.number, _time(first.ts_ns))
 
 
 def _confirms(channels: list[Any]) -> Iterator[Debt]:
@@ -167,7 +209,9 @@ def _confirms(channels: list[Any]) -> Iterator[Debt]:
             number += channel.unconfirmed - _ends_with(channel.publishes, cut)
     if entries:
         first = min(entries, key=lambda entry: int(entry.packet_number))
-        yield Debt(SERVER, plural(number, "confirm"), first.packet_number, _time(first.ts_ns))
+        yield Debt(
+            SERVER, "confirms", plural(number, "confirm"), first.packet_number, _time(first.ts_ns)
+        )
 
 
 def _acknowledgements(channels: list[Any]) -> Iterator[Debt]:
@@ -187,7 +231,8 @@ def _acknowledgements(channels: list[Any]) -> Iterator[Debt]:
         of = f" (of {count(allowed)} allowed)" if allowed > 0 else ""
         noun = "delivery" if number == 1 else "deliveries"
         what = f"acknowledgements of {count(number)} {noun}{of}"
-        yield Debt(CLIENT, what, first.packet_number, _time(first.ts_ns), True)
+        full = 0 < allowed <= number
+        yield Debt(CLIENT, "acks", what, first.packet_number, _time(first.ts_ns), full)
 
 
 def _ends_with(entries: Any, number: int | None) -> int:
@@ -212,7 +257,7 @@ def _contents(channels: list[Any]) -> Iterator[Debt]:
             side, number, ts_ns, captured, size = channel.unfinished
             kind = ("publish", "delivery")[side]
             of = f"{octets(max(captured, 0))} of {octets(size)} sent" if size >= 0 else "no header"
-            yield Debt(side, f"the rest of a {kind} ({of})", number, _time(ts_ns))
+            yield Debt(side, "content", f"the rest of a {kind} ({of})", number, _time(ts_ns))
 
 
 def _since(debt: Debt, now_ns: int) -> str:

@@ -14,12 +14,14 @@ from rich.theme import Theme
 
 from ..output import coloured
 from ..render.theme import STYLES
+from .filter import by_name
 from .keys import Keyboard
 from .screen import Screen
 from .snapshot import Picture, Pictures
 from .state import State
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.selection import Selection
     from amqpsniff.live.figures import Figures
     from amqpsniff.live.watch import Watch
 
@@ -36,14 +38,14 @@ class Dashboard:
     Args:
         watch: The run.
         figures: Its figures.
-        where: An SQL expression that rows of the views must fulfil; null for none.
+        selection: The part of the traffic that is shown.
     """
 
-    def __init__(self, watch: Watch, figures: Figures, where: str | None = None) -> None:
+    def __init__(self, watch: Watch, figures: Figures, selection: Selection) -> None:
         self.state = State()
-        self.pictures = Pictures(watch, figures)
+        self.pictures = Pictures(watch, figures, by_name(selection))
         self.keyboard = Keyboard()
-        self._where = where
+        self._selection = selection
         self._console = Console(
             theme=Theme(STYLES), highlight=False, markup=False, emoji=False, legacy_windows=False,
             no_color=not coloured(True), force_terminal=True,
@@ -105,7 +107,7 @@ class Dashboard:
         self._drawn = time.monotonic()
         if self._picture is None or not self.state.paused:
             self._picture = self.pictures.take(self.state.connection)
-        self._screen = Screen(self._picture, self.state, self._where)
+        self._screen = Screen(self._picture, self.state, self._selection)
         if self._live is not None:
             self._live.update(self._screen, refresh=True)
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from amqpsniff.analysis.selection import Selection, matches
+
+from .views import FILTERS
+
 Row = dict[str, Any]
 
 _EXPRESSION = re.compile(r"[=<>()]|\b(like|ilike|is|in|between|and|or|not)\b", re.IGNORECASE)
@@ -21,6 +25,22 @@ def chosen(rows: list[Row], wanted: str, *, expression: bool = False) -> list[Ro
     if not expression and not _EXPRESSION.search(wanted):
         return [row for row in rows if _has(row, wanted.lower())]
     return _evaluated(rows, wanted)
+
+
+def by_name(selection: Selection) -> dict[str, str]:
+    """What the filters by name ask of the rows of each view, as expressions."""
+    wanted = {}
+    for view, filters in FILTERS.items():
+        given = [
+            f"({matches(columns, name, value)})"
+            for name, columns in filters.items()
+            if (value := getattr(selection, name)) is not None
+        ]
+        if view == "findings" and selection.errors:
+            given.append("severity = 'error'")
+        if given:
+            wanted[view] = " AND ".join(given)
+    return wanted
 
 
 def _has(row: Row, part: str) -> bool:

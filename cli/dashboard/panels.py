@@ -7,20 +7,18 @@ from collections.abc import Iterable, Iterator
 from rich.table import Table
 from rich.text import Text
 
-from amqpsniff.findings import KINDS, SEVERITIES
+from amqpsniff.findings import SEVERITIES
 from amqpsniff.units import of_severity
 from amqpsniff.wire_text import harmless
 
 from ..render.text import cells, cut, folded
-from .lines import DOT, line, pair
+from .lines import line, pair
 from .snapshot import Picture
 from .views import Row, clock, name, often, queue_name
 
 GAP = 3
 RATE_CELLS = 6
 MIN_CELLS = 14
-MIN_WORST = 20
-"""Cells that the worst problem is told in at least."""
 
 _PANELS = (
     ("exchanges", "exchange", "published_per_s"),
@@ -97,18 +95,6 @@ def finding(row: Row, width: int) -> Iterator[Text]:
         row["client"] if row["client"] != row["who"] else "",
         (f"what to do: amqpsniff explain {row['code']}", "key"),
     )
-
-
-def worst(picture: Picture, shown: Text, width: int) -> Text:
-    """A line, and the worst problem of now behind it, as far as there is room."""
-    problems = [row for row in picture.findings if KINDS[row["code"]].category == "problem"]
-    room = width - cells(shown.plain) - len(DOT)
-    if problems and room >= MIN_WORST:
-        row = max(problems, key=lambda one: (one["rank"], one["ts_ns"] or 0))
-        who = f" ({row['who']})" if row["who"] else ""
-        text = harmless(f"{row['title']}{who}: {row['detail']}")
-        shown.append(DOT, "key").append(cut(text, room), row["severity"])
-    return shown
 
 
 def counted(picture: Picture) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ never higher: the view is given what the other parts leave.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.segment import Segment
@@ -20,11 +20,14 @@ from amqpsniff.wire_text import harmless
 from ..render.text import cells, cut, cut_middle
 from .filter import chosen
 from .lines import Part, line, sides, span
-from .panels import FINDING_LINES, counted, finding, latest, names, worst
+from .panels import FINDING_LINES, counted, finding, latest, names
 from .snapshot import Picture
 from .state import KEYS, WORDS, State
 from .views import KEYS as KEYS_VIEW
-from .views import MIN_RATE, VIEWS, Row, often, ordered, text
+from .views import MIN_RATE, NAMED, VIEWS, Row, often, ordered, text
+
+if TYPE_CHECKING:
+    from amqpsniff.analysis.selection import Selection
 
 MIN_ROWS = 5
 """Rows that the view has before anything stands below it."""
@@ -45,10 +48,13 @@ class Screen:
         rows: The rows of the view as they are shown, for keys that choose one.
     """
 
-    def __init__(self, picture: Picture, state: State, where: str | None = None) -> None:
+    def __init__(self, picture: Picture, state: State, selection: Selection) -> None:
         self._picture = picture
         self._state = state
-        self._where = where
+        self._where = selection.where
+        self._named = [
+            f"{name} {getattr(selection, name)}" for name in NAMED if getattr(selection, name)
+        ]
         self.rows: list[Row] = []
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -79,8 +85,8 @@ class Screen:
     # above
 
     def _head(self, width: int) -> Iterator[Text]:
-        """Six lines: the capture, what is published, what is delivered, what is open and what was
-        found, methods, the views.
+        """Six lines: the capture, what is published, what is delivered, what is open, found and
+        sent, the verdict, the views.
         """
         picture = self._picture
         dropped = picture.dropped
@@ -102,14 +108,18 @@ class Screen:
         yield from sides(picture.totals, width)
         ended = f", {count(picture.ended)} ended" if picture.ended else ""
         found = counted(picture) or [("no findings", "key")]
-        numbers = line(width, f"{plural(picture.open, 'connection')}{ended}", *found)
-        yield worst(picture, numbers, width)
         methods: list[Part] = [
-            f"{harmless(method)} {often(value)}/s"
+            (f"{harmless(method)} {often(value)}/s", "key")
             for method, value in picture.methods.items()
             if value >= MIN_RATE
         ]
-        yield line(width, *(methods[:METHODS_SHOWN] or [("no methods", "key")]))
+        yield line(
+            width,
+            f"{plural(picture.open, 'connection')}{ended}",
+            *found,
+            *methods[:METHODS_SHOWN],
+        )
+        yield Text(cut(harmless(str(picture.verdict)), width), picture.verdict.severity or "key")
         yield self._tabs(width)
 
     def _tabs(self, width: int) -> Text:
@@ -283,6 +293,8 @@ class Screen:
         if state.complaint:
             return Text(cut(harmless(state.complaint), width), "error")
         shown = Text()
+        for one in self._named:
+            shown.append(f"{harmless(one)}  ", "warning")
         if self._where:
             shown.append(f"where {harmless(self._where)}  ", "warning")
         if state.filter:

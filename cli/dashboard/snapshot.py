@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.diagnosis import diagnosis_of
+from amqpsniff.analysis.verdict import Verdict
 from amqpsniff.findings import SEVERITIES
+from amqpsniff.units import duration
+
+from .filter import chosen
 
 if TYPE_CHECKING:
     from amqpsniff.live.figures import Figures
@@ -18,6 +24,9 @@ Row = dict[str, Any]
 MAX_NOTES = 3
 NOTE_SECONDS = 60.0
 """How long it is shown what happened to the capture."""
+
+_HANGING = 1e12
+"""What is added to the seconds that a connection hangs, to sort it before all that are busy."""
 
 TICK_SECONDS = 1.0
 """How often rates are taken anew."""
@@ -40,6 +49,7 @@ class Picture:
         connections, exchanges, keys, queues, findings: Rows of the views.
         severities: Findings by severity.
         notes: What happened to the capture, the latest last.
+        verdict: What `diagnose` says of all that was captured so far.
         connection: All that is known of the connection that is looked at; null when nothing is.
         channels: Its open channels.
     """
@@ -61,19 +71,27 @@ class Picture:
     findings: list[Row]
     severities: Counter[str]
     notes: list[str]
+    verdict: Verdict
     channels: list[Row]
     connection: Row | None
 
 
 class Pictures:
-    """Takes pictures of a run; it began when this was made."""
+    """Takes pictures of a run; it began when this was made.
 
-    def __init__(self, watch: Watch, figures: Figures) -> None:
+    Args:
+        watch, figures: The run and its figures.
+        wanted: Expressions that rows of views must fulfil, by view.
+    """
+
+    def __init__(self, watch: Watch, figures: Figures, wanted: Mapping[str, str]) -> None:
         self._watch = watch
         self._figures = figures
+        self._wanted = wanted
         self._began = time.monotonic()
         self._notes: list[tuple[float, str]] = []
         self._ticked = 0.0
+        self._verdict = Verdict([])
 
     def note(self, text: str) -> None:
         """Remember what happened to the capture."""
@@ -86,6 +104,7 @@ class Pictures:
         if now - self._ticked >= TICK_SECONDS:
             self._ticked = now
             figures.tick()
+            self._verdict = self._judge()
         statistics = watch.source.statistics()
         writer = watch.writer
         findings = [_finding(one, figures.name_of(one.connection_id)) for one in watch.found]
@@ -100,23 +119,47 @@ class Pictures:
             ended=figures.ended,
             totals=figures.totals(),
             methods=figures.methods,
-            connections=[_connection(row) for row in figures.connections],
-            exchanges=figures.exchanges,
-            keys=figures.keys,
-            queues=figures.queues,
-            findings=findings,
+            connections=self._chosen("clients", map(_connection, figures.connections)),
+            exchanges=self._chosen("exchanges", figures.exchanges),
+            keys=self._chosen("keys", figures.keys),
+            queues=self._chosen("queues", figures.queues),
+            findings=self._chosen("findings", findings),
             severities=watch.severities(),
             notes=[text for at, text in self._notes if now - at < NOTE_SECONDS],
+            verdict=self._verdict,
             channels=[] if connection is None else figures.channels_of(connection),
             connection=None if connection is None else figures.connection(connection),
         )
 
+    def _chosen(self, view: str, rows: Iterable[Row]) -> list[Row]:
+        """The rows of a view that are wanted."""
+        return chosen(list(rows), self._wanted.get(view, ""), expression=True)
+
+    def _judge(self) -> Verdict:
+        """The verdict of now."""
+        watch, figures = self._watch, self._figures
+        connections = figures.open + figures.ended
+        if not connections:
+            return Verdict([])
+        totals = replace(watch.pipeline.totals, connections=connections)
+        named = map(_introduced, figures.connections)
+        return diagnosis_of(watch.found, totals, watch.introductions, named).verdict
+
+
+def _introduced(row: Row) -> Row:
+    """A connection as `Clients` takes it."""
+    said = {"client_product": row["product"], "connection_name": row["label"]}
+    return {"connection_id": row["connection_id"], "user": row["user"], **said}
+
 
 def _connection(row: Row) -> Row:
-    """A connection with what it is called and what it is sorted by."""
+    """A connection with what it is sorted by: those that hang come first, the longest before."""
+    messages = row["published_per_s"] + row["delivered_per_s"]
+    waits = row["hangs_s"]
     return row | {
-        "label": row["name"] or row["client"] or row["connection_id"],
-        "messages_per_s": row["published_per_s"] + row["delivered_per_s"],
+        "messages_per_s": messages,
+        "urgency": messages if waits is None else _HANGING + waits,
+        "waits": None if waits is None else f"{row['hangs']} {duration(waits * 1e9)}",
     }
 
 

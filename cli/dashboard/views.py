@@ -19,7 +19,12 @@ CHOSEN = "›"
 AT_LEAST = "≥"
 """What stands before a number that is so high at least; `at_least` of a row names such columns."""
 
-_CALLED = {"messages_per_s": "messages/s", "rank": "severity", "bytes_per_s": "bytes/s"}
+_CALLED = {
+    "urgency": "what hangs, messages/s",
+    "messages_per_s": "messages/s",
+    "rank": "severity",
+    "bytes_per_s": "bytes/s",
+}
 
 MIN_RATE = 0.05
 """Less than this is what is left of an average that goes to nothing."""
@@ -105,7 +110,7 @@ class View:
             cells: list[Any] = [_cell(row, key, write) for key, _, write in self.columns]
             if "severity" in row:
                 cells = [Words(cell, row["severity"]) for cell in cells]
-            elif row.get("blocked"):
+            elif row.get("waits"):
                 cells = [Words(cell, "warning") for cell in cells]
             grid.add(CHOSEN if at == chosen else " ", *cells)
         return grid
@@ -138,6 +143,7 @@ CLIENTS = View(
     "clients",
     (
         ("label", "=client", text),
+        ("waits", "=hangs", lambda value: value or NONE),
         ("published_per_s", ">pub/s", often),
         ("delivered_per_s", ">dlv/s", often),
         ("sent_per_s", ">??in", flow),
@@ -154,7 +160,7 @@ CLIENTS = View(
         ("product", "=?????product", text),
         ("client", "=???address", text),
     ),
-    ("messages_per_s", "unacked", "unconfirmed", "ack_p99_ms", "confirm_p99_ms",
+    ("urgency", "messages_per_s", "unacked", "unconfirmed", "ack_p99_ms", "confirm_p99_ms",
      "received_per_s", "sent_per_s", "label"),
     ("connection_id",),
 )  # fmt: skip
@@ -206,6 +212,18 @@ CONNECTION = View(
     ("channel", "unacked", "unconfirmed", "published", "delivered"),
     ("channel",),
 )
+
+FILTERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "clients": {"client": ("label", "client", "product"), "user": ("user",), "vhost": ("vhost",)},
+    "exchanges": {"exchange": ("exchange",)},
+    "keys": {"exchange": ("exchange",), "routing_key": ("routing_key",)},
+    "queues": {"queue": ("queue",)},
+    "findings": {"client": ("who", "client")},
+}
+"""Filters by name that rows of a view can fulfil: the columns of which one has to match."""
+
+NAMED = tuple(dict.fromkeys(name for filters in FILTERS.values() for name in filters))
+"""All of them."""
 
 VIEWS = (CLIENTS, EXCHANGES, QUEUES, FINDINGS, CONNECTION)
 """The views in the order of their keys, 1 to 5."""

@@ -74,7 +74,7 @@ def test_views_of_a_broker(broker: Broker) -> None:
             terminal.press("3")
             terminal.shows("dlv/s")
             terminal.press("1")
-            terminal.press("s")
+            terminal.press("ss")
             terminal.shows("by unack")
             terminal.press("r")
             terminal.shows("by unack (turned)")

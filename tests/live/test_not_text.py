@@ -5,16 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from rich.console import Console
-from rich.text import Text
 from rich.theme import Theme
 
+from amqpsniff.analysis.selection import Selection
 from amqpsniff.capture.tail import FileCapture
-from amqpsniff.cli.dashboard.panels import worst
 from amqpsniff.cli.dashboard.screen import Screen
 from amqpsniff.cli.dashboard.snapshot import Pictures
 from amqpsniff.cli.dashboard.state import State
@@ -56,7 +53,7 @@ def _screens(pictures: Pictures, connections: list[str | None]) -> Iterator[str]
             for _ in view.columns if name is None else view.columns[:1]:
                 state.press("s", [])
                 console = Console(file=io.StringIO(), width=160, height=60, theme=Theme(STYLES))
-                console.print(Screen(picture, state))
+                console.print(Screen(picture, state, Selection()))
                 yield console.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -71,7 +68,7 @@ def test_dashboard_and_metrics(part: float, tmp_path: Path) -> None:
     while watch.step():
         for _ in watch.rows():
             pass
-    pictures = Pictures(watch, figures)
+    pictures = Pictures(watch, figures, {})
     picture = pictures.take(None)
     names = [None, *(row["connection_id"] for row in picture.connections)]
     screens = list(_screens(pictures, names))
@@ -93,19 +90,3 @@ def test_rows(table: str, tmp_path: Path) -> None:
     result = process(*way.split())
     every_way.check(way, result)
     assert f":{HEALTHY}" in result.out
-
-
-def test_the_worst_problem_stands_behind_the_numbers() -> None:
-    findings = [
-        {"code": code, "rank": rank, "ts_ns": at, "severity": severity, "title": title,
-         "who": "billing", "detail": "so it was"}
-        for at, (code, rank, severity, title) in enumerate(
-            (("connection-blocked", 2, "error", "Blocked"), ("credentials-in-clear", 2, "error",
-             "A note"), ("disconnect-unclean", 1, "warning", "Unclean"))
-        )
-    ]  # fmt: skip
-    picture: Any = Mock(findings=findings)
-    shown = worst(picture, Text("3 connections"), 80).plain
-    assert shown == "3 connections · Blocked (billing): so it was"
-    assert worst(picture, Text("3 connections"), 30).plain == "3 connections"
-    assert worst(picture, Text("3 connections"), 36).cell_len <= 36

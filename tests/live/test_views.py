@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections import deque
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from amqpsniff.analysis.selection import Selection
 from amqpsniff.capture import read
+from amqpsniff.capture.tail import FileCapture
+from amqpsniff.cli.dashboard.filter import by_name
 from amqpsniff.cli.dashboard.lines import sides
+from amqpsniff.cli.dashboard.snapshot import Picture, Pictures
 from amqpsniff.cli.dashboard.state import State
 from amqpsniff.cli.dashboard.views import CLIENTS, QUEUES, ordered
 from amqpsniff.cli.render.grid import Grid
 from amqpsniff.cli.render.text import cut_middle
 from amqpsniff.cli.render.theme import Paint
 from amqpsniff.live.figures import Figures
+from amqpsniff.live.watch import Watch
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
@@ -194,3 +200,71 @@ def test_depths_where_an_answer_may_be_missing(
     for line, number in zip(lines, (unconfirmed, unacked), strict=True):
         said = "?" if number is None else f"≥{number}" if lost else str(number)
         assert line.split()[-1] == said
+
+
+HANGS = """
+C0: connection.open virtual_host=/
+S0: connection.open-ok
+C1: channel.open
+S1: channel.open-ok
+C1: basic.qos prefetch_count=1
+S1: basic.qos-ok
+C1: basic.consume queue=q consumer_tag=t
+S1: basic.consume-ok consumer_tag=t
+S1: basic.deliver consumer_tag=t delivery_tag=1
+@+{after}000ms C2: channel.open
+"""
+
+
+@pytest.mark.parametrize(("after", "hangs"), [(4, None), (6, "acks")])
+def test_what_hangs(tmp_path: Path, after: int, hangs: str | None) -> None:
+    """A consumer that may be sent no more hangs after five seconds."""
+    (row,) = figures_of(HANGS.format(after=after), tmp_path / "hangs.pcap").connections
+    assert (row["hangs"], row["hangs_s"]) == (hangs, hangs and pytest.approx(after))
+
+
+INCIDENTS = Path(__file__).parents[1] / "captures" / "incidents"
+
+
+def run_of(capture: Path, **wanted: Any) -> Picture:
+    """The dashboard's picture of a capture, before its end."""
+    figures = Figures(10)
+    source = FileCapture([str(capture)])
+    watch = Watch(source, Options(), (), census=figures, judge=True, hear=figures.hear)
+    watch.step()
+    deque(watch.rows(), 0)
+    picture = Pictures(watch, figures, by_name(Selection(**wanted))).take(None)
+    watch.close()
+    return picture
+
+
+def test_the_verdict_of_now_and_what_hangs_first() -> None:
+    picture = run_of(INCIDENTS / "a_prefetch.pcap")
+    assert str(picture.verdict).startswith("A consumer holds all it may hold")
+    first, *_ = ordered(picture.connections, "urgency", backwards=False, view=CLIENTS)
+    assert first["label"] == "orders-worker"
+    assert first["waits"].startswith("acks 16.")
+
+
+def test_a_joined_connection_is_named_by_its_messages() -> None:
+    """By a consumer's tag, as nothing else tells."""
+    labels = [row["label"] for row in run_of(INCIDENTS / "a_prefetch_midstream.pcap").connections]
+    assert labels == ["10.91.11.2:47774", "worker-1"]
+
+
+def test_a_joined_connection_is_named_by_what_it_publishes(tmp_path: Path) -> None:
+    """By application and user; what is delivered to it tells of others."""
+    named = "midstream\nC1: basic.publish exchange=e | app_id=shop user_id=ada\n"
+    figures = figures_of(named, tmp_path / "joined.pcap")
+    assert figures.name_of(figures.connections[0]["connection_id"]) is None
+    picture = run_of(tmp_path / "joined.pcap")
+    assert [(row["label"], row["user"]) for row in picture.connections] == [("shop", "ada")]
+
+
+def test_the_dashboard_is_filtered_by_name() -> None:
+    """Views without the filter's columns show all."""
+    mix = run_of(INCIDENTS / "a_prefetch.pcap", client="orders-w*", queue="nothing", errors=True)
+    assert [row["label"] for row in mix.connections] == ["orders-worker"]
+    assert mix.queues == []
+    assert mix.exchanges
+    assert {row["severity"] for row in mix.findings} == {"error"}
