@@ -158,7 +158,7 @@ CLIENTS = View(
         ("vhost", "=????vhost", text),
         ("user", "=?????user", text),
         ("product", "=?????product", text),
-        ("client", "=???address", text),
+        ("client", "=?????address", text),
     ),
     ("urgency", "messages_per_s", "unacked", "unconfirmed", "ack_p99_ms", "confirm_p99_ms",
      "received_per_s", "sent_per_s", "label"),
