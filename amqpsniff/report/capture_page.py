@@ -327,7 +327,7 @@ class CapturePage:
         if most > MAX_EDGES:
             more = (
                 f"Only the {MAX_EDGES} busiest publishers, routes, bindings and consumers are "
-                "drawn; amqpsniff topology CAPTURE --top N shows more."
+                "drawn; amqpsniff topology CAPTURE --limit N shows more."
             )
         about = (
             "From publishers over exchanges and queues to consumers; dashed: bound, but nothing "
@@ -444,5 +444,5 @@ def _named(tally: Row, columns: list[Column], title: str) -> str:
     more = ""
     if distinct is None or distinct > len(rows):
         all_ = "very many" if distinct is None else count(distinct)
-        more = f"The {count(len(rows))} busiest of {all_}; amqpsniff summary CAPTURE --top N."
+        more = f"The {count(len(rows))} busiest of {all_}; amqpsniff summary CAPTURE --limit N."
     return table(rows, columns, title, more=more)

@@ -70,7 +70,9 @@ def table(
     if not rows:
         return f'<p class="none">{escape(caption)}: none.</p>'
     columns = [
-        one for one in columns if any(row.get(one.name) not in (None, "") for row in rows)
+        one
+        for one in columns
+        if any((value := row.get(one.name)) is not None and one.form(value) for row in rows)
     ] or columns[:1]
     head = "".join(
         f'<th scope="col" aria-sort="none"{_kind(one)}><button type="button">{escape(one.title)}'
