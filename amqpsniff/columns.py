@@ -449,7 +449,7 @@ class Texts(Octets):
         return 0
 
     def has(self, row: cython.longlong) -> cython.bint:
-        """Whether a row has a value."""
+        """True if a row has a value."""
         return 0 <= row < self.rows and self.valid[row] != 0
 
     def bytes_of(self, row: cython.longlong) -> bytes:

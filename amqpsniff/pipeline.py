@@ -134,7 +134,7 @@ class Pipeline:
 
     @property
     def ready(self) -> bool:
-        """Whether a batch of rows is there that nothing will change, or that cannot wait longer."""
+        """True if a batch of rows is there that nothing will change, or that cannot wait longer."""
         if not self._held:
             return False
         return self._finished or self._held.full or self._held.settled

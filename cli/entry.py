@@ -72,7 +72,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _interrupted() -> bool:
-    """Whether there was a signal: what it raised may have become another exception, by DuckDB."""
+    """True if there was a signal: what it raised may have become another exception, by DuckDB."""
     from .interrupts import heard
 
     return heard()

@@ -148,7 +148,7 @@ def refuse_captures(output: Path, captures: list[str]) -> None:
 
 
 def _special(path: Path) -> bool:
-    """Whether a path is there and is no file that could be replaced: a device, a pipe."""
+    """True if a path is there and is no file that could be replaced: a device, a pipe."""
     return path.exists() and not path.is_file()
 
 

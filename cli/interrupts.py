@@ -54,7 +54,7 @@ def remembered() -> Iterator[None]:
 
 
 def heard() -> bool:
-    """Whether there was a signal."""
+    """True if there was a signal."""
     return bool(_heard)
 
 

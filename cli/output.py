@@ -219,7 +219,7 @@ class Output:
 
     @property
     def narrow(self) -> bool:
-        """Whether whole addresses and dates would leave too little of a line for the rest."""
+        """True if whole addresses and dates would leave too little of a line for the rest."""
         return self.width is not None and self.width < WIDE
 
     @property

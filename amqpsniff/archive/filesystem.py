@@ -95,7 +95,7 @@ def opener_for(
 
 
 def is_part(name: str) -> bool:
-    """Whether a file of a folder is one that was never written to its end."""
+    """True if a file of a folder is one that was never written to its end."""
     last = name.rpartition("/")[2]
     return last.startswith(".") and last.endswith(".part")
 

@@ -105,7 +105,7 @@ def _head(pattern: str) -> str:
 
 
 def _is_below_hidden(path: str, pattern: str = "") -> bool:
-    """Whether a part of a path is hidden; a pattern with such a part names them."""
+    """True if a part of a path is hidden; a pattern with such a part names them."""
     return any(map(_is_hidden, path.split("/"))) and not any(map(_is_hidden, pattern.split("/")))
 
 

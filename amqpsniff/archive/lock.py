@@ -60,7 +60,7 @@ class Owner:
 
     @property
     def lives(self) -> bool | None:
-        """Whether it does; None where that cannot be known from here."""
+        """True if it does; None where that cannot be known from here."""
         if not self.machine or self.machine != _machine():
             return None
         started = _started(self.process)
@@ -202,7 +202,7 @@ def _machine() -> str:
 
 
 def _is_unseen(process: int) -> bool:
-    """Whether a process lives that is another user's, where the system shows none of these."""
+    """True if a process lives that is another user's, where the system shows none of these."""
     try:
         os.kill(process, 0)
     except PermissionError:

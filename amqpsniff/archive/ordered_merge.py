@@ -135,7 +135,7 @@ class _Lane:
 
     @property
     def more(self) -> bool:
-        """Whether there are row groups that were not read."""
+        """True if there are row groups that were not read."""
         return bool(self._groups)
 
     def fill(self, limit: int | None) -> bool:

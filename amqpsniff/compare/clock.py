@@ -87,7 +87,7 @@ class Clock:
 
     @property
     def known(self) -> bool:
-        """Whether both directions were seen, so that the offset is bounded from both sides."""
+        """True if both directions were seen, so that the offset is bounded from both sides."""
         return None not in self._least
 
     def settle(self) -> None:

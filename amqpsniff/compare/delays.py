@@ -117,7 +117,7 @@ class Slowest:
             heappushpop(self._kept, (slow.delay_ns, -self._count, slow))
 
     def slower_than(self, delay_ns: int) -> bool:
-        """Whether a delay would be among them."""
+        """True if a delay would be among them."""
         return len(self._kept) < self._most or delay_ns > self._kept[0][0]
 
     def listed(self) -> list[Slow]:

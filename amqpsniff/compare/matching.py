@@ -48,12 +48,12 @@ class Pair(NamedTuple):
 
     @property
     def rewritten(self) -> bool:
-        """Whether something between gives the connection other sequence numbers."""
+        """True if something between gives the connection other sequence numbers."""
         return self.how == "order"
 
     @property
     def translated(self) -> bool:
-        """Whether addresses or ports differ."""
+        """True if addresses or ports differ."""
         return set(self.client.ends) != set(self.broker.ends)
 
 
@@ -189,7 +189,7 @@ def _pair(talk: Talk, other: Talk, how: str) -> Pair | None:
 
 
 def _overlap(mine: Direction, yours: Direction, shift: int) -> bool:
-    """Whether both captures have bytes of the same numbers, or one has none at all."""
+    """True if both captures have bytes of the same numbers, or one has none at all."""
     one, other = mine.coverage.bounds, yours.coverage.bounds
     if one is None or other is None:
         return True

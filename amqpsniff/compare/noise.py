@@ -57,7 +57,7 @@ def quantile(spread: Any, fraction: float) -> Quantile | None:
 
 
 def slower(before: Any, after: Any, fraction: float, ratio: float = NOTABLE_RATIO) -> bool:
-    """Whether times grew by more than a ratio, beyond what chance makes of their numbers."""
+    """True if times grew by more than a ratio, beyond what chance makes of their numbers."""
     if min(before.facts()[0], after.facts()[0]) < MIN_COUNT:
         return False
     old, new = quantile(before, fraction), quantile(after, fraction)
@@ -85,7 +85,7 @@ def more(
     events: tuple[int, int] | None = None,
     ratio: float = NOTABLE_RATIO,
 ) -> bool:
-    """Whether so many more happened in a second that it is notable; False where no time is known.
+    """True if so many more happened in a second that it is notable; False where no time is known.
 
     `events` are how many things the counts are of, where they are not counts of things: bytes come
     by the message.

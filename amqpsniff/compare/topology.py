@@ -151,7 +151,7 @@ def _known(section: Section, rows: dict[Key, Row], others: dict[Key, Row]) -> di
 
 
 def _fits(key: Key, other: Key, places: list[int]) -> bool:
-    """Whether another key is this one and says more."""
+    """True if another key is this one and says more."""
     return other != key and all(
         mine == yours or (mine is None and at in places)
         for at, (mine, yours) in enumerate(zip(key, other, strict=True))

@@ -158,7 +158,7 @@ class Figures:
         self._tick_totals(now)
 
     def _wants(self, peer: Any) -> bool:
-        """Whether a connection counts."""
+        """True if a connection counts."""
         return self._wanted is None or self._wanted(*(one or "" for one in peer.name()))
 
     def _now_ns(self) -> int:

@@ -127,7 +127,7 @@ def channel_row(channel: Any) -> Row:
 
 
 def guessed(channel: Any) -> bool:
-    """Whether confirms of a channel that was open before are counted from what was seen."""
+    """True if confirms of a channel that was open before are counted from what was seen."""
     return channel.midstream_confirms is not None and not channel.numbered
 
 

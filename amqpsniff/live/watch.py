@@ -70,7 +70,7 @@ class Source(Protocol):
         """What to wait for; None where only looking again helps."""
 
     def held(self) -> bool:
-        """Whether packets were seen that cannot be taken yet."""
+        """True if packets were seen that cannot be taken yet."""
 
     def name_of(self, index: int, /) -> str:
         """The name of an interface."""
@@ -183,7 +183,7 @@ class Watch:
 
     @property
     def done(self) -> bool:
-        """Whether no more packets are to come."""
+        """True if no more packets are to come."""
         return self.source.ended or self._left == 0 or self._over
 
     def end_in(self, seconds: float) -> None:

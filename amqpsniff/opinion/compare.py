@@ -175,7 +175,7 @@ def _aligned(mine: list[Ours], others: list[Theirs]) -> Iterator[tuple[Ours | No
 
 
 def _alike(ours: Ours, sight: Theirs) -> bool:
-    """Whether two sightings can be of one frame."""
+    """True if two sightings can be of one frame."""
     return ours.size == sight.size and (ours.kind == sight.kind or ours.channel == sight.channel)
 
 

@@ -86,14 +86,14 @@ def differences(ours: Ours, theirs: Theirs) -> Iterator[Difference]:
 
 
 def _is_cut(frame: Ours) -> bool:
-    """Whether we too miss arguments of a method or performative."""
+    """True if we too miss arguments of a method or performative."""
     if frame.method is None or frame.arguments is None:
         return frame.kind in _WITH_METHOD
     return frame.method in IDS and [name for name, _ in frame.arguments] not in SHAPES[frame.method]
 
 
 def _same_method(ours: Ours, theirs: Theirs) -> bool:
-    """Whether both give it the same numbers and, where they know one, the same name."""
+    """True if both give it the same numbers and, where they know one, the same name."""
     if ours.method is None or theirs.method is None:
         return ours.method is None and theirs.method in (None, "?")
     known = IDS.get(ours.method)

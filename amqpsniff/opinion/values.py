@@ -94,7 +94,7 @@ def _same_field(ours: Any, octets: bytes | None, field: Field) -> bool:
 
 
 def _is_replaced(ours: Any, theirs: bytes) -> bool:
-    """Whether ours is the text of a column for their bytes, which are not UTF-8."""
+    """True if ours is the text of a column for their bytes, which are not UTF-8."""
     if not isinstance(ours, str) or "\ufffd" not in ours:
         return False
     return any(theirs[length:].decode(errors="replace") == ours for length in (0, 1, 4))

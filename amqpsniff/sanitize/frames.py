@@ -90,7 +90,7 @@ class Cleaner:
     # methods
 
     def _is_harmless(self, method: Method, unchanged: set[str]) -> bool:
-        """Whether nothing of a method is replaced, whatever its arguments are."""
+        """True if nothing of a method is replaced, whatever its arguments are."""
         return method.arguments_known and all(
             each.type in _WIDTHS or each.type == "b" or self._action(each.name) in unchanged
             for each in method.arguments

@@ -220,7 +220,7 @@ class _Fields:
 
     @property
     def more(self) -> bool:
-        """Whether there are bytes left."""
+        """True if there are bytes left."""
         return self.at < self.end
 
     def take(self, count: int) -> bytes:
@@ -242,7 +242,7 @@ class _Fields:
 
 
 def _is_whole(octets: bytes) -> bool:
-    """Whether handshake messages end where the bytes do."""
+    """True if handshake messages end where the bytes do."""
     at = 0
     while at + 4 <= len(octets):
         at += 4 + int.from_bytes(octets[at + 1 : at + 4], "big")

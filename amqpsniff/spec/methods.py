@@ -58,7 +58,7 @@ class Method(Row):
 
     @property
     def has_secret(self) -> bool:
-        """Whether an argument is a credential."""
+        """True if an argument is a credential."""
         return any(argument.secret for argument in self.arguments)
 
 

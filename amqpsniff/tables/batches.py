@@ -381,12 +381,12 @@ class Maker:
 
     @property
     def outcomes(self) -> bool:
-        """Whether a column is wanted that says what became of a message."""
+        """True if a column is wanted that says what became of a message."""
         return self.table == "messages" and not OUTCOME.isdisjoint(self.schema.names)
 
     @property
     def links(self) -> bool:
-        """Whether a column is wanted that links messages across connections."""
+        """True if a column is wanted that links messages across connections."""
         return self.table == "messages" and not LINKED.isdisjoint(self.schema.names)
 
     @property

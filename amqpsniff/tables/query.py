@@ -149,7 +149,7 @@ class Filter:
         return mask.chunk(0) if isinstance(mask, pa.ChunkedArray) else mask
 
     def _check(self) -> frozenset[str]:
-        """Whether it is one boolean expression over one row; the columns it needs."""
+        """True if it is one boolean expression over one row; the columns it needs."""
         if not self._where.strip():
             raise FilterError("the expression is empty; compare a column with something")
         tree = self._parsed(self._where)

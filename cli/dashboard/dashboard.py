@@ -83,7 +83,7 @@ class Dashboard:
 
     @property
     def over(self) -> bool:
-        """Whether somebody pressed q."""
+        """True if somebody pressed q."""
         return self.state.over
 
     def step(self) -> None:

@@ -131,7 +131,7 @@ def _latencies(rows: list[Row]) -> Grid:
 
 
 def _slower(row: Row) -> str:
-    """Whether times grew; by which quantile, where it is not the one whose change is shown."""
+    """True if times grew; by which quantile, where it is not the one whose change is shown."""
     word, at, ratio = row["notable"] or "", row["notable_at"], row["p95_ratio"] or 1
     agrees = "p95" in at or (ratio > 1) == (word == "slower")
     return word if not word or agrees else f"{word} at {at[0]}"

@@ -153,7 +153,7 @@ class Grid:
                 yield heading
 
     def _stands_below(self, widths: list[int], shown: list[int], width: int) -> bool:
-        """Whether the last column has too little room for its texts."""
+        """True if the last column has too little room for its texts."""
         if shown[-1] != len(self._marks) - 1:
             return False  # it says nothing
         if "~~" in self._marks[-1]:

@@ -113,7 +113,7 @@ def _protocol(one: dict[str, Any]) -> str:
 
 
 def _read(one: dict[str, Any]) -> Words:
-    """Whether it could be read, and else why not: an alert says more than missing keys."""
+    """True if it could be read, and else why not: an alert says more than missing keys."""
     if one["opened"]:
         return Words("yes")
     if one["alerts"]:
