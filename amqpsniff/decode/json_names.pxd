@@ -8,7 +8,9 @@ cdef class ObjectNames:
     cdef long long round
     cdef bint has(self, int place) except? -1
     cpdef int forget(self) except? -1
+    cdef bytes part(self, const unsigned char[::1] data, long long start, long long end)
     cdef bytes text(self, const unsigned char[::1] data, int place)
+    cdef long long digits(self, const unsigned char[::1] data, int place) except? -2
     cpdef object value(self, const unsigned char[::1] data, int place)
     cdef int _place(self, unsigned long long digest) except? -2
     cpdef int read(self, const unsigned char[::1] data, long long at, long long end, bytes wanted=*) except? -1

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore[import-not-found]
+    from cython.cimports.libc.string import memchr  # type: ignore[import-not-found]
 
 _QUOTE = cython.declare(cython.int, 34)
 _BACKSLASH = cython.declare(cython.int, 92)
@@ -89,14 +90,32 @@ class ObjectNames:
         """The bytes of a text without escapes that the last object has; None for other values."""
         if not self.plain[place]:
             return None
-        start: cython.longlong = self.starts[place] + 1
-        end: cython.longlong = self.ends[place] - 1
+        return self.part(data, self.starts[place] + 1, self.ends[place] - 1)
+
+    def part(self, data: ByteView, start: cython.longlong, end: cython.longlong) -> bytes:
+        """Bytes of the data."""
         if start < 0 or end > len(data) or end < start:
             raise IndexError("a value outside the data")
         if cython.compiled and end > start:
             first = cython.cast(cython.p_char, cython.address(data[start]))
             return PyBytes_FromStringAndSize(first, end - start)
         return bytes(data[start:end])
+
+    def digits(self, data: ByteView, place: cython.int) -> cython.longlong:
+        """The whole number, not negative, that the last object has; -1 for another value."""
+        start: cython.longlong = self.starts[place]
+        end: cython.longlong = self.ends[place]
+        if start < 0 or end > len(data):
+            raise IndexError("a value outside the data")
+        if not 0 < end - start < 19:
+            return -1
+        number: cython.longlong = 0
+        at: cython.longlong
+        for at in range(start, end):
+            if not 48 <= data[at] <= 57:
+                return -1
+            number = number * 10 + (data[at] - 48)
+        return number
 
     def value(self, data: ByteView, place: cython.int) -> Any:
         """The value of a name in the last object, which is in `data`; None where there is none."""
@@ -235,6 +254,13 @@ class ObjectNames:
     ) -> cython.longlong:
         """The end of a text whose quote is at `at`."""
         at += 1
+        if cython.compiled and at < end:  # most texts have no escape
+            first = cython.cast(cython.p_char, cython.address(data[at]))
+            quote = cython.cast(cython.p_char, memchr(first, _QUOTE, end - at))
+            if quote == cython.NULL:
+                return -1
+            if memchr(first, _BACKSLASH, quote - first) == cython.NULL:
+                return at + (quote - first) + 1
         while at < end:
             if data[at] == _QUOTE:
                 return at + 1

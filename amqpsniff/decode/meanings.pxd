@@ -14,8 +14,9 @@ cdef class MeaningColumns:
     cdef int put_number(self, int place, long long row, long long number) except? -1
 
 cdef class Field:
-    cdef public int place, kind, at
-    cdef public str column
+    cdef public int place, kind, at, begin, end
+    cdef public str column, text
+    cdef public bytes template
     cdef public object only
     cdef public bint in_body, plain
     cdef public object source
@@ -38,6 +39,7 @@ cdef class MeaningWriter:
     cdef tuple _more(self, object reading)
     cdef tuple _reading(self, tuple words, unsigned long long body_shape, bint opened)
     cdef int _read_body(self, Octets body, long long count, bytes wanted) except? -1
+    cdef bytes _cut(self, Field field)
     cdef bint _put(self, MessageRows out, long long row, MeaningColumns found, Field field) except? -1
 
 cdef class Note:

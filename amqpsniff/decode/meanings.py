@@ -12,6 +12,7 @@ The columns hang on the rows they belong to (`MessageRows.meanings`), only where
 from __future__ import annotations
 
 import json
+import re
 import zlib
 
 import cython
@@ -45,6 +46,9 @@ MAX_CLIENTS = 64
 
 MAX_SHAPES = 4096
 """Shapes that are remembered: exchanges can be named after each message."""
+
+TEXTS = ("message_id", "correlation_id")
+"""Properties that differ from message to message."""
 
 _MAX_BODY = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _NULL = cython.declare(cython.longlong, NULL)
@@ -122,8 +126,36 @@ class MeaningColumns:
         return 0
 
 
+_FIXED = re.compile(r"\^(?:\[0-9a-f\]\{\d+\}|[()]|[\w:-])*")
+_PART = re.compile(r"\[0-9a-f\]\{(\d+)\}|([()])|([\w:-])")
+_HEX = b"\x00"
+"""Stands for a hexadecimal digit in a template."""
+
+
+_digits = cython.declare(bytes, bytes(chr(one) in "0123456789abcdef" for one in range(256)))
+
+
+def template(pattern: str) -> tuple[bytes, int, int] | None:
+    """A pattern whose texts all begin with as many characters, as (one byte for each of them, where
+    its group begins and ends); None for other patterns.
+    """
+    if not _FIXED.fullmatch(pattern):
+        return None
+    octets, ends = b"", {}
+    for count, bracket, character in _PART.findall(pattern):
+        if bracket:
+            ends[bracket] = len(octets)
+        else:
+            octets += _HEX * int(count) if count else character.encode()
+    return (octets, ends["("], ends[")"]) if len(ends) == 2 else None
+
+
 class Field:
-    """A column and one place where its value may stand, made ready to be read."""
+    """A column and one place where its value may stand, made ready to be read.
+
+    `template`, `begin` and `end` stand for a pattern, None for none, see `template`; `text` is the
+    column of texts that a property stands in.
+    """
 
     place: int
     kind: int
@@ -134,6 +166,10 @@ class Field:
     source: Any
 
     column: str
+    text: str | None
+    template: bytes | None
+    begin: int
+    end: int
     names: ObjectNames
 
     def __init__(self, column: Any, source: Any, headers: Any, body: Any) -> None:
@@ -148,6 +184,10 @@ class Field:
         if source.place != "property":
             self.at = self.names.names.index(source.name)
         self.plain = source.plain
+        self.text = source.name if self.at < 0 and source.name in TEXTS else None
+        bare = source.pattern is not None and not (source.path or source.form or source.only)
+        fixed = template(source.pattern.pattern) if bare and self.at >= 0 else None
+        self.template, self.begin, self.end = fixed or (None, 0, 0)
 
 
 class MeaningWriter:
@@ -321,6 +361,31 @@ class MeaningWriter:
             return None
         return taken(field.source, value, out.ts_ns.values[row])
 
+    @cython.boundscheck(False)  # the range is checked
+    def _cut(self, field: Field) -> bytes:
+        """The value that a template cuts from a text without escapes; None for no such text."""
+        names: ObjectNames = field.names
+        if not names.plain[field.at]:
+            return None
+        data = self.body_data if field.in_body else self.header_data
+        start: cython.longlong = names.starts[field.at] + 1
+        size: cython.Py_ssize_t = len(field.template)
+        if names.ends[field.at] - 1 - start < size or names.ends[field.at] > len(data):
+            return None
+        if start < 1 or field.end > size:
+            return None
+        at: cython.Py_ssize_t
+        wanted: cython.uchar
+        octet: cython.uchar
+        marks: cython.p_const_uchar = field.template
+        digits: cython.p_const_uchar = _digits
+        for at in range(size):
+            wanted = marks[at]
+            octet = data[start + at]
+            if not digits[octet] if wanted == 0 else wanted != octet:
+                return None
+        return names.part(data, start + field.begin, start + field.end)
+
     def _put(
         self, out: MessageRows, row: cython.longlong, found: MeaningColumns, field: Field
     ) -> cython.bint:
@@ -329,8 +394,26 @@ class MeaningWriter:
         names: ObjectNames = field.names
         if field.at >= 0 and not names.has(field.at):
             return False
-        if field.plain and field.at >= 0 and field.kind < 2:
-            octets = names.text(self.body_data if field.in_body else self.header_data, field.at)
+        data = self.body_data if field.in_body else self.header_data
+        if field.at < 0:
+            if field.plain and field.kind == 1 and field.text is not None:
+                texts: Texts = out.message_id
+                if field.text == "correlation_id":
+                    texts = out.correlation_id
+                octets = texts.bytes_of(row)
+                if octets is None:
+                    return False
+                if not octets.isascii():
+                    octets = None
+        elif field.plain and field.kind == 2:
+            digits: cython.longlong = names.digits(data, field.at)
+            if digits >= 0:
+                found.put_number(field.place, row, digits)
+                return True
+        elif field.plain:
+            octets = names.text(data, field.at)
+        elif field.template is not None:
+            octets = self._cut(field)
         word: tuple[Any, ...] = None
         if field.kind == 0 and field.at >= 0 and not field.plain and field.source.form is None:
             word = _word_of(self, field)
