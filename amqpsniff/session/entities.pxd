@@ -20,6 +20,7 @@ cdef class PendingMessage:
 cdef PendingMessage pending_message(Channel channel, int kind, long long number, long long ts_ns)
 
 cdef class Ledger:
+    cdef public bint shared
     cdef public dict entries
     cdef public list order, lowest
     cdef public long long head, end, waiting, last, disorder, max_answered

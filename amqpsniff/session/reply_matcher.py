@@ -87,6 +87,8 @@ class ReplyMatcher:
             return self.settler.limit_reached("requests")
         request: Request = request_of(frames, row)
         request.subject = subject
+        if not slot.requests:
+            slot.requests = []
         slot.requests.append(request)
         frames.wait(row)
         return 0

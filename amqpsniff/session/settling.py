@@ -182,6 +182,8 @@ class Settler:
             channel.publishes_uncertain = True
             return self.limit_reached("outstanding")
         self.outstanding += 1
+        if channel.publishes.shared:
+            channel.publishes = Ledger()
         channel.publishes.add(entry)
         return 0
 
@@ -198,6 +200,8 @@ class Settler:
             self.limit_reached("disorder")
         else:
             self.outstanding += 1
+            if channel.deliveries.shared:
+                channel.deliveries = Ledger()
             before = channel.deliveries.add(entry)
         if before is not None:
             self.outstanding -= 1
@@ -632,6 +636,7 @@ class Settler:
     def select(self, channel: Channel) -> cython.int:
         """A channel's publishes are in transactions from now on."""
         channel.in_transaction = True
+        channel.noted, channel.committing = [], []
         channel.uncommitted = deque(all_returnable(channel.awaiting_return))
         return 0
 
@@ -661,8 +666,7 @@ class Settler:
             self._close_row(entry, _UNCONFIRMED if entry.number > doubt else -1)
         for entry in all_returnable(channel.awaiting_return) if channel.awaiting_return else ():
             self._be_done(entry)
-        channel.awaiting_return.clear()
-        channel.by_fingerprint.clear()
+        channel.awaiting_return = channel.by_fingerprint = {}
         for entry in channel.deliveries.pop_until(-1):
             self._leave_open(entry)
         if channel.in_transaction:
