@@ -4,6 +4,8 @@ from amqpsniff.session.routes cimport Routes
 
 cdef class LastSent:
     cdef long long last, publish, ack
+    cdef int methods[4]
+    cdef long long numbers[4]
     cdef dict others
     cdef int note(self, int kind, int method, long long number) except? -1
     cpdef packet(self, str method)

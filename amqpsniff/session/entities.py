@@ -29,42 +29,64 @@ _ACK = cython.declare(cython.int, method_flags.ACK)
 _NAMES = cython.declare(list, method_flags.NAMES)
 
 
+_FIRST = cython.declare(cython.int, 4)
+
+
 class LastSent:
     """Packets of a client's last frames, -1 for none: of any, and of each method.
 
-    The two methods that come with every message have their own numbers, which costs no time.
+    The two methods that come with every message have their own numbers, which costs no time, and
+    the first `_FIRST` others, which saves memory; `others` is None before there are more.
     """
 
     last: int
     publish: int
     ack: int
 
+    methods: list[int]
+    numbers: list[int]
     others: dict[Any, Any]
 
     def __init__(self) -> None:
         self.last = self.publish = self.ack = -1
-        self.others = {}
+        self.others = None
+        if not cython.compiled:
+            self.methods, self.numbers = [-1] * _FIRST, [-1] * _FIRST
+        for place in range(_FIRST):
+            self.methods[place] = -1
 
     def note(self, kind: cython.int, method: cython.int, number: cython.longlong) -> cython.int:
         """A frame in packet `number`; `kind` is its method's, -1 of a frame that has none."""
+        place: cython.int
         self.last = number
         if kind == _PUBLISH:
             self.publish = number
         elif kind == _ACK:
             self.ack = number
         elif kind >= _OTHER:
+            for place in range(_FIRST):
+                if self.methods[place] in (method, -1):
+                    self.methods[place] = method
+                    self.numbers[place] = number
+                    return 0
+            if self.others is None:
+                self.others = {}
             self.others[_NAMES[method]] = number
         return 0
 
     def packet(self, method: str | None) -> Any:
         """The packet of the last frame with a method, by its name; of any with None."""
+        place: cython.int
         number: cython.longlong = self.last
         if method == "basic.publish":
             number = self.publish
         elif method == "basic.ack":
             number = self.ack
         elif method is not None:
-            return self.others.get(method)
+            for place in range(_FIRST):
+                if self.methods[place] >= 0 and _NAMES[self.methods[place]] == method:
+                    return self.numbers[place]
+            return None if self.others is None else self.others.get(method)
         return number if number >= 0 else None
 
 
