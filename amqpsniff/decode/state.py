@@ -208,7 +208,7 @@ class Connection:
         return self.named
 
 
-_NO_CONTENTS = cython.declare(dict, {})
+_NO_CONTENTS: dict[int, Any] = cython.declare(dict, {})
 """Contents of a direction without a second one under way: shared, and never added to."""
 
 
@@ -224,9 +224,10 @@ class Half:
     channel and size of the frame under way.
 
     `first_bytes` are those of a direction that is no AMQP, `first_…` packet and time of them.
-    `active` is the content of the last channel that had one, null before the first, `others` those of
-    other channels. `search` is the search for the next boundary; behind one, the stream offset up to which framing
-    is tentative; else null. `amqp10`: what its framer remembers where it is AMQP 1.0, else null.
+    `active` is the content of the last channel that had one, null before the first, `others` those
+    of other channels. `search` is the search for the next boundary; behind one, the stream offset
+    up to which framing is tentative; else null. `amqp10`: what its framer remembers where it is
+    AMQP 1.0, else null.
 
     `lossy` says that bytes of unknown meaning were missing; `opened_since` are the channels on
     which a content was opened after that, whose state is therefore known again.

@@ -358,8 +358,8 @@ class Ledger:
 
 
 _NO_ENTRIES = cython.declare(Ledger, Ledger())
-_NO_NAMES = cython.declare(dict, {})
-_NOTHING = cython.declare(list, [])
+_NO_NAMES: dict[Any, Any] = cython.declare(dict, {})
+_NOTHING: list[Any] = cython.declare(list, [])
 """What channels have before there is something: shared, and never added to. A connection that does
 nothing is 1 kB smaller by it."""
 

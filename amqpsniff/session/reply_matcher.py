@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from amqpsniff.session.settling import Settler
 
 _NULL = cython.declare(cython.longlong, NULL)
-_NOTHING = cython.declare(list, [])  # of slots where nothing waits: never added to
+_NOTHING: list[Any] = cython.declare(list, [])  # of slots where nothing waits: never added to
 
 
 _MAX_EARLY = cython.declare(cython.int, 16)

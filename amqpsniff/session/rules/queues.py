@@ -102,7 +102,7 @@ def _asked(context: RuleContext) -> None:
     asked = context.memory.setdefault("queues asked", {})
     if not declares and name is None:
         _missing(context, context.ts_ns)
-    elif not declares:
+    elif not declares and name:
         contribute(context, judge_asked, *_deletion_key(context, name), context.ts_ns, True)
     if len(asked) < MAX_ASKED:
         asked[context.channel.number, frame.number, frame.row] = name
@@ -336,7 +336,7 @@ def judge_left(
         report_at(context, place, code, detail, count, None, channel)
         if rows is others and doubted:
             finding = (code, place.connection_id or place.capture, channel, None)
-            said = remembered(
+            said: deque[Any] = remembered(
                 context, "doubted", doubted[0][0][0], lambda: deque(maxlen=MAX_DOUBTED)
             )
             said.append((finding, place.ts_ns or 0, tuple(doubted)))
