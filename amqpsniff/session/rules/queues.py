@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from amqpsniff.decode.method_layout import NO_WAIT
+from amqpsniff.findings.records import NEVER
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.rules.context import DELIVERED, Place, Rule, RuleContext, requires, where
@@ -33,6 +34,10 @@ MAX_DELETIONS = 8
 
 MAX_DOUBTED = 1_000
 """Channels of one broker of which deliveries in doubt can be taken back, the latest ones."""
+
+MISSING = "deletions missing"
+"""Name of the times in which deletions may be missing: in `RuleContext.memory` when that began, in
+`RuleContext.shared` spans by broker and connection."""
 
 MAX_CONSUMED = 64
 """Queues that a connection consumes from and that are told of it to others."""
@@ -370,17 +375,33 @@ def _lost(context: RuleContext) -> None:
 
 
 def _missing(context: RuleContext, since_ns: int | None) -> None:
-    """A deletion may be missing from a time on."""
-    if since_ns is not None and "deletions missing" not in context.memory:
-        context.memory["deletions missing"] = True
-        contribute(context, judge_missing, server_end(context), since_ns)
+    """A deletion may be missing from a time on, until the connection ends."""
+    if since_ns is not None and MISSING not in context.memory:
+        context.memory[MISSING] = since_ns
+        connection_id = context.session.peer.name()[0]
+        contribute(context, judge_missing, server_end(context), connection_id, since_ns, NEVER)
 
 
-def judge_missing(context: RuleContext, server: str, since_ns: int) -> None:
-    """Deletions at a broker may be missing from a time on."""
-    since = remembered(context, "deletions missing", server, lambda: [since_ns])
-    since[0] = min(since[0], since_ns)
-    _take_back(context, server, since_ns, None)
+@requires(MISSING)
+def _over(context: RuleContext) -> None:
+    """connection-ends: nothing that came later can be missing of it."""
+    connection_id, since_ns = context.session.peer.name()[0], context.memory[MISSING]
+    end_ns = context.session.peer.conversation.end_ns
+    contribute(context, judge_missing, server_end(context), connection_id, since_ns, end_ns)
+
+
+def judge_missing(
+    context: RuleContext, server: str, connection_id: str, since_ns: int, until_ns: int
+) -> None:
+    """Deletions at a broker may be missing of a connection in a time."""
+    spans: dict[str, tuple[int, int]] = remembered(context, MISSING, server, dict)
+    if connection_id not in spans and len(spans) >= MAX_DOUBTED:
+        connection_id = ""  # those of further connections are one
+        before = spans.get("", (since_ns, until_ns))
+        since_ns, until_ns = min(before[0], since_ns), max(before[1], until_ns)
+    spans[connection_id] = since_ns, until_ns
+    if until_ns == NEVER:
+        _take_back(context, server, since_ns, None)
 
 
 def _may_be_gone(
@@ -392,9 +413,9 @@ def _may_be_gone(
         return False
     asked = context.shared.get("deletions asked", {})
     times = [*asked.get((server, vhost, name), ()), *asked.get((server, None, name), ())]
-    missing = context.shared.get("deletions missing", {}).get(server)
-    return any(from_ns <= one <= until_ns for one in times) or (
-        missing is not None and missing[0] <= until_ns
+    spans = context.shared.get(MISSING, {}).get(server, {}).values()
+    return any(from_ns <= one <= until_ns for one in times) or any(
+        since_ns <= until_ns and from_ns <= end_ns for since_ns, end_ns in spans
     )
 
 
@@ -492,5 +513,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
         judge_residence,
     ),
     "connection.close-ok": (_released,),
-    "connection-ends": (_released,),
+    "connection-ends": (_released, _over),
 }
