@@ -144,7 +144,7 @@ class ContentAssembler:
 
     def _find(self, half: Half, channel: cython.int) -> Content:
         """The content of a channel, open or not; None when there never was one."""
-        if half.active.channel == channel:
+        if half.active is not None and half.active.channel == channel:
             return half.active
         if half.others:
             return half.others.get(channel)
@@ -155,11 +155,15 @@ class ContentAssembler:
         content = self._find(half, channel)
         if content is not None:
             return content
+        if half.active is None:
+            half.active = Content()
         if half.active.state == _AWAIT_METHOD:
             return half.active
         full: cython.bint = not self.budget.allows(_OTHER) and half.others
         if full or len(half.others) >= MAX_OPEN_CONTENTS:
             self._forget_oldest(half)
+        if not half.others:
+            half.others = {}
         half.others[half.active.channel] = half.active
         half.active = Content()
         self.budget.held += _OTHER
@@ -188,7 +192,7 @@ class ContentAssembler:
         """A method that carries content: open one on its channel; its frame is the last row."""
         channel: cython.int = half.frame_channel
         content: Content = half.active
-        if content.channel != channel:
+        if content is None or content.channel != channel:
             content = self._place(half, channel)
         if content.state != _AWAIT_METHOD:
             self._interrupt(half, content)
@@ -265,7 +269,7 @@ class ContentAssembler:
         self.note_loss(half)
         half.lossy = True
         half.opened_since = set()
-        for content in (half.active, *half.others.values()):
+        for content in half.contents():
             if not content.lossy:
                 content.lossy = True
                 content.lost_at = begin
@@ -458,12 +462,11 @@ class ContentAssembler:
 
     def finish(self, half: Half) -> cython.int:
         """The half-stream is over: what is open never ended."""
-        contents = [half.active, *half.others.values()]
-        for content in sorted(contents, key=_BY_NUMBER):
+        for content in sorted(half.contents(), key=_BY_NUMBER):
             if content.state != _AWAIT_METHOD:
                 self._end(half, content, _INCOMPLETE)
         self.budget.held -= _OTHER * len(half.others)
-        half.others.clear()
+        half.others = {}
         return 0
 
     def _end(self, half: Half, content: Content, status: cython.int) -> cython.int:

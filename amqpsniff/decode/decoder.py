@@ -340,7 +340,7 @@ class Decoder:
         self.framer.finish(half)
         if half.connection.is_amqp:
             self.handler.refresh(half.connection)
-        if half.active.state != _AWAIT_METHOD or half.others:
+        if half.active is not None and (half.active.state != _AWAIT_METHOD or half.others):
             self.handler.contents.finish(half)
         return 0
 

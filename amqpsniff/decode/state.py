@@ -208,6 +208,10 @@ class Connection:
         return self.named
 
 
+_NO_CONTENTS: dict[int, Any] = cython.declare(dict, {})
+"""Contents of a direction without a second one under way: shared, and never added to."""
+
+
 class Half:
     """One direction of a connection: where its bytes are in terms of frames.
 
@@ -220,8 +224,10 @@ class Half:
     channel and size of the frame under way.
 
     `first_bytes` are those of a direction that is no AMQP, `first_…` packet and time of them.
-    `search` is the search for the next boundary; behind one, the stream offset up to which framing
-    is tentative; else null. `amqp10`: what its framer remembers where it is AMQP 1.0, else null.
+    `active` is the content of the last channel that had one, null before the first, `others` those
+    of other channels. `search` is the search for the next boundary; behind one, the stream offset
+    up to which framing is tentative; else null. `amqp10`: what its framer remembers where it is
+    AMQP 1.0, else null.
 
     `lossy` says that bytes of unknown meaning were missing; `opened_since` are the channels on
     which a content was opened after that, whose state is therefore known again.
@@ -256,8 +262,8 @@ class Half:
     def __init__(self, connection: Any, direction: Any, budget: Any) -> None:
         self.budget = budget
         self.store = None
-        self.active = Content()
-        self.others = {}
+        self.active = None
+        self.others = _NO_CONTENTS
         self.begin(connection, direction)
 
     def begin(self, connection: Connection, direction: cython.int) -> cython.int:
@@ -274,17 +280,23 @@ class Half:
         self.first_number = 0
         self.first_ns = _NULL
         self.forget_frame()
-        self.active.forget()
-        self.others.clear()
+        if self.active is not None:
+            self.active.forget()
+        self.others = _NO_CONTENTS
         self.search = self.amqp10 = None
         return 0
+
+    def contents(self) -> list[Any]:
+        """The contents of all channels that had one, open or not."""
+        return [] if self.active is None else [self.active, *self.others.values()]
 
     def has_grown(self) -> cython.bint:
         """True if buffers have become so large that they are better given back."""
         size: cython.longlong = 0 if self.store is None else self.store.size
-        for buffer in (self.active.store, self.active.body):
-            if buffer is not None:
-                size += buffer.size
+        if self.active is not None:
+            for buffer in (self.active.store, self.active.body):
+                if buffer is not None:
+                    size += buffer.size
         return size > _MAX_KEPT or not self.budget.has_plenty()
 
     def forget_frame(self) -> cython.int:

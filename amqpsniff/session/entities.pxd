@@ -4,6 +4,8 @@ from amqpsniff.session.routes cimport Routes
 
 cdef class LastSent:
     cdef long long last, publish, ack
+    cdef int methods[4]
+    cdef long long numbers[4]
     cdef dict others
     cdef int note(self, int kind, int method, long long number) except? -1
     cpdef packet(self, str method)
@@ -20,6 +22,7 @@ cdef class PendingMessage:
 cdef PendingMessage pending_message(Channel channel, int kind, long long number, long long ts_ns)
 
 cdef class Ledger:
+    cdef public bint shared
     cdef public dict entries
     cdef public list order, lowest
     cdef public long long head, end, waiting, last, disorder, max_answered

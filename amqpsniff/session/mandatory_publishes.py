@@ -41,6 +41,8 @@ def add_returnable(entry: PendingMessage, unanswered: Any) -> cython.longlong:
     unanswered.append(entry)
     before = channel.awaiting_return.get(entry.route)
     if before is None:
+        if not channel.awaiting_return:
+            channel.awaiting_return = {}  # the one before may be shared
         channel.awaiting_return[entry.route] = entry
         return 0
     dropped: cython.longlong = _append(channel.awaiting_return, entry.route, entry)
@@ -63,6 +65,8 @@ def _index_by_mark(entry: PendingMessage) -> cython.int:
     """Enter a publish by its mark, if it has one and still may come back."""
     channel: Channel = entry.channel
     if entry.may_return and entry.rows is not None:
+        if not channel.by_fingerprint:
+            channel.by_fingerprint = {}
         _append(channel.by_fingerprint, (entry.route, entry.mark), entry)
         _append(channel.by_fingerprint, (entry.route, entry.mark, entry.body_mark), entry)
     return 0

@@ -380,6 +380,8 @@ def _add_consumer(tracker: Any, channel: Channel, tag: str, consumer: Any) -> No
         tracker.consumers_known += 1
     if channel.cancelled is not None:
         channel.cancelled.pop(tag, None)
+    if not channel.by_tag:
+        channel.by_tag = {}
     channel.by_tag[tag] = consumer
     channel.recent_consumer_batch = -1
 

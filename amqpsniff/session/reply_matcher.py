@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from amqpsniff.session.settling import Settler
 
 _NULL = cython.declare(cython.longlong, NULL)
+_NOTHING: list[Any] = cython.declare(list, [])  # of slots where nothing waits: never added to
 
 
 _MAX_EARLY = cython.declare(cython.int, 16)
@@ -87,6 +88,8 @@ class ReplyMatcher:
             return self.settler.limit_reached("requests")
         request: Request = request_of(frames, row)
         request.subject = subject
+        if not slot.requests:
+            slot.requests = []
         slot.requests.append(request)
         frames.wait(row)
         return 0
@@ -120,6 +123,8 @@ class ReplyMatcher:
                     del slot.early_replies[0]
             return None
         del slot.requests[place]
+        if not slot.requests:
+            slot.requests = _NOTHING
         request.rows.settle(request.row)
         self._answer(request, number, ts_ns)
         return request

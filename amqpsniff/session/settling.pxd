@@ -20,12 +20,12 @@ cdef class Settler:
     cdef int _wait(self, Channel channel, PendingMessage entry) except? -1
     cdef int expect_return(self, Channel channel, PendingMessage entry) except? -1
     cdef int _give_up(self, PendingMessage entry) except? -1
-    cdef int confirm(self, Channel channel, long long tag, bint multiple, int outcome, long long number, long long ts_ns) except? -1
+    cdef int confirm(self, Channel channel, long long tag, bint multiple, long long until, int outcome, long long number, long long ts_ns) except? -1
     cdef int _confirm(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
     cdef int confirm_in_part(self, Channel channel, long long tag) except? -1
     cpdef int acknowledge_in_part(self, Channel channel, long long tag) except? -1
     cdef int refuse_in_part(self, Channel channel, long long tag) except? -1
-    cdef int acknowledge(self, Channel channel, long long tag, bint multiple, int outcome, long long number, long long ts_ns) except? -1
+    cdef int acknowledge(self, Channel channel, long long tag, bint multiple, long long until, int outcome, long long number, long long ts_ns) except? -1
     cdef int _expect_refusal(self, Channel channel, long long tag, long long ts_ns) except? -1
     cdef int _settle_tentatively(self, Channel channel, PendingMessage entry, int outcome, long long number, long long ts_ns) except? -1
     cpdef int accept_until(self, Channel channel, long long ts_ns) except? -1

@@ -182,6 +182,8 @@ class Settler:
             channel.publishes_uncertain = True
             return self.limit_reached("outstanding")
         self.outstanding += 1
+        if channel.publishes.shared:
+            channel.publishes = Ledger()
         channel.publishes.add(entry)
         return 0
 
@@ -198,6 +200,8 @@ class Settler:
             self.limit_reached("disorder")
         else:
             self.outstanding += 1
+            if channel.deliveries.shared:
+                channel.deliveries = Ledger()
             before = channel.deliveries.add(entry)
         if before is not None:
             self.outstanding -= 1
@@ -247,11 +251,14 @@ class Settler:
         channel: Channel,
         tag: cython.longlong,
         multiple: cython.bint,
+        until: cython.longlong,
         outcome: cython.int,
         number: cython.longlong,
         ts_ns: cython.longlong,
     ) -> cython.int:
-        """The broker's ack or nack."""
+        """The broker's ack or nack; one that is `multiple` answers what waits `until` a number, all
+        of it for -1.
+        """
         entry: PendingMessage
         if channel.numbering and tag >= channel.next_number:
             channel.session.has_loss = True  # its publish was captured later, or not at all
@@ -259,7 +266,7 @@ class Settler:
             return self.recent_latencies.estimate(channel, tag, multiple, ts_ns)
         if multiple:
             doubt: cython.longlong = max(channel.maybe_confirmed_to, channel.publish_before_loss)
-            for entry in channel.publishes.pop_until(tag if tag > 0 else -1):
+            for entry in channel.publishes.pop_until(until):
                 sure: cython.bint = entry.number > doubt or entry.number == tag
                 self._confirm(channel, entry, outcome if sure else _UNKNOWN, number, ts_ns)
             return 0
@@ -314,11 +321,12 @@ class Settler:
         channel: Channel,
         tag: cython.longlong,
         multiple: cython.bint,
+        until: cython.longlong,
         outcome: cython.int,
         number: cython.longlong,
         ts_ns: cython.longlong,
     ) -> cython.int:
-        """A client's ack, nack or reject.
+        """A client's ack, nack or reject; `until` as of `confirm`.
 
         A broker that does not know the tag refuses it and closes the channel: RabbitMQ does so
         before it settles anything, whatever `multiple` says, and discards what comes after it (seen
@@ -336,7 +344,7 @@ class Settler:
             if not known or 0 < tag <= channel.tag_before_loss:
                 self._expect_refusal(channel, tag, ts_ns)
             doubt: cython.longlong = max(channel.maybe_settled_to, channel.tag_before_loss)
-            for entry in channel.deliveries.pop_until(tag if tag > 0 else -1):
+            for entry in channel.deliveries.pop_until(until):
                 sure: cython.bint = entry.number > doubt or entry.number == tag
                 self._acknowledge(channel, entry, outcome if sure else _UNKNOWN, number, ts_ns)
             if known:
@@ -628,6 +636,7 @@ class Settler:
     def select(self, channel: Channel) -> cython.int:
         """A channel's publishes are in transactions from now on."""
         channel.in_transaction = True
+        channel.noted, channel.committing = [], []
         channel.uncommitted = deque(all_returnable(channel.awaiting_return))
         return 0
 
@@ -657,8 +666,7 @@ class Settler:
             self._close_row(entry, _UNCONFIRMED if entry.number > doubt else -1)
         for entry in all_returnable(channel.awaiting_return) if channel.awaiting_return else ():
             self._be_done(entry)
-        channel.awaiting_return.clear()
-        channel.by_fingerprint.clear()
+        channel.awaiting_return = channel.by_fingerprint = {}
         for entry in channel.deliveries.pop_until(-1):
             self._leave_open(entry)
         if channel.in_transaction:

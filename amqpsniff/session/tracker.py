@@ -961,6 +961,7 @@ class Tracker:
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
         multiple: cython.bint = flags & _MULTIPLE != 0
+        until: cython.longlong = tag or -1
         if side == 0 and channel.broker_discards:
             if self.reply_matcher.late_row == row:  # it may have been sent before the close
                 self._acknowledge_in_part(channel, kind, side, tag)
@@ -978,17 +979,17 @@ class Tracker:
                 return self._acknowledge_in_part(
                     channel, kind, side, last
                 )  # the broker may have refused it
-            tag = tag if 0 < tag < last else last
+            until = tag if 0 < tag < last else last
         if side == 1:
             if kind != _REJECT:
                 outcome = _CONFIRMED if kind == _ACK else _REJECTED
-                self.settler.confirm(channel, tag, multiple, outcome, number, ts_ns)
+                self.settler.confirm(channel, tag, multiple, until, outcome, number, ts_ns)
             return 0
         if kind != _ACK:
             if flags & _FLAGS_CUT:
                 return 0
             outcome = _REQUEUED if flags & _REQUEUE else _DISCARDED
-        self.settler.acknowledge(channel, tag, multiple, outcome, number, ts_ns)
+        self.settler.acknowledge(channel, tag, multiple, until, outcome, number, ts_ns)
         return 0
 
     def _acknowledge_in_part(

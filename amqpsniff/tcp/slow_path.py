@@ -582,6 +582,8 @@ class SlowPath:
             conversation.ended_by = reset.side
             conversation.ended_ns, conversation.ended_number = reset.ts_ns, reset.number
         if reset.place != OUTSIDE:
+            if half.next_seq < 0 and half.ack_seen:  # nothing of it was captured before
+                half.start_at(half.ack_seq)
             if half.next_seq >= 0:
                 half.acknowledge(reset.seq)  # it is numbered after the last byte sent
             if reset.ack >= 0:

@@ -9,7 +9,9 @@ import struct
 from pathlib import Path
 
 import pytest
+from pyarrow import ipc, parquet
 
+from tests.cli import every_way
 from tests.cli.running import on_terminal, process, run, write_capture
 from tests.conftest import REPO
 from tests.decode.logins import cases, shown
@@ -126,6 +128,9 @@ def test_nor_of_a_method_that_its_dialect_lacks(tmp_path: Path, words: str) -> N
     assert not any(form in text for form in _forms("s3cret-Pw"))
 
 
+RAW = ("cut", "annotate")
+"""Commands that write packets as they are: `sanitize` is for what leaves the house."""
+
 DAMAGED = ("leak_plain_hole7_1", "leak_update_hole9_1", "q2", "type0", "type8")
 WAYS = (
     *EVERY_WAY,
@@ -183,6 +188,28 @@ def test_nor_of_any_damaged_login(words: str, tmp_path: Path) -> None:
     assert shown(result.out + result.err + _spoken(result.out)) is None
 
 
+@pytest.mark.parametrize(
+    "way", [way for way in every_way.WAYS if not way.startswith(RAW)], ids=lambda way: way
+)
+def test_nor_of_any_damaged_login_in_any_form(way: str, tmp_path: Path) -> None:
+    """Every command in every form."""
+    capture, out = _logins(way, tmp_path), tmp_path / "out"
+    result = every_way.go(way, capture, capture, f":{FIRST_PORT}", out)
+    assert result.code in (0, 1), result.err
+    files = [path for path in out.rglob("*") if path.is_file()]
+    texts = [_read(path) for path in files]
+    assert shown("\n".join([result.out, result.err, _spoken(result.out), *texts])) is None
+
+
+def _read(path: Path) -> str:
+    """What a file holds, unpacked."""
+    if path.suffix == ".parquet":
+        return str(parquet.read_table(path).to_pylist())
+    if path.suffix == ".arrow":
+        return str(ipc.open_stream(path).read_all().to_pylist())
+    return path.read_bytes().decode("latin-1")
+
+
 def test_nor_of_any_damaged_login_that_is_followed(tmp_path: Path) -> None:
     """Conversations by themselves, with bodies."""
     capture = _logins("follow", tmp_path)
@@ -193,7 +220,7 @@ def test_nor_of_any_damaged_login_that_is_followed(tmp_path: Path) -> None:
         assert shown(result.out + result.err) is None
 
 
-@pytest.mark.parametrize("words", ["bodies -o", "sanitize -o"])
+@pytest.mark.parametrize("words", ["bodies -o", "sanitize -o", "batch -o"])
 def test_nor_of_any_damaged_login_in_files(words: str, tmp_path: Path) -> None:
     """Bodies with their manifest, and a capture that was made safe."""
     command, *more = words.split()
@@ -202,7 +229,7 @@ def test_nor_of_any_damaged_login_in_files(words: str, tmp_path: Path) -> None:
     files = [path for path in (tmp_path / "written").rglob("*") if path.is_file()]
     files += [tmp_path / "written"] if (tmp_path / "written").is_file() else []
     assert files
-    texts = [path.read_bytes().decode("latin-1") for path in files]
+    texts = [_read(path) for path in files]
     assert shown("\n".join([result.out, result.err, *texts])) is None
 
 

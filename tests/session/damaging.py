@@ -187,7 +187,10 @@ class Unseen:
         self._segments = {one[0]: _segment(one) for one in packets}
         self._kept = [found for one in kept if (found := self._segments[one[0]]) is not None]
         self._numbers = {one[0] for one in kept}
-        self.last = kept[-1][0] if kept else 0
+
+    def has(self, number: int | None) -> bool:
+        """True if a packet was kept."""
+        return number in self._numbers
 
     def hides(self, row: Row) -> bool:
         """True if nothing that is left shows that bytes of the answer are missing."""
@@ -247,7 +250,7 @@ def _compare_channels(
         if one is None:
             continue
         wrong = [name for name in COUNTS if row[name] > one[name]]
-        over = (one["closed_packet_number"] or 10**12) <= unseen.last
+        over = unseen.has(one["closed_packet_number"])
         exact = over and key[:2] not in hidden
         for name in DEPTHS:
             if row[name] is None or one[name] is None:

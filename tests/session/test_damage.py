@@ -43,6 +43,14 @@ def test_an_acknowledgement_that_may_be_missing() -> None:
     assert [row["unsettled_max"] for row in said.channels] == [None]
 
 
+def test_a_late_nack_of_several_behind_a_loss() -> None:
+    """What of it was sent before the loss may have been confirmed in the hole."""
+    packets = packets_of(CAPTURES / "incidents" / "c_maxlen.pcap")
+    said = rows_of([one for one in packets if one[0] not in (121, 122)])
+    outcomes = {row["packet_number"]: row["outcome"] for row in said.messages}
+    assert (outcomes[112], outcomes[117]) == ("confirmed", None)
+
+
 def test_answers_in_bytes_that_a_snap_length_cut() -> None:
     said = rows_of(packets_of(HOSTILE / "snap120_reorder.pcap"))
     assert not {"unconfirmed", "unsettled"} & {row["outcome"] for row in said.messages}

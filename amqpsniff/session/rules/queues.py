@@ -3,6 +3,10 @@
 Of a queue that is gone nothing is delivered again: not what a channel had outstanding when the
 queue was deleted, nor what a connection had outstanding of its exclusive queues when it ended
 (0-9-1 §1.7.2.1). A queue is identified by the broker's address, its virtual host and its name.
+
+Where a deletion may not have been captured, nothing is said of what was outstanding, and what was
+said is taken back: another connection asked for one and its answer is missing, or frames of a
+client are. A consumer that is told of deletions and was not told of one rules that out.
 """
 
 from __future__ import annotations
@@ -12,7 +16,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from amqpsniff.decode.method_layout import NO_WAIT
+from amqpsniff.findings.records import NEVER
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.rules.context import DELIVERED, Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import number_of, queue_text, took_text, when_closed
 from amqpsniff.session.rules.peers import application, client_host, handshake, server_end
@@ -26,6 +32,13 @@ connection: programs have a few."""
 MAX_DELETIONS = 8
 """Deletions of one queue that are remembered, the latest ones."""
 
+MAX_DOUBTED = 1_000
+"""Channels of one broker of which deliveries in doubt can be taken back, the latest ones."""
+
+MISSING = "deletions missing"
+"""Name of the times in which deletions may be missing: in `RuleContext.memory` when that began, in
+`RuleContext.shared` spans by broker and connection."""
+
 MAX_CONSUMED = 64
 """Queues that a connection consumes from and that are told of it to others."""
 
@@ -37,6 +50,9 @@ MAX_QUEUES = 64
 
 Key = tuple[str, str, str]
 """A queue: the broker's address, the virtual host, the name."""
+
+
+_NOTIFIED = b'"consumer_cancel_notify":true'
 
 
 class Owner:
@@ -56,13 +72,15 @@ class QueueRemainder:
         number: Packet of the first.
         last_ns: Time of the last.
         private: The queue ended with the connection.
+        told: Its consumer would have been told of a deletion.
     """
 
-    def __init__(self, number: int, *, private: bool) -> None:
+    def __init__(self, number: int, *, private: bool, told: bool) -> None:
         self.count = 0
         self.number = number
         self.last_ns = 0
         self.private = private
+        self.told = told
 
 
 def queue_key(context: RuleContext, name: str) -> Key:
@@ -87,6 +105,10 @@ def _asked(context: RuleContext) -> None:
             _deleted(context, name)
         return
     asked = context.memory.setdefault("queues asked", {})
+    if not declares and name is None:
+        _missing(context, context.ts_ns)
+    elif not declares and name:
+        contribute(context, judge_asked, *_deletion_key(context, name), context.ts_ns, True)
     if len(asked) < MAX_ASKED:
         asked[context.channel.number, frame.number, frame.row] = name
     else:
@@ -109,6 +131,18 @@ def _answered(context: RuleContext) -> None:
             _deleted(context, name)
     elif context.frame.queue or name:
         _own(context, context.frame.queue or name, request.number)
+
+
+@requires("queues asked")
+def _refused(context: RuleContext) -> None:
+    """channel.close of the broker: what it answers was not deleted."""
+    if context.frame.side != SERVER:
+        return
+    asked = context.memory["queues asked"]
+    for place in [one for one in asked if one[0] == context.channel.number]:
+        name = asked.pop(place)
+        if name:
+            contribute(context, judge_asked, *_deletion_key(context, name), context.ts_ns, False)
 
 
 # exclusive queues
@@ -234,13 +268,21 @@ def _in_doubt(context: RuleContext) -> None:
         return
     closed_alone = channel.close_bytes is not None  # else its connection ended
     private = () if closed_alone else context.memory.get("own queues", ())
+    notified = all(
+        _NOTIFIED in (context.session.handshake_json(f"connection.{one}") or b"")
+        for one in ("start", "start-ok")
+    )
     left: dict[str, QueueRemainder] = {}
     for entry in entries:
         name = (entry.consumer.queue if entry.consumer else None) or ""
         if name not in left and len(left) >= MAX_QUEUES:
             continue
         if name not in left:
-            left[name] = QueueRemainder(entry.packet_number, private=name in private)
+            consumer = entry.consumer
+            there = consumer is not None and consumer in channel.by_tag.values()
+            left[name] = QueueRemainder(
+                entry.packet_number, private=name in private, told=there and notified
+            )
         left[name].count += 1
         left[name].last_ns = max(left[name].last_ns, entry.ts_ns)
     number = channel.closed_packet_number or conversation.last_packet_number
@@ -271,12 +313,18 @@ def judge_left(
     place = Place(*where)
     gone: list[Any] = []
     others: list[Any] = []
-    for key, count, number, last_ns, private in left:
+    doubted: list[tuple[Sequence[str], int]] = []
+    for key, count, number, last_ns, private, told in left:
         why = (
             "exclusive to its connection"
             if private
             else deletion_words(context, key, last_ns, place.ts_ns)
         )
+        if not why and not told:
+            if _may_be_gone(context, key, last_ns, place.ts_ns):
+                total -= count
+                continue
+            doubted.append((key, last_ns))
         (gone if why else others).append((key[2], count, number, why))
     lost = sum(count for _, count, _, _ in gone)
     for code, rows, count in (
@@ -291,6 +339,107 @@ def judge_left(
             keys = [key for key, *_ in left if key[2] in names]
             detail += _others(context, keys, place.connection_id, place.ts_ns)
         report_at(context, place, code, detail, count, None, channel)
+        if rows is others and doubted:
+            finding = (code, place.connection_id or place.capture, channel, None)
+            said: deque[Any] = remembered(
+                context, "doubted", doubted[0][0][0], lambda: deque(maxlen=MAX_DOUBTED)
+            )
+            said.append((finding, place.ts_ns or 0, tuple(doubted)))
+
+
+def _deletion_key(context: RuleContext, name: str) -> tuple[str, str | None, str]:
+    """A queue that is deleted; of an unknown virtual host it may be any of that name."""
+    vhost = handshake(context, "connection.open").get("virtual_host")
+    return server_end(context), vhost if isinstance(vhost, str) else None, name
+
+
+def judge_asked(
+    context: RuleContext, server: str, vhost: str | None, name: str, ts_ns: int, asked: bool
+) -> None:
+    """Somebody asked for a deletion, or the broker refused it."""
+    waiting: deque[int] = remembered(
+        context, "deletions asked", (server, vhost, name), lambda: deque(maxlen=MAX_DELETIONS)
+    )
+    if not asked:
+        waiting.clear()
+        return
+    waiting.append(ts_ns)
+    _take_back(context, server, ts_ns, (vhost, name))
+
+
+def _lost(context: RuleContext) -> None:
+    """frames-lost: a client may have deleted any queue."""
+    session = context.session
+    if context.facts["side"] == CLIENT:
+        _missing(context, max(session.last_client_ns, session.peer.conversation.start_ns))
+
+
+def _missing(context: RuleContext, since_ns: int | None) -> None:
+    """A deletion may be missing from a time on, until the connection ends."""
+    if since_ns is not None and MISSING not in context.memory:
+        context.memory[MISSING] = since_ns
+        connection_id = context.session.peer.name()[0]
+        contribute(context, judge_missing, server_end(context), connection_id, since_ns, NEVER)
+
+
+@requires(MISSING)
+def _over(context: RuleContext) -> None:
+    """connection-ends: nothing that came later can be missing of it."""
+    connection_id, since_ns = context.session.peer.name()[0], context.memory[MISSING]
+    end_ns = context.session.peer.conversation.end_ns
+    contribute(context, judge_missing, server_end(context), connection_id, since_ns, end_ns)
+
+
+def judge_missing(
+    context: RuleContext, server: str, connection_id: str, since_ns: int, until_ns: int
+) -> None:
+    """Deletions at a broker may be missing of a connection in a time."""
+    spans: dict[str, tuple[int, int]] = remembered(context, MISSING, server, dict)
+    if connection_id not in spans and len(spans) >= MAX_DOUBTED:
+        connection_id = ""  # those of further connections are one
+        before = spans.get("", (since_ns, until_ns))
+        since_ns, until_ns = min(before[0], since_ns), max(before[1], until_ns)
+    spans[connection_id] = since_ns, until_ns
+    if until_ns == NEVER:
+        _take_back(context, server, since_ns, None)
+
+
+def _may_be_gone(
+    context: RuleContext, key: Sequence[str], from_ns: int, until_ns: int | None
+) -> bool:
+    """True if a queue may have been deleted in a time."""
+    server, vhost, name = key
+    if until_ns is None:
+        return False
+    asked = context.shared.get("deletions asked", {})
+    times = [*asked.get((server, vhost, name), ()), *asked.get((server, None, name), ())]
+    spans = context.shared.get(MISSING, {}).get(server, {}).values()
+    return any(from_ns <= one <= until_ns for one in times) or any(
+        since_ns <= until_ns and from_ns <= end_ns for since_ns, end_ns in spans
+    )
+
+
+def _take_back(
+    context: RuleContext, server: str, ts_ns: int, queue: tuple[str | None, str] | None
+) -> None:
+    """A queue, None for any, may have been deleted at a time, or later for any: take back what was
+    said of deliveries.
+    """
+    said = context.shared.get("doubted", {}).get(server)
+    for one in list(said or ()):
+        finding, until_ns, queues = one
+        if ts_ns <= until_ns and (queue is None or _is_among(queue, ts_ns, queues)):
+            said.remove(one)
+            context.tracker.log.withdraw(finding)
+
+
+def _is_among(
+    queue: tuple[str | None, str], ts_ns: int, queues: Sequence[tuple[Sequence[str], int]]
+) -> bool:
+    vhost, name = queue
+    return any(
+        key[2] == name and vhost in (None, key[1]) and from_ns <= ts_ns for key, from_ns in queues
+    )
 
 
 def deletion_words(context: RuleContext, key: Key, from_ns: int, until_ns: int | None) -> str:
@@ -357,10 +506,12 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "basic.consume": (_consumed,),
     "queue.declare-ok": (_answered,),
     "queue.delete-ok": (_answered,),
+    "channel.close": (_refused,),
+    "frames-lost": (_lost,),
     "channel-ends": (
         _in_doubt,
         judge_residence,
     ),
     "connection.close-ok": (_released,),
-    "connection-ends": (_released,),
+    "connection-ends": (_released, _over),
 }

@@ -79,11 +79,25 @@ def judge_shared(context: RuleContext) -> None:
         )
 
 
+def _channels(context: RuleContext) -> Channels:
+    """Channels of the connection; of the first one only the time is remembered until there is
+    more, as most connections have one.
+    """
+    known = context.memory.get("channels")
+    if not isinstance(known, Channels):
+        first_ns = known
+        known = context.memory["channels"] = Channels(first_ns)
+        if first_ns is not None:
+            known.open, known.last_ns = 1, first_ns
+    return known
+
+
 def count_opened(context: RuleContext) -> None:
     """channel-begins: check the open channels at more than 100, 200, 400 …"""
-    channels = context.memory.get("channels")
-    if channels is None:
-        channels = context.memory["channels"] = Channels(context.ts_ns)
+    if "channels" not in context.memory and context.ts_ns is not None:
+        context.memory["channels"] = context.ts_ns
+        return
+    channels = _channels(context)
     channels.open += 1
     channels.last_ns = context.ts_ns
     if channels.open <= channels.mark or channels.reported:
@@ -98,7 +112,7 @@ def count_closed(context: RuleContext) -> None:
     channel = context.channel
     if not channel.known:  # so its beginning was not counted
         return
-    channels = context.memory["channels"]
+    channels = _channels(context)
     if not channels.closed and channels.open >= GROWN_CHANNELS:
         every = {channel, *open_channels(context.session)}
         # consumers are cancelled before channels are closed
@@ -115,7 +129,7 @@ def closed_together(context: RuleContext) -> tuple[int, int, int] | None:
     if CLOSING not in context.memory:
         return None
     count, idle, in_turn, begin_ns = context.memory[CLOSING]
-    channels = context.memory["channels"]
+    channels = _channels(context)
     if channels.open or channels.closed != count or context.ts_ns is None or begin_ns is None:
         return None
     return (count, idle, in_turn) if context.ts_ns - begin_ns <= CLOSING_NS else None
@@ -123,9 +137,9 @@ def closed_together(context: RuleContext) -> tuple[int, int, int] | None:
 
 def judge_grown(context: RuleContext) -> None:
     """connection-ends: there are many, or they were opened all the time and none was closed."""
-    channels = context.memory.get("channels")
-    if channels is None or context.session.channels_opened < GROWN_CHANNELS:
+    if "channels" not in context.memory or context.session.channels_opened < GROWN_CHANNELS:
         return
+    channels = _channels(context)
     count, closed = channels.open, channels.closed
     first_ns, last_ns = channels.first_ns, channels.last_ns
     together = closed_together(context)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby, islice
 from operator import itemgetter
+from struct import Struct
 from typing import Any
 
 from amqpsniff.columns import NULL
@@ -30,6 +31,13 @@ BLOCKING_REQUESTS = 20
 """Fewer are the start of an application."""
 
 
+FIRST = "first answer"
+"""Name in `RuleContext.memory` of the first answer, as `_PACKED`: code of the method, packet and
+time of the request, time of the answer."""
+
+_PACKED = Struct("<hqqq")
+
+
 class Answers:
     """How long the answers to requests of one method took; the place is the slowest request's."""
 
@@ -42,13 +50,13 @@ class Answers:
         self.number: int | None = None
         self.ts_ns = NULL
 
-    def add(self, request: Any, took_ns: int) -> None:
+    def add(self, number: int, ts_ns: int, took_ns: int) -> None:
         """One more."""
         self.count += 1
         self.took_ns += took_ns
         if took_ns > self.longest_ns:
             self.longest_ns = took_ns
-            self.number, self.ts_ns = request.number, request.ts_ns
+            self.number, self.ts_ns = number, ts_ns
 
 
 class Waited:
@@ -56,8 +64,8 @@ class Waited:
 
     __slots__ = ("count", "number", "ts_ns", "until_ns", "waited_ns")
 
-    def __init__(self, request: Any) -> None:
-        self.number, self.ts_ns = request.number, request.ts_ns
+    def __init__(self, number: int, ts_ns: int) -> None:
+        self.number, self.ts_ns = number, ts_ns
         self.count = 0
         self.waited_ns = 0
         self.until_ns = 0
@@ -69,6 +77,33 @@ class Waited:
         if now_ns > since_ns:
             self.waited_ns += now_ns - since_ns
         self.until_ns = now_ns
+
+
+def _add(
+    waited: Waited, answers: dict[str, Answers], name: str, number: int, asked: int, now: int
+) -> None:
+    """One more answer, to a request with a method."""
+    known = answers.get(name)
+    if known is None:
+        known = answers[name] = Answers()
+    known.add(number, asked, max(0, now - asked))
+    waited.add(asked, now)
+
+
+def waits_of(context: RuleContext) -> tuple[Waited, dict[str, Answers]]:
+    """Time in which a connection waited, and answers to its requests by method.
+
+    Of the first only its numbers are remembered until more is asked for: most connections that are
+    open in large numbers do not ask for more than their channel.
+    """
+    memory = context.session.memory
+    first = memory.pop(FIRST, None)
+    if first is not None:
+        method, number, asked, now = _PACKED.unpack(first)
+        memory["waited"], memory["answers"] = Waited(number, asked), {}
+        name = context.tracker.names[method]
+        _add(memory["waited"], memory["answers"], name, number, asked, now)
+    return memory["waited"], memory["answers"]
 
 
 def note_answer(context: RuleContext) -> None:
@@ -84,17 +119,13 @@ def note_answer(context: RuleContext) -> None:
     memory = context.session.memory
     if not context.session.peer.began:
         memory.setdefault("answered", {})[context.channel.number] = request.number
-    answers = memory.get("answers")
-    if answers is None:
-        answers = memory["answers"] = {}
-        memory["waited"] = Waited(request)
-    known = answers.get(name)
-    if known is None:
-        known = answers[name] = Answers()
-    known.add(request, took)
-    memory["waited"].add(asked, now)
     if took >= SLOW_NS:
         memory["answered late"] = True
+    if FIRST in memory or "waited" in memory:
+        waited, answers = waits_of(context)
+        _add(waited, answers, name, request.number, asked, now)
+    else:
+        memory[FIRST] = _PACKED.pack(request.method, request.number, asked, now)
     if took > MISSING_NS:
         _report_missing(context, name, request, f"was answered after {duration(took)}")
     else:
@@ -185,7 +216,7 @@ def _report_missing(
 @requires("answered late")
 def judge_slow(context: RuleContext) -> None:
     """connection-ends: answers that took long."""
-    answers = context.memory["answers"]
+    _, answers = waits_of(context)
     slow = {name: one for name, one in answers.items() if SLOW_NS <= one.longest_ns <= MISSING_NS}
     if not slow:
         return
@@ -203,14 +234,13 @@ def judge_slow(context: RuleContext) -> None:
 @requires("waited")
 def judge_blocking(context: RuleContext) -> None:
     """connection-ends: much of its time went into waiting."""
-    waited = context.memory["waited"]
+    waited, answers = waits_of(context)
     begin_ns = context.session.peer.conversation.start_ns
     if waited.count < BLOCKING_REQUESTS or context.ts_ns is None or begin_ns <= 0:
         return
     lasted = context.ts_ns - begin_ns
     if lasted < BLOCKING_NS or waited.waited_ns <= BLOCKING_SHARE * lasted:
         return
-    answers = context.memory["answers"]
     most = max(answers, key=lambda name: int(answers[name].took_ns))
     detail = (
         f"{waited.count} requests waited for {duration(waited.waited_ns)} of {duration(lasted)}, "
