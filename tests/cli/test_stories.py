@@ -201,7 +201,31 @@ CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "half_open": (("open at one end only",), (SOUND, "heartbeat")),
     "head_of_line": (("waiting for up to 373 ms",), (SOUND,)),
     "published_after_fin": (("after the broker's FIN",), (SOUND,)),
-    "tls_refused": (("ended the TLS handshake with an alert",), (SOUND,)),
+    "tls_refused": (("ended the TLS handshake with an encrypted alert",), (SOUND,)),
+    "tls_ended_early": (
+        ("A client ended TLS before it sent anything", "the server's messages of the handshake"),
+        (SOUND, "plain AMQP"),
+    ),
+    "tls_certificate_demanded": (
+        ("ended the TLS handshake with an encrypted alert", "all that the server sent after"),
+        (SOUND, "before it sent anything"),
+    ),
+    "tls_certificate_missing": (
+        ("the server sent handshake_failure", "asked for the client's certificate", "gave none"),
+        (SOUND,),
+    ),
+    "headers_unmatched": (
+        (
+            "match no binding in the capture: erp-export", "15 or more of 25 messages",
+            "exchange 'erp.in'", "bindings by headers lead to queue 'erp.eu'",
+        ),
+        (SOUND, "error"),
+    ),
+    "headers_matched": ((SOUND,), ("error", "warning publishes-unbound")),
+    "deliveries_dropped_after_cancel": (
+        ("after the client's basic.cancel", "crm-sync", "'crm.sync'"),
+        (SOUND,),
+    ),
     "consumer_not_restored": (
         ("billing", "does not consume from its queue", "queue 'invoices' until its connection"),
         (SOUND,),
@@ -456,11 +480,9 @@ STORIES = (
     Story("22 celery#987: does not consume after a reset", "diagnose",
           f"{CASES}/consumer_not_restored.pcap.gz", ("queue 'invoices' until its connection",)),
     Story("23 ruby-amqp#198: deliveries after basic.cancel stay unacknowledged",
-          "diagnose --only deliveries-after-cancel",
-          CONSUMING + "C1: basic.cancel consumer_tag=t\n"
-          "S1: basic.deliver consumer_tag=t delivery_tag=1 | body=1\nS1: basic.cancel-ok\n"
-          "@+9000ms C2: channel.open\nS2: channel.open-ok",
-          ("1 delivery came to consumer 't' of queue 'jobs' after its basic.cancel",)),
+          "diagnose", f"{CASES}/deliveries_dropped_after_cancel.pcap.gz",
+          ("25 deliveries came to consumer 'crm-1' of queue 'crm.sync' after its basic.cancel",
+           "crm-sync")),
     Story("24 rabbitmq-website#2207: a poison message costs its neighbours", "diagnose",
           f"{CASES}/delivery_limit.pcap.gz",
           ("messages in one prefetch window use up their delivery limit together",)),
