@@ -162,7 +162,8 @@ def _cut(context: RuleContext) -> None:
     """A connection that ended while it was idle; several after the same time are a finding."""
     now, session = end_ns(context), context.session
     last = max(session.last_client_ns, session.last_server_ns)
-    least = SHORT_IDLE_NS if ended_by_server(context) else MIN_IDLE_NS
+    is_open = "connection.open-ok" in session.handshake
+    least = SHORT_IDLE_NS if is_open and ended_by_server(context) else MIN_IDLE_NS
     if now is None or last <= 0 or now - last < least:
         return
     idle, beat = now - last, interval(context)
