@@ -226,7 +226,7 @@ def _queue_declared(arguments: Row) -> Iterator[Use]:
     if "x-ha-policy" in table and kind == "classic":
         yield "mirrored-queue", thing
     if "x-consumer-timeout" in table:
-        yield "consumer-timeout", thing
+        yield f"consumer-timeout{'' if kind == 'quorum' else '-argument'}", thing
 
 
 def _exchange_declared(arguments: Row) -> Iterator[Use]:

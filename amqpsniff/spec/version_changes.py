@@ -70,9 +70,16 @@ VERSION_CHANGES = (
     VersionChange(
         "delayed-exchange", (4, 3), "refused",
         "The plugin for x-delayed-message keeps its messages in Mnesia, which 4.3 does not have: "
-        "without it the declaration is refused with 503 COMMAND_INVALID.",
+        "without it the declaration is refused with 406 PRECONDITION_FAILED, as 3.10 did with 503.",
         "Delay with x-message-ttl and a dead-letter exchange, or outside the broker.",
-        "release notes of 4.3.0", (),
+        "release notes of 4.3.0; a declaration without the plugin", ("3.10.8", "4.3.6"),
+    ),
+    VersionChange(
+        "consumer-timeout-argument", (4, 3), "refused",
+        "x-consumer-timeout of a queue that is no quorum queue is refused with 406 "
+        "PRECONDITION_FAILED, in queue.declare and in basic.consume.",
+        "Leave the argument out: only quorum queues have such a time.",
+        "declarations of each type of queue", ("3.10.8", "4.3.6"),
     ),
     VersionChange(
         "queue-mode", (4, 3), "ignored",

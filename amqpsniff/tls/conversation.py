@@ -104,6 +104,8 @@ OTHER_PROTOCOLS = {
 }  # fmt: skip
 """Ports on which TLS carries another protocol, unless AMQP is expected there."""
 
+_OF_ALERT = "the size of an alert"
+
 NAMES_SHOWN = 3
 """Names of a certificate that are shown."""
 
@@ -411,7 +413,9 @@ class TlsConversation:
     def _wait(self, way: Direction, header: bytes, payload: bytes, number: int, ts_ns: int) -> None:
         """Keep an encrypted record until there are keys."""
         if way.first is None:
-            way.first = FirstRecord(len(payload), way.place + HEADER + len(payload), number, ts_ns)
+            heard = self.directions[1 - way.index].end
+            end = way.place + HEADER + len(payload)
+            way.first = FirstRecord(len(payload), end, number, ts_ns, heard)
         if self.state == SEALED:
             way.silence()
             return
@@ -627,11 +631,10 @@ class TlsConversation:
     def _silence(self) -> None:
         """Listen no more to what is encrypted; an alert in clear may come from the other side.
 
-        A client of TLS 1.3 may send one too, until its first encrypted record.
+        A client's first encrypted record tells how it ends the handshake.
         """
-        may_refuse = self.handshake.version == TLS_1_3
         for way in self.directions:
-            if may_refuse and way.index == self.client and way.first is None:
+            if way.index == self.client and way.first is None and self.handshake.server is not None:
                 continue
             if way.encrypted or self.handshake.server is None:
                 way.silence()
@@ -731,12 +734,12 @@ class TlsConversation:
         """What is wrong with a conversation that is AMQP, or may be."""
         port = conversation.ports[1 - self.client_of(conversation)]
         why = self.suspicion(port, ports)
-        if not (is_amqp or why):
+        decided = is_amqp or why
+        if not decided:
             why = self._undecided(port)
-            if why and self.why and not self.alerts:
-                yield self._unread_trouble(why)
-            return
-        yield from self._alert_troubles(conversation)
+            if not why:
+                return
+        yield from self._alert_troubles(conversation, "" if decided else why)
         server = self.handshake.server
         if self.damaged is not None:
             direction, number, ts_ns = self.damaged
@@ -744,33 +747,49 @@ class TlsConversation:
             yield Trouble(
                 "tls-record-damaged", f"a record of the {side}; {self._shown()}", number, ts_ns
             )
-        if server is not None:
+        if server is not None and decided:
             yield from self._weaknesses(conversation)
         if self.state == OPENED or self.alerts:
             return
         refusal = self._refusal(conversation)
         if refusal is not None:
-            sent = f"what the client sent encrypted, {refusal.size} bytes,"
-            detail = f"{sent} has the size of an alert; {self._shown()}"
-            yield Trouble("tls-alert-encrypted", detail, refusal.number, refusal.ts_ns)
+            code, detail, number, ts_ns = refusal
+            shown = self._shown() if decided else f"{self._shown()}; {why}"
+            yield Trouble(code, f"{detail}; {shown}", number, ts_ns)
             return
         if server is None and not self.why:
-            if conversation.ended is not None and not any(conversation.gaps):
+            if decided and conversation.ended is not None and not any(conversation.gaps):
                 yield Trouble(
                     "tls-handshake-unanswered", f"{self._shown()}; {_ended(conversation)}"
                 )
             return
-        yield self._unread_trouble("" if is_amqp else why)
+        if decided or self.why:
+            yield self._unread_trouble("" if is_amqp else why)
 
-    def _refusal(self, conversation: Any) -> FirstRecord | None:
-        """The record with which a client of TLS 1.3 ended the handshake, if it is an alert."""
-        client = self.client_of(conversation)
-        first = self.directions[client].first
-        if self.handshake.version != TLS_1_3 or first is None or first.size >= FINISHED_BYTES:
+    def _refusal(self, conversation: Any) -> Trouble | None:
+        """How a side ended the handshake, if by an encrypted alert of TLS 1.3, or a client without
+        a word.
+        """
+        client, server = self.client_of(conversation), 1 - self.client_of(conversation)
+        first, told = self.directions[client].first, self.handshake
+        ended, octets = conversation.ended is not None, conversation.octets
+        if told.server is None or not ended or any(conversation.gaps) or self.why == WRONG_KEYS:
             return None
-        if conversation.ended is None or any(conversation.gaps):
+        all_sent = first is not None and octets[client] == first.end
+        if first is not None and told.version == TLS_1_3:
+            if first.size < FINISHED_BYTES and all_sent:
+                sent = f"what the client sent encrypted, {first.size} bytes, has"
+                return Trouble("tls-alert-encrypted", f"{sent} {_OF_ALERT}", *first[2:4])
+            answer = octets[server] - first.heard - HEADER
+            if 0 < answer < FINISHED_BYTES:
+                sent = f"all that the server sent after the client's handshake, {answer} bytes, has"
+                return Trouble("tls-alert-encrypted", f"{sent} {_OF_ALERT}", *first[2:4])
+        if conversation.ended_by != client or not (all_sent or first is None):
             return None
-        return first if conversation.octets[client] == first.end else None
+        after = "the server's messages of the handshake" if first is None else "the handshake"
+        detail = f"the client ended TCP after {after} ({conversation.ended.upper()})"
+        last = conversation.last_packet_number
+        return Trouble("tls-ended-early", detail, last, conversation.end_ns)
 
     def suspicion(self, port: int, ports: Collection[int]) -> str:
         """Why a conversation may be AMQP, in words; empty when nothing speaks for it."""
@@ -815,11 +834,18 @@ class TlsConversation:
         detail = f"{self.why}; {self._shown()}"
         return Trouble(code, f"{suspected}; {detail}" if suspected else detail)
 
-    def _alert_troubles(self, conversation: Any) -> Iterator[Trouble]:
-        client = self.client_of(conversation)
+    def _alert_troubles(self, conversation: Any, why: str) -> Iterator[Trouble]:
+        client, told = self.client_of(conversation), self.handshake
         for alert in self.alerts:
             side = "client" if alert.direction == client else "server"
-            detail = f"the {side} sent {alert.description}; {self._shown()}"
+            detail = f"the {side} sent {alert.description}"
+            if told.asked and alert.direction != client:
+                given = "gave none"
+                if told.client_certificate is not None:
+                    names = told.client_certificate.names[:NAMES_SHOWN]
+                    given = f"gave that of {', '.join(names)}"
+                detail += f"; it had asked for the client's certificate, and the client {given}"
+            detail += f"; {self._shown()}" + (f"; {why}" if why else "")
             yield Trouble("tls-alert", detail, alert.number, alert.ts_ns)
 
     def _weaknesses(self, conversation: Any) -> Iterator[Trouble]:

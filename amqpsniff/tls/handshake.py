@@ -45,6 +45,7 @@ class Handshake:
     Attributes:
         early: Whether the server takes the early data of TLS 1.3 that the client offered; None
             while that is not known, or when none was offered.
+        asked: Whether the server asked for the client's certificate, as far as that was read.
     """
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ class Handshake:
         self.protocol = ""
         self.certificate: Certificate | None = None
         self.client_certificate: Certificate | None = None
-        self.resumed = False
+        self.resumed = self.asked = False
         self.early: bool | None = None
         self.master = b""
         self._certified = False
@@ -93,6 +94,8 @@ class Handshake:
         elif kind == ENCRYPTED_EXTENSIONS:
             protocol, self.early = read_encrypted_extensions(body)
             self.protocol = protocol or self.protocol
+        elif kind == CERTIFICATE_REQUEST:
+            self.asked = True
         elif kind == CERTIFICATE and whole:
             self._certificates(body, from_client)
         elif kind == CLIENT_KEY_EXCHANGE:

@@ -40,12 +40,14 @@ class RecordClaim(NamedTuple):
 
 class FirstRecord(NamedTuple):
     """The first encrypted record of a direction: its payload's size, its end in the stream, its
-    packet."""
+    packet, and how many bytes had come the other way.
+    """
 
     size: int
     end: int
     number: int
     ts_ns: int
+    heard: int
 
 
 class Direction:

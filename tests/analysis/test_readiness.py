@@ -83,6 +83,10 @@ CASES = {
         method("exchange.declare", exchange="e", type="topic"),
         method("exchange.declare", exchange="e", type="x-delayed-message", passive=True),
     ),
+    "consumer-timeout-argument": (
+        declared(**{"x-consumer-timeout": 5000}),
+        method("queue.declare", queue="q", passive=True, arguments={"x-consumer-timeout": 5000}),
+    ),
     "queue-mode": (declared(**{"x-queue-mode": "lazy"}), declared()),
     "mirrored-queue": (declared(**{"x-ha-policy": "all"}), declared()),
     "global-prefetch": (
@@ -126,6 +130,11 @@ def affected(*batches: Any, version: str = "rabbitmq-4.3") -> list[Affected]:
 def test_every_change_has_a_case() -> None:
     assert CASES.keys() == {change.code for change in VERSION_CHANGES}
     assert len({change.code for change in VERSION_CHANGES}) == len(VERSION_CHANGES)
+
+
+def test_the_consumer_timeout_of_a_quorum_queue_is_taken() -> None:
+    (found,) = affected(declared(**{"x-consumer-timeout": 5000, "x-queue-type": "quorum"}))
+    assert found.code == "consumer-timeout"
 
 
 @pytest.mark.parametrize("code", CASES)

@@ -18,6 +18,7 @@ from tests.findings.pairs_of_tls import (
     _alert,
     _damaged_record,
     _encrypted_alert,
+    _ended_early,
     _other_key,
     _other_name,
     _starting,
@@ -353,6 +354,7 @@ PAIRS: dict[str, Pair] = {
     "tls-record-damaged": Pair(_tls(_damaged_record), _tls()),
     "tls-alert": Pair(_alert(48), _alert(0)),
     "tls-alert-encrypted": Pair(_encrypted_alert(52), _encrypted_alert(53), 2),
+    "tls-ended-early": Pair(_ended_early(True), _ended_early(False)),
     "tls-handshake-unanswered": Pair(_unanswered(True), _unanswered(False)),
     "tls-outdated": Pair(
         _tls(lambda packets: _version(packets, b"\3\2")),

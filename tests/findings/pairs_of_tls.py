@@ -141,6 +141,19 @@ def _encrypted_alert(size: int) -> Callable[[], Case]:
     return make
 
 
+def _ended_early(by_client: bool) -> Callable[[], Case]:
+    """A side ends TCP after the server's messages of the handshake."""
+
+    def make() -> Case:
+        talk = wire.Talk(ports=(40000, 5671)).hands()
+        for side, octets in _refused_flight():
+            talk.put(side, octets)
+        (talk.client if by_client else talk.server)(flags=wire.RST | wire.ACK)
+        return _opened(talk.packets)
+
+    return make
+
+
 def _alert(description: int) -> Callable[[], Case]:
     """The alert that ends the handshake says this."""
 

@@ -28,6 +28,7 @@ SEEN_IN: dict[str, str] = {
     "cases/proxy_detection.pcap.gz": ("connection-start-delayed"),
     "cases/publish_incomplete.pcap.gz": ("publish-incomplete"),
     "cases/tls_refused.pcap.gz": ("tls-alert-encrypted"),
+    "cases/tls_ended_early.pcap.gz": ("tls-ended-early"),
     "cases/traffic_stopped.pcap.gz": ("traffic-stopped"),
     "own/rabbitmq43_changes.pcap": ("prefetch-global-ignored"),
     "own/TLSv1_3.pcap": ("tls-unreadable"),

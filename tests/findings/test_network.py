@@ -47,6 +47,16 @@ SHOWN = {
         None,
         "what the client sent encrypted, 35 bytes, has the size of an alert; TLS 1.3",
     ),
+    ("cases/tls_ended_early.pcap.gz", "tls-ended-early"): (
+        10,
+        None,
+        "the client ended TCP after the server's messages of the handshake (FIN); TLS 1.3",
+    ),
+    ("cases/tls_certificate_demanded.pcap.gz", "tls-alert-encrypted"): (
+        8,
+        None,
+        "all that the server sent after the client's handshake, 19 bytes, has the size of an alert",
+    ),
     ("cases/connect_unreachable.pcap.gz", "connect-unanswered"): (
         22,
         None,
@@ -105,6 +115,7 @@ SILENT = {
     "handshake-slow": CASES / "proxy_detection.pcap.gz",
     "head-of-line-wait": CAPTURES / "own" / "aiopika_multi.pcap",
     "tls-alert-encrypted": CAPTURES / "own" / "TLSv1_3.pcap",
+    "tls-ended-early": CASES / "tls_certificate_demanded.pcap.gz",
     "tls-unreadable": CASES / "tls_refused.pcap.gz",
     "rpc-server-lost": SAMPLES / "aiopika_rpc.pcap",
     "connect-refused": CASES / "client_killed.pcap.gz",

@@ -130,7 +130,8 @@ CLOSINGS = (
          "Correct the first error of the series; let the client wait longer after each attempt.",
          "Many clients behind one address look like one unless their connections have names.",
          ("authentication-failed", "vhost-refused", "tuning-rejected", "limit-reached",
-          "connection-closed-by-broker", "channel-closed-by-broker", "declaration-mismatch")),
+          "connection-closed-by-broker", "channel-closed-by-broker", "declaration-mismatch",
+          "idle-connection-cut")),
     Kind("exclusive-queue-locked", "warning", "high",
          "An exclusive queue belongs to another connection",
          "The broker refused access to the queue with 405 RESOURCE_LOCKED. The detail names the "

@@ -47,16 +47,26 @@ HANDSHAKE = (
          "The sender of the alert refused what the other side sent. For bad_certificate, "
          "unknown_ca and certificate_unknown, check the other side's certificate chain and the "
          "sender's list of authorities; for protocol_version and handshake_failure, compare "
-         "versions and ciphers; for certificate_required, give the client a certificate."),
+         "versions and ciphers; where the server had asked for the client's certificate, and for "
+         "certificate_required, give the client one that the server's authorities signed."),
     Kind("tls-alert-encrypted", "error", "medium",
-         "A client ended the TLS handshake with an alert",
-         "In TLS 1.3, all that a client sends encrypted after the server's certificate is one "
-         "record that is too small for the end of a handshake (53 bytes), and then TCP ends.",
+         "A side ended the TLS handshake with an encrypted alert",
+         "In TLS 1.3, all that a client sends encrypted after the server's certificate, or all "
+         "that a server sends after the end of the client's handshake, is one record that is too "
+         "small for anything else (53 bytes), and then TCP ends.",
          "So ends a client that does not accept the server's certificate: compare the "
          "certificate's names and dates with the name that the client connects to, and its issuer "
-         "with the client's list of authorities. The client's own log has the reason; with a key "
-         "log the alert is read here.",
+         "with the client's list of authorities. So ends a server that demands a client's "
+         "certificate and gets none, or one that it does not accept. The side's own log has the "
+         "reason; with a key log the alert is read here.",
          "A client that gives up in the handshake closes TLS with an alert too."),
+    Kind("tls-ended-early", "warning", "medium",
+         "A client ended TLS before it sent anything",
+         "The server answered the ClientHello, and the client ended TCP without a byte of "
+         "application data, and without an alert.",
+         "So end clients that check the server's certificate last, as Node.js does: look at its "
+         "name, its dates and its issuer, and at the client's own log.",
+         "Health checks and port scans."),
     Kind("tls-handshake-unanswered", "warning", "high",
          "A TLS handshake was begun and not answered",
          "A ClientHello, nothing from the server, and the end of the connection.",

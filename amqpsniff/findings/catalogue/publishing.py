@@ -24,9 +24,10 @@ PUBLISHING = (
     Kind("publishes-unbound", "warning", "low",
          "Messages are published that match no binding in the capture",
          "An exchange whose bindings are made in the capture gets messages, not mandatory, with a "
-         "routing key that none of them takes, and nobody gets such a message. Everything of the "
-         "broker's connections was captured from their beginning.",
-         "Compare routing key and binding keys, and list the bindings (rabbitmqctl list_bindings): "
+         "routing key that none of them takes, and nobody gets such a message. Or only bindings by "
+         "headers lead on, and consumers that wait behind them get fewer than were published. "
+         "Everything of the broker's connections was captured from their beginning.",
+         "Compare routing keys, or headers, with the bindings (rabbitmqctl list_bindings): "
          "without one the broker drops such messages and confirms them all the same. Publish with "
          "mandatory, or give the exchange an alternate exchange.",
          "A binding from before the capture may take them, or an alternate exchange that a policy "

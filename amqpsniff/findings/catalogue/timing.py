@@ -14,7 +14,8 @@ TIMING = (
          ("connection-blocked", "broker-not-reading", "message-oversized")),
     Kind("consumer-slow", "info", "medium",
          "Deliveries are acknowledged late",
-         "The time from a delivery to its acknowledgement is a second on average, or 30 once.",
+         "The time from a delivery to its acknowledgement is a second on average, or 30 once. Of a "
+         "delivery from before the capture: since its connection's first packet.",
          "Make the handler faster or start more consumers.",
          "Consumers that acknowledge in batches wait on purpose.",
          ("consumer-stuck",)),
@@ -95,8 +96,10 @@ TIMING = (
     Kind("idle-connection-cut", "error", "low",
          "Something between client and broker cuts idle connections",
          "Three connections to a broker or more end without a close after the same idle time of "
-         "30 s or more, and the heartbeat is off or longer than that.",
-         "Set a heartbeat of 10 to 30 s, below the idle time of the firewall or load balancer.",
+         "30 s or more, or of 2 s or more where the broker's side ends them one after another; the "
+         "heartbeat is off or longer than that.",
+         "Set a heartbeat below half the idle time of the firewall or load balancer, or raise that "
+         "time: 10 to 30 s are usual for heartbeats.",
          "Timeouts of the application may have the same length by chance.",
          ("heartbeat-disabled",)),
     Kind("broker-not-reading", "error", "medium",

@@ -25,8 +25,15 @@ from amqpsniff.units import duration
 MIN_IDLE_NS = 30_000_000_000
 """Shortest idle time for which a middlebox cuts connections; the shortest known is 60 s."""
 
+SHORT_IDLE_NS = 2_000_000_000
+"""The same where the broker's side ends TCP, which no broker does without a word while heartbeats
+are kept: a proxy that is set so."""
+
 SAME_IDLE_NS = 2_000_000_000
 """Maximum difference of idle times with one cause: timers of firewalls tick in seconds."""
+
+SAME_SHARE = 15
+"""The same as a share of the idle time, one in so many."""
 
 CUT_CONNECTIONS = 3
 """Connections cut after the same idle time that are no accident."""
@@ -155,7 +162,9 @@ def _cut(context: RuleContext) -> None:
     """A connection that ended while it was idle; several after the same time are a finding."""
     now, session = end_ns(context), context.session
     last = max(session.last_client_ns, session.last_server_ns)
-    if now is None or last <= 0 or now - last < MIN_IDLE_NS:
+    is_open = "connection.open-ok" in session.handshake
+    least = SHORT_IDLE_NS if is_open and ended_by_server(context) else MIN_IDLE_NS
+    if now is None or last <= 0 or now - last < least:
         return
     idle, beat = now - last, interval(context)
     if beat is None or 0 < beat * SECOND_NS <= idle:
@@ -168,16 +177,23 @@ def _cut(context: RuleContext) -> None:
 def judge_cut(
     context: RuleContext, server: str, idle: int, name: str, beats: str, place: tuple[Any, ...]
 ) -> None:
-    """One more connection that ended while it was idle."""
+    """One more connection that ended while it was idle.
+
+    Those of a short time end one after another: a broker that dies ends them at once.
+    """
     times = remembered(context, "idle", server, list)
-    times.append(idle)
+    times.append((idle, Place(*place)))
     del times[:-_IDLE_KEPT]
-    same = [one for one in times if abs(one - idle) <= SAME_IDLE_NS]
-    if len(same) >= CUT_CONNECTIONS:
+    apart = min(SAME_IDLE_NS, idle // SAME_SHARE)
+    alike = [one for one in times if abs(one[0] - idle) <= apart]
+    same = [one for one, _ in alike]
+    ends_ns = [there.ts_ns or 0 for _, there in alike]
+    at_once = idle < MIN_IDLE_NS and max(ends_ns) - min(ends_ns) < idle
+    if len(same) >= CUT_CONNECTIONS and not at_once:
         ends = f"{len(same)} connections to {server} ended after {_span(same)} without traffic"
         detail = f"{ends}; the last{f', of {name},' if name else ''} had {beats}"
-        here = Place(*place)
-        report_once(context, "idle-connection-cut", server, lambda: detail, here, len(same))
+        first = alike[0][1]
+        report_once(context, "idle-connection-cut", server, lambda: detail, first, len(same))
 
 
 def _span(times: list[int]) -> str:

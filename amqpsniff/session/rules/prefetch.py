@@ -256,6 +256,20 @@ def judge_slow(context: RuleContext) -> None:
         _report(context, "consumer-slow", detail, channel.slow_ack_number, channel.slow_ack_ns)
 
 
+def judge_held_before(context: RuleContext) -> None:
+    """tag-unknown: a delivery from before the capture is acknowledged, late at least."""
+    channel, start_ns = context.channel, context.session.peer.conversation.start_ns
+    before = not context.session.peer.began and not channel.known and channel.last_tag < 0
+    if not before or context.ts_ns is None or start_ns <= 0 or not context.complete:
+        return
+    held_ns = context.ts_ns - start_ns
+    if held_ns >= VERY_SLOW_NS and context.memory.setdefault("held before", channel) is channel:
+        tag, many = context.facts["tag"], context.facts["multiple"]
+        what = "deliveries up to" if many and tag > 1 else "delivery"
+        held = f"{what} {tag} came before the capture, and nothing was acknowledged for"
+        context.report("consumer-slow", f"{held} {duration(held_ns)} at least")
+
+
 def watch_slow(context: RuleContext) -> None:
     """channel-waits: the oldest delivery is not acknowledged for very long."""
     channel = context.channel
@@ -317,6 +331,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "basic.cancel": (note_cancelled,),
     "consumer-cancelled": (note_cancelled,),
     "channel-waits": (watch_slow,),
+    "tag-unknown": (judge_held_before,),
     "channel-ends": (
         judge_unlimited,
         judge_backlog,

@@ -182,8 +182,11 @@ def _report_timeout(context: RuleContext, text: str, said: str) -> None:
     counted = context.certain and channel.counts_deliveries()
     if counted and entry is None and channel.ack_ns_max < allowed_ns:
         longest = f"no delivery waited for longer than {duration(channel.ack_ns_max)}"
-        what = f"; nothing was outstanding and {longest}: what the broker says is not so"
-        context.report("channel-closed-by-broker", said + what, variant=_FAILED)
+        what = (
+            f"406 for an acknowledgement that timed out, but nothing was outstanding and {longest}"
+        )
+        what += ": what the broker says is not so; "
+        context.report("channel-closed-by-broker", what + said, variant=_FAILED)
     else:
         context.report("acknowledgement-timeout", _oldest(context, entry) + said)
 

@@ -43,8 +43,20 @@ from amqpsniff.session.rules.shared_state import (
 )
 from amqpsniff.units import duration
 
-TYPES = {"amq.direct": "direct", "amq.fanout": "fanout", "amq.topic": "topic"}
-"""Exchanges that are always there and whose bindings say what they take."""
+TYPES = {
+    "amq.direct": "direct", "amq.fanout": "fanout", "amq.topic": "topic",
+    "amq.headers": "headers", "amq.match": "headers",
+}  # fmt: skip
+"""Exchanges that are always there."""
+
+KNOWN_TYPES = {"direct", "fanout", "topic", "headers"}
+"""Types of exchanges whose bindings say which messages they take."""
+
+WAITED_NS = SECOND_NS
+"""Time in which a message that is in a queue comes to a consumer that waits."""
+
+MISSING = 3
+"""Messages that waiting consumers did not get, at least."""
 
 STOPPED_NS = 10 * SECOND_NS
 """Time without a delivery that is long where they came before."""
@@ -66,8 +78,8 @@ MAX_NOTED = 256
 than programs have that declare what they use."""
 
 MADE = "bindings made"
-"""Name in `RuleContext.memory` of what the connection binds: (source, key, queue), the queue None
-for another exchange."""
+"""Name in `RuleContext.memory` of what the connection binds: (source, key, queue, exchange), either
+of the last two None."""
 
 DECLARED = "queues declared"
 """Name in `RuleContext.memory` of queues by name: when the connection declared them last."""
@@ -88,8 +100,11 @@ SINCE = "consumers since"
 queue)."""
 
 THERE = "consumers until the close"
-"""Name in `RuleContext.memory` of the consumers that are there when a side closes the
-connection."""
+"""Name in `RuleContext.memory` of when a side closes the connection, and the consumers that are
+there then: those that got messages, and those that got none."""
+
+WAITING = "queues with a waiting consumer"
+"""Name in `RuleContext.memory` of queues: until when a consumer was there that could take more."""
 
 PUBLISHED = "published by route"
 """Name in `RuleContext.shared` of what each connection published, by route: `_Published` as plain
@@ -154,15 +169,17 @@ def bound(context: RuleContext) -> None:
     arguments = read_object(frame.arguments_json)
     source = arguments.get("exchange" if frame.name == "queue.bind" else "source")
     queue = context.queue if frame.name == "queue.bind" else None
+    further = arguments.get("destination") if queue is None else None
     key = arguments.get("routing_key")
     if isinstance(source, str) and isinstance(key, str) and frame.whole:
-        _note(context, MADE, (source, key, queue), True)
+        _note(context, MADE, (source, key, queue, further), True)
     else:
         context.memory[HIDDEN] = True
 
 
 def cancelled(context: RuleContext) -> None:
     """basic.cancel of either side: the consumer gets nothing more on purpose."""
+    _note_waiting(context, context.channel, context.frame.consumer_tag)
     _note(context, CANCELLED, (context.channel.number, context.frame.consumer_tag), True)
 
 
@@ -185,10 +202,31 @@ def _note(context: RuleContext, name: str, key: Any, value: Any) -> None:
         context.memory[HIDDEN] = True
 
 
+def channel_closed(context: RuleContext) -> None:
+    """channel.close: its consumers were there until now."""
+    _note_waiting(context, context.channel)
+
+
+def _note_waiting(context: RuleContext, channel: Any, only: str | None = None) -> None:
+    """Note queues with a consumer on a channel that waits by now, and did for a while."""
+    gone, since = context.memory.get(CANCELLED, {}), context.memory.get(SINCE, {})
+    now_ns = min(last_packets_ns(context)[SERVER], context.ts_ns or end_ns(context) or 0)
+    if context.ts_ns is not None and any(channel.closing):
+        now_ns = context.ts_ns
+    for tag, consumer in channel.by_tag.items() if since and context.certain else ():
+        at = since.get((channel.number, consumer.queue))
+        if (only in (None, tag) and (channel.number, tag) not in gone) and at is not None:
+            if at[0] + WAITED_NS <= now_ns and not _is_full(channel, consumer):
+                _note(context, WAITING, consumer.queue, now_ns)
+
+
 def closed(context: RuleContext) -> None:
     """connection.close: its channels end before it does."""
+    for channel in open_channels(context.session):
+        _note_waiting(context, channel)
     if _has_consumers(context):
-        context.memory.setdefault(THERE, (_consumers(context), _idle(context)))
+        there = context.ts_ns, _consumers(context), _idle(context)
+        context.memory.setdefault(THERE, there)
 
 
 def _has_consumers(context: RuleContext) -> bool:
@@ -201,11 +239,11 @@ def _has_consumers(context: RuleContext) -> bool:
 
 
 class _Exchange:
-    """An exchange: its types as declared, and bindings (key, queue), None for any."""
+    """An exchange: its types as declared, and bindings (key, queue, further exchange)."""
 
     def __init__(self) -> None:
         self.types: set[str] = set()
-        self.bindings: set[tuple[str | None, str | None]] = set()
+        self.bindings: set[tuple[str, str | None, str | None]] = set()
 
 
 class _Published(NamedTuple):
@@ -230,7 +268,9 @@ class _Delivered(NamedTuple):
 
 
 class _Consumer(NamedTuple):
-    """A consumer that was there to the end: its deliveries, and how long its broker was heard."""
+    """A consumer that was there to the end: its deliveries; `heard_ns`: when its broker was heard
+    last.
+    """
 
     words: str
     held: str
@@ -241,9 +281,9 @@ class _Consumer(NamedTuple):
     first_ns: int
     last_number: int
     last_ns: int
-    heard_ns: int
     channel: int
     place: Place
+    heard_ns: int
 
 
 def ended(context: RuleContext) -> None:
@@ -257,16 +297,21 @@ def ended(context: RuleContext) -> None:
         contribute(context, judge_hidden, server_end(context), hidden)
     if _is_resting(context):
         contribute(context, judge_resting, server_end(context), context.place)
-    made = tuple([*memory.get(name, {}).items()] for name in (MADE, DECLARED, EXCHANGES, LIMITS))
+    for channel in open_channels(session) if THERE not in memory else ():
+        _note_waiting(context, channel)
+    names = (MADE, DECLARED, EXCHANGES, LIMITS, WAITING)
+    made = tuple([*memory.get(name, {}).items()] for name in names)
     published: list[Any] = []
     delivered: list[Any] = []
-    there: tuple[list[Any], list[Any]] = ([], [])
+    there: tuple[int, list[Any], list[Any]] = (0, [], [])
     if not hidden:
         published = _published(context)
         if _has_consumers(context):
             delivered = _delivered(context)
-            there = memory[THERE] if THERE in memory else (_consumers(context), _idle(context))
-    if published or delivered or there[1] or any(made):
+            until_ns, *rows = memory.get(THERE) or (None, _consumers(context), _idle(context))
+            now_ns = until_ns or context.ts_ns or end_ns(context) or 0
+            there = (min(last_packets_ns(context)[SERVER], now_ns), *rows)
+    if published or delivered or there[2] or any(made):
         contribute(context, judge_connection, where, made, published, delivered, *there)
 
 
@@ -322,7 +367,6 @@ def _idle(context: RuleContext) -> list[tuple[Any, ...]]:
     """The consumers that are there and got nothing."""
     memory, place = context.memory, context.place
     gone, since = memory.get(CANCELLED, {}), memory.get(SINCE, {})
-    heard_ns = min(last_packets_ns(context)[SERVER], context.ts_ns or end_ns(context) or 0)
     found: list[tuple[Any, ...]] = []
     for channel in open_channels(context.session) if since and context.certain else ():
         for tag, consumer in channel.by_tag.items():
@@ -332,7 +376,7 @@ def _idle(context: RuleContext) -> list[tuple[Any, ...]]:
             if not any(channel.closing) and len(found) < MAX_NOTED:
                 words = f"consumer '{tag}' of {queue_text(consumer.queue)}"
                 here = tuple(place._replace(packet_number=at[1], ts_ns=at[0]))
-                found.append((words, consumer.queue, heard_ns, channel.number, here))
+                found.append((words, consumer.queue, channel.number, here))
     return found
 
 
@@ -350,34 +394,39 @@ def _consumer(
 ) -> tuple[Any, ...] | None:
     """The facts of a consumer; None if its window is known to be full."""
     channel, known = rows[0][2], rows[0][2].by_tag.get(name[2])
-    if known is not None and known.prefetch and known.unsettled >= known.prefetch:
-        return None
-    if channel.prefetch_shared and channel.unsettled >= channel.prefetch_shared:
+    if _is_full(channel, known):
         return None
     last = max((one for _, one, _ in rows), key=lambda one: int(one.last_ns))
     held = len(channel.deliveries)
     queue = None if known is None else known.queue
     kept = f", and {number_of(held, 'delivery', 'deliveries')} of its channel not acknowledged"
     place = context.place._replace(packet_number=last.last_number, ts_ns=last.last_ns)
-    now_ns = context.ts_ns or end_ns(context) or 0
     return (
         f"consumer '{name[2]}' of {queue_text(queue)}", kept if channel.acks and held else "",
         queue, (place.connection_id, *name), tuple(names for names, _, _ in rows),
         sum(one.count for _, one, _ in rows), min(one.first_ns for _, one, _ in rows),
-        last.last_number, last.last_ns, min(last_packets_ns(context)[SERVER], now_ns), name[0],
-        tuple(place),
+        last.last_number, last.last_ns, name[0], tuple(place),
     )  # fmt: skip
+
+
+def _is_full(channel: Any, consumer: Any) -> bool:
+    """True if a consumer, None for an unknown one, holds all it may hold."""
+    shared = channel.prefetch_shared
+    of_it = consumer is not None and consumer.prefetch and consumer.unsettled >= consumer.prefetch
+    return bool(of_it or (shared and channel.unsettled >= shared))
 
 
 def queues_on(context: RuleContext, exchange: str, key: str) -> set[str]:
     """Queues that messages on a route reach, as far as the connection itself bound them."""
     if not exchange:
         return {key}
-    known = _Exchange()
-    known.types.add(context.memory.get(EXCHANGES, {}).get(exchange, TYPES.get(exchange, "")))
+    kind = context.memory.get(EXCHANGES, {}).get(exchange, TYPES.get(exchange, ""))
     made = context.memory.get(MADE, ())
-    known.bindings.update((bound, queue) for source, bound, queue in made if source == exchange)
-    return {queue for _, queue in _takers(known, exchange, key) if queue is not None}
+    return {
+        queue
+        for source, pattern, queue, _ in made
+        if source == exchange and queue is not None and _takes(kind, pattern, key)
+    }
 
 
 # what all connections together show
@@ -402,15 +451,18 @@ def judge_connection(
     made: Iterable[Any],
     published: Iterable[Any],
     delivered: Iterable[Any],
+    heard_ns: int,
     consumers: Iterable[Any],
     idle: Sequence[Any],
 ) -> None:
-    """Take a connection's bindings and declarations, its messages and its consumers."""
-    bindings, queues, types, limits = made
-    for (source, key, queue), _ in bindings:
+    """Take a connection's bindings and declarations, its messages, and its consumers, which were
+    there until `heard_ns`.
+    """
+    bindings, queues, types, limits, waiting = made
+    for (source, *binding), _ in bindings:
         known = remembered(context, "exchanges of routes", (*where, source), _Exchange)
         if len(known.bindings) < MAX_LISTED:
-            known.bindings.add((key, queue))
+            known.bindings.add(tuple(binding))
         else:
             known.types.add("")
     for queue, ts_ns in queues:
@@ -421,9 +473,12 @@ def judge_connection(
     for queue, most in limits:
         limited: set[int | None] = remembered(context, "limits of routes", (*where, queue), set)
         limited.add(most)
+    for queue, ts_ns in waiting:
+        until = remembered(context, WAITING, (*where, queue), lambda: [0])
+        until[0] = max(until[0], ts_ns)
     if idle:
-        waiting: list[Any] = remembered(context, "idle consumers", where, list)
-        waiting.extend(idle[: MAX_LISTED - len(waiting)])
+        unused: list[Any] = remembered(context, "idle consumers", where, list)
+        unused.extend((heard_ns, *row) for row in idle[: MAX_LISTED - len(unused)])
     by_route = context.shared.get(PUBLISHED, {})
     for row in published:
         name = (*where, *row[:2])
@@ -441,7 +496,7 @@ def judge_connection(
     for row in consumers:
         there: list[_Consumer] = remembered(context, "consumers of routes", where, list)
         if len(there) < MAX_LISTED:
-            there.append(_Consumer._make((*row[:-1], Place(*row[-1]))))
+            there.append(_Consumer._make((*row[:-1], Place(*row[-1]), heard_ns)))
 
 
 def judge_routes(context: RuleContext) -> None:
@@ -451,7 +506,9 @@ def judge_routes(context: RuleContext) -> None:
         return
     hidden = shared.get("hidden from routes", {})
     published = shared.get(PUBLISHED, {})
-    judge_unbound(context, {key: rows for key, rows in published.items() if key[0] not in hidden})
+    shown = {key: rows for key, rows in published.items() if key[0] not in hidden}
+    judge_unbound(context, shown)
+    judge_unmatched(context, shown)
     seen = {server for server, (lost,) in hidden.items() if not lost}.union(
         key[0] for key in published if key[0] not in hidden
     )
@@ -479,25 +536,54 @@ def _read(rows: Iterable[Any]) -> list[_Published]:
 def judge_unbound(context: RuleContext, published: dict[Any, list[Any]]) -> None:
     """Report messages that no binding takes, of those that the capture shows."""
     found: dict[tuple[str, ...], dict[str, list[_Published]]] = {}
-    exchanges = context.shared.get("exchanges of routes", {})
     for (*where, exchange, key), rows in published.items():
-        known = exchanges.get((*where, exchange))
-        if known is None or not known.bindings or any(_takers(known, exchange, key)):
+        reached = _reached(context, where, exchange, key)
+        if reached is None or any(reached):
             continue
         publishes = _read(rows)
         mandatory = any(one.mandatory for one in publishes)
         if not mandatory and not _got(context, (*where, exchange, key), 0):
             found.setdefault((*where, exchange), {})[key] = publishes
-    for (*where, exchange), by_key in found.items():
+    for (*at, exchange), by_key in found.items():
         publishes = [one for rows in by_key.values() for one in rows]
         first = min(publishes, key=lambda one: one.place.ts_ns or 0)
         count = sum(one.total for one in publishes)
-        bindings = len(context.shared["exchanges of routes"][(*where, exchange)].bindings)
+        bindings = len(context.shared["exchanges of routes"][(*at, exchange)].bindings)
         keys = "routing key" if len(by_key) == 1 else "routing keys"
         detail = (
             f"{number_of(count, 'message')} to {exchange_text(exchange)} with {keys} "
             f"{names_text(by_key.keys())}: taken by none of the "
             f"{number_of(bindings, 'binding')} that the capture shows, and delivered to nobody"
+        )
+        last = max(one.last_number for one in publishes)
+        report_at(context, first.place, "publishes-unbound", detail, count, last)
+
+
+def judge_unmatched(context: RuleContext, published: dict[Any, list[Any]]) -> None:
+    """Report messages that lead to queues by their headers only, and that consumers which waited
+    there did not get.
+    """
+    for (*where, exchange, key), rows in published.items():
+        reached = _reached(context, where, exchange, key)
+        if reached is None or reached[0] or not reached[1]:
+            continue
+        publishes = _read(rows)
+        waited = context.shared.get(WAITING, {})
+        until_ns = min(waited.get((*where, queue), (0,))[0] for queue in reached[1]) - WAITED_NS
+        count = sum(
+            one.total if one.last_ns <= until_ns else known_until(one.steps, until_ns)
+            for one in publishes
+        )
+        count -= sum(one.total for one in _got(context, (*where, exchange, key), 0))
+        if count < MISSING or any(one.mandatory for one in publishes):
+            continue
+        first = min(publishes, key=lambda one: one.place.ts_ns or 0)
+        total = number_of(sum(one.total for one in publishes), "message")
+        detail = (
+            f"{count} or more of {total} to {route(exchange, key)} came to nobody: bindings by "
+            f"headers lead to {queue_text(min(reached[1]))}"
+            + (f" and {len(reached[1]) - 1} more" if len(reached[1]) > 1 else "")
+            + ", where a consumer waited"
         )
         last = max(one.last_number for one in publishes)
         report_at(context, first.place, "publishes-unbound", detail, count, last)
@@ -584,7 +670,7 @@ def judge_idle(
         if tuple(at) == tuple(where):
             for queue in _queues(context, where, exchange, key):
                 by_queue.setdefault(queue, []).append(((exchange, key), rows))
-    for words, queue, heard_ns, channel, place in idle:
+    for heard_ns, words, queue, channel, place in idle:
         here = Place(*place)
         reached = by_queue.get(queue, ())
         until_ns = heard_ns - STOPPED_NS
@@ -664,15 +750,6 @@ def _got(context: RuleContext, key: tuple[str, ...], ts_ns: int) -> list[_Delive
     return [one for one in rows if one.last_ns > ts_ns]
 
 
-def _takers(known: _Exchange, exchange: str, key: str) -> Iterator[tuple[str | None, str | None]]:
-    """Bindings of an exchange that take messages with a key, or may."""
-    types = known.types | {TYPES[exchange]} if exchange in TYPES else known.types
-    for binding in known.bindings:
-        pattern = binding[0]
-        if pattern is None or any(_takes(kind, pattern, key) for kind in types or {""}):
-            yield binding
-
-
 def _takes(kind: str, pattern: str, key: str) -> bool:
     """True if a binding takes messages with a key (0-9-1 §3.1.3), or may."""
     if kind == "direct":
@@ -700,14 +777,40 @@ def _matches(pattern: list[str], words: list[str]) -> bool:
 
 
 def _queues(context: RuleContext, where: Vhost, exchange: str, key: str) -> set[str]:
-    """Queues that messages on a route reach, as far as the capture shows."""
-    if not exchange:
-        return {key}
-    known = context.shared.get("exchanges of routes", {}).get((*where, exchange))
-    if known is None or (len(known.types) != 1 and exchange not in TYPES):
-        return set()
-    takers = {queue for _, queue in _takers(known, exchange, key)}
-    return set() if None in takers else {queue for queue in takers if queue is not None}
+    """Queues that messages on a route reach, as far as the capture shows; none if some may be."""
+    reached = (({key}, ()) if not exchange else _reached(context, where, exchange, key)) or ((), ())
+    return set() if reached[1] else set(reached[0])
+
+
+def _reached(
+    context: RuleContext, where: Sequence[str], exchange: str, key: str
+) -> tuple[set[str], set[str]] | None:
+    """Queues that messages on a route reach by the bindings of the capture, and those that they may
+    reach by their headers; None where an exchange on the way is not known.
+    """
+    exchanges = context.shared.get("exchanges of routes", {})
+    queues: tuple[set[str], set[str]] = (set(), set())
+    ways, seen = [(exchange, False)], set()
+    while ways:
+        source, perhaps = way = ways.pop()
+        known = exchanges.get((*where, source))
+        if known is None or not known.bindings:
+            return None
+        types = known.types | {TYPES[source]} if source in TYPES else known.types
+        if len(types) != 1 or not types <= KNOWN_TYPES:
+            return None
+        (kind,) = types
+        may = perhaps or kind == "headers"
+        seen.add(way)
+        for pattern, queue, further in known.bindings:
+            if _takes(kind, pattern, key):
+                if queue is not None:
+                    queues[may].add(queue)
+                elif further is None or len(seen) > MAX_LISTED:
+                    return None
+                elif (further, may) not in seen:
+                    ways.append((further, may))
+    return queues
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
@@ -719,6 +822,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "exchange.bind": (bound,),
     "basic.cancel": (cancelled,),
     "basic.consume": (consumed,),
+    "channel.close": (channel_closed,),
     "connection.close": (closed,),
     "connection-ends": (ended,),
     "capture-ends": (judge_routes,),

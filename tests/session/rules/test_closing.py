@@ -250,11 +250,23 @@ def test_connections_that_are_cut_after_the_same_idle_time() -> None:
 
 @pytest.mark.parametrize(("before", "after"), [
     ("heartbeat=600", "heartbeat=30"),
-    ("60000ms", "20000ms"),
+    ("60000ms c{n}.RST S", "20000ms c{n}.RST C"),
     ("60000ms", "{n}0000ms"),
 ])  # fmt: skip
 def test_ends_that_have_other_reasons(before: str, after: str) -> None:
     assert not told(several(CUT.replace(before, after), 4), "idle-connection-cut")
+
+
+def test_connections_that_a_proxy_cuts_soon() -> None:
+    """Each ends alone: those that end together may be the broker's own end."""
+    soon = CUT.replace("60000ms c{n}.RST", "5000ms c{n}.FIN")
+    row = one(several(soon, 4), "idle-connection-cut")
+    assert "ended after 5.00 s without traffic" in row["detail"]
+    assert not told(several(soon.replace("FIN S", "FIN C"), 4), "idle-connection-cut")
+    begins, end = soon.rsplit("\n    @+", 1)
+    together = several(begins, 4) + "\n@+" + several(end.replace("5000ms ", ""), 4)
+    assert "5000ms" not in together
+    assert not told(together.replace("\n@+", "\n@+5000ms ", 1), "idle-connection-cut")
 
 
 # ends without a close

@@ -134,6 +134,46 @@ def test_what_is_published_after_a_deletion(text: str, times: int) -> None:
     assert len(said(text, "publishes-after-deletion")) == times
 
 
+HEADERS = OPEN + EXCHANGE.replace("topic", "headers") + QUEUE + BIND
+FURTHER = (
+    "C1: exchange.declare exchange=f type=fanout\nS1: exchange.declare-ok\n"
+    "C1: exchange.bind source=f destination=e\nS1: exchange.bind-ok\n"
+)
+WAITING = "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
+UNNAMED = LOST.replace("[p2] ", "")
+LATER = "@+2500ms S1: channel.flow active=1\n"
+
+
+def test_headers_that_no_binding_takes() -> None:
+    assert said(HEADERS + WAITING + LOST + UNNAMED * 2 + LATER, "publishes-unbound") == [
+        "publishes-unbound p2 - x3: 3 or more of 3 messages to exchange 'e', routing key 'ordre.paid' came to nobody: bindings by headers lead to queue 'q', where a consumer waited"
+    ]
+    text = HEADERS + FURTHER + WAITING + LOST.replace("=e", "=f") * 3 + "@+2500ms C1: channel.close"
+    assert "bindings by headers lead to queue 'q'" in said(text, "publishes-unbound")[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEADERS + LOST * 3 + LATER,
+        HEADERS + WAITING + LOST * 2 + LATER,
+        HEADERS + WAITING + LOST * 3 + LATER.replace("2500", "900"),
+        HEADERS + WAITING + LOST * 3 + "S1: basic.deliver consumer_tag=t delivery_tag=1 exchange=e routing_key=ordre.paid | body=1\n" + LATER,
+        HEADERS + WAITING + "C1: queue.bind queue=r exchange=e\nS1: queue.bind-ok\n" + LOST * 3 + LATER,
+        HEADERS + FURTHER.replace("fanout", "x-random") + WAITING + LOST.replace("=e", "=f") * 3 + LATER,
+    ],
+    ids=["no consumer", "few", "soon", "one came", "another queue", "an unknown type"],
+)  # fmt: skip
+def test_headers_that_some_binding_may_take(text: str) -> None:
+    assert said(text, "publishes-unbound") == []
+
+
+@pytest.mark.parametrize(("kind", "times"), [("topic", 1), ("headers", 0)])
+def test_headers_do_not_say_that_messages_are_for_a_queue(kind: str, times: int) -> None:
+    text = BOUND.replace("topic", kind) + WAITING + ORDER * 12 + LATER.replace("2500", "20000")
+    assert len(said(text, "deliveries-stopped")) == times
+
+
 # deliveries-stopped
 
 CONSUME = "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n"
