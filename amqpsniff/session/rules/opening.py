@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.method_flags import HANDSHAKE as STEPS
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.access import note_refused_login
-from amqpsniff.session.rules.context import UNOPENED, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import NO_STEPS, UNOPENED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import in_packet
 from amqpsniff.session.rules.peers import (
     application,
@@ -33,20 +33,7 @@ from amqpsniff.session.state_machine import CONNECTION
 from amqpsniff.spec import peer_property
 from amqpsniff.units import duration
 
-STEPS = (
-    "connection.start",
-    "connection.start-ok",
-    "connection.tune",
-    "connection.tune-ok",
-    "connection.open",
-    "connection.open-ok",
-)
-"""The methods that open a connection, in their order."""
-
 _PLACES = {name: 2 * place for place, name in enumerate(STEPS)}
-_NO_STEPS = array("q", [NULL] * (2 * len(STEPS)))
-"""Time and packet of each step, where none was seen: very many connections may have nothing but
-their handshake."""
 
 _OF_CLIENT = frozenset(("connection.start-ok", "connection.tune-ok", "connection.open"))
 
@@ -82,20 +69,9 @@ its source, v3.10.8 and v4.3)."""
 # time
 
 
-def _step(context: RuleContext) -> None:
-    """Remember when each step of the handshake was, and where."""
-    steps = context.memory.get("steps")
-    if steps is None:
-        steps = context.memory["steps"] = _NO_STEPS[:]
-    place = _PLACES[context.frame.name]
-    if steps[place + 1] == NULL:
-        steps[place] = NULL if context.ts_ns is None else context.ts_ns
-        steps[place + 1] = context.frame.number
-
-
 def step(context: RuleContext, name: str) -> tuple[int | None, int | None]:
     """Time and packet of a step of the handshake; None where it has no time, or was not seen."""
-    steps, place = context.memory.get("steps", _NO_STEPS), _PLACES[name]
+    steps, place = context.memory.get("steps", NO_STEPS), _PLACES[name]
     ts_ns, number = steps[place : place + 2]
     return None if ts_ns == NULL else ts_ns, None if number == NULL else number
 
@@ -146,7 +122,7 @@ def _out_of_order(context: RuleContext) -> None:
     facts = context.facts
     if facts["state"] in CONNECTION.closed or not context.certain:
         return
-    numbers = context.memory.get("steps", _NO_STEPS)[1::2]
+    numbers = context.memory.get("steps", NO_STEPS)[1::2]
     if numbers[0] == NULL or max(numbers) > context.number:
         context.memory["disorder"] = None  # one direction was understood before the other
         return
@@ -312,12 +288,9 @@ def _listed(missing: tuple[str, ...]) -> str:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "connection.start": (_step,),
-    "connection.start-ok": (_step, _introduced),
-    "connection.tune": (_step,),
-    "connection.tune-ok": (_step, _tuned),
-    "connection.open": (_step,),
-    "connection.open-ok": (_step, _opened),
+    "connection.start-ok": (_introduced,),
+    "connection.tune-ok": (_tuned,),
+    "connection.open-ok": (_opened,),
     "out-of-order": (_out_of_order,),
     "connection-ends": (_refused, _ended),
 }

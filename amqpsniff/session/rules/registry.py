@@ -132,6 +132,11 @@ def _gather(tables: tuple[dict[str, tuple[Rule, ...]], ...]) -> dict[str, tuple[
 RULES = _gather(_TABLES)
 """Every rule by its event, for connections of 0-8, 0-9 and 0-9-1."""
 
+GATED = frozenset(
+    event for event, rules in RULES.items() if any(bits != ANYTHING for _, bits, _ in rules)
+)
+"""Events of which a rule asks for some bits only; see `context.where`."""
+
 AMQP10_RULES = _gather(_AMQP10_TABLES)
 """Every rule by its event, for connections of AMQP 1.0."""
 

@@ -9,16 +9,18 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import WAITING, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import (
+    MISSING_NS,
+    SLOW_NS,
+    WAITING,
+    Rule,
+    RuleContext,
+    requires,
+    where,
+)
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.provisional import MAX_CHECKED
 from amqpsniff.units import duration
-
-MISSING_NS = 5 * SECOND_NS
-"""Longest wait for an answer that is not worth an error: clients give up after 5 s or more."""
-
-SLOW_NS = SECOND_NS
-"""Time to an answer that is long; a broker needs milliseconds."""
 
 BLOCKING_SHARE = 0.2
 """Share of a connection's time that goes into waiting for answers, from which on it matters."""
@@ -30,72 +32,12 @@ BLOCKING_REQUESTS = 20
 """Fewer are the start of an application."""
 
 
-class Answers:
-    """How long the answers to requests of one method took; the place is the slowest request's."""
-
-    __slots__ = ("count", "longest_ns", "number", "took_ns", "ts_ns")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.took_ns = 0
-        self.longest_ns = -1
-        self.number: int | None = None
-        self.ts_ns = NULL
-
-    def add(self, request: Any, took_ns: int) -> None:
-        """One more."""
-        self.count += 1
-        self.took_ns += took_ns
-        if took_ns > self.longest_ns:
-            self.longest_ns = took_ns
-            self.number, self.ts_ns = request.number, request.ts_ns
-
-
-class Waited:
-    """Time in which a connection waited for answers, overlapping waits counted once."""
-
-    __slots__ = ("count", "number", "ts_ns", "until_ns", "waited_ns")
-
-    def __init__(self, request: Any) -> None:
-        self.number, self.ts_ns = request.number, request.ts_ns
-        self.count = 0
-        self.waited_ns = 0
-        self.until_ns = 0
-
-    def add(self, asked_ns: int, now_ns: int) -> None:
-        """One more answer."""
-        self.count += 1
-        since_ns = asked_ns if asked_ns > self.until_ns else self.until_ns
-        if now_ns > since_ns:
-            self.waited_ns += now_ns - since_ns
-        self.until_ns = now_ns
-
-
-def note_answer(context: RuleContext) -> None:
-    """replied: how long it took, by method; an error when it was very long."""
-    if context.channel is None:
-        return
+def judge_answer(context: RuleContext) -> None:
+    """replied: an error when it took very long; else what was foreseen is over."""
     request, now = context.request, context.ts_ns
-    asked = request.ts_ns
-    if request.side != 0 or now is None or asked == NULL:
-        return
-    took = now - asked if now > asked else 0
-    name = context.tracker.names[request.method]
-    memory = context.session.memory
-    if not context.session.peer.began:
-        memory.setdefault("answered", {})[context.channel.number] = request.number
-    answers = memory.get("answers")
-    if answers is None:
-        answers = memory["answers"] = {}
-        memory["waited"] = Waited(request)
-    known = answers.get(name)
-    if known is None:
-        known = answers[name] = Answers()
-    known.add(request, took)
-    memory["waited"].add(asked, now)
-    if took >= SLOW_NS:
-        memory["answered late"] = True
+    took = max(now - request.ts_ns, 0)
     if took > MISSING_NS:
+        name = context.tracker.names[request.method]
         _report_missing(context, name, request, f"was answered after {duration(took)}")
     else:
         context.withdraw("reply-missing", context.channel, request.number)
@@ -220,7 +162,7 @@ def judge_blocking(context: RuleContext) -> None:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "replied": (note_answer,),
+    "replied": (judge_answer,),
     "connection-waits": (watch_missing,),
     "connection-ends": (judge_missing, judge_slow, judge_blocking),
 }

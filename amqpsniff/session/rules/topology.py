@@ -6,7 +6,7 @@ from typing import Any
 
 from amqpsniff.decode.method_layout import FLAGS_CUT
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.context import PASSIVE, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import exchange_text, name_at, queue_text
 from amqpsniff.session.rules.shared_state import drop, open_channels, remember
 from amqpsniff.units import duration, rate
@@ -128,11 +128,10 @@ def judge_declarations(context: RuleContext) -> None:
 # polls
 
 
+@where(PASSIVE)
 def note_poll(context: RuleContext) -> None:
     """queue.declare: count a passive one, which asks for the length of a queue."""
-    octets = context.frame.arguments_json
-    if octets and b'"passive":true' in octets:
-        _count(context, "polled", context.frame.queue)
+    _count(context, "polled", context.frame.queue)
 
 
 def note_get(context: RuleContext) -> None:
@@ -197,9 +196,10 @@ def note_change(context: RuleContext) -> None:
         made[MAKES[frame.name]] += 1
     else:
         unmade[UNMAKES[frame.name]] += 1
+        context.memory["unmade"] = True
 
 
-@requires("changes")
+@requires("unmade")
 def judge_changes(context: RuleContext) -> None:
     """connection-ends: what is made is deleted again, at a high rate."""
     series, made, unmade, first = context.memory["changes"]
