@@ -303,9 +303,12 @@ class RuleContext:
             capture = session.capture if channel is None else channel.capture
         place = None if channel is None else channel.number
         self.withdraw(code, channel)
-        if tracker.log.again(code, connection_id, capture, place, count, last, variant):
+        log = tracker.log
+        if log.again(code, connection_id, capture, place, count, last, variant):
             return
-        tracker.log.add(
+        if log.again_unplaced(code, count, last):
+            return
+        log.add(
             Finding(
                 code,
                 detail,

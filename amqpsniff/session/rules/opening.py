@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -27,8 +28,9 @@ from amqpsniff.session.rules.peers import (
     release,
     server_end,
     table,
+    user_of,
 )
-from amqpsniff.session.rules.shared_state import report_once
+from amqpsniff.session.rules.shared_state import Verdict, report_alike
 from amqpsniff.session.state_machine import CONNECTION
 from amqpsniff.spec import peer_property
 from amqpsniff.units import duration
@@ -257,24 +259,20 @@ def _missing(start_ok: bytes | None) -> tuple[str, ...]:
 
 def _introduced(context: RuleContext) -> None:
     """start-ok: report what the client does not say of itself."""
-    if not context.session.handshake_whole("connection.start-ok"):
-        return
+    known = context.session.handshake.get("connection.start-ok")
+    if known is not None and known.whole:
+        ends = client_host(context), server_end(context)
+        report_alike(context, _unsaid, *ends, user_of(context), known.json)
+
+
+def _unsaid(context: RuleContext) -> Iterator[Verdict]:
     client = (client_host(context), server_end(context), client_property(context, "product"))
     missing = _missing(context.session.handshake_json("connection.start-ok"))
     if missing:
-        report_once(
-            context,
-            "capabilities-missing",
-            (client, missing),
-            lambda: f"{_name(context)} does not announce {_listed(missing)}",
-        )
+        words = f"{_name(context)} does not announce {_listed(missing)}"
+        yield "capabilities-missing", (client, missing), words.__str__
     if client_property(context, "connection_name") is None:
-        report_once(
-            context,
-            "connection-unnamed",
-            client,
-            lambda: f"{_name(context)} sets no connection_name",
-        )
+        yield "connection-unnamed", client, f"{_name(context)} sets no connection_name".__str__
 
 
 def _name(context: RuleContext) -> str:

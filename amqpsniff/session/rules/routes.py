@@ -194,8 +194,8 @@ def _note(context: RuleContext, name: str, key: Any, value: Any) -> None:
 
 def closed(context: RuleContext) -> None:
     """connection.close: its channels end before it does."""
-    if _has_consumers(context):
-        context.memory.setdefault(THERE, (_consumers(context), _idle(context)))
+    if THERE not in context.memory and _has_consumers(context):
+        context.memory[THERE] = (_consumers(context), _idle(context))
 
 
 def _has_consumers(context: RuleContext) -> bool:
@@ -337,9 +337,11 @@ def _idle(context: RuleContext) -> list[tuple[Any, ...]]:
     """The consumers that are there and got nothing."""
     memory, place = context.memory, context.place
     gone, since = memory.get(CANCELLED, {}), memory.get(SINCE, {})
+    if not since:
+        return []
     heard_ns = min(last_packets_ns(context)[SERVER], context.ts_ns or end_ns(context) or 0)
     found: list[tuple[Any, ...]] = []
-    for channel in open_channels(context.session) if since and context.certain else ():
+    for channel in open_channels(context.session) if context.certain else ():
         for tag, consumer in channel.by_tag.items():
             at = since.get((channel.number, consumer.queue))
             if consumer.delivered or at is None or (channel.number, tag) in gone:
