@@ -246,7 +246,7 @@ def argument_bits(column: Texts, row: cython.longlong) -> cython.int:
     """What a row of arguments, as JSON, has of what `rules.context.where` looks at."""
     start: cython.longlong = column.offsets[row]
     end: cython.longlong = column.offsets[row + 1]
-    bits: cython.int = 0
+    bits: cython.int = ~(_PASSIVE_BIT | _EXTENDED_BIT | _NESTED_BIT)
     tables: cython.int = 0
     at: cython.longlong
     octet: cython.int
@@ -1315,7 +1315,7 @@ class Tracker:
         rules: tuple[Any, ...] = self.rules.get(frame.name, _NONE)
         if rules:
             context = RuleContext(self, session, channel, frame.number, frame.ts_ns, frame, request)
-            bits: cython.int = 0
+            bits: cython.int = _ANYTHING
             if frame.name in self.gated:
                 bits = argument_bits(frame.rows.arguments, frame.row)
             _ask(rules, context, session.memory, bits)

@@ -204,6 +204,4 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "connection.start-ok": (_logs_in,),
 }
 
-AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
-    "amqp10-opened": (_server_says, _logs_in)
-}
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"amqp10-opened": (_server_says, _logs_in)}

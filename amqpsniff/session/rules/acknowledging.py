@@ -190,7 +190,7 @@ def note_opened(context: RuleContext) -> None:
     open_ones = context.shared.get("open-channels")
     if open_ones is None:
         open_ones = context.shared["open-channels"] = OrderedDict()
-    channels = open_ones.get(key)
+    channels: dict[Any, OpenChannel] | None = open_ones.get(key)
     if channels is None:
         channels = open_ones[key] = {}
     else:

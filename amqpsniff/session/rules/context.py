@@ -143,6 +143,7 @@ NO_STEPS = array("q", [NULL] * (2 * len(HANDSHAKE)))
 """Time and packet of each step of the handshake, where none was seen: very many connections may
 have nothing but it. Those of a connection are `steps` in its memory."""
 
+
 class ProvisionalFinding(NamedTuple):
     """A finding that was foreseen.
 
@@ -414,7 +415,7 @@ PUBLISHED, DELIVERED, UNOPENED, UNCLEAN, LEFT_OPEN, WAITING, ZERO_WINDOW = (
 its handshake was begun and not completed; it was not closed by both sides; neither AMQP nor TCP
 ended it; requests wait for replies; a TCP window was closed."""
 
-PASSIVE, EXTENDED, NESTED = (1 << place for place in range(3))
+PASSIVE, EXTENDED, NESTED = (1 << place for place in range(7, 10))
 """What the arguments of a method have, as bits: `passive` is true; a name that begins with `x-`;
 `MANY_ENTRIES_BYTES` of JSON, or more than `DEEP` tables and arrays."""
 

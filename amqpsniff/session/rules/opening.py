@@ -10,7 +10,7 @@ from typing import Any
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.method_flags import HANDSHAKE as STEPS
+from amqpsniff.session.method_flags import HANDSHAKE
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import NO_STEPS, UNOPENED, Rule, RuleContext, requires, where
@@ -35,7 +35,7 @@ from amqpsniff.session.state_machine import CONNECTION
 from amqpsniff.spec import peer_property
 from amqpsniff.units import duration
 
-_PLACES = {name: 2 * place for place, name in enumerate(STEPS)}
+_PLACES = {name: 2 * place for place, name in enumerate(HANDSHAKE)}
 
 _OF_CLIENT = frozenset(("connection.start-ok", "connection.tune-ok", "connection.open"))
 
@@ -86,7 +86,7 @@ def _opened(context: RuleContext) -> None:
     times = _durations(context)
     if times is None or not context.certain:
         return
-    spent = dict(zip(STEPS, times, strict=True))
+    spent = dict(zip(HANDSHAKE, times, strict=True))
     least = {
         of_client: min(
             time
@@ -96,9 +96,9 @@ def _opened(context: RuleContext) -> None:
         for of_client in (True, False)
     }
     extra = {name: time - least[name in _OF_CLIENT] for name, time in spent.items()}
-    greeted_ns, started_ns = context.session.peer.greeted_ns, step(context, STEPS[0])[0] or 0
+    greeted_ns, started_ns = context.session.peer.greeted_ns, step(context, HANDSHAKE[0])[0] or 0
     late_ns = started_ns - greeted_ns if greeted_ns > 0 else 0
-    if min(late_ns, extra.pop(STEPS[0])) >= SLOW_STEP_NS:
+    if min(late_ns, extra.pop(HANDSHAKE[0])) >= SLOW_STEP_NS:
         detail = f"connection.start came {duration(late_ns)} after the client's protocol header"
         context.report("connection-start-delayed", detail)
     worst = max(extra, key=extra.__getitem__)
@@ -111,7 +111,7 @@ def _opened(context: RuleContext) -> None:
 
 def _durations(context: RuleContext) -> list[int] | None:
     """How long each step took after the one before; None when one was not seen."""
-    times = [began_ns(context), *(step(context, name)[0] for name in STEPS)]
+    times = [began_ns(context), *(step(context, name)[0] for name in HANDSHAKE)]
     known = [time for time in times if time is not None]
     return [b - a for a, b in pairwise(known)] if len(known) == len(times) else None
 
@@ -176,7 +176,7 @@ def _hung_up(context: RuleContext) -> None:
             _refuse_login(context, number, then, now - then)
             return
     if now - began >= HANDSHAKE_GIVEN_UP_NS:
-        waiting = STEPS[STEPS.index(name) + 1]
+        waiting = HANDSHAKE[HANDSHAKE.index(name) + 1]
         whose = "the client's" if waiting in _OF_CLIENT else "its own"
         detail = f"the broker gave up after {duration(now - began)}, waiting for {whose} {waiting}"
         context.memory["failure"] = "the handshake was given up"
@@ -185,7 +185,7 @@ def _hung_up(context: RuleContext) -> None:
 
 def _last_step(context: RuleContext) -> tuple[str, int, int] | None:
     """Name, time and packet of the last step of a handshake; None when it has no time."""
-    for name in reversed(STEPS):
+    for name in reversed(HANDSHAKE):
         ts_ns, number = step(context, name)
         if number is not None:
             return None if ts_ns is None else (name, ts_ns, number)

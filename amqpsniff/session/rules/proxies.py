@@ -23,7 +23,11 @@ MAX_ALIKE = 64
 def opened(context: RuleContext) -> None:
     """connection.open-ok: tell who connects to whom, and says what as it logs in."""
     said = context.session.handshake_json("connection.start-ok")
-    place, server, client = first_place(context), _host_of(server_end(context)), client_host(context)
+    place, server, client = (
+        first_place(context),
+        _host_of(server_end(context)),
+        client_host(context),
+    )
     if said and server and place.ts_ns is not None and client != server:
         contribute(context, judge_passed_on, _digest(said), client, server, place)
 
@@ -48,13 +52,19 @@ class _Alike:
     def add(self, client: str, server: str, place: Place) -> None:
         """One more."""
         if len(self.latest) == MAX_ALIKE:
-            for hosts, host in zip((self.clients, self.servers), self.latest.popleft(), strict=False):
-                hosts[host] -= 1
-                if not hosts[host]:
-                    del hosts[host]
+            before = self.latest.popleft()
+            _drop(self.clients, before[0])
+            _drop(self.servers, before[1])
         self.latest.append((client, server, place))
         self.clients[client] += 1
         self.servers[server] += 1
+
+
+def _drop(hosts: Counter[str], host: str) -> None:
+    """One less."""
+    hosts[host] -= 1
+    if not hosts[host]:
+        del hosts[host]
 
 
 def judge_passed_on(

@@ -9,8 +9,8 @@ from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.message_log import FORGET
 from amqpsniff.session.rules.context import (
-    LATE_CONFIRM_NS,
     EXTENDED,
+    LATE_CONFIRM_NS,
     PUBLISHED,
     Rule,
     RuleContext,

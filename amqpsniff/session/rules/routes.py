@@ -492,9 +492,7 @@ def _read(rows: Iterable[Any]) -> list[_Published]:
 def _publishes(one: Any) -> _Published:
     who, capture, ends = one.told
     place = Place(capture, one.first_number, one.first_ns, *ends)
-    return _Published(
-        one.count, one.steps, one.last_number, one.last_ns, one.mandatory, who, place
-    )
+    return _Published(one.count, one.steps, one.last_number, one.last_ns, one.mandatory, who, place)
 
 
 def judge_unbound(context: RuleContext, published: dict[Any, list[Any]]) -> None:
