@@ -194,10 +194,9 @@ class Levels:
     def add(self, begun: Any, ended: Any) -> None:
         """One more at each time of the first Arrow array, one less at each of the second."""
         up, down = (array("q", sorted(_integers(times))) for times in (begun, ended))
-        for times in filter(None, (up, down)):
-            self._steps.cover(times[0], times[-1])
         if up or down:
-            steps = self._steps
+            steps, ends = self._steps, [*up[:1], *down[:1], *up[-1:], *down[-1:]]
+            steps.cover(min(ends), max(ends))
             add_levels(self._sums, self._peaks, up, down, steps.begin_ns, steps.width_ns)
 
     def put(self, time_ns: int, amount: int) -> None:
