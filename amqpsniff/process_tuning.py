@@ -50,8 +50,16 @@ def leave_out() -> None:
     process of others.
     """
     if "pyarrow" not in sys.modules:
-        for name in LEFT_OUT:
-            sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Without())
+
+
+class _Without:
+    """A finder of modules for which `LEFT_OUT` is not installed."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        """Raises ModuleNotFoundError for what is left out; knows nothing of others."""
+        if name in LEFT_OUT:
+            raise ModuleNotFoundError(f"no command needs {name}", name=name)
 
 
 def skip_exit_gc() -> None:
