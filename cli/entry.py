@@ -58,11 +58,17 @@ def _run(arguments: list[str]) -> int:
 
             describe()
         return 0
-    from amqpsniff.process_tuning import ARROW_MEMORY, raise_gc_threshold, skip_exit_gc
+    from amqpsniff.process_tuning import (
+        ARROW_MEMORY,
+        leave_out,
+        raise_gc_threshold,
+        skip_exit_gc,
+    )
 
     from .interrupts import remembered
 
     os.environ.setdefault(*ARROW_MEMORY)
+    leave_out()
     raise_gc_threshold()
     skip_exit_gc()
     with remembered():

@@ -13,7 +13,14 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from amqpsniff.session.counts import Histogram, quantile_places
+from amqpsniff.session.counts import (
+    Histogram,
+    add_delays,
+    add_levels,
+    add_sums,
+    extent,
+    quantile_places,
+)
 
 MAX_STEPS = 1_024
 """Steps in time, at least half of them used: four or more to a point of a chart."""
@@ -109,13 +116,14 @@ class Steps:
         assert self.begin_ns is not None
         return self.begin_ns + step * self.width_ns
 
-    def places(self, times: Any) -> Any:
-        """The steps of an Arrow array of times without nulls; makes room for them."""
-        import pyarrow.compute as pc
 
-        ends = pc.min_max(times).as_py()
-        self.cover(ends["min"], ends["max"])
-        return pc.divide(pc.subtract(times, self.begin_ns), self.width_ns)
+def _integers(column: Any) -> array[int]:
+    """The numbers of an Arrow array of 64 bits without nulls, which may be of several pieces."""
+    numbers = array("q")
+    for piece in getattr(column, "chunks", None) or ([column] if len(column) else []):
+        octets = memoryview(piece.buffers()[1])
+        numbers.frombytes(octets[8 * piece.offset : 8 * (piece.offset + len(piece))])
+    return numbers
 
 
 class Counts:
@@ -137,22 +145,11 @@ class Counts:
 
     def add(self, times: Any, amounts: Any = None) -> None:
         """Add an amount at each time, 1 if none is given; both are Arrow arrays without nulls."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        if not len(times):
-            return
-        places = self._steps.places(times)
-        if amounts is None:
-            rows = pc.value_counts(places).to_pylist()
-            sums = [(row["values"], row["counts"]) for row in rows]
-        else:
-            table = pa.table({"place": places, "amount": amounts})
-            made = table.group_by("place", use_threads=False).aggregate([("amount", "sum")])
-            columns = (made.column(name).to_pylist() for name in ("place", "amount_sum"))
-            sums = list(zip(*columns, strict=True))
-        for place, amount in sums:
-            self._sums[place] += amount
+        at = _integers(times)
+        if at:
+            self._steps.cover(*extent(at))
+            many = array("q") if amounts is None else _integers(amounts)
+            add_sums(self._sums, at, many, self._steps.begin_ns, self._steps.width_ns)
 
     def rates(self, most: int) -> list[float]:
         """Amounts per second, in at most so many groups of steps."""
@@ -196,34 +193,18 @@ class Levels:
 
     def add(self, begun: Any, ended: Any) -> None:
         """One more at each time of the first Arrow array, one less at each of the second."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        times = pa.chunked_array([*_chunks(begun), *_chunks(ended)], type=pa.int64())
-        if not len(times):
-            return
-        amounts = pa.array([1] * len(begun) + [-1] * len(ended), pa.int64())
-        table = pa.table({"place": self._steps.places(times), "time": times, "amount": amounts})
-        table = table.sort_by([("time", "ascending"), ("amount", "descending")])
-        table = table.append_column("level", pc.cumulative_sum(table.column("amount")))
-        made = table.group_by("place", use_threads=False).aggregate(
-            [("amount", "sum"), ("level", "max")]
-        )
-        columns = (made.column(name).to_pylist() for name in ("place", "amount_sum", "level_max"))
-        before = 0
-        for place, amount, level in sorted(zip(*columns, strict=True)):
-            self._count(place, amount, level - before)
-            before += amount
+        up, down = (array("q", sorted(_integers(times))) for times in (begun, ended))
+        if up or down:
+            steps, ends = self._steps, [*up[:1], *down[:1], *up[-1:], *down[-1:]]
+            steps.cover(min(ends), max(ends))
+            add_levels(self._sums, self._peaks, up, down, steps.begin_ns, steps.width_ns)
 
     def put(self, time_ns: int, amount: int) -> None:
         """Add an amount at one time."""
         self._steps.cover(time_ns, time_ns)
         assert self._steps.begin_ns is not None
         place = (time_ns - self._steps.begin_ns) // self._steps.width_ns
-        self._count(place, amount, amount)
-
-    def _count(self, place: int, amount: int, peak: int) -> None:
-        self._peaks[place] = max(self._peaks[place], self._sums[place] + peak)
+        self._peaks[place] = max(self._peaks[place], self._sums[place] + amount)
         self._sums[place] += amount
 
     def levels(self, most: int) -> list[float]:
@@ -236,11 +217,6 @@ class Levels:
     def total(self) -> int:
         """The level at the end."""
         return sum(self._sums)
-
-
-def _chunks(column: Any) -> list[Any]:
-    """The pieces of an Arrow array that may be of several."""
-    return getattr(column, "chunks", None) or ([column] if len(column) else [])
 
 
 class Delays:
@@ -285,26 +261,14 @@ class Delays:
 
         A time below zero, of clocks that were set back, is not counted.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        forward = pc.greater_equal(delays, 0)
-        times, delays = times.filter(forward), delays.filter(forward)
-        if not len(times):
-            return
-        steps = self._steps.places(times)
-        known = pc.min_element_wise(pc.max_element_wise(delays, 1), MAX_NS)
-        octaves = pc.log2(known.cast(pa.float64()))
-        places = pc.floor(pc.multiply(octaves, float(PLACES_PER_OCTAVE))).cast(pa.int64())
-        both = pc.add(pc.multiply(steps, PLACES), places)
-        for delay in delays.to_pylist():
-            self._all.add(delay)
-        for row in pc.value_counts(both).to_pylist():
-            step, place = divmod(row["values"], PLACES)
-            counts = self._counts.get(step)
-            if counts is None:
-                counts = self._counts[step] = [0] * PLACES
-            counts[place] += row["counts"]
+        at, took = _integers(times), _integers(delays)
+        if took and min(took) < 0:
+            kept = [row for row, one in enumerate(took) if one >= 0]
+            at, took = (array("q", [column[row] for row in kept]) for column in (at, took))
+        if at:
+            steps = self._steps
+            steps.cover(*extent(at))
+            add_delays(self._all, self._counts, PLACES, at, took, steps.begin_ns, steps.width_ns)
 
     def quantiles(self, fractions: Sequence[float], most: int) -> list[list[float | None]]:
         """Of each group of steps the times in ns that these fractions do not exceed, or None."""

@@ -120,6 +120,15 @@ class FindingLog:
         _count(known, count, last)
         return True
 
+    def again_unplaced(self, code: str, count: int, last: int | None) -> bool:
+        """Count more of what gets no place of its own, as `add` would; False if it may get one, or
+        none was counted before."""
+        known = self._unplaced.get(code)
+        if known is None or self.has_room(code):
+            return False
+        _count(known, count, last)
+        return True
+
     def foresee(self, finding: Finding, quiet: bool = False) -> bool:
         """Record what goes on; False when it is there already, or has no place.
 

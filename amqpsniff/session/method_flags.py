@@ -35,6 +35,19 @@ CLOSES = bytes(name in ("channel.close", "connection.close") for name in NAMES)
 CLOSING_METHODS = bytes(name in ("connection.close", "connection.close-ok") for name in NAMES)
 DISCARDED = bytes(name in _DISCARDED for name in NAMES)
 CLOSE_OK_METHODS = bytes(name == "connection.close-ok" for name in NAMES)
+HANDSHAKE = (
+    "connection.start",
+    "connection.start-ok",
+    "connection.tune",
+    "connection.tune-ok",
+    "connection.open",
+    "connection.open-ok",
+)
+"""The methods that open a connection, in their order."""
+
+STEPS = bytes(HANDSHAKE.index(name) + 1 if name in HANDSHAKE else 0 for name in NAMES)
+"""Place of each in it, from 1; 0 for other methods."""
+
 CHANNEL_OPEN, CHANNEL_CLOSE = NAMES.index("channel.open"), NAMES.index("channel.close")
 CHANNEL_CLOSE_OK = NAMES.index("channel.close-ok")
 

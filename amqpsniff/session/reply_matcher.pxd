@@ -3,6 +3,14 @@ from amqpsniff.session.method_frame cimport Request
 from amqpsniff.session.settling cimport Settler
 from amqpsniff.session.entities cimport ChannelSlot, Session
 
+cdef class Answers:
+    cdef public long long count, took_ns, longest_ns, number, ts_ns
+
+cdef class Waited:
+    cdef public long long count, waited_ns, until_ns, number, ts_ns
+
+cdef long long note_answer(dict memory, str name, Request request, long long now) except? -1
+
 cdef class ReplyMatcher:
     cdef public long long most
     cdef public Settler settler

@@ -29,6 +29,62 @@ _NOTHING: list[Any] = cython.declare(list, [])  # of slots where nothing waits: 
 _MAX_EARLY = cython.declare(cython.int, 16)
 
 
+class Answers:
+    """How long the answers to requests of one method took; the place is the slowest request's."""
+
+    count: int
+    took_ns: int
+    longest_ns: int
+    number: int
+    ts_ns: int
+
+    def __init__(self) -> None:
+        self.count = self.took_ns = self.number = 0
+        self.longest_ns = -1
+        self.ts_ns = _NULL
+
+
+class Waited:
+    """Time in which a connection waited for answers, overlapping waits counted once; the place is
+    the first request's."""
+
+    number: int
+    ts_ns: int
+    count: int
+    waited_ns: int
+    until_ns: int
+
+    def __init__(self, request: Request) -> None:
+        self.number, self.ts_ns = request.number, request.ts_ns
+        self.count = self.waited_ns = self.until_ns = 0
+
+
+def note_answer(
+    memory: dict[Any, Any], name: str, request: Request, now: cython.longlong
+) -> cython.longlong:
+    """Remember how long an answer took, by the request's method, and give that."""
+    took: cython.longlong = max(now - request.ts_ns, 0)
+    of_methods: dict[Any, Any] = memory.get("answers")
+    if of_methods is None:
+        of_methods = memory["answers"] = {}
+        memory["waited"] = Waited(request)
+    answers: Answers = of_methods.get(name)
+    if answers is None:
+        answers = of_methods[name] = Answers()
+    answers.count += 1
+    answers.took_ns += took
+    if took > answers.longest_ns:
+        answers.longest_ns = took
+        answers.number, answers.ts_ns = request.number, request.ts_ns
+    waited: Waited = memory["waited"]
+    waited.count += 1
+    since: cython.longlong = max(request.ts_ns, waited.until_ns)
+    if now > since:
+        waited.waited_ns += now - since
+    waited.until_ns = now
+    return took
+
+
 class ReplyMatcher:
     """Finds the request that a method answers.
 

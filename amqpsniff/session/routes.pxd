@@ -4,6 +4,7 @@ cdef class Route:
     cdef public long long count, first_number, last_number, first_ns, last_ns, step
     cdef int step_bits
     cdef public list steps
+    cdef public object told
     cdef public bint mandatory
     cdef int add(self, long long number, long long ts_ns) except? -1
 

@@ -41,7 +41,8 @@ class Route:
     """Messages on one route: their number, packet and time of the first and the last.
 
     `steps` are (time, messages before it), a step every 2 to the power of `step_bits` ns.
-    `mandatory`: the publisher learns what was not routed, of one message at least.
+    `mandatory`: the publisher learns what was not routed, of one message at least. `told`: what a
+    rule says of its connection, when that is over.
     """
 
     count: int
@@ -54,6 +55,7 @@ class Route:
     mandatory: cython.bint
 
     steps: list[Any]
+    told: Any
 
     def __init__(self) -> None:
         self.count = 0
@@ -62,6 +64,7 @@ class Route:
         self.step = -1
         self.step_bits = _STEP_BITS
         self.steps = []
+        self.told = None
         self.mandatory = False
 
     def add(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
@@ -176,6 +179,24 @@ class Routes:
         if self.recent_delivered is not None:
             self.recent_delivered.add(messages.packet_number.values[row], ts_ns)
         return 0
+
+    def keep(self, kept: Any, where: tuple[Any, ...], told: Any, most: Any, of_each: Any) -> Any:
+        """Put what was published by where it went: lists of at most `of_each` `Route` by (*where,
+        exchange, routing key). Of more than `most` the oldest go; gives how many.
+        """
+        lost: cython.longlong = 0
+        for names, route in self.published.items():
+            name = where + names
+            listed = kept.get(name)
+            if listed is None:
+                if len(kept) >= most:
+                    kept.popitem(last=False)
+                    lost += 1
+                listed = kept[name] = []
+            if len(listed) < of_each:
+                route.told = told
+                listed.append(route)
+        return lost
 
     def forget(self) -> cython.int:
         """The connection is over."""

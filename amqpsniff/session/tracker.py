@@ -48,7 +48,7 @@ from cython.cimports.amqpsniff.session.methods import (
     resume_side,
 )
 from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes
-from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher
+from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher, note_answer
 from cython.cimports.amqpsniff.session.routes import Routes
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.settling import Settler
@@ -65,13 +65,22 @@ from amqpsniff.session.rules.context import (
     BEHIND_NS,
     BULKY_BYTES,
     BULKY_NS,
+    DEEP,
     DELIVERED,
+    EXTENDED,
     LARGE_BYTES,
     LARGE_HEADERS_BYTES,
     LEFT_OPEN,
+    MANY_ENTRIES_BYTES,
     MANY_TABLES,
+    MISSING_NS,
+    NESTED,
+    NO_STEPS,
+    PASSIVE,
     PAUSED_NS,
+    PROVISIONAL,
     PUBLISHED,
+    SLOW_NS,
     STALLED_NS,
     UNCLEAN,
     UNOPENED,
@@ -187,6 +196,14 @@ _LEFT_OPEN_BIT = cython.declare(cython.int, LEFT_OPEN)
 _WAITING_BIT = cython.declare(cython.int, WAITING)
 _ZERO_WINDOW_BIT = cython.declare(cython.int, ZERO_WINDOW)
 _CHECK_BITS = cython.declare(cython.int, CHECK_BITS)
+_PASSIVE_BIT = cython.declare(cython.int, PASSIVE)
+_EXTENDED_BIT = cython.declare(cython.int, EXTENDED)
+_NESTED_BIT = cython.declare(cython.int, NESTED)
+_DEEP = cython.declare(cython.int, DEEP)
+_MANY_BYTES = cython.declare(cython.longlong, MANY_ENTRIES_BYTES)
+_MISSING = cython.declare(cython.longlong, MISSING_NS)
+_SLOW = cython.declare(cython.longlong, SLOW_NS)
+_STEPS = cython.declare(bytes, method_flags.STEPS)
 
 MAX_EXCHANGES = 4_096
 """Exchanges whose messages are counted; a client may make up names."""
@@ -208,6 +225,43 @@ def _ask(
         if (wanted < 0 or bits & wanted) and (row[0] is None or row[0] in memory):
             row[2](context)
     return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def note_step(memory: dict[Any, Any], place: cython.int, frame: MethodFrame) -> cython.int:
+    """Remember when a step of the handshake was, and where."""
+    steps = memory.get("steps")
+    if steps is None:
+        steps = memory["steps"] = NO_STEPS[:]
+    if steps[place + 1] == _NULL:
+        steps[place] = frame.ts_ns
+        steps[place + 1] = frame.number
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def argument_bits(column: Texts, row: cython.longlong) -> cython.int:
+    """What a row of arguments, as JSON, has of what `rules.context.where` looks at."""
+    start: cython.longlong = column.offsets[row]
+    end: cython.longlong = column.offsets[row + 1]
+    bits: cython.int = ~(_PASSIVE_BIT | _EXTENDED_BIT | _NESTED_BIT)
+    tables: cython.int = 0
+    at: cython.longlong
+    octet: cython.int
+    for at in range(start, end - 2):
+        octet = column.octets[at]
+        if octet == 0x22 and column.octets[at + 1] == 0x78 and column.octets[at + 2] == 0x2D:
+            bits |= _EXTENDED_BIT
+        elif octet == 0x7B or octet == 0x5B:
+            tables += 1
+    if tables > _DEEP or end - start >= _MANY_BYTES:
+        bits |= _NESTED_BIT
+    octets: bytes = column.bytes_of(row)
+    if octets is not None and b'"passive":true' in octets:
+        bits |= _PASSIVE_BIT
+    return bits
 
 
 @cython.cfunc
@@ -288,6 +342,7 @@ class Tracker:
     memory: dict[Any, Any]
     rules: dict[Any, Any]
     amqp10_rules: dict[Any, Any]
+    gated: frozenset[Any]
     names: list[Any]
     kinds: ByteView
     recent_publishes: RecentPublishes
@@ -332,15 +387,17 @@ class Tracker:
         self.log = log
         self.rules_enabled = log is not None
         self.rules, self.amqp10_rules = {}, {}
+        self.gated = frozenset()
         self.memory = {}
         self.names = method_flags.NAMES
         self.kinds = method_flags.KINDS
         self.large = LARGE_BYTES
         self.recent_publishes = RecentPublishes() if self.rules_enabled else None
         if self.rules_enabled:
-            from amqpsniff.session.rules.registry import AMQP10_RULES, RULES
+            from amqpsniff.session.rules.registry import AMQP10_RULES, GATED, RULES
 
             self.rules, self.amqp10_rules = RULES, AMQP10_RULES
+            self.gated = GATED
         self.stalled = STALLED_NS
         self.link_recorder = self.packs = None
         self.in_message_row = False
@@ -685,6 +742,8 @@ class Tracker:
         if handler is not None:
             subject = handler(self, session, frame, request)
         if self.rules_enabled:
+            if _STEPS[method]:
+                note_step(session.memory, 2 * _STEPS[method] - 2, frame)
             self.emit_method(session, None, frame, request)
         return subject
 
@@ -1253,13 +1312,32 @@ class Tracker:
         self, session: Session, channel: Channel, frame: MethodFrame, request: Request
     ) -> None:
         """Ask the rules of a method, and those of a reply."""
-        rules = self.rules.get(frame.name, ())
-        if not rules and request is None:
+        context: RuleContext = None
+        rules: tuple[Any, ...] = self.rules.get(frame.name, _NONE)
+        if rules:
+            context = RuleContext(self, session, channel, frame.number, frame.ts_ns, frame, request)
+            bits: cython.int = _ANYTHING
+            if frame.name in self.gated:
+                bits = argument_bits(frame.rows.arguments, frame.row)
+            _ask(rules, context, session.memory, bits)
+        if request is None or channel is None or request.side != 0:
             return
-        context = RuleContext(self, session, channel, frame.number, frame.ts_ns, frame, request)
-        _ask(rules, context, session.memory)
-        if request is not None:
-            _ask(self.rules.get("replied", ()), context, session.memory)
+        if frame.ts_ns == _NULL or request.ts_ns == _NULL:
+            return
+        memory: dict[Any, Any] = session.memory
+        if not session.peer.began:
+            memory.setdefault("answered", {})[channel.number] = request.number
+        took: cython.longlong = note_answer(
+            memory, self.names[request.method], request, frame.ts_ns
+        )
+        if took >= _SLOW:
+            memory["answered late"] = True
+        if took > _MISSING or PROVISIONAL in memory:
+            if context is None:
+                context = RuleContext(
+                    self, session, channel, frame.number, frame.ts_ns, frame, request
+                )
+            _ask(self.rules.get("replied", _NONE), context, memory)
 
     def dated_log(self, session: Session) -> MessageLog:
         """The log of what concerns several connections, set to the current time, or None."""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow  # noqa: F401 (a process of the program alone leaves out what Arrow may import)
 import pytest
 
 from amqpsniff.cli.entry import main

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +21,14 @@ from amqpsniff.session.rules.peers import (
     table,
     user_of,
 )
-from amqpsniff.session.rules.shared_state import contribute, remembered, report_at, report_once
+from amqpsniff.session.rules.shared_state import (
+    Verdict,
+    contribute,
+    remembered,
+    report_alike,
+    report_at,
+    report_once,
+)
 from amqpsniff.spec import peer_property
 from amqpsniff.units import duration
 
@@ -42,26 +50,32 @@ FAULTY_BEFORE = {
 
 
 def _logs_in(context: RuleContext) -> None:
+    """start-ok: report how the client logs in, and a version of it with a known fault."""
+    session, user = context.session, user_of(context)
+    host, server = client_host(context), server_end(context)
+    said = session.handshake_json("connection.start-ok")
+    clear = session.peer.conversation.tls is None
+    report_alike(context, _login_verdicts, host, server, user, said, clear)
+    if user is not None and user != "guest":
+        _shares(context, server, user, host)
+
+
+def _login_verdicts(context: RuleContext) -> Iterator[Verdict]:
     mechanism = handshake(context, "connection.start-ok").get("mechanism")
-    user = user_of(context)
-    login = (client_host(context), server_end(context), user)
+    host, server, user = client_host(context), server_end(context), user_of(context)
+    login, words = (host, server, user), f"{client_text(context)} to {server}"
     if mechanism in CLEAR and on_network(context):
-        report_once(context, "credentials-in-clear", login, lambda: _in_clear(context))
+        in_clear = f"{words}, mechanism {mechanism} without TLS"
+        yield "credentials-in-clear", login, in_clear.__str__
     if mechanism == "ANONYMOUS":
-        report_once(context, "login-anonymous", login, lambda: _login(context))
+        yield "login-anonymous", login, words.__str__
     if user == "guest":
-        report_once(context, "account-default", login, lambda: _login(context))
-    elif user is not None:
-        _shares(context, user)
-
-
-def _login(context: RuleContext) -> str:
-    return f"{client_text(context)} to {server_end(context)}"
-
-
-def _in_clear(context: RuleContext) -> str:
-    mechanism = handshake(context, "connection.start-ok").get("mechanism")
-    return f"{_login(context)}, mechanism {mechanism} without TLS"
+        yield "account-default", login, words.__str__
+    product, version = client_property(context, "product"), client_property(context, "version")
+    mended = FAULTY_BEFORE.get(product or "")
+    if mended is not None and (0, 0) < release(version) < mended[0]:
+        detail = f"{product} {version} {mended[1]}, until {_dotted(mended[0])}"
+        yield "software-outdated", (host, product, version), detail.__str__
 
 
 class _Users:
@@ -73,10 +87,14 @@ class _Users:
         self.reported = False
 
 
-def _shares(context: RuleContext, user: str) -> None:
-    """True if applications share a user."""
-    who = (server_end(context), user, client_property(context, "product"), client_host(context))
-    contribute(context, judge_shared, *who, context.place)
+def _shares(context: RuleContext, server: str, user: str, host: str) -> None:
+    """One more login of a user, which applications may share."""
+    if context.tracker.log.recorded is None:
+        known = context.shared.get("users", {}).get((server, user))
+        if known is not None and known.reported:
+            return
+    product = client_property(context, "product")
+    contribute(context, judge_shared, server, user, product, host, context.place)
 
 
 def judge_shared(
@@ -106,16 +124,17 @@ def judge_shared(
 
 def _server_says(context: RuleContext) -> None:
     """connection.start: report a broker whose version is not supported."""
+    said = context.session.handshake_json("connection.start")
+    report_alike(context, _broker_verdicts, server_end(context), said)
+
+
+def _broker_verdicts(context: RuleContext) -> Iterator[Verdict]:
     outdated = _outdated_server(context.session.handshake_json("connection.start"))
     if outdated is not None:
         product, version, supported = outdated
         server = server_end(context)
-        report_once(
-            context,
-            "software-outdated",
-            (server, version),
-            lambda: f"{product} {version} at {server}; supported from {supported} on",
-        )
+        words = f"{product} {version} at {server}; supported from {supported} on"
+        yield "software-outdated", (server, version), words.__str__
 
 
 @lru_cache(ALIKE)
@@ -127,16 +146,6 @@ def _outdated_server(start: bytes | None) -> tuple[str, str | None, str] | None:
     if product is None or oldest is None or not (0, 0) < release(version) < oldest:
         return None
     return product, version, _dotted(oldest)
-
-
-def _client_says(context: RuleContext) -> None:
-    """start-ok: report a client version with a known fault."""
-    product, version = client_property(context, "product"), client_property(context, "version")
-    mended = FAULTY_BEFORE.get(product or "")
-    if mended is not None and (0, 0) < release(version) < mended[0]:
-        key = (client_host(context), product, version)
-        detail = f"{product} {version} {mended[1]}, until {_dotted(mended[0])}"
-        report_once(context, "software-outdated", key, lambda: detail)
 
 
 def _dotted(numbers: tuple[int, int]) -> str:
@@ -192,9 +201,7 @@ def judge_refused(
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "connection.start": (_server_says,),
-    "connection.start-ok": (_logs_in, _client_says),
+    "connection.start-ok": (_logs_in,),
 }
 
-AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
-    "amqp10-opened": (_server_says, _logs_in, _client_says)
-}
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"amqp10-opened": (_server_says, _logs_in)}

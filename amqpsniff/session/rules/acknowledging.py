@@ -187,9 +187,14 @@ def note_opened(context: RuleContext) -> None:
     key = _on_host(context)
     if key is None or context.tracker.log.recorded is not None:
         return
-    open_ones = context.shared.setdefault("open-channels", OrderedDict())
-    channels = open_ones.setdefault(key, {})
-    open_ones.move_to_end(key)
+    open_ones = context.shared.get("open-channels")
+    if open_ones is None:
+        open_ones = context.shared["open-channels"] = OrderedDict()
+    channels: dict[Any, OpenChannel] | None = open_ones.get(key)
+    if channels is None:
+        channels = open_ones[key] = {}
+    else:
+        open_ones.move_to_end(key)
     channels[_own(context)] = OpenChannel(context.channel)
     if len(channels) > MAX_OPEN:
         del channels[next(iter(channels))]
@@ -202,9 +207,10 @@ def note_unsettled(context: RuleContext) -> None:
     """A channel ends: its outstanding tags may be acknowledged on the next one."""
     key = _on_host(context)
     open_ones = context.shared.get("open-channels", {})
-    if key in open_ones:
-        open_ones[key].pop(_own(context), None)
-        if not open_ones[key]:
+    channels = open_ones.get(key)
+    if channels is not None:
+        channels.pop(_own(context), None)
+        if not channels:
             del open_ones[key]
     left = _unsettled_of(context.channel)
     if left is None:

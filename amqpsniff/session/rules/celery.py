@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.context import EXTENDED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import queue_text
 from amqpsniff.session.rules.shared_state import MAX_NAMES, exchanges_of
 from amqpsniff.units import duration
@@ -159,6 +159,7 @@ def _judge_full(context: RuleContext) -> None:
     context.report(ETA_PREFETCH, detail, number=first.packet_number, ts_ns=first.ts_ns)
 
 
+@where(EXTENDED)
 def note_queue(context: RuleContext) -> None:
     """queue.declare: remember a queue that is made for one result."""
     frame = context.frame

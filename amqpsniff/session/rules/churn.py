@@ -10,7 +10,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.peers import client_host, client_property
 from amqpsniff.session.rules.shared_connections import closed_together
-from amqpsniff.session.rules.shared_state import contribute, open_channels
+from amqpsniff.session.rules.shared_state import contribute, published_and_delivered
 from amqpsniff.units import duration, rate
 
 SHORT_NS = SECOND_NS
@@ -42,26 +42,17 @@ def judge_connection(context: RuleContext) -> None:
     """connection-ends: note a connection that did next to nothing."""
     session = context.session
     conversation = session.peer.conversation
+    start_ns = conversation.start_ns
+    if start_ns <= 0 or conversation.end_ns - start_ns >= SHORT_NS:
+        return  # it was worth it, or packets have no times
     if not context.certain or "connection.open" not in session.handshake:
         return
-    if conversation.start_ns <= 0:
-        return  # packets have no times
     if conversation.ended is None and session.closed_by is None:
         return  # it may go on for long after the capture
-    lasted = conversation.end_ns - conversation.start_ns
-    if lasted >= SHORT_NS:
+    if max(published_and_delivered(session)) > FEW_MESSAGES or not client_host(context):
         return
-    published, delivered = session.published, session.delivered
-    for channel in open_channels(session):
-        published += channel.published
-        delivered += channel.delivered
-    if published > FEW_MESSAGES or delivered > FEW_MESSAGES:
-        return
-    where = session.peer.name()
-    if not client_host(context):
-        return  # the client is unknown
-    times = (conversation.start_ns, conversation.first_packet_number)
-    contribute(context, judge_short, session.capture, *times, tuple(where))
+    number, where = conversation.first_packet_number, session.peer.name()
+    contribute(context, judge_short, session.capture, start_ns, number, where)
 
 
 def judge_short(
@@ -74,10 +65,12 @@ def judge_short(
     """One more connection that did next to nothing."""
     address = where[1].rpartition(":")[0]
     clients = context.shared.setdefault("short connections", OrderedDict())
-    if address not in clients and len(clients) >= MAX_CLIENTS:
-        clients.popitem(last=False)
-        context.forget("clients")
-    seen = clients.setdefault(address, [deque(maxlen=SHORT_CONNECTIONS), None])
+    seen = clients.get(address)
+    if seen is None:
+        if len(clients) >= MAX_CLIENTS:
+            clients.popitem(last=False)
+            context.forget("clients")
+        seen = clients[address] = [deque(maxlen=SHORT_CONNECTIONS), None]
     seen[0].append((start_ns, number, where))
     _judge_client(context, capture, address, seen)
 

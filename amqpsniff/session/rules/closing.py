@@ -158,8 +158,9 @@ def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: s
 
 @requires("client")
 def _ended(context: RuleContext) -> None:
-    client, connection_id = context.memory["client"], context.session.peer.name()[0]
-    contribute(context, judge_ended, client, connection_id)
+    client, context.memory["client"] = context.memory["client"], None
+    if client is not None:
+        contribute(context, judge_ended, client, context.session.peer.name()[0])
 
 
 def judge_ended(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT
-from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.context import EXTENDED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import name_at, number_of, queue_text
 from amqpsniff.session.rules.peers import rabbitmq_release, table
 from amqpsniff.session.rules.shared_state import drop, remember
@@ -52,6 +52,7 @@ class _Cancelled(NamedTuple):
     reported: bool
 
 
+@where(EXTENDED)
 def declared(context: RuleContext) -> None:
     """queue.declare: note the queue's own timeout."""
     octets = context.frame.arguments_json or b""

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from amqpsniff.columns import NULL
 from amqpsniff.findings import Finding
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.method_flags import HANDSHAKE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +91,8 @@ EVENTS = {
     "claims-answered": "a message of the node for tokens; facts: entry, rows, row, link",
     "deliveries-left": "a session is over that has deliveries nobody settled; facts: left (lists "
     "of `Transferred` by side and link)",
-    "replied": "a reply of a method that has a handler or is synchronous; `request` is answered",
+    "replied": "an answer that took longer than `MISSING_NS`, or any of a connection of which "
+    "something is foreseen; `request` is answered; facts: none",
 }
 """Occasions that are not methods, and what is known then."""
 
@@ -128,6 +131,17 @@ BULKY_NS = SECOND_NS // 10
 
 BEHIND_NS = SECOND_NS // 1000
 """Time after the end of such a delivery in which what comes has waited for it."""
+
+
+MISSING_NS = 5 * SECOND_NS
+"""Longest wait for an answer that is not worth an error: clients give up after 5 s or more."""
+
+SLOW_NS = SECOND_NS
+"""Time to an answer that is long; a broker needs milliseconds."""
+
+NO_STEPS = array("q", [NULL] * (2 * len(HANDSHAKE)))
+"""Time and packet of each step of the handshake, where none was seen: very many connections may
+have nothing but it. Those of a connection are `steps` in its memory."""
 
 
 class ProvisionalFinding(NamedTuple):
@@ -257,10 +271,10 @@ class RuleContext:
         last: str | None = self.channel.last_queue
         return last if named == "" else named
 
-    def forget(self, what: str) -> None:
+    def forget(self, what: str, count: int = 1) -> None:
         """Count that a limit kept something of what rules remember; `rules-limit` says so."""
         forgotten = self.shared.setdefault("forgotten", {})
-        forgotten[what] = forgotten.get(what, 0) + 1
+        forgotten[what] = forgotten.get(what, 0) + count
 
     def report(
         self,
@@ -290,9 +304,12 @@ class RuleContext:
             capture = session.capture if channel is None else channel.capture
         place = None if channel is None else channel.number
         self.withdraw(code, channel)
-        if tracker.log.again(code, connection_id, capture, place, count, last, variant):
+        log = tracker.log
+        if log.again(code, connection_id, capture, place, count, last, variant):
             return
-        tracker.log.add(
+        if log.again_unplaced(code, count, last):
+            return
+        log.add(
             Finding(
                 code,
                 detail,
@@ -398,12 +415,25 @@ PUBLISHED, DELIVERED, UNOPENED, UNCLEAN, LEFT_OPEN, WAITING, ZERO_WINDOW = (
 its handshake was begun and not completed; it was not closed by both sides; neither AMQP nor TCP
 ended it; requests wait for replies; a TCP window was closed."""
 
+PASSIVE, EXTENDED, NESTED = (1 << place for place in range(7, 10))
+"""What the arguments of a method have, as bits: `passive` is true; a name that begins with `x-`;
+`MANY_ENTRIES_BYTES` of JSON, or more than `DEEP` tables and arrays."""
+
+MANY_ENTRIES_BYTES = 20_000
+"""Length of tables as JSON below which they cannot have as many entries as make a reader slow: in
+an array two bytes are enough for one."""
+
+DEEP = 16
+"""Tables and arrays inside each other beyond which no application goes: three are usual in headers
+of brokers (x-death)."""
+
 ANYTHING = -1
 """All of them: for events where rules look themselves."""
 
 
 def where(bits: int) -> Callable[[Rule], Rule]:
-    """Mark a rule that has nothing to judge at an end to which none of these bits applies."""
+    """Mark a rule that has nothing to judge at an end, or of a method, to which none of these bits
+    applies."""
 
     def mark(rule: Rule) -> Rule:
         rule.where = bits  # type: ignore[attr-defined]

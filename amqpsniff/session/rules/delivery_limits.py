@@ -10,7 +10,15 @@ import re
 from typing import Any
 
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.session.rules.context import DELIVERED, Place, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import (
+    DELIVERED,
+    EXTENDED,
+    Place,
+    Rule,
+    RuleContext,
+    requires,
+    where,
+)
 from amqpsniff.session.rules.format import when_closed
 from amqpsniff.session.rules.peers import rabbitmq_release, table
 from amqpsniff.session.rules.queues import queue_key
@@ -62,6 +70,7 @@ class _Counts:
         self.held_place: Place | None = None
 
 
+@where(EXTENDED)
 def declared(context: RuleContext) -> None:
     """queue.declare: note the limit."""
     octets = context.frame.arguments_json or b""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.method_flags import HANDSHAKE
 from amqpsniff.session.rules.context import UNCLEAN, Place, Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.heartbeats import interval
-from amqpsniff.session.rules.opening import STEPS
 from amqpsniff.session.rules.peers import (
     application,
     began_ns,
@@ -60,7 +60,7 @@ def _was_open(session: Any) -> bool:
     """True if a connection was open: of one from before the capture its channels show that."""
     if "connection.open-ok" in session.handshake or session.peer.began:
         return "connection.open-ok" in session.handshake
-    return any(session.slots) and not any(step in session.handshake for step in STEPS)
+    return any(session.slots) and not any(step in session.handshake for step in HANDSHAKE)
 
 
 def _parted(context: RuleContext) -> None:

@@ -157,8 +157,8 @@ def judge_delay(
 def note_traces(context: RuleContext) -> None:
     """connection-ends: messages with a trace's context, and publishes without one."""
     session = context.session
-    name = client_property(context, "connection_name")
     counts = (session.traced_delivered, session.traced_published, session.untraced_published)
+    name = client_property(context, "connection_name") if any(counts) else None
     if not (counts[0] or counts[1] or (name and counts[2])):
         return
     key = (client_host(context), name) if name else session.peer.name()[0]

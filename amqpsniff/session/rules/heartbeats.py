@@ -8,6 +8,7 @@ they did not get through.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
@@ -24,8 +25,9 @@ from amqpsniff.session.rules.peers import (
     handshake,
     last_packets_ns,
     server_end,
+    user_of,
 )
-from amqpsniff.session.rules.shared_state import report_once
+from amqpsniff.session.rules.shared_state import Verdict, report_alike
 from amqpsniff.units import duration
 
 TOO_SHORT_S = 5
@@ -39,21 +41,21 @@ def interval(context: RuleContext) -> int | None:
 
 
 def _tuned(context: RuleContext) -> None:
+    """tune-ok: report heartbeats that are off, or too frequent."""
     beat = interval(context)
-    if beat is None or beat >= TOO_SHORT_S:
-        return
+    if beat is not None and beat < TOO_SHORT_S:
+        said = context.session.handshake_json("connection.start-ok")
+        ends = client_host(context), server_end(context)
+        report_alike(context, _beats, *ends, user_of(context), said, beat)
+
+
+def _beats(context: RuleContext) -> Iterator[Verdict]:
     client = (client_host(context), server_end(context), application(context))
+    words, beat = client_text(context), interval(context)
     if beat == 0:
-        report_once(
-            context, "heartbeat-disabled", client, lambda: f"{client_text(context)}: heartbeat 0"
-        )
+        yield "heartbeat-disabled", client, f"{words}: heartbeat 0".__str__
     else:
-        report_once(
-            context,
-            "heartbeat-too-short",
-            (client, beat),
-            lambda: f"{client_text(context)}: {beat} s",
-        )
+        yield "heartbeat-too-short", (client, beat), f"{words}: {beat} s".__str__
 
 
 def _opened(context: RuleContext) -> None:

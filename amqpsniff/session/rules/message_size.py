@@ -16,7 +16,11 @@ from amqpsniff.session.rules.context import (
 )
 from amqpsniff.session.rules.format import exchange_text, integer_at, name_at, number_of, queue_text
 from amqpsniff.session.rules.links import link_text
-from amqpsniff.session.rules.shared_state import exchanges_of, open_channels
+from amqpsniff.session.rules.shared_state import (
+    exchanges_of,
+    open_channels,
+    published_and_delivered,
+)
 from amqpsniff.units import octets
 
 REFUSED_BYTES = 16 << 20
@@ -94,6 +98,8 @@ def judge_overhead(context: RuleContext) -> None:
     """connection-ends: much more around the bodies than in them, at a high rate."""
     session = context.session
     conversation = session.peer.conversation
+    if max(published_and_delivered(session)) < OVERHEAD_MESSAGES:
+        return
     lasted = conversation.end_ns - conversation.start_ns
     if session.has_loss or conversation.start_ns <= 0:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
@@ -16,7 +17,7 @@ from amqpsniff.session.rules.context import (
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import client_host, handshake, on_network, server_end
-from amqpsniff.session.rules.shared_state import first_place, report_once
+from amqpsniff.session.rules.shared_state import Verdict, first_place, report_alike
 from amqpsniff.units import duration, octets
 
 MIN_RETRANSMISSIONS = 10
@@ -36,14 +37,14 @@ def _ended(context: RuleContext) -> None:
     if not context.complete:
         _doubts(context)
     if on_network(context):
-        ends = (client_host(context), server_end(context))
-        report_once(
-            context,
-            "connection-unencrypted",
-            ends,
-            lambda: f"{ends[0]} speaks AMQP without TLS to {ends[1]}",
-            first_place(context),
-        )
+        ends = client_host(context), server_end(context)
+        report_alike(context, _readable, *ends, place=first_place(context))
+
+
+def _readable(context: RuleContext) -> Iterator[Verdict]:
+    ends = (client_host(context), server_end(context))
+    words = f"{ends[0]} speaks AMQP without TLS to {ends[1]}"
+    yield "connection-unencrypted", ends, words.__str__
 
 
 def _retransmissions(context: RuleContext) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.method_flags import HANDSHAKE
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.access import note_refused_login
-from amqpsniff.session.rules.context import UNOPENED, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import NO_STEPS, UNOPENED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import in_packet
 from amqpsniff.session.rules.peers import (
     application,
@@ -27,26 +28,14 @@ from amqpsniff.session.rules.peers import (
     release,
     server_end,
     table,
+    user_of,
 )
-from amqpsniff.session.rules.shared_state import report_once
+from amqpsniff.session.rules.shared_state import Verdict, report_alike
 from amqpsniff.session.state_machine import CONNECTION
 from amqpsniff.spec import peer_property
 from amqpsniff.units import duration
 
-STEPS = (
-    "connection.start",
-    "connection.start-ok",
-    "connection.tune",
-    "connection.tune-ok",
-    "connection.open",
-    "connection.open-ok",
-)
-"""The methods that open a connection, in their order."""
-
-_PLACES = {name: 2 * place for place, name in enumerate(STEPS)}
-_NO_STEPS = array("q", [NULL] * (2 * len(STEPS)))
-"""Time and packet of each step, where none was seen: very many connections may have nothing but
-their handshake."""
+_PLACES = {name: 2 * place for place, name in enumerate(HANDSHAKE)}
 
 _OF_CLIENT = frozenset(("connection.start-ok", "connection.tune-ok", "connection.open"))
 
@@ -82,20 +71,9 @@ its source, v3.10.8 and v4.3)."""
 # time
 
 
-def _step(context: RuleContext) -> None:
-    """Remember when each step of the handshake was, and where."""
-    steps = context.memory.get("steps")
-    if steps is None:
-        steps = context.memory["steps"] = _NO_STEPS[:]
-    place = _PLACES[context.frame.name]
-    if steps[place + 1] == NULL:
-        steps[place] = NULL if context.ts_ns is None else context.ts_ns
-        steps[place + 1] = context.frame.number
-
-
 def step(context: RuleContext, name: str) -> tuple[int | None, int | None]:
     """Time and packet of a step of the handshake; None where it has no time, or was not seen."""
-    steps, place = context.memory.get("steps", _NO_STEPS), _PLACES[name]
+    steps, place = context.memory.get("steps", NO_STEPS), _PLACES[name]
     ts_ns, number = steps[place : place + 2]
     return None if ts_ns == NULL else ts_ns, None if number == NULL else number
 
@@ -108,7 +86,7 @@ def _opened(context: RuleContext) -> None:
     times = _durations(context)
     if times is None or not context.certain:
         return
-    spent = dict(zip(STEPS, times, strict=True))
+    spent = dict(zip(HANDSHAKE, times, strict=True))
     least = {
         of_client: min(
             time
@@ -118,9 +96,9 @@ def _opened(context: RuleContext) -> None:
         for of_client in (True, False)
     }
     extra = {name: time - least[name in _OF_CLIENT] for name, time in spent.items()}
-    greeted_ns, started_ns = context.session.peer.greeted_ns, step(context, STEPS[0])[0] or 0
+    greeted_ns, started_ns = context.session.peer.greeted_ns, step(context, HANDSHAKE[0])[0] or 0
     late_ns = started_ns - greeted_ns if greeted_ns > 0 else 0
-    if min(late_ns, extra.pop(STEPS[0])) >= SLOW_STEP_NS:
+    if min(late_ns, extra.pop(HANDSHAKE[0])) >= SLOW_STEP_NS:
         detail = f"connection.start came {duration(late_ns)} after the client's protocol header"
         context.report("connection-start-delayed", detail)
     worst = max(extra, key=extra.__getitem__)
@@ -133,7 +111,7 @@ def _opened(context: RuleContext) -> None:
 
 def _durations(context: RuleContext) -> list[int] | None:
     """How long each step took after the one before; None when one was not seen."""
-    times = [began_ns(context), *(step(context, name)[0] for name in STEPS)]
+    times = [began_ns(context), *(step(context, name)[0] for name in HANDSHAKE)]
     known = [time for time in times if time is not None]
     return [b - a for a, b in pairwise(known)] if len(known) == len(times) else None
 
@@ -146,7 +124,7 @@ def _out_of_order(context: RuleContext) -> None:
     facts = context.facts
     if facts["state"] in CONNECTION.closed or not context.certain:
         return
-    numbers = context.memory.get("steps", _NO_STEPS)[1::2]
+    numbers = context.memory.get("steps", NO_STEPS)[1::2]
     if numbers[0] == NULL or max(numbers) > context.number:
         context.memory["disorder"] = None  # one direction was understood before the other
         return
@@ -198,7 +176,7 @@ def _hung_up(context: RuleContext) -> None:
             _refuse_login(context, number, then, now - then)
             return
     if now - began >= HANDSHAKE_GIVEN_UP_NS:
-        waiting = STEPS[STEPS.index(name) + 1]
+        waiting = HANDSHAKE[HANDSHAKE.index(name) + 1]
         whose = "the client's" if waiting in _OF_CLIENT else "its own"
         detail = f"the broker gave up after {duration(now - began)}, waiting for {whose} {waiting}"
         context.memory["failure"] = "the handshake was given up"
@@ -207,7 +185,7 @@ def _hung_up(context: RuleContext) -> None:
 
 def _last_step(context: RuleContext) -> tuple[str, int, int] | None:
     """Name, time and packet of the last step of a handshake; None when it has no time."""
-    for name in reversed(STEPS):
+    for name in reversed(HANDSHAKE):
         ts_ns, number = step(context, name)
         if number is not None:
             return None if ts_ns is None else (name, ts_ns, number)
@@ -281,24 +259,20 @@ def _missing(start_ok: bytes | None) -> tuple[str, ...]:
 
 def _introduced(context: RuleContext) -> None:
     """start-ok: report what the client does not say of itself."""
-    if not context.session.handshake_whole("connection.start-ok"):
-        return
+    known = context.session.handshake.get("connection.start-ok")
+    if known is not None and known.whole:
+        ends = client_host(context), server_end(context)
+        report_alike(context, _unsaid, *ends, user_of(context), known.json)
+
+
+def _unsaid(context: RuleContext) -> Iterator[Verdict]:
     client = (client_host(context), server_end(context), client_property(context, "product"))
     missing = _missing(context.session.handshake_json("connection.start-ok"))
     if missing:
-        report_once(
-            context,
-            "capabilities-missing",
-            (client, missing),
-            lambda: f"{_name(context)} does not announce {_listed(missing)}",
-        )
+        words = f"{_name(context)} does not announce {_listed(missing)}"
+        yield "capabilities-missing", (client, missing), words.__str__
     if client_property(context, "connection_name") is None:
-        report_once(
-            context,
-            "connection-unnamed",
-            client,
-            lambda: f"{_name(context)} sets no connection_name",
-        )
+        yield "connection-unnamed", client, f"{_name(context)} sets no connection_name".__str__
 
 
 def _name(context: RuleContext) -> str:
@@ -312,12 +286,9 @@ def _listed(missing: tuple[str, ...]) -> str:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "connection.start": (_step,),
-    "connection.start-ok": (_step, _introduced),
-    "connection.tune": (_step,),
-    "connection.tune-ok": (_step, _tuned),
-    "connection.open": (_step,),
-    "connection.open-ok": (_step, _opened),
+    "connection.start-ok": (_introduced,),
+    "connection.tune-ok": (_tuned,),
+    "connection.open-ok": (_opened,),
     "out-of-order": (_out_of_order,),
     "connection-ends": (_refused, _ended),
 }

@@ -7,7 +7,14 @@ from typing import Any
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import PUBLISH
-from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.context import (
+    DEEP,
+    MANY_ENTRIES_BYTES,
+    NESTED,
+    Rule,
+    RuleContext,
+    where,
+)
 from amqpsniff.session.rules.format import integer_at, name_at, number_of, route
 from amqpsniff.session.rules.peers import client_text
 from amqpsniff.session.rules.shared_state import apart
@@ -15,14 +22,6 @@ from amqpsniff.units import octets
 
 MANY_ENTRIES = 10_000
 """Entries of a field table that no application needs."""
-
-MANY_ENTRIES_BYTES = 20_000
-"""Length of tables as JSON below which they cannot have so many entries: in an array two bytes
-are enough for one."""
-
-DEEP = 16
-"""Tables and arrays inside each other beyond which no application goes: three are usual in headers
-of brokers (x-death)."""
 
 HUGE_BODY = 512 << 20
 """Bytes of a body that RabbitMQ since 4.3 refuses by its header alone."""
@@ -71,13 +70,12 @@ def _deletes(context: RuleContext) -> None:
         context.report("operation-destructive", f"{client_text(context)} {what}", variant=variant)
 
 
+@where(NESTED)
 def _declares(context: RuleContext) -> None:
     """A method with tables among its arguments."""
-    octets = context.frame.arguments_json
-    if octets is not None and may_be_bomb(octets):
-        arguments = context.frame.arguments
-        tables = [one for one in arguments.values() if isinstance(one, (dict, list))]
-        _judge(context, context.frame.name, "its tables", tables)
+    arguments = context.frame.arguments
+    tables = [one for one in arguments.values() if isinstance(one, (dict, list))]
+    _judge(context, context.frame.name, "its tables", tables)
 
 
 def _has_headers(context: RuleContext) -> None:
@@ -86,8 +84,8 @@ def _has_headers(context: RuleContext) -> None:
     octets = rows.headers.bytes_of(row)
     if may_be_bomb(octets):
         what = "a publish" if entry is None or entry.kind == PUBLISH else "a delivery"
-        where = route(name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
-        _judge(context, what, "its headers", [read_object(octets)], f" ({where})")
+        way = route(name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
+        _judge(context, what, "its headers", [read_object(octets)], f" ({way})")
 
 
 def may_be_bomb(octets: bytes) -> bool:
@@ -95,12 +93,12 @@ def may_be_bomb(octets: bytes) -> bool:
     return len(octets) >= MANY_ENTRIES_BYTES or octets.count(b"{") + octets.count(b"[") > DEEP
 
 
-def _judge(context: RuleContext, what: str, where: str, tables: list[Any], more: str = "") -> None:
+def _judge(context: RuleContext, what: str, place: str, tables: list[Any], more: str = "") -> None:
     """Report tables with too many entries, or too many of them inside each other."""
     entries = sum(_entries(table) for table in tables)
     deep = max(map(_depth, tables), default=0)
     if entries > MANY_ENTRIES:
-        detail = f"{what} with {number_of(entries, 'entry', 'entries')} in {where}{more}"
+        detail = f"{what} with {number_of(entries, 'entry', 'entries')} in {place}{more}"
         context.report("resource-bomb", detail)
     elif deep > DEEP:
         context.report("resource-bomb", f"{what} with {deep} tables inside each other{more}")

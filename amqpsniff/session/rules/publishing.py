@@ -9,6 +9,7 @@ from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.message_log import FORGET
 from amqpsniff.session.rules.context import (
+    EXTENDED,
     LATE_CONFIRM_NS,
     PUBLISHED,
     Rule,
@@ -90,6 +91,7 @@ def _limits_on(context: RuleContext, names: tuple[str, str] | None) -> str:
     return "".join(f"; {queue_text(one)} was declared with {words}" for one, words in known)
 
 
+@where(EXTENDED)
 def note_limits(context: RuleContext) -> None:
     """queue.declare: note how much the queue holds, and what it does then."""
     frame = context.frame

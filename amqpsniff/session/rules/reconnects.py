@@ -28,6 +28,7 @@ from amqpsniff.session.rules.shared_state import (
     MAX_KEPT,
     contribute,
     first_place,
+    published_and_delivered,
     remembered,
     report_at,
 )
@@ -129,7 +130,7 @@ def _was_short(context: RuleContext) -> None:
     conversation = context.session.peer.conversation
     if began is None or now is None or now - began >= SHORT_NS:
         return
-    lived, published = now - began, _published(context)
+    lived, published = now - began, published_and_delivered(context.session)[0]
     if conversation.ended is None or published > SHORT_PUBLISHES or not context.complete:
         return
     client = (client_host(context), server_end(context))
@@ -146,8 +147,7 @@ def judge_short(
     place: tuple[Any, ...],
 ) -> None:
     """One more short connection of a client; `who` is for `client_words`."""
-    here = Place(*place)
-    short = remembered(context, "short", client, _Short)
+    short, here = remembered(context, "short", client, _Short), Place._make(place)
     short.count += 1
     if short.first is None:
         short.first = here
@@ -160,16 +160,6 @@ def judge_short(
         )
     elif short.count > SHORT_CONNECTIONS:
         report_at(context, short.first, "php-short-connections", "", last=here.packet_number)
-
-
-def _published(context: RuleContext) -> int:
-    """Publishes of a connection that ends now, whose channels may have ended before."""
-    session = context.session
-    channels = (slot.channel for slot in session.slots.values())
-    count: int = session.published
-    for channel in channels:
-        count += 0 if channel is None else channel.published
-    return count
 
 
 @where(LEFT_OPEN)

@@ -83,10 +83,11 @@ def closed(context: RuleContext) -> None:
 def declared(context: RuleContext) -> None:
     """queue.declare, exchange.declare: note what is asked for, and what is made that was asked
     for."""
-    if context.frame.side == SERVER:
+    passive = b'"passive":true' in (context.frame.arguments_json or b"")
+    if context.frame.side == SERVER or not (passive or REFUSED in context.memory):
         return
     subject = subject_of(context.frame)
-    if b'"passive":true' in (context.frame.arguments_json or b"") and subject[1]:
+    if passive and subject[1]:
         asked = context.memory.setdefault(ASKED, {})
         drop(context, asked, context.channel.number)
         remember(context, asked, context.channel.number, (context.number, subject))

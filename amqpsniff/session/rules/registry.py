@@ -50,7 +50,15 @@ from amqpsniff.session.rules import (
     topology,
     traffic,
 )
-from amqpsniff.session.rules.context import ANYTHING, Place, Rule, RuleContext
+from amqpsniff.session.rules.context import (
+    ANYTHING,
+    EXTENDED,
+    NESTED,
+    PASSIVE,
+    Place,
+    Rule,
+    RuleContext,
+)
 from amqpsniff.session.rules.shared_state import report_at
 
 _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
@@ -113,6 +121,8 @@ _AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     provisional.AMQP10_RULES,
 )
 
+OF_ARGUMENTS = (PASSIVE, EXTENDED, NESTED)
+
 Asked = tuple[str | None, int, Rule]
 """A rule, and what it needs to be asked: see `context.requires` and `context.where`."""
 
@@ -131,6 +141,11 @@ def _gather(tables: tuple[dict[str, tuple[Rule, ...]], ...]) -> dict[str, tuple[
 
 RULES = _gather(_TABLES)
 """Every rule by its event, for connections of 0-8, 0-9 and 0-9-1."""
+
+GATED = frozenset(
+    event for event, rules in RULES.items() if any(one[1] in OF_ARGUMENTS for one in rules)
+)
+"""Methods of which a rule asks for some arguments only; see `context.where`."""
 
 AMQP10_RULES = _gather(_AMQP10_TABLES)
 """Every rule by its event, for connections of AMQP 1.0."""

@@ -109,18 +109,20 @@ def ended(context: RuleContext) -> None:
     if now_ns is None or not context.certain or not session.handshake_whole("connection.start-ok"):
         contribute(context, judge_unseen, client_host(context), now_ns if ends else ALWAYS)
         return
+    began, queues = began_ns(context), context.memory.get(LEFT)
+    queues = _queues(context) if queues is None else queues
+    stayed = began is not None and now_ns - began > BACK_NS
+    if not (queues or stayed) or "connection.open-ok" not in session.handshake:
+        return
     who = _client(context)
-    if who is None or "connection.open-ok" not in session.handshake:
+    if who is None:
         return
     where = server_end(context), client_host(context), _vhost(context), who
-    queues = context.memory.get(LEFT)
-    queues = _queues(context) if queues is None else queues
     if queues:
         lost = ends and session.closed_by != "client"
         until_ns = last_packets_ns(context)[0] if lost else now_ns if ends else ALWAYS
         contribute(context, judge_left, where, queues, until_ns, lost, context.place)
-    began = began_ns(context)
-    if began is not None and now_ns - began > BACK_NS:
+    if began is not None and stayed:
         words, place = client_text(context), first_place(context)
         contribute(context, judge_returned, where, began, now_ns - began, words, place)
 

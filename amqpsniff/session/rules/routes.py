@@ -8,6 +8,7 @@ of the capture, nothing is said. Everything is judged at the end, whatever the o
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ from amqpsniff.session.rules.peers import (
     table,
 )
 from amqpsniff.session.rules.shared_state import (
+    MAX_KEPT,
     contribute,
     open_channels,
     remembered,
@@ -107,12 +109,14 @@ WAITING = "queues with a waiting consumer"
 """Name in `RuleContext.memory` of queues: until when a consumer was there that could take more."""
 
 PUBLISHED = "published by route"
-"""Name in `RuleContext.shared` of what each connection published, by route: `_Published` as plain
-tuples, of which few are ever looked at."""
+"""Name in `RuleContext.shared` of what each connection published, by route: `Route` as they are, of
+which few are ever looked at, or `_Published` of other readers."""
 
 LIMITS = "queues with a length limit"
 """Name in `RuleContext.memory` of x-max-length by queue, where messages go from the queue's head
 and nowhere else than to consumers; None where they also go another way."""
+
+NOTED = (MADE, DECLARED, EXCHANGES, LIMITS, WAITING)
 
 KEPT_ELSEWHERE = (
     b'"x-dead-letter-exchange"', b'"x-message-ttl"', b'"x-expires"', b'"x-max-length-bytes"',
@@ -136,9 +140,12 @@ def declared(context: RuleContext) -> None:
 
 def limited(context: RuleContext) -> None:
     """queue.declare-ok: note the limit of the queue's length."""
-    request, queue = context.request, context.frame.queue
+    request = context.request
     octets = None if request is None else request.rows.arguments.bytes_of(request.row)
-    if not octets or b'"x-max-length"' not in octets or b'"passive":true' in octets or not queue:
+    if not octets or b'"x-max-length"' not in octets or b'"passive":true' in octets:
+        return
+    queue = context.frame.queue
+    if not queue:
         return
     most = table(read_object(octets), "arguments").get("x-max-length")
     elsewhere = not isinstance(most, int) or any(name in octets for name in KEPT_ELSEWHERE)
@@ -222,11 +229,11 @@ def _note_waiting(context: RuleContext, channel: Any, only: str | None = None) -
 
 def closed(context: RuleContext) -> None:
     """connection.close: its channels end before it does."""
-    for channel in open_channels(context.session):
-        _note_waiting(context, channel)
-    if _has_consumers(context):
-        there = context.ts_ns, _consumers(context), _idle(context)
-        context.memory.setdefault(THERE, there)
+    if SINCE in context.memory:
+        for channel in open_channels(context.session):
+            _note_waiting(context, channel)
+    if THERE not in context.memory and _has_consumers(context):
+        context.memory[THERE] = (context.ts_ns, _consumers(context), _idle(context))
 
 
 def _has_consumers(context: RuleContext) -> bool:
@@ -288,24 +295,25 @@ class _Consumer(NamedTuple):
 
 def ended(context: RuleContext) -> None:
     """connection-ends: its messages by route, and what it declared and bound."""
-    session, memory = context.session, context.memory
+    session, memory, routes = context.session, context.session.memory, context.session.routes
     vhost = handshake(context, "connection.open").get("virtual_host")
     hidden = session.has_loss or not context.both_sides or HIDDEN in memory
     where = server_end(context), vhost if isinstance(vhost, str) else ""
-    full = session.routes is not None and session.routes.full
+    full = routes is not None and routes.full
     if hidden or full or not session.peer.began or vhost is None:
         contribute(context, judge_hidden, server_end(context), hidden)
     if _is_resting(context):
         contribute(context, judge_resting, server_end(context), context.place)
-    for channel in open_channels(session) if THERE not in memory else ():
-        _note_waiting(context, channel)
-    names = (MADE, DECLARED, EXCHANGES, LIMITS, WAITING)
-    made = tuple([*memory.get(name, {}).items()] for name in names)
+    if SINCE in memory and THERE not in memory:
+        for channel in open_channels(session):
+            _note_waiting(context, channel)
+    made = [list(memory[name].items()) if name in memory else () for name in NOTED]
     published: list[Any] = []
     delivered: list[Any] = []
     there: tuple[int, list[Any], list[Any]] = (0, [], [])
     if not hidden:
-        published = _published(context)
+        if routes is not None and routes.published:
+            published = _published(context, where)
         if _has_consumers(context):
             delivered = _delivered(context)
             until_ns, *rows = memory.get(THERE) or (None, _consumers(context), _idle(context))
@@ -317,20 +325,27 @@ def ended(context: RuleContext) -> None:
 
 def _is_resting(context: RuleContext) -> bool:
     """True if nothing but heartbeats came for long on a connection from before the capture."""
-    session, times = context.session, last_packets_ns(context)
-    seen_ns = min(times) - session.peer.conversation.start_ns
+    session = context.session
+    if session.handshake or any(session.slots) or session.closed_by is not None:
+        return False
+    seen_ns = min(last_packets_ns(context)) - session.peer.conversation.start_ns
     alive = context.complete and all(session.peer.conversation.octets)
-    unused = not any(session.slots) and not session.handshake
-    return alive and unused and session.closed_by is None and seen_ns >= STOPPED_NS
+    return alive and seen_ns >= STOPPED_NS
 
 
-def _published(context: RuleContext) -> list[tuple[Any, ...]]:
-    """Publishes by route, each as exchange, routing key and what a `_Published` has."""
+def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
+    """Publishes by route, each as exchange, routing key and what a `_Published` has; none where
+    they were put down as they are, for all connections are read here.
+    """
     routes = context.session.routes
-    if routes is None or not routes.published:
-        return []
     capture, _, _, *ends = context.place
     who = application(context) or client_host(context)
+    if context.tracker.log.recorded is None:
+        kept = context.shared.setdefault(PUBLISHED, OrderedDict())
+        lost = routes.keep(kept, where, (who, capture, ends), MAX_KEPT, MAX_LISTED)
+        if lost:
+            context.forget("clients", lost)
+        return []
     return [
         (
             exchange, key, one.count, tuple(one.steps), one.last_number, one.last_ns,
@@ -367,8 +382,10 @@ def _idle(context: RuleContext) -> list[tuple[Any, ...]]:
     """The consumers that are there and got nothing."""
     memory, place = context.memory, context.place
     gone, since = memory.get(CANCELLED, {}), memory.get(SINCE, {})
+    if not since:
+        return []
     found: list[tuple[Any, ...]] = []
-    for channel in open_channels(context.session) if since and context.certain else ():
+    for channel in open_channels(context.session) if context.certain else ():
         for tag, consumer in channel.by_tag.items():
             at = since.get((channel.number, consumer.queue))
             if consumer.delivered or at is None or (channel.number, tag) in gone:
@@ -479,14 +496,10 @@ def judge_connection(
     if idle:
         unused: list[Any] = remembered(context, "idle consumers", where, list)
         unused.extend((heard_ns, *row) for row in idle[: MAX_LISTED - len(unused)])
-    by_route = context.shared.get(PUBLISHED, {})
     for row in published:
-        name = (*where, *row[:2])
-        listed = by_route.get(name)
-        if listed is None:
-            listed = remembered(context, PUBLISHED, name, list)
+        listed: list[Any] = remembered(context, PUBLISHED, (*where, *row[:2]), list)
         if len(listed) < MAX_LISTED:
-            listed.append(row[2:])
+            listed.append(_Published._make((*row[2:-1], Place(*row[-1]))))
     for exchange, key, name, *rest in delivered:
         got: list[_Delivered] = remembered(
             context, "delivered by route", (*where, exchange, key), list
@@ -530,7 +543,13 @@ def judge_routes(context: RuleContext) -> None:
 
 def _read(rows: Iterable[Any]) -> list[_Published]:
     """The publishes on a route, as they are kept, with names."""
-    return [_Published._make((*row[:-1], Place(*row[-1]))) for row in rows]
+    return [row if isinstance(row, _Published) else _publishes(row) for row in rows]
+
+
+def _publishes(one: Any) -> _Published:
+    who, capture, ends = one.told
+    place = Place(capture, one.first_number, one.first_ns, *ends)
+    return _Published(one.count, one.steps, one.last_number, one.last_ns, one.mandatory, who, place)
 
 
 def judge_unbound(context: RuleContext, published: dict[Any, list[Any]]) -> None:

@@ -155,7 +155,9 @@ def report_at(
     """Raise a finding about the connection of a place; see `RuleContext.report`."""
     log = context.tracker.log
     end = last or place.packet_number
-    if not log.again(code, place.connection_id, place.capture, channel, count, end):
+    if not log.again(
+        code, place.connection_id, place.capture, channel, count, end
+    ) and not log.again_unplaced(code, count, end):
         log.add(Finding(code, detail, *place, channel, count=count, last_packet_number=last))
 
 
@@ -178,7 +180,10 @@ def report_once(
     first = None if seen is None else seen.get(key)
     if first is not None:
         last = context.number if place is None else place.packet_number
-        if tracker.log.again(code, first.connection_id, None, None, 1, last):
+        log = tracker.log
+        if log.again(code, first.connection_id, None, None, 1, last) or log.again_unplaced(
+            code, 1, last
+        ):
             return
     here = place or context.place
     records = tracker.log.recorded
@@ -188,6 +193,43 @@ def report_once(
     first = remembered(context, code, key, lambda: here)
     words = detail() if tracker.log.has_room(code) else ""  # not shown without a place
     report_at(context, first, code, words, count, here.packet_number)
+
+
+Verdict = tuple[str, object, Callable[[], str]]
+"""A finding for all connections with a key: its code, the key, what gives its words."""
+
+MAX_ALIKE = 4_096
+"""Different clients whose verdicts are remembered."""
+
+
+def report_alike(
+    context: RuleContext,
+    judge: Callable[[RuleContext], Iterator[Verdict]],
+    *alike: object,
+    place: Place | None = None,
+) -> None:
+    """Raise what `judge` finds as `report_once` does; it is asked once for all connections whose
+    facts are `alike`.
+    """
+    known = context.shared.setdefault("verdicts", {})
+    found = known.get((judge, alike))
+    if found is None:
+        if len(known) >= MAX_ALIKE:
+            known.clear()
+        found = tuple((code, key, words().__str__) for code, key, words in judge(context))
+        known[judge, alike] = found
+    for code, key, words in found:
+        report_once(context, code, key, words, place)
+
+
+def published_and_delivered(session: Any) -> tuple[int, int]:
+    """Messages of a connection that ends now, whose channels may have ended before."""
+    published, delivered = session.published, session.delivered
+    for slot in session.slots.values():
+        if slot.channel is not None:
+            published += slot.channel.published
+            delivered += slot.channel.delivered
+    return published, delivered
 
 
 def judge_limits(context: RuleContext) -> None:

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby, islice
 from operator import itemgetter
-from struct import Struct
 from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import WAITING, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import (
+    MISSING_NS,
+    SLOW_NS,
+    WAITING,
+    Rule,
+    RuleContext,
+    requires,
+    where,
+)
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.provisional import MAX_CHECKED
 from amqpsniff.units import duration
-
-MISSING_NS = 5 * SECOND_NS
-"""Longest wait for an answer that is not worth an error: clients give up after 5 s or more."""
-
-SLOW_NS = SECOND_NS
-"""Time to an answer that is long; a broker needs milliseconds."""
 
 BLOCKING_SHARE = 0.2
 """Share of a connection's time that goes into waiting for answers, from which on it matters."""
@@ -31,102 +32,12 @@ BLOCKING_REQUESTS = 20
 """Fewer are the start of an application."""
 
 
-FIRST = "first answer"
-"""Name in `RuleContext.memory` of the first answer, as `_PACKED`: code of the method, packet and
-time of the request, time of the answer."""
-
-_PACKED = Struct("<hqqq")
-
-
-class Answers:
-    """How long the answers to requests of one method took; the place is the slowest request's."""
-
-    __slots__ = ("count", "longest_ns", "number", "took_ns", "ts_ns")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.took_ns = 0
-        self.longest_ns = -1
-        self.number: int | None = None
-        self.ts_ns = NULL
-
-    def add(self, number: int, ts_ns: int, took_ns: int) -> None:
-        """One more."""
-        self.count += 1
-        self.took_ns += took_ns
-        if took_ns > self.longest_ns:
-            self.longest_ns = took_ns
-            self.number, self.ts_ns = number, ts_ns
-
-
-class Waited:
-    """Time in which a connection waited for answers, overlapping waits counted once."""
-
-    __slots__ = ("count", "number", "ts_ns", "until_ns", "waited_ns")
-
-    def __init__(self, number: int, ts_ns: int) -> None:
-        self.number, self.ts_ns = number, ts_ns
-        self.count = 0
-        self.waited_ns = 0
-        self.until_ns = 0
-
-    def add(self, asked_ns: int, now_ns: int) -> None:
-        """One more answer."""
-        self.count += 1
-        since_ns = asked_ns if asked_ns > self.until_ns else self.until_ns
-        if now_ns > since_ns:
-            self.waited_ns += now_ns - since_ns
-        self.until_ns = now_ns
-
-
-def _add(
-    waited: Waited, answers: dict[str, Answers], name: str, number: int, asked: int, now: int
-) -> None:
-    """One more answer, to a request with a method."""
-    known = answers.get(name)
-    if known is None:
-        known = answers[name] = Answers()
-    known.add(number, asked, max(0, now - asked))
-    waited.add(asked, now)
-
-
-def waits_of(context: RuleContext) -> tuple[Waited, dict[str, Answers]]:
-    """Time in which a connection waited, and answers to its requests by method.
-
-    Of the first only its numbers are remembered until more is asked for: most connections that are
-    open in large numbers do not ask for more than their channel.
-    """
-    memory = context.session.memory
-    first = memory.pop(FIRST, None)
-    if first is not None:
-        method, number, asked, now = _PACKED.unpack(first)
-        memory["waited"], memory["answers"] = Waited(number, asked), {}
-        name = context.tracker.names[method]
-        _add(memory["waited"], memory["answers"], name, number, asked, now)
-    return memory["waited"], memory["answers"]
-
-
-def note_answer(context: RuleContext) -> None:
-    """replied: how long it took, by method; an error when it was very long."""
-    if context.channel is None:
-        return
+def judge_answer(context: RuleContext) -> None:
+    """replied: an error when it took very long; else what was foreseen is over."""
     request, now = context.request, context.ts_ns
-    asked = request.ts_ns
-    if request.side != 0 or now is None or asked == NULL:
-        return
-    took = now - asked if now > asked else 0
-    name = context.tracker.names[request.method]
-    memory = context.session.memory
-    if not context.session.peer.began:
-        memory.setdefault("answered", {})[context.channel.number] = request.number
-    if took >= SLOW_NS:
-        memory["answered late"] = True
-    if FIRST in memory or "waited" in memory:
-        waited, answers = waits_of(context)
-        _add(waited, answers, name, request.number, asked, now)
-    else:
-        memory[FIRST] = _PACKED.pack(request.method, request.number, asked, now)
+    took = max(now - request.ts_ns, 0)
     if took > MISSING_NS:
+        name = context.tracker.names[request.method]
         _report_missing(context, name, request, f"was answered after {duration(took)}")
     else:
         context.withdraw("reply-missing", context.channel, request.number)
@@ -216,7 +127,7 @@ def _report_missing(
 @requires("answered late")
 def judge_slow(context: RuleContext) -> None:
     """connection-ends: answers that took long."""
-    _, answers = waits_of(context)
+    answers = context.memory["answers"]
     slow = {name: one for name, one in answers.items() if SLOW_NS <= one.longest_ns <= MISSING_NS}
     if not slow:
         return
@@ -234,13 +145,14 @@ def judge_slow(context: RuleContext) -> None:
 @requires("waited")
 def judge_blocking(context: RuleContext) -> None:
     """connection-ends: much of its time went into waiting."""
-    waited, answers = waits_of(context)
+    waited = context.memory["waited"]
     begin_ns = context.session.peer.conversation.start_ns
     if waited.count < BLOCKING_REQUESTS or context.ts_ns is None or begin_ns <= 0:
         return
     lasted = context.ts_ns - begin_ns
     if lasted < BLOCKING_NS or waited.waited_ns <= BLOCKING_SHARE * lasted:
         return
+    answers = context.memory["answers"]
     most = max(answers, key=lambda name: int(answers[name].took_ns))
     detail = (
         f"{waited.count} requests waited for {duration(waited.waited_ns)} of {duration(lasted)}, "
@@ -250,7 +162,7 @@ def judge_blocking(context: RuleContext) -> None:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "replied": (note_answer,),
+    "replied": (judge_answer,),
     "connection-waits": (watch_missing,),
     "connection-ends": (judge_missing, judge_slow, judge_blocking),
 }

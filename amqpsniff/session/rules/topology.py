@@ -6,9 +6,9 @@ from typing import Any
 
 from amqpsniff.decode.method_layout import FLAGS_CUT
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.context import PASSIVE, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import exchange_text, name_at, queue_text
-from amqpsniff.session.rules.shared_state import drop, open_channels, remember
+from amqpsniff.session.rules.shared_state import drop, published_and_delivered, remember
 from amqpsniff.units import duration, rate
 
 REPEATED = 10
@@ -78,13 +78,11 @@ def note_declaration(context: RuleContext) -> None:
     if frame.name == "queue.declare" and not frame.queue:
         return  # each makes a queue with a name of its own
     declared = context.memory.setdefault("declared", {})
-    subject = subject_of(frame)
+    subject, key = subject_of(frame), hash((frame.name, octets))
     known = declared.get(subject)
     if known is None:
-        known = remember(context, declared, subject, set())
-    if known is None:
+        remember(context, declared, subject, {key})
         return
-    key = hash((frame.name, octets))
     if key not in known:
         if len(known) < REPEATED:
             known.add(key)
@@ -112,8 +110,7 @@ def forget_declaration(context: RuleContext) -> None:
 def judge_declarations(context: RuleContext) -> None:
     """connection-ends: more repeated declarations than one for two publishes."""
     series, method, (kind, name) = context.memory["repeated"]
-    published = context.session.published
-    published += sum(channel.published for channel in open_channels(context.session))
+    published, _ = published_and_delivered(context.session)
     if context.session.has_loss or series.count < REPEATED or 2 * series.count <= published:
         return
     named = queue_text(name) if kind == "queue" else exchange_text(name)
@@ -128,11 +125,10 @@ def judge_declarations(context: RuleContext) -> None:
 # polls
 
 
+@where(PASSIVE)
 def note_poll(context: RuleContext) -> None:
     """queue.declare: count a passive one, which asks for the length of a queue."""
-    octets = context.frame.arguments_json
-    if octets and b'"passive":true' in octets:
-        _count(context, "polled", context.frame.queue)
+    _count(context, "polled", context.frame.queue)
 
 
 def note_get(context: RuleContext) -> None:
@@ -185,21 +181,22 @@ def judge_gets(context: RuleContext) -> None:
 def note_change(context: RuleContext) -> None:
     """A queue or binding is made or deleted."""
     frame = context.frame
-    octets = frame.arguments_json
-    passive = frame.flags & FLAGS_CUT or (octets and b'"passive":true' in octets)
-    if frame.name == "queue.declare" and passive:
-        return
-    if "changes" not in context.memory:
-        context.memory["changes"] = (Series(context), [0, 0], [0, 0], frame.queue)
-    series, made, unmade, _ = context.memory["changes"]
+    if frame.name == "queue.declare":
+        if frame.flags & FLAGS_CUT or b'"passive":true' in (frame.arguments_json or b""):
+            return
+    changes = context.memory.get("changes")
+    if changes is None:
+        changes = context.memory["changes"] = (Series(context), [0, 0], [0, 0], frame.queue)
+    series, made, unmade, _ = changes
     series.add(context)
     if frame.name in MAKES:
         made[MAKES[frame.name]] += 1
     else:
         unmade[UNMAKES[frame.name]] += 1
+        context.memory["unmade"] = True
 
 
-@requires("changes")
+@requires("unmade")
 def judge_changes(context: RuleContext) -> None:
     """connection-ends: what is made is deleted again, at a high rate."""
     series, made, unmade, first = context.memory["changes"]
