@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from amqpsniff import open as open_capture
+from tests.conftest import SAMPLES
 from tests.decode.amqp10.truth import CAPTURES, capture, expected, plain
 
 NAMES = sorted(path.name.partition(".")[0] for path in CAPTURES.glob("*.expected.json.gz"))
@@ -317,6 +319,26 @@ def test_links_on_sessions_of_their_own_do_not_block_each_other() -> None:
         (True, True),
         (False, True),
     ]
+
+
+def test_websocket_in_tls() -> None:
+    rows = [row for row in opened("wss").messages() if row.method == "send"]
+    assert [(row.message_id, row.outcome) for row in rows] == [
+        (f"w{number}", "confirmed") for number in range(5)
+    ]
+
+
+def test_summary_of_two_protocols() -> None:
+    """What is counted of captures of both is what is counted of each."""
+    paths = str(SAMPLES / "pika_mix.pcap"), str(CAPTURES / "rabbit_outcomes.pcap")
+    *each, both = (open_capture(*some).summary() for some in (paths[:1], paths[1:], paths))
+
+    def counted(summary: Any) -> Counter[tuple[str, str | None]]:
+        methods = {("method", name): count for name, count in summary["methods"].items()}
+        outcomes = {("outcome", row["outcome"]): row["count"] for row in summary["outcomes"]}
+        return Counter(methods | outcomes)
+
+    assert counted(both) == counted(each[0]) + counted(each[1])
 
 
 RHEA = sorted(path.name.partition(".")[0] for path in CAPTURES.glob("*.rhea.json.gz"))
