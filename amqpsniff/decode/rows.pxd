@@ -25,7 +25,7 @@ cdef class FrameRows(Rows):
     cdef public int capture_code
     cdef public long long moments
     cdef public list performatives
-    cdef public long long performatives_taken
+    cdef public long long performatives_made, performatives_taken
     cdef object next_performative(self)
     cpdef int follow(self, FrameRows others) except? -1
     cdef long long moment(self) except? -1

@@ -237,11 +237,13 @@ class FrameRows(Rows):
     `bytes_expected` of arguments, are made room for.
 
     The methods that come with every message have their arguments as JSON only if `wanted`.
-    `performatives` are those of the rows of AMQP 1.0 that the session has not come to, in order.
+    `performatives` are those of the rows of AMQP 1.0, in order: the session has not come to those
+    from `performatives_taken` to `performatives_made`; the others are objects to be used again.
     """
 
     capture_code: int
     moments: int
+    performatives_made: int
     performatives_taken: int
 
     performatives: list[Any]
@@ -293,15 +295,14 @@ class FrameRows(Rows):
         self.moments = 0
         self.arguments = Texts(bytes_expected)
         self.performatives = []
-        self.performatives_taken = 0
+        self.performatives_made = self.performatives_taken = 0
 
     def next_performative(self) -> Any:
         """Take the first of the performatives that the session has not come to."""
         found: Any = self.performatives[self.performatives_taken]
         self.performatives_taken += 1
-        if self.performatives_taken == len(self.performatives):
-            self.performatives.clear()
-            self.performatives_taken = 0
+        if self.performatives_taken == self.performatives_made:
+            self.performatives_made = self.performatives_taken = 0
         return found
 
     def follow(self, others: FrameRows) -> cython.int:

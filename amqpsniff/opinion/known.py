@@ -196,12 +196,23 @@ def _type_of_1_0(difference: Difference, _: Traffic) -> bool:
     )
 
 
+def _websocket(difference: Difference, traffic: Traffic) -> bool:
+    return difference.what == about.ONLY_OURS and _ends(difference) in traffic.websockets
+
+
 def _other_protocol(difference: Difference, traffic: Traffic) -> bool:
     alone = difference.what in (about.ONLY_THEIRS, about.ONLY_OURS)
     return alone and _ends(difference) in traffic.undecoded
 
 
 KNOWN: tuple[Known, ...] = (
+    Known(
+        "websocket",
+        "AMQP inside WebSocket",
+        "shown as the payload of WebSocket",
+        "decoded; the upgrade names the subprotocol `amqp`",
+        _websocket,
+    ),
     Known(
         "protocol-header",
         "the protocol header of 0-8, 0-9 and 0-9-1",

@@ -29,7 +29,8 @@ class Traffic:
             those with a SYN that TCP ignored.
         undecoded: Those that speak an AMQP that we do not decode.
         amqp_1_0: Those that speak AMQP 1.0.
-        malformed: Those of them in which tshark called a transfer malformed so far.
+        websockets: Those that do so over WebSocket; by serial number: `unwrapped`.
+        malformed: Those of 1.0 in which tshark called a transfer malformed so far.
     """
 
     def __init__(self) -> None:
@@ -40,6 +41,8 @@ class Traffic:
         self.renumbered: set[Ends] = set()
         self.undecoded: set[Ends] = set()
         self.amqp_1_0: set[Ends] = set()
+        self.websockets: set[Ends] = set()
+        self.unwrapped: set[int] = set()
         self.malformed: set[Ends] = set()
 
     @classmethod
@@ -47,6 +50,7 @@ class Traffic:
         """Read a capture once; raises CaptureError when it cannot be read."""
         traffic = cls()
         pipeline = Pipeline(capture.options, Plan((), on_connection_end=traffic.add))
+        pipeline.websocket.unwrapped = traffic.unwrapped
         with CaptureSet(capture.names, reader=capture.options.reader) as packets:
             deque(run(packets, pipeline), 0)
         return traffic
@@ -61,6 +65,8 @@ class Traffic:
             self.cut.add(ends)
         if any(conversation.gaps):
             self.lossy.add(ends)
+        if conversation.serial in self.unwrapped:
+            self.websockets.add(ends)
         reused = conversation.incarnation > 0 and not conversation.syn_seen
         if reused or conversation.syn_ignored:
             self.renumbered.add(ends)

@@ -28,6 +28,8 @@ cdef class Amqp10Connection:
     cdef public list opens
     cdef public dict init
     cdef public long long client_limit, server_limit
+    cdef int last_key
+    cdef Amqp10Session last
 
 cdef class Amqp10Tracker:
     cdef object tracker
@@ -46,7 +48,7 @@ cdef class Amqp10Tracker:
     cdef int _code_of(self, Link link, Vocabularies words) except? -2
     cdef int _find_codes(self, Address address, Vocabularies words) except? -1
     cdef int _code(self, Vocabulary vocabulary, str text) except? -2
-    cdef Address _target(self, str text)
+    cdef Address _address(self, str text, bint sends)
     cpdef int follow(self, Session session, FrameRows frames, long long row, Performative found) except? -1
     cpdef int attach(self, MessageRows messages, long long row) except? -1
     cdef _learn(self, Session session, Amqp10Connection state, FrameRows frames, long long row, int side, int code)
@@ -74,7 +76,7 @@ cdef class Amqp10Tracker:
     cdef _let_go(self, Amqp10Session one, Transferred transferred, long long ts_ns)
     cdef _leave(self, Transferred transferred, bint counted=*)
     cdef _disposition(self, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
-    cdef _dispose(self, Amqp10Session one, Transferred transferred, FrameRows frames, long long row, int side, int sender, Performative found)
+    cdef _dispose(self, Amqp10Session one, dict waiting, long long number, FrameRows frames, long long row, int side, Performative found)
     cdef _say(self, Transferred transferred, Performative found, FrameRows frames, long long row)
     cdef _settle(self, Amqp10Session one, Transferred transferred, FrameRows frames, long long row, int side)
     cdef _decide(self, Transferred transferred, Channel channel)

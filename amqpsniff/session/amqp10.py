@@ -169,17 +169,22 @@ class Amqp10Connection:
     """A connection: its sessions by outgoing channel of each side, and what `open` said.
 
     `client_limit`, `server_limit`: bytes of the largest frame that this side may send, 0 for any.
+    `last` is the session of the last frame, by its channel and side (`last_key`, -1 for none).
     """
 
     client_limit: int
     server_limit: int
+    last_key: int
 
     channels: tuple[Any, ...]
     opens: list[Any]
     init: dict[Any, Any]
+    last: Amqp10Session
 
     def __init__(self) -> None:
         self.channels = ({}, {})
+        self.last = None
+        self.last_key = -1
         self.opens = [None, None]
         self.init = {}
         self.client_limit = self.server_limit = 0
@@ -230,9 +235,9 @@ class Amqp10Tracker:
         """A performative of a connection, in its frame's row."""
         side: cython.int = frames.sender.values[row]
         code: cython.int = found.code
-        state: Amqp10Connection = session.memory.get("amqp10")
+        state: Amqp10Connection = session.amqp10
         if state is None:
-            state = session.memory["amqp10"] = Amqp10Connection()
+            state = session.amqp10 = Amqp10Connection()
         if side == 1:
             session.server_seen = True
         if side < 0:
@@ -251,15 +256,20 @@ class Amqp10Tracker:
             self._begin(session, state, frames, row, side, found)
             return 0
         channel: cython.int = frames.channel.values[row]
-        channels: dict[Any, Any] = state.channels[side]
-        one: Amqp10Session = channels.get(channel)
-        if one is None:
-            one = self._proved(session, state, frames, row, side, channel)
+        one: Amqp10Session = state.last
+        if state.last_key != (channel << 1 | side):
+            channels: dict[Any, Any] = state.channels[side]
+            one = channels.get(channel)
             if one is None:
-                return 0
+                one = self._proved(session, state, frames, row, side, channel)
+                if one is None:
+                    return 0
+            state.last = one
+            state.last_key = channel << 1 | side
         if code == _DISPOSITION:
             self._disposition(one, frames, row, side, found)
         elif code == _END:
+            state.last_key = -1
             self._end(session, state, one, frames, row, side, found)
         else:
             self._on_link(session, one, frames, row, side, code, found)
@@ -368,6 +378,7 @@ class Amqp10Tracker:
         """One side begins a session, or joins one that the other side began."""
         channel: cython.int = frames.channel.values[row]
         one: Amqp10Session
+        state.last_key = -1
         if found.first >= 0:
             one = state.channels[1 - side].get(found.first)
             if one is not None:
@@ -594,7 +605,9 @@ class Amqp10Tracker:
         else:
             self.link_bytes += len(octets)
             link.weight += len(octets)
-            link.learn(side, arguments, dumps)
+            text = link.learn(side, arguments, dumps)
+            if text is not None:
+                link.address = self._address(text, link.sender == 0)
         self._put_handle(one, link, side, found.handle)
         if link.answered == 3:
             self._tell("link-attached", one, link, frames, row, side)
@@ -734,15 +747,14 @@ class Amqp10Tracker:
         transferred: Transferred
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
-        if one.windows.transfer(side, number, ts_ns):
-            self._tell("window-overrun", one, link, frames, row, side, found)
+        one.windows.transfer(side, number, ts_ns)
         if not found.begins:
             transferred = self.awaited.get(found.delivery)
             if transferred is None and found.delivery == self.latest_ordinal:
                 transferred = self.latest
         else:
             if link is not None and link.deliver(number, ts_ns):
-                self._tell("credit-overrun", one, link, frames, row, side, found)
+                self._tell("credit-awaited", one, link, frames, row, side, found)
             kind: cython.int = _PUBLISH if side == 0 else _DELIVER
             entry = pending_message(channel, kind, number, ts_ns)
             entry.number = found.first
@@ -802,14 +814,14 @@ class Amqp10Tracker:
             settler._close_row(entry, -1)
             return
         waiting: dict[Any, Any] = one.unsettled[side]
-        before = waiting.get(transferred.delivery_id)
-        if before is not None:
-            self._forget(one, before, _NULL)
+        before: Transferred = waiting.setdefault(transferred.delivery_id, transferred)
+        if before is not transferred:
+            self._let_go(one, before, _NULL)
             self._leave(before, False)
+            waiting[transferred.delivery_id] = transferred
         settler.outstanding += 1
         if transferred.link is not None:
             transferred.link.hold(entry.packet_number)
-        waiting[transferred.delivery_id] = transferred
         entry.wants = True
         if side == 0:
             if channel.unconfirmed == 0:
@@ -823,14 +835,13 @@ class Amqp10Tracker:
         """A delivery does not wait any longer: it is counted out."""
         waiting: dict[Any, Any] = one.unsettled[transferred.side]
         if waiting.get(transferred.delivery_id) is transferred:
+            del waiting[transferred.delivery_id]
             self._let_go(one, transferred, ts_ns)
 
     def _let_go(self, one: Amqp10Session, transferred: Transferred, ts_ns: cython.longlong) -> None:
-        """A delivery that waits does not any longer."""
+        """A delivery that waited does not any longer."""
         settler: Settler = self.settler
         channel: Channel = one.channel
-        waiting: dict[Any, Any] = one.unsettled[transferred.side]
-        del waiting[transferred.delivery_id]
         settler.outstanding -= 1
         if transferred.link is not None:
             transferred.link.let_go(ts_ns)
@@ -871,26 +882,28 @@ class Amqp10Tracker:
             i: cython.longlong
             for i in range(span + 1):
                 number: cython.longlong = (found.first + i) & _MASK
-                self._dispose(one, waiting.get(number), frames, row, side, sender, found)
+                self._dispose(one, waiting, number, frames, row, side, found)
             return
         for each in list(waiting):
             if (each - found.first) & _MASK <= span:
-                self._dispose(one, waiting.get(each), frames, row, side, sender, found)
+                self._dispose(one, waiting, each, frames, row, side, found)
 
     def _dispose(
         self,
         one: Amqp10Session,
-        transferred: Transferred,
+        waiting: dict[Any, Any],
+        number: cython.longlong,
         frames: FrameRows,
         row: cython.longlong,
         side: cython.int,
-        sender: cython.int,
         found: Performative,
     ) -> None:
-        """A delivery, or None, gets an outcome, is settled, or both."""
+        """A delivery, if one of this number waits, gets an outcome, is settled, or both."""
+        transferred: Transferred
+        transferred = waiting.pop(number, None) if found.settled == 1 else waiting.get(number)
         if transferred is None:
             return
-        if side == sender and found.condition is not None and sender == 1:
+        if found.condition is not None and side == 1 and transferred.side == 1:
             self._tell("settlement-refused", one, transferred.link, frames, row, side, found)
         if found.state:
             self._say(transferred, found, frames, row)
@@ -1015,13 +1028,14 @@ class Amqp10Tracker:
             self._weigh(link, more.message_bytes.values[row])
             address: Address = link.address
             if address is None and more.address.values[row] >= 0 and transferred.side == 0:
-                address = self._target(more.address.words.text(more.address.values[row]))
+                address = self._address(more.address.words.text(more.address.values[row]), True)
             if address is not None:
                 self._find_codes(address, messages.vocabularies)
                 messages.queue.values[row] = address.queue_code
                 messages.exchange.values[row] = address.exchange_code
                 messages.routing_key.values[row] = address.routing_key_code
-                more.address.put(row, address.text)
+                if messages.wanted:
+                    more.address.put(row, address.text)
         entry.mark = messages.mark.values[row]
         size: cython.longlong = messages.sent(row)
         if size > 0:
@@ -1038,12 +1052,13 @@ class Amqp10Tracker:
             more.transaction.put(row, transferred.transaction)
         return 0
 
-    def _target(self, text: str) -> Address:
-        """The address that a message names, whose link has none."""
-        known: Address = self.addresses.get(text)
+    def _address(self, text: str, sends: cython.bint) -> Address:
+        """The address with a text that the client sends to, or receives from."""
+        known: Address = self.addresses.get((text, sends))
         if known is None:
-            known = Address(text, True)
-            _keep(self.addresses, text, known)
+            known = Address(text, sends)
+            if len(text) <= _MAX_ALIKE_BYTES:
+                _keep(self.addresses, (text, sends), known)
         return known
 
     def _tell_message(

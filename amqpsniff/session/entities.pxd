@@ -93,6 +93,7 @@ cdef class Session(Closeable):
     cdef public object peer, capture
     cdef public long long number
     cdef public dict slots, handshake, memory
+    cdef public object amqp10
     cdef public bint has_loss, server_seen
     cdef public long long pending_rpcs, frames
     cdef public long long traced_published, traced_delivered, untraced_published

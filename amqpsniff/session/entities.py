@@ -675,14 +675,15 @@ class Session(Closeable):
     `handshake` has the `HandshakeArguments` by method. `has_loss`: frames may be missing, or
     arguments that say what became of others. `missing`: whose frames may be missing since its last
     method, as one bit a side. `server_seen`: the server said something. `state_code`: its state.
-    `confirms`, `acks`: `counts.LatencyHistogram` or None. `calls`: requests by message that wait
-    for their answers. `last_sent`: of all channels, None before the client's first frame. `frames`:
-    how many there were, where rules are asked. `used_since_loss`: channel slots that were used
-    since frames of a side were lost, a list a side; None while none were. `last_…_ns`: time of the
-    last frame of a side, `silence_…_ns`: its longest pause. `owed`: who owed what at its
-    end, a sentence; None where that is not known. `routes`: its messages by route, where rules are
-    asked; `traced_…` and `untraced_…`: those with the context of a trace, and without. `bulky`: the
-    last delivery that may have held up others, as (channel, end, size, took_ns), or None.
+    `amqp10`: what `session.amqp10` knows of it. `confirms`, `acks`: `counts.LatencyHistogram` or
+    None. `calls`: requests by message that wait for their answers. `last_sent`: of all channels,
+    None before the client's first frame. `frames`: how many there were, where rules are asked.
+    `used_since_loss`: channel slots that were used since frames of a side were lost, a list a side;
+    None while none were. `last_…_ns`: time of the last frame of a side, `silence_…_ns`: its longest
+    pause. `owed`: who owed what at its end, a sentence; None where that is not known. `routes`: its
+    messages by route, where rules are asked; `traced_…` and `untraced_…`: those with the context of
+    a trace, and without. `bulky`: the last delivery that may have held up others, as (channel, end,
+    size, took_ns), or None.
     """
 
     peer: Any
@@ -711,6 +712,7 @@ class Session(Closeable):
     slots: dict[Any, Any]
     handshake: dict[Any, Any]
     memory: dict[Any, Any]
+    amqp10: Any
     confirms: Any
     acks: Any
     last_sent: LastSent
@@ -730,7 +732,7 @@ class Session(Closeable):
         self.capture = capture
         self.number = number
         self.slots, self.handshake, self.memory = {}, {}, {}
-        self.last = None
+        self.last = self.amqp10 = None
         self.over = self.has_loss = self.server_seen = False
         self.state_code = _BEGUN if peer.began else _UNKNOWN
         self.blocking = _FREE

@@ -386,7 +386,7 @@ class LinkRecorder:
         """The hash of the virtual host of a connection; `_UNKNOWN_VHOST` when it is not
         known."""
         if session is not None and session.peer.is_amqp10:
-            state = session.memory.get("amqp10")
+            state = session.amqp10
             vhost = None if state is None else virtual_host(state)
             return self.fingerprinter.octets(vhost.encode()) if vhost else _UNKNOWN_VHOST
         octets = None if session is None else session.handshake_json("connection.open")

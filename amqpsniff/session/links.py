@@ -305,7 +305,10 @@ class Link:
         self.settled_ns = self.first_ns = self.last_ns = _NULL
 
     def learn(self, side: cython.int, arguments: dict[Any, Any], texts: Any) -> Any:
-        """Take what one side's attach says; `texts` makes JSON of an object."""
+        """Take what one side's attach says; `texts` makes JSON of an object.
+
+        Gives the text of an address that the link has from now on; None where it keeps its own.
+        """
         self.attached |= 1 << side
         self.answered |= 1 << side
         receives: cython.bint = side != self.sender
@@ -321,8 +324,8 @@ class Link:
         terminus = target if self.sender == 0 else source
         text = _text(terminus, "address")
         dynamic = terminus.get("dynamic")
-        if text is not None and (self.address is None or dynamic is True):
-            self.address = Address(text, self.sender == 0)
+        if self.address is not None and dynamic is not True:
+            text = None
         if terminus and not (self.dynamic and dynamic is None):
             self.dynamic = dynamic is True
         self.durable = _word(terminus, "durable", DURABILITIES) or self.durable
@@ -347,7 +350,7 @@ class Link:
                 self.credit.begin(first)
                 if self.promised >= 0:
                     self.credit.allow(self.credit.used + self.promised, -1, _NULL)
-        return 0
+        return text
 
     def _learn_filter(self, side: cython.int, source: dict[Any, Any], texts: Any) -> None:
         """Take the filters that one side names: the answer's are in force."""
@@ -363,13 +366,15 @@ class Link:
             self.filter = None
 
     def deliver(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.bint:
-        """A delivery begins; true where there was no credit for it."""
+        """A delivery begins; true where the sender had waited for credit until now."""
+        waits: cython.longlong = self.credit.waits
         self.deliveries += 1
         if self.first_number < 0:
             self.first_number = number
             self.first_ns = ts_ns
         self.last_ns = ts_ns
-        return self.credit.use(number, ts_ns)
+        self.credit.use(number, ts_ns)
+        return self.credit.waits != waits
 
     def flow(
         self, found: Performative, side: cython.int, number: cython.longlong, ts_ns: cython.longlong

@@ -49,6 +49,7 @@ KNOWN_IN: dict[str, dict[str, int]] = {
     "reuse_-100000_1.pcap": {"protocol-header": 2, "other-numbers": 13},
     "tcp_syn_challenge.pcap": {"protocol-header": 1, "other-numbers": 61},
     "amqp10.pcap": {},
+    "websocket.pcap.gz": {"websocket": 72},
     "rabbit_outcomes.pcap": {"message-sections": 74},
     "violations_proton.pcap": {
         "protocol-header": 2, "message-sections": 1, "long-descriptor": 2, "data-offset": 1,
@@ -96,6 +97,7 @@ def paths() -> list[Path]:
         for path in sorted((CAPTURES / "hostile").glob(name))
     ]
     of_1_0 = sorted((CAPTURES / "amqp10").glob("*.pcap"))
+    of_1_0 += [CAPTURES / "amqp10" / name for name in ("websocket.pcap.gz", "azure_js.pcap.gz")]
     return [*own_captures().values(), *of_1_0, *others, *hostile]
 
 

@@ -213,6 +213,25 @@ def _beyond(count: int) -> str:
                 settles("S", 0, ACCEPTED, last=count - 1))  # fmt: skip
 
 
+def _siblings(ms: int) -> str:
+    """Two senders of a session; while the first has no credit the second one pauses as well, the
+    third time for some ms.
+    """
+    second = [("C", frame("attach", name="more", handle=1, role=False, source=source(),
+                          target=target("b"), initial_delivery_count=0)),
+              ("S", frame("attach", name="more", handle=1, role=True, source=source(),
+                          target=target("b"))),
+              give("S", 1000, 0, handle=1)]  # fmt: skip
+    steps: list[Any] = [opening(), sender(credit=4), second]
+    number = 0
+    for turn, pause in enumerate((500, 500, ms)):
+        for _ in range(4):
+            steps.append(sends("C", number, handle=0) + sends("C", number + 1, handle=1))
+            number += 2
+        steps.append((*give("S", 4, 4 * turn + 4), pause))
+    return said(*steps, sends("C", number), sends("C", number + 1, handle=1))
+
+
 def _window(ms: int) -> str:
     return said(opening(), sender(credit=0), give("S", 100, 0, window=2), sends("C", 0, 1),
                 settles("S", 0, ACCEPTED, last=1), ("C", EMPTY, ms), ("S", EMPTY))  # fmt: skip
@@ -395,6 +414,7 @@ PAIRS: dict[str, Pair] = {
     "credit-exhausted": Pair(_waits(1_000), _waits(998)),
     "credit-not-renewed": Pair(_resting(10_000), _resting(9_990)),
     "credit-exceeded": Pair(_beyond(4), _beyond(3), 2),
+    "session-links-blocked": Pair(_siblings(199), _siblings(198)),
     "session-window-closed": Pair(_window(5_000), _window(4_990)),
     "session-window-violated": Pair(
         ended("amqp:session:window-violation"), ended("amqp:session:errant-link")

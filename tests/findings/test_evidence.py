@@ -83,8 +83,15 @@ SEEN_IN: dict[str, str] = {
         "method-unknown channel-opened-twice traffic-after-close disconnect-unclean"
     ),
     "amqp10/amqp10_rabbitmq43.pcap.gz": "filter-ignored",
+    "amqp10/azure_lock_lost.pcap.gz": "message-lock-lost",
+    "amqp10/azure_renewals.pcap.gz": "lock-renewals-many",
+    "amqp10/azure_token_expired.pcap.gz": "token-refused",
     "amqp10/erlang_shovel.pcap": "credit-exceeded",
     "amqp10/links.pcap": ("link-refused link-detached-idle link-reattach-loop publish-released"),
+    "amqp10/proton_window.pcap.gz": "session-window-violated",
+    "amqp10/rabbitmq43_window.pcap.gz": "session-window-closed",
+    "amqp10/rhea_blocked.pcap.gz": "session-links-blocked",
+    "amqp10/rhea_unsettled.pcap.gz": "outcome-not-settled",
     "amqp10/rabbitmq43_links.pcap.gz": (
         "login-demanded deliveries-rejected credit-single credit-exhausted credit-not-renewed "
         "link-detached link-limit-reached address-deprecated"
@@ -125,11 +132,6 @@ MADE_IN: dict[str, str] = {
     "tls-handshake-unanswered": "tls/test_troubles.py",
     "tls-outdated": "tls/test_troubles.py",
     "tls-certificate-expired": "tls/test_troubles.py",
-    **dict.fromkeys(
-        "session-window-closed session-window-violated outcome-not-settled message-lock-lost "
-        "token-refused lock-renewals-many".split(),
-        "findings/pairs_of_links.py",
-    ),
     **dict.fromkeys(
         "delay-missed firehose-on message-skipped operation-retried retries-exhausted".split(),
         "findings/pairs_of_frameworks.py",

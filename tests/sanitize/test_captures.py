@@ -44,7 +44,9 @@ def paths() -> list[Path]:
         for path in sorted((SHARED / "captures" / "public").glob("*/*"))
         if path.is_file() and path.parent.name != "raw"
     ]
-    amqp10 = [path for path in sorted(AMQP10.glob("*.pcap*")) if path.name != "tls.pcap"]
+    amqp10 = [
+        path for path in sorted(AMQP10.glob("*.pcap*")) if path.name[:4] not in ("tls.", "wss.")
+    ]
     return [*own_captures().values(), *amqp10, *some(public)]
 
 

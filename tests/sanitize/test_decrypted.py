@@ -21,6 +21,7 @@ from tests.tls import talk as tls
 pytest.importorskip("cryptography")
 
 CAPTURES = Path(__file__).parent.parent / "captures"
+AMQP10 = CAPTURES / "amqp10"
 TABLES = ("frames", "messages", "channels", "connections")
 GONE = ("tls_version", "tls_cipher")
 """Columns of a connection that has no TLS any more."""
@@ -29,6 +30,7 @@ OPENED: dict[str, tuple[Path, dict[str, Any]]] = {
     "1.3": (SAMPLES / "tls13.pcap", {"tls_keylog": SAMPLES / "tls13.keys"}),
     "secrets inside": (SAMPLES / "tls12.pcapng", {}),
     "private key": (SAMPLES / "tls12_rsa.pcap", {"tls_key": [SAMPLES / "tls12_rsa.key"]}),
+    "AMQP 1.0": (AMQP10 / "tls.pcap", {"tls_keylog": AMQP10 / "tls.keys"}),
     **{
         name: (CAPTURES / f"{name}.pcap", {"tls_keylog": CAPTURES / f"{name}.keys"})
         for name in ("tls12", "tls12_cbc", "tls12_rsacbc", "tls12_chacha")
@@ -84,7 +86,7 @@ def test_no_key_is_left(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.tshark
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="no tshark")
-@pytest.mark.parametrize("name", OPENED)
+@pytest.mark.parametrize("name", sorted(OPENED.keys() - {"AMQP 1.0"}))  # has no methods
 def test_tshark_reads_it(name: str, tmp_path: Path) -> None:
     path, keys = OPENED[name]
     safe = made(path, keys, tmp_path / "safe.pcapng")

@@ -1,6 +1,6 @@
 from amqpsniff.columns cimport Codes, Octets, Texts, Vocabulary
 from amqpsniff.decode.rows cimport MessageRows, Vocabularies
-from amqpsniff.decode.amqp10.performatives cimport PerformativeDecoder
+from amqpsniff.decode.amqp10.performatives cimport Performative, PerformativeDecoder
 from amqpsniff.decode.amqp10.values cimport TypedReader, ValueCache
 from amqpsniff.decode.meanings cimport MeaningWriter
 from amqpsniff.decode.state cimport Half, MemoryBudget, StreamBuffer
@@ -9,13 +9,13 @@ cdef class Delivery:
     cdef public long long ordinal, key, number, last_number, ts_ns, delivery_id, format
     cdef public long long seen, lost, body_left, body_bytes, body_seen, read, wanted
     cdef public int channel, transfers
-    cdef public bint secret, unread, keeping, aborted, more, listed
+    cdef public bint reads, secret, unread, keeping, aborted, more, listed
     cdef public bytes tag
     cdef public object capture, hash
     cdef public StreamBuffer store
     cdef public Octets body
     cdef long long places[9]
-    cdef int begin(self, Half half, PerformativeDecoder found, long long ordinal, object capture) except? -1
+    cdef int begin(self, Half half, long long ordinal, object capture) except? -1
 
 cdef class DeliveryAssembler:
     cdef public MessageRows messages
@@ -33,7 +33,7 @@ cdef class DeliveryAssembler:
     cdef public list spare, captures
     cdef public long long begun, ended_at
     cdef public int capture_code
-    cdef Delivery transfer(self, Half half, dict under_way, PerformativeDecoder fields, TypedReader reader, bint secret, bint whole)
+    cdef Delivery transfer(self, Half half, dict under_way, Performative sent, long long key, PerformativeDecoder fields, TypedReader reader, bint secret, bint whole)
     cdef Delivery _new(self, Half half, PerformativeDecoder fields, TypedReader reader)
     cdef int transfer_end(self, Half half, dict under_way, Delivery found) except? -1
     cdef int payload(self, Delivery found, TypedReader reader, long long at, long long count) except? -1
@@ -42,7 +42,7 @@ cdef class DeliveryAssembler:
     cdef bint _asks_for_token(self, TypedReader reader, long long at, long long end) except? -1
     cdef bint _may_keep(self, Delivery found, long long count) except? -1
     cdef long long _go_on(self, Delivery found, TypedReader reader, long long at, long long end) except? -1
-    cdef long long _begin_body(self, Delivery found, TypedReader reader, long long place, long long end, int code) except? -2
+    cdef long long _begin_body(self, Delivery found, TypedReader reader, long long place, long long end, int code, long long after) except? -2
     cdef int _body(self, Delivery found, TypedReader reader, long long at, long long count) except? -1
     cpdef finish(self, Half half, dict under_way)
     cdef int end(self, Half half, Delivery found, int status) except? -1
@@ -53,6 +53,8 @@ cdef class DeliveryAssembler:
     cdef int _write_header(self, TypedReader reader, long long at, long long end, long long row) except? -1
     cdef int _code_of_ttl(self, long long ttl) except? -1
     cdef int _write_properties(self, TypedReader reader, long long at, long long end, long long row) except? -1
+    cdef int _write_to(self, TypedReader reader, long long row) except? -1
+    cdef int _write_address(self, Delivery found, long long row) except? -1
     cdef int _name(self, Codes column, Vocabulary vocabulary, long long row, TypedReader reader, int place) except? -1
     cdef int _id(self, Texts column, long long row, TypedReader reader, int place) except? -1
 

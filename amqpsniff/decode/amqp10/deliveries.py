@@ -12,7 +12,7 @@ from __future__ import annotations
 import cython
 from cython.cimports.amqpsniff.columns import Octets, Texts
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
-from cython.cimports.amqpsniff.decode.amqp10.performatives import PerformativeDecoder
+from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative, PerformativeDecoder
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader, ValueCache
 from cython.cimports.amqpsniff.decode.rows import (
     MessageRows,
@@ -76,11 +76,11 @@ _ANNOTATIONS = cython.declare(tuple, ((1, b'"delivery":'), (2, b'"message":'), (
 class Delivery:
     """A message under way, by its first transfer.
 
-    `body_left` are the bytes still to come of the section of a body. `store` holds the sections
-    that are whole, each from its constructor on at one of `places`, and behind them, from `read`
-    on, the beginning of one that is not, of which `wanted` bytes are needed. `unread`:
-    what comes is only counted. `lost` counts bytes
-    that were not captured, `seen` those that were.
+    `reads`: the sections before the body are wanted. `body_left` are the bytes still to come of the
+    section of a body. `store` holds the sections that are whole, each from its constructor on at
+    one of `places`, and behind them, from `read` on, the beginning of one that is not, of which
+    `wanted` bytes are needed. `unread`: what comes is only counted. `lost` counts bytes that were
+    not captured, `seen` those that were.
     """
 
     ordinal: int
@@ -99,6 +99,7 @@ class Delivery:
     wanted: int
     channel: int
     transfers: int
+    reads: cython.bint
     secret: cython.bint
     unread: cython.bint
     keeping: cython.bint
@@ -119,10 +120,8 @@ class Delivery:
         self.body = None
         self.hash = None
 
-    def begin(
-        self, half: Half, found: PerformativeDecoder, ordinal: cython.longlong, capture: Any
-    ) -> cython.int:
-        """The first transfer of a message; `found` are its fields."""
+    def begin(self, half: Half, ordinal: cython.longlong, capture: Any) -> cython.int:
+        """The first transfer of a message."""
         place: cython.int
         self.ordinal = ordinal
         self.capture = capture
@@ -214,6 +213,8 @@ class DeliveryAssembler:
         self,
         half: Half,
         under_way: dict[Any, Any],
+        sent: Performative,
+        key: cython.longlong,
         fields: PerformativeDecoder,
         reader: TypedReader,
         secret: cython.bint,
@@ -221,27 +222,26 @@ class DeliveryAssembler:
     ) -> Delivery:
         """A transfer's fields are read; gives the delivery that its payload is of.
 
-        `under_way` are the deliveries of this direction by channel and handle; a delivery that is
-        over with its first transfer, which is there as a `whole`, is not among them.
+        `under_way` are the deliveries of this direction by channel and handle, which are its `key`;
+        a delivery that is over with its first transfer, which is there as a `whole`, is not among
+        them.
         """
         known: Delivery
-        handle: cython.longlong = fields.number(reader, 0)
-        key: cython.longlong = (handle << 16) | half.frame_channel
         known = under_way.get(key) if len(under_way) else None
         if known is not None and fields.start(1) >= 0:
-            number: cython.longlong = fields.number(reader, 1)
-            if known.delivery_id >= 0 and number != known.delivery_id:
+            if known.delivery_id >= 0 and sent.first != known.delivery_id:
                 self.end(half, known, _INCOMPLETE)
                 del under_way[key]
                 known = None
-        aborted: cython.bint = fields.truth(reader, 9) == 1
-        more: cython.bint = not aborted and fields.truth(reader, 5) == 1
+        aborted: cython.bint = sent.aborted == 1
+        more: cython.bint = not aborted and sent.more == 1
         if known is None:
             listed: cython.bint = more or not whole
             if listed and len(under_way) >= _MAX_OPEN:
                 self.end(half, under_way.pop(next(iter(under_way))), _INCOMPLETE)
                 self.budget.refuse("deliveries")
             known = self._new(half, fields, reader)
+            known.delivery_id = sent.first
             known.secret = secret
             known.listed = listed
             if listed:
@@ -261,13 +261,15 @@ class DeliveryAssembler:
             self.idle = None
         else:
             found = self.spare.pop() if self.spare else Delivery(self.budget)
-        found.begin(half, fields, self.begun, self.capture)
+        found.begin(half, self.begun, self.capture)
         self.begun += 1
-        found.delivery_id = fields.number(reader, 1)
-        found.format = fields.number(reader, 3)
-        found.tag = fields.octets(reader, 2)
-        if found.tag is not None and len(found.tag) > 64:
-            found.tag = found.tag[:64]  # the standard allows 32
+        found.format = -1
+        found.reads = self.messages.wanted
+        if found.reads:
+            found.format = fields.number(reader, 3)
+            found.tag = fields.octets(reader, 2)
+            if found.tag is not None and len(found.tag) > 64:
+                found.tag = found.tag[:64]  # the standard allows 32
         return found
 
     def transfer_end(self, half: Half, under_way: dict[Any, Any], found: Delivery) -> cython.int:
@@ -317,8 +319,12 @@ class DeliveryAssembler:
         after: cython.longlong
         size: cython.longlong
         while at < end:
-            place = reader.descriptor(at, end)
-            code = reader.code - _FIRST_SECTION
+            if at + 3 < end and reader.data[at] == 0 and reader.data[at + 1] == 0x53:
+                place = at + 3
+                code = reader.data[at + 2] - _FIRST_SECTION
+            else:
+                place = reader.descriptor(at, end)
+                code = reader.code - _FIRST_SECTION
             if (
                 place < 0
                 or place >= end
@@ -329,8 +335,9 @@ class DeliveryAssembler:
                     return end
                 found.wanted = end - at + 1
                 break
+            after = reader.skip(place, end)
             if _DATA <= code <= _VALUE:
-                after = self._begin_body(found, reader, place, end, code)
+                after = self._begin_body(found, reader, place, end, code, after)
                 if after < 0:
                     found.wanted = end - at + 1
                     break
@@ -338,7 +345,6 @@ class DeliveryAssembler:
                 if found.body_left > 0:
                     return at
                 continue
-            after = reader.skip(place, end)
             if after < 0:
                 size = reader.wanted(place, end)
                 if size > _MAX_SECTION:
@@ -346,7 +352,7 @@ class DeliveryAssembler:
                     return end
                 found.wanted = place - at + size
                 break
-            if 0 <= code <= _FOOTER and self._may_keep(found, after - place):
+            if 0 <= code <= _FOOTER and found.reads and self._may_keep(found, after - place):
                 if found.places[code] < 0:
                     found.places[code] = found.store.used
                 reader.copy_to(found.store, place, after - place)
@@ -414,12 +420,13 @@ class DeliveryAssembler:
         place: cython.longlong,
         end: cython.longlong,
         code: cython.int,
+        after: cython.longlong,
     ) -> cython.longlong:
-        """A section of the body whose constructor is at a place; -1 when there are too few bytes.
+        """A section of the body whose constructor is at a place, and that ends at `after`, -1 when
+        there are too few bytes; so is what this gives.
 
         Of data the content is the body, of a value or a sequence the encoded value is.
         """
-        after: cython.longlong = reader.skip(place, end)
         width: cython.longlong = 0
         content: cython.longlong = place
         octet: cython.int = reader.data[place]
@@ -533,7 +540,10 @@ class DeliveryAssembler:
             more.message_bytes.values[row] = found.seen + found.lost
             if found.format >= 0:
                 more.message_format.values[row] = found.format
-        if out.wanted:
+        if not out.wanted:
+            if found.reads and found.places[_PROPERTIES] >= 0:
+                self._write_address(found, row)
+        else:
             if found.tag is not None:
                 put_tag(more.tag, row, found.tag)
             self._write_sections(half, found, row)
@@ -667,10 +677,22 @@ class DeliveryAssembler:
             ms: cython.longlong = reader.moment_ms(fields.starts[9], fields.ends[9])
             if ms >= 0:
                 out.message_timestamp.values[row] = ms * 1000
-        more: DeliveryColumns = out.deliveries
+        return self._write_to(reader, row)
+
+    def _write_to(self, reader: TypedReader, row: cython.longlong) -> cython.int:
+        """Write the address that the properties name."""
+        more: DeliveryColumns = self.messages.deliveries
         odd: cython.int = reader.oddities
         self._name(more.address, more.address.words, row, reader, 2)
         reader.oddities = odd
+        return 0
+
+    def _write_address(self, found: Delivery, row: cython.longlong) -> cython.int:
+        """Write only the address of the properties of a message."""
+        reader: TypedReader = self.reader
+        reader.data = found.store.octets
+        if self.fields.locate(reader, found.places[_PROPERTIES], found.read):
+            self._write_to(reader, row)
         return 0
 
     def _name(

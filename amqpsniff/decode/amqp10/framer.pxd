@@ -7,6 +7,7 @@ cdef class Amqp10Framer:
     cdef public FrameHandler handler
     cdef public Amqp10Frames frames
     cdef public object protocol_header, report
+    cdef const unsigned char[::1] nothing
     cpdef begin(self, Half half)
     cpdef search(self, Half half)
     cdef long long _read(self, Half half, Amqp10Half state, const unsigned char[::1] octets, long long at, long long end) except? -1

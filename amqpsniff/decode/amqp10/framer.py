@@ -147,11 +147,13 @@ class Amqp10Framer:
 
     handler: FrameHandler
     frames: Amqp10Frames
+    nothing: ByteView
 
     def __init__(self, handler: Any, frames: Any, protocol_header: Any) -> None:
         self.handler = handler
         self.frames = frames
         self.protocol_header = protocol_header
+        self.nothing = b""
         self.report = handler.report
 
     def begin(self, half: Half) -> None:
@@ -209,7 +211,7 @@ class Amqp10Framer:
                 at = self._kept(half, state, reader, at, end)
             else:
                 at = self._frames(half, state, reader, at, end)
-        reader.data = b""
+        reader.data = self.nothing
         return at
 
     def _frames(
@@ -329,7 +331,7 @@ class Amqp10Framer:
             self._kept_header(half, state, store)
         elif half.expected and half.kept == half.expected:
             self._kept_part(half, state, store)
-        store.data = b""
+        store.data = self.nothing
         return at
 
     def _kept_header(self, half: Half, state: Amqp10Half, store: TypedReader) -> cython.int:
@@ -417,7 +419,7 @@ class Amqp10Framer:
             half.skipping = False
             if self._frame(half, state, store, 0, kept) >= 0 and state.current is not None:
                 self.frames.deliveries.missing(state.current, missing)
-            store.data = b""
+            store.data = self.nothing
             half.empty()
         elif state.first_part:
             self._end_large(half, state)
@@ -430,7 +432,7 @@ class Amqp10Framer:
         store.data = half.store.octets
         self._frame(half, state, store, 0, state.first_part)
         state.first_part = 0
-        store.data = b""
+        store.data = self.nothing
         half.empty()
         return 0
 

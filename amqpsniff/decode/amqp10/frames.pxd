@@ -1,13 +1,14 @@
 from amqpsniff.decode.amqp10.deliveries cimport Delivery, DeliveryAssembler
-from amqpsniff.decode.amqp10.performatives cimport Performative, PerformativeDecoder
+from amqpsniff.decode.amqp10.performatives cimport JsonCache, Performative, PerformativeDecoder
 from amqpsniff.decode.amqp10.values cimport TypedReader
 from amqpsniff.decode.frames cimport FrameHandler
+from amqpsniff.decode.rows cimport FrameRows
 from amqpsniff.decode.state cimport Half
 
 cdef class Amqp10Half:
     cdef public dict under_way
     cdef public Delivery current
-    cdef public set secret_links
+    cdef public set secret_links, nameless_links
     cdef public object search
     cdef public long long max_frame_bytes, first_part
 
@@ -16,11 +17,13 @@ cdef class Amqp10Frames:
     cdef public object report
     cdef public bint show_secrets, followed, delivers
     cdef public PerformativeDecoder decoder
+    cdef JsonCache alike
     cdef public DeliveryAssembler deliveries
     cdef public TypedReader reader, scratch
     cdef long long frame(self, Half half, TypedReader reader, long long at, long long end, long long size, Amqp10Half state) except? -2
     cdef int begin_large(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state) except? -1
-    cdef int transfer(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state, bint whole) except? -1
+    cdef int transfer(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state, bint whole, Performative found) except? -1
+    cdef Performative _next(self, FrameRows frames)
     cdef int transfer_end(self, Half half, Amqp10Half state) except? -1
     cdef int _learn(self, Half half, TypedReader reader, Performative found, Amqp10Half state) except? -1
     cdef int _learn_link(self, Half half, TypedReader reader, Performative found, Amqp10Half state) except? -1

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.deliveries import Delivery, DeliveryAssembler
-from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative, PerformativeDecoder
+from cython.cimports.amqpsniff.decode.amqp10.performatives import (
+    JsonCache,
+    Performative,
+    PerformativeDecoder,
+)
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.rows import FrameRows, put_text
@@ -32,8 +36,8 @@ PERFORMATIVE, SASL = 257, 258
 CBS_NODE = b"$cbs"
 """The address of tokens: bodies of messages to it are secrets."""
 
-MAX_SECRET_LINKS = 1024
-"""Links to it that are remembered of one direction."""
+MAX_MARKED_LINKS = 1024
+"""Links to it, and links without an address, that are remembered of one direction."""
 
 _PERFORMATIVE = cython.declare(cython.int, PERFORMATIVE)
 _SASL = cython.declare(cython.int, SASL)
@@ -44,6 +48,7 @@ _FLOW = cython.declare(cython.int, performatives.FLOW)
 _TRANSFER = cython.declare(cython.int, performatives.TRANSFER)
 _DISPOSITION = cython.declare(cython.int, performatives.DISPOSITION)
 _MECHANISMS = cython.declare(cython.int, performatives.SASL_MECHANISMS)
+_CLOSE = cython.declare(cython.int, performatives.CLOSE)
 _INIT = cython.declare(cython.int, performatives.SASL_INIT)
 _CHALLENGE = cython.declare(cython.int, performatives.SASL_CHALLENGE)
 _EXACT = cython.declare(cython.int, performatives.EXACT)
@@ -56,7 +61,8 @@ _NAMES = {row.code: row.name for row in PERFORMATIVES}
 
 class Amqp10Half:
     """The state of one direction: messages under way by channel and handle, and the one
-    that the frame under way is of; handles of links to which secrets are sent.
+    that the frame under way is of; handles of links to which secrets are sent, and of those without
+    an address, whose messages name theirs.
 
     `search` is set while the next boundary is searched. `first_part` are the bytes kept of a large
     transfer whose payload is handed on as it comes, 0 for none.
@@ -68,12 +74,13 @@ class Amqp10Half:
     under_way: dict[Any, Any]
     current: Delivery
     secret_links: set[Any]
+    nameless_links: set[Any]
     search: Any
 
     def __init__(self) -> None:
         self.under_way = {}
         self.current = None
-        self.secret_links = set()
+        self.secret_links, self.nameless_links = set(), set()
         self.search = None
         self.first_part = 0
         self.max_frame_bytes = 0
@@ -96,6 +103,7 @@ class Amqp10Frames:
 
     handler: FrameHandler
     decoder: PerformativeDecoder
+    alike: JsonCache
     deliveries: DeliveryAssembler
     reader: TypedReader
     scratch: TypedReader
@@ -109,6 +117,7 @@ class Amqp10Frames:
         self.report = handler.report
         self.show_secrets = show_secrets
         self.decoder = PerformativeDecoder(show_secrets)
+        self.alike = JsonCache(self.decoder)
         self.deliveries = DeliveryAssembler(
             handler.messages,
             handler.report,
@@ -170,12 +179,16 @@ class Amqp10Frames:
         payload: cython.longlong = -1
         if code >= 0:
             frames.method.values[row] = _FIRST_ROW + decoder.place
-            found = decoder.performative(reader)
+            found = self._next(frames)
+            decoder.performative(reader, found)
             if code == _TRANSFER and (answer == _EXACT or answer == _LONG):
                 payload = decoder.payload - at
-            if frames.wanted or (code != _TRANSFER and code != _DISPOSITION and code != _FLOW):
+            if frames.wanted or code == _ATTACH or code == _OPEN or code > _CLOSE:
                 frames.open_arguments()
-                decoder.put_json(reader, size - payload if payload >= 0 else -1)
+                if code == _TRANSFER or code == _DISPOSITION or code == _FLOW:
+                    decoder.put_json(reader, size - payload if payload >= 0 else -1)
+                else:
+                    self.alike.put_table(reader, at, decoder.payload)
                 frames.arguments.end()
             if found.first >= 0 and (code == _TRANSFER or code == _DISPOSITION):
                 frames.delivery_tag.values[row] = found.first
@@ -199,15 +212,21 @@ class Amqp10Frames:
         self._learn(half, reader, found, state)
         if payload >= 0 and self.delivers:
             if state.first_part == 0:
-                self.transfer(half, reader, at + payload, end, state, whole)
+                self.transfer(half, reader, at + payload, end, state, whole, found)
             elif state.current.transfers == 1:
                 state.current.number = half.number
                 state.current.ts_ns = half.ts_ns
             found.delivery = state.current.ordinal
             found.begins = state.current.transfers == 1
         if self.followed:
-            frames.performatives.append(found)
+            frames.performatives_made += 1
         return payload
+
+    def _next(self, frames: FrameRows) -> Performative:
+        """An object for the next performative."""
+        if frames.performatives_made == len(frames.performatives):
+            frames.performatives.append(Performative())
+        return frames.performatives[frames.performatives_made]
 
     def begin_large(
         self,
@@ -220,8 +239,10 @@ class Amqp10Frames:
         """The fields of a large transfer are there, and its payload up to `end`."""
         if self.delivers:
             self.decoder.read(reader, at, end)
+            found: Performative = self._next(self.handler.frames)
+            self.decoder.performative(reader, found)
             self.handler.refresh(half.connection)
-            self.transfer(half, reader, self.decoder.payload, end, state, False)
+            self.transfer(half, reader, self.decoder.payload, end, state, False, found)
         return 0
 
     def transfer(
@@ -232,18 +253,19 @@ class Amqp10Frames:
         end: cython.longlong,
         state: Amqp10Half,
         whole: cython.bint,
+        found: Performative,
     ) -> cython.int:
         """A transfer whose fields were read: its payload begins at `at`; `whole`: all is there."""
-        handle: cython.longlong = self.decoder.number(reader, 0)
+        key: cython.longlong = (found.handle << 16) | half.frame_channel
         secret: cython.bint = (
-            not self.show_secrets
-            and len(state.secret_links) > 0
-            and (handle << 16 | half.frame_channel) in state.secret_links
+            not self.show_secrets and len(state.secret_links) > 0 and key in state.secret_links
         )
         self.deliveries.ended_at = self.handler.frames.rows
         delivery: Delivery = self.deliveries.transfer(
-            half, state.under_way, self.decoder, reader, secret, whole
+            half, state.under_way, found, key, self.decoder, reader, secret, whole
         )
+        if delivery.transfers == 1 and len(state.nameless_links) > 0:
+            delivery.reads = delivery.reads or key in state.nameless_links
         state.current = delivery
         if end > at:
             self.deliveries.payload(delivery, reader, at, end - at)
@@ -306,6 +328,7 @@ class Amqp10Frames:
         """Remember links to the node for claims."""
         key = found.handle << 16 | half.frame_channel
         state.secret_links.discard(key)
+        state.nameless_links.discard(key)
         at: cython.longlong = self.decoder.start(6)
         if at < 0:
             return 0
@@ -314,7 +337,9 @@ class Amqp10Frames:
         if at >= 0 and reader.open_list(at, end):
             length: cython.longlong = reader.text_at(reader.items, end)
             address: bytes = b"" if length < 0 else reader.bytes_at(reader.items, length)
-            if address.endswith(CBS_NODE) and len(state.secret_links) < MAX_SECRET_LINKS:
+            if length < 0 and len(state.nameless_links) < MAX_MARKED_LINKS:
+                state.nameless_links.add(key)
+            elif address.endswith(CBS_NODE) and len(state.secret_links) < MAX_MARKED_LINKS:
                 state.secret_links.add(key)
         return 0
 

@@ -1,4 +1,5 @@
 from amqpsniff.decode.amqp10.values cimport TypedReader
+from amqpsniff.decode.cache cimport TableCache
 
 cdef class Performative:
     cdef public int code, state, outcome
@@ -24,7 +25,10 @@ cdef class PerformativeDecoder:
     cdef int truth(self, TypedReader reader, int place) except? -2
     cdef bytes octets(self, TypedReader reader, int place)
     cdef int put_json(self, TypedReader reader, long long payload_bytes) except? -1
-    cdef Performative performative(self, TypedReader reader)
+    cdef int performative(self, TypedReader reader, Performative found) except? -1
     cdef int _state(self, TypedReader reader, Performative found, int place) except? -1
     cdef int _error_field(self, TypedReader reader, Performative found, int place) except? -1
     cdef int _error(self, TypedReader reader, Performative found, long long at, long long end) except? -1
+
+cdef class JsonCache(TableCache):
+    cdef PerformativeDecoder decoder

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Texts
+from cython.cimports.amqpsniff.decode.cache import TableCache
 
 from amqpsniff.spec.amqp10 import (
     COMPOSITES,
@@ -117,8 +118,6 @@ _SHORT = cython.declare(cython.int, SHORT)
 _LONG = cython.declare(cython.int, LONG)
 
 
-@cython.freelist(256)
-@cython.cclass
 class Performative:
     """The fields that the session reads: `code`, and those that are there.
 
@@ -155,10 +154,8 @@ class Performative:
     description: str
     transaction: str
 
-    if not cython.compiled:
-
-        def __init__(self) -> None:
-            self.condition = self.description = self.transaction = None
+    def __init__(self) -> None:
+        self.condition = self.description = self.transaction = None
 
 
 class PerformativeDecoder:
@@ -321,13 +318,13 @@ class PerformativeDecoder:
             reader._digits(payload_bytes)
         return out.put_byte(125)
 
-    def performative(self, reader: TypedReader) -> Performative:
-        """Read the fields that the session needs."""
-        found: Performative = Performative.__new__(Performative)
+    def performative(self, reader: TypedReader, found: Performative) -> cython.int:
+        """Read the fields that the session needs into an object, which may be of another one."""
         code: cython.int = self.code
         found.code = code
-        if not cython.compiled:
-            found.__init__()  # type: ignore[misc]
+        if found.condition is not None or found.transaction is not None:
+            found.condition = found.description = found.transaction = None
+        found.begins = False
         found.state = found.outcome = 0
         found.handle = found.delivery = found.first = found.last = -1
         found.settled = found.failed = found.undeliverable = -1
@@ -371,7 +368,7 @@ class PerformativeDecoder:
             self._error_field(reader, found, 2)
         elif code == _END or code == _CLOSE:
             self._error_field(reader, found, 0)
-        return found
+        return 0
 
     def _error_field(
         self, reader: TypedReader, found: Performative, place: cython.int
@@ -431,4 +428,19 @@ class PerformativeDecoder:
         length = reader.text_at(at, end) if at >= 0 else -1
         if length >= 0:
             found.description = reader.bytes_at(reader.items, length).decode(errors="replace")
+        return 0
+
+
+class JsonCache(TableCache):
+    """Performatives that a decoder has read, and their JSON: peers say what others said."""
+
+    decoder: PerformativeDecoder
+
+    def __init__(self, decoder: Any) -> None:
+        TableCache.__init__(self)
+        self.decoder = decoder
+
+    def _write(self, reader: Any, at: Any, end: Any) -> Any:
+        """Write what is not remembered."""
+        self.decoder.put_json(reader, -1)
         return 0

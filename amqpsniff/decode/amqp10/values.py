@@ -122,6 +122,9 @@ class TypedReader(ValueReader):
         if at >= end:
             return -1
         code: cython.int = self.data[at]
+        if (code == 0xC0 or code == 0xC1 or code == 0xA0 or code == 0xA1) and at + 1 < end:
+            at += 2 + self.data[at + 1]
+            return at if at <= end else -1
         if code:
             return self._after(code, at + 1, end)
         while code == 0:
@@ -504,7 +507,13 @@ class TypedReader(ValueReader):
 
     def text_at(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
         """Length of the string, symbol or binary at `at`, whose bytes begin at `items`; else -1."""
-        if at >= end or _SHAPE[self.data[at]] != _VARIABLE:
+        if at >= end:
+            return -1
+        code: cython.int = self.data[at]
+        if (code == 0xA1 or code == 0xA3 or code == 0xA0) and at + 1 < end:
+            self.items = at + 2
+            return self.data[at + 1] if self.items + self.data[at + 1] <= end else -1
+        if _SHAPE[code] != _VARIABLE:
             return -1
         after: cython.longlong = self.skip(at, end)
         if after < 0:

@@ -83,6 +83,13 @@ LINKS = (
          "A fault of the sender's library: upgrade it. RabbitMQ's Erlang client of 3.x does so in "
          "shovels. The receiver may detach the link with amqp:link:transfer-limit-exceeded.",
          "A flow that lowers credit, while deliveries are on their way."),
+    Kind("session-links-blocked", "warning", "low",
+         "A link without credit blocks the others of its session",
+         "Three times a client's link waited for credit while another link of the session, which "
+         "had credit and had sent much faster, sent nothing, and both went on together.",
+         "The client library queues what a session sends in one order, as rhea does: give the "
+         "links of slow queues a session of their own.",
+         "A program that sends to several addresses in turn, and waits for each."),
     Kind("session-window-closed", "error", "medium",
          "A session's window stays closed",
          "The receiver's incoming window was used up while the link still had credit, and for 5 s "
@@ -92,7 +99,7 @@ LINKS = (
          "A receiver that stops its sender by the window on purpose."),
     Kind("session-window-violated", "error", "high",
          "A session was ended because its window was violated",
-         "An end with amqp:session:window-violation.",
+         "An end with amqp:session:window-violation, or a close, as Qpid Proton sends it.",
          "A library counts transfers wrongly, often where the numbers wrap around: RabbitMQ 4 "
          "begins at 4,294,967,292. Upgrade it; rhea before September 2024 and older AMQP.Net "
          "Lite do so."),

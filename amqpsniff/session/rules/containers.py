@@ -12,7 +12,7 @@ from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.heartbeats import TOO_SHORT_S
-from amqpsniff.session.rules.links import UNAUTHORIZED, is_limit, reason_of
+from amqpsniff.session.rules.links import UNAUTHORIZED, WINDOW, is_limit, reason_of
 from amqpsniff.session.rules.peers import (
     application,
     began_ns,
@@ -90,6 +90,8 @@ def closed(context: RuleContext) -> None:
         note_refused_login(context)
     elif is_limit(condition, description):
         context.report("link-limit-reached", said)
+    elif condition == WINDOW:
+        context.report("session-window-violated", f"the broker closed the connection: {said}")
     elif condition == _FORCED:
         context.report("connection-forced-closed", said)
     elif "silent" not in context.memory:
@@ -112,7 +114,7 @@ def _silence_ns(context: RuleContext, side: int) -> int:
 
 def ended(context: RuleContext) -> None:
     """connection-ends: a side that was silent for longer than the other allows."""
-    state = context.memory.get("amqp10")
+    state = context.session.amqp10
     if state is None or not context.certain or "silent" in context.memory:
         return
     session, now_ns = context.session, end_ns(context)

@@ -79,8 +79,7 @@ EVENTS = {
     "link-taken": "a side attaches a name that it has attached; facts: link (the old), side, of",
     "link-detached": "a detach; facts: link, side, found, of",
     "link-ends": "a link is over, before its row; facts: link",
-    "credit-overrun": "a delivery without credit; facts: link, side, found, of",
-    "window-overrun": "a transfer outside the window; facts: link (or None), side, found, of",
+    "credit-awaited": "a delivery that waited for credit; facts: link, side, found, of",
     "delivery-aborted": "a sender gives up a delivery; facts: link, side, found, of",
     "publish-outcome": "an outcome of a delivery of the client that is not accepted; facts: of "
     "(its `Transferred`)",

@@ -28,6 +28,15 @@ multiple of the usual time between its flows."""
 STUCK_NS = 30 * SECOND_NS
 """Time in which a consumer that holds all its credit should have settled something."""
 
+BLOCKED_NS = SECOND_NS // 5
+BLOCKED_TIMES = 3
+BLOCKED_SHARE = 0.8
+"""Time for which a link sends nothing while another one waits for credit, as a multiple of its own
+usual time (`RENEWED_TIMES`) and a share of the other's; and how often until that is no chance."""
+
+MAX_SIBLINGS = 100
+"""Links of a session that are compared with each other, and links that are remembered."""
+
 CLOSED_NS = 5 * SECOND_NS
 """Time for which a window that stays closed is no accident."""
 
@@ -116,6 +125,36 @@ def _stopped(context: RuleContext, link: Any, now_ns: int) -> Iterator[tuple[str
     yield "credit-not-renewed", detail, credit.empty_number, credit.empty_ns
 
 
+def judge_siblings(context: RuleContext) -> None:
+    """credit-awaited: links of the session that had credit, and stopped until this one got some."""
+    link, now_ns, links = context.facts["link"], context.ts_ns, context.facts["of"].links
+    if not link.sends or now_ns is None or len(links) > MAX_SIBLINGS:
+        return
+    credit, known = link.credit, context.memory.setdefault("blocked", {})
+    if len(known) > MAX_SIBLINGS:
+        known.clear()
+    for other in links.values():
+        if other is link or not other.sends or other.credit.left() <= 0 or other.deliveries < 2:
+            continue
+        before = credit.waited_ns - credit.waiting_ns
+        usual = (other.last_ns - other.first_ns - before) // (other.deliveries - 1)
+        quiet = now_ns - other.last_ns
+        least = max(BLOCKED_NS, RENEWED_TIMES * usual, BLOCKED_SHARE * credit.waiting_ns)
+        key = (context.channel.number, other.key)
+        times, last_ns = known.get(key, (0, 0))
+        if quiet < least or other.last_ns < last_ns:
+            known.pop(key, None)
+            continue
+        known[key] = (times + 1, now_ns)
+        if times + 1 >= BLOCKED_TIMES and context.certain:
+            detail = (
+                f"{link_text(other)} had credit and sent nothing for {duration(quiet)} while "
+                f"{link_text(link)} waited for credit"
+            )
+            first = BLOCKED_TIMES if times + 1 == BLOCKED_TIMES else 1
+            context.report("session-links-blocked", detail, count=first)
+
+
 def watch(context: RuleContext) -> None:
     """channel-waits: consumers that get nothing more, by now."""
     now_ns = _now_ns(context)
@@ -158,6 +197,7 @@ def note_credit(context: RuleContext) -> None:
 
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
     "link-ends": (judge_link, note_credit),
+    "credit-awaited": (judge_siblings,),
     "channel-waits": (watch,),
     "channel-ends": (judge_windows,),
 }

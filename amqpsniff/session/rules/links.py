@@ -30,6 +30,7 @@ LOOP = 5
 LOOP_NS = 60 * SECOND_NS
 """Detaches of a client's links to one address within this time, from which on it is a loop."""
 
+WINDOW = "amqp:session:window-violation"
 STOLEN = "amqp:link:stolen"
 DETACH_FORCED = "amqp:link:detach-forced"
 TOO_LARGE = "amqp:link:message-size-exceeded"
@@ -143,6 +144,13 @@ def _held(link: Any) -> str:
     return f"; {number_of(link.unsettled, 'delivery was', 'deliveries were')} not settled"
 
 
+def open_links(context: RuleContext) -> list[Any]:
+    """Links of the connection that are not over."""
+    channels = [slot.channel for slot in context.session.slots.values()]
+    sessions = [one.amqp10 for one in channels if one is not None and one.amqp10 is not None]
+    return [link for session in sessions for link in session.links.values()]
+
+
 class _Loop:
     """Times of the last detaches of alike links, and where the first was."""
 
@@ -194,7 +202,7 @@ def session_ended(context: RuleContext) -> None:
     said = reason_of(condition, description)
     context.memory["failure"] = said
     code = "channel-closed-by-broker"
-    if condition == "amqp:session:window-violation":
+    if condition == WINDOW:
         code = "session-window-violated"
     elif condition == STOLEN:
         code = "link-stolen"

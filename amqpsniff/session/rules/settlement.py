@@ -16,7 +16,7 @@ from amqpsniff.session.rules.format import (
     packets_text,
     when_closed,
 )
-from amqpsniff.session.rules.links import link_text, reason_of
+from amqpsniff.session.rules.links import link_text, open_links, reason_of
 from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.requeueing import POISON, POISON_DELIVERIES, redelivered
 from amqpsniff.units import duration, octets
@@ -176,13 +176,18 @@ def presettled(context: RuleContext) -> None:
     context.report(code, detail, number=number, ts_ns=ts_ns, count=link.presettled)
 
 
+def _received(link: Any) -> int:
+    """Deliveries of a link that are work of the client's."""
+    return 0 if link.sends or _is_service(link) else int(link.deliveries)
+
+
 @where(DELIVERED)
 def worked(context: RuleContext) -> None:
     """link-ends: how a consumer's link went: rejected, or with credit one by one."""
     link = context.facts["link"]
     if link.sends or _is_service(link):
         return
-    context.memory["worked"] = context.memory.get("worked", 0) + link.deliveries
+    context.memory["worked"] = context.memory.get("worked", 0) + _received(link)
     number, ts_ns = link.first_number, link.first_ns
     if link.rejected >= REJECTED_TIMES and link.rejected > REJECTED_SHARE * link.deliveries:
         detail = f"{link.rejected} of {number_of(link.deliveries, 'delivery', 'deliveries')}"
@@ -210,7 +215,7 @@ def renewed(context: RuleContext) -> None:
 def outweighed(context: RuleContext) -> None:
     """connection-ends: more renewals of locks than work."""
     renewals, number, ts_ns = context.memory.get("renewals", (0, None, None))
-    received = context.memory.get("worked", 0)
+    received = context.memory.get("worked", 0) + sum(map(_received, open_links(context)))
     if renewals > RENEWALS * max(received, 1) and context.complete:
         detail = f"{number_of(renewals, 'request')} to renew locks, "
         detail += number_of(received, "delivery", "deliveries")
