@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import amqpsniff
 from amqpsniff import __version__
 from amqpsniff.cli.commands import COMMANDS
 from tests.cli.running import PROGRAM, environment, on_terminal, process, run
@@ -398,9 +400,24 @@ def test_a_package_compiled_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise AttributeError("module 'amqpsniff.tcp.zero_window' has no attribute '__pyx_capi__'")
 
-    import amqpsniff
-
     monkeypatch.setattr(amqpsniff, "open", broken, raising=False)
     result = run("inspect", CAPTURE)
     assert result.code == 3
     assert "compiled only in part: install it again" in one_line(result.err)
+
+
+def test_where_there_is_no_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS: interfaces are refused with what to do, and all else goes on."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.delattr(socket, "AF_PACKET")
+    for words in (["live"], ["live", "--interface", "any"]):
+        result = run(*words)
+        assert result.code == 3
+        assert "needs Linux; use `tcpdump -U -w - | amqpsniff live -`" in one_line(result.err)
+    for words in (
+        ["summary", CAPTURE],
+        ["diagnose", CAPTURE],
+        ["sql", CAPTURE, "SELECT count(*) FROM frames"],
+    ):
+        assert run(*words).code == 0, words
+    assert list(amqpsniff.watch(capture=str(SAMPLES / CAPTURE), table="frames"))
