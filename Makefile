@@ -41,9 +41,10 @@ test: lint suite ## set up, then linters, types, import contracts and the test-s
 suite: $(SET_UP) ## the test-suite alone
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 
-test-all: lint ## all random cases, then the suite on each Python of this machine
+test-all: lint ## all random cases, then each Python of this machine, then lowest versions
 	AMQPSNIFF_THOROUGH=1 $(MAKE) suite
 	bash .ci/every-python
+	bash .ci/lowest $(BIN)/python
 
 lint: $(SET_UP) ## linters, types and import contracts
 	$(BIN)/ruff check .

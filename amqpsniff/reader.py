@@ -202,7 +202,7 @@ class Capture:
         self.close()
 
     def close(self) -> None:
-        """Nothing is read after this; a pass that is under way ends by itself when let go."""
+        """Close the capture; iterators that still run end when they are garbage-collected."""
         self.names = []
 
     def packets(self) -> CaptureSet:

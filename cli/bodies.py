@@ -44,7 +44,7 @@ def bodies(
     ],
     decode: Annotated[
         bool,
-        option("--decode", "Undo the content encodings gzip, deflate, zstd, bzip2, xz and br."),
+        option("--decode", "Decompress bodies: gzip, deflate, zstd, bzip2, xz and br."),
     ] = False,
     format_: Annotated[
         str, format_option(MANIFEST_FORMATS, what="Format of the manifest")

@@ -18,7 +18,7 @@ FOUND = (
     "unknown difference; or the captures of diff --same-traffic have no connection in common."
 )
 EXIT_CODES = (
-    ("0", "All is well."),
+    ("0", "Success."),
     ("1", FOUND),
     ("2", "An option or an argument is wrong."),
     ("3", "A capture could not be read, or output could not be written."),

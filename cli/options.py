@@ -138,8 +138,10 @@ By = Annotated[
         "operation, which is the task, event or message type of a framework.",
     ),
 ]  # fmt: skip
-Bodies = Annotated[bool, option("--bodies", "Fill the column body of messages.")]
-BodySha256 = Annotated[bool, option("--body-sha256", "Fill the column body_sha256 of messages.")]
+Bodies = Annotated[bool, option("--bodies", "Fill the column body: what messages carry.")]
+BodySha256 = Annotated[
+    bool, option("--body-sha256", "Fill the column body_sha256: a digest of each body.")
+]
 
 
 def _named(output: Path | None) -> Path | None:
@@ -164,7 +166,7 @@ Port = Annotated[
 Reader = Annotated[
     str,
     option(
-        "--reader R", "What reads the capture: own, tshark, auto. This program itself (own), "
+        "--reader R", "Reader of the capture: own, tshark, auto. This program itself (own), "
         "tshark, which knows more tunnels and rare links, or tshark, if installed, for what this "
         "program cannot read (auto).", INPUT, autocompletion=readers, show_default=True,
     ),

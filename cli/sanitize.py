@@ -1,4 +1,4 @@
-"""`amqpsniff sanitize`: a capture that is safe to hand to a stranger."""
+"""`amqpsniff sanitize`: a capture that is safe to share."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def sanitize(
     tls_key: TlsKey = None,
     quiet: Quiet = False,
 ) -> int:
-    """Write a capture that is safe to hand to a stranger.
+    """Write a capture that is safe to share.
 
     Credentials, tokens, bodies, values of headers and all that was not understood become filler of
     the same length. Checksums are right, and packets, times, sizes and losses stay. Decoding it

@@ -22,7 +22,7 @@ run amqpsniff export pika_mix.pcap --table messages --format parquet -o "$out/me
 run amqpsniff diagnose lost.pcap
 
 if command -v java >/dev/null 2>&1 && python -c 'import pyspark' 2>/dev/null; then
-    run python -m amqpsniff.spark_jobs.reports traffic pika_mix.pcap node.pcap aiopika_rpc.pcap --rows 8
+    run amqpsniff batch pika_mix.pcap node.pcap aiopika_rpc.pcap -o "$out/tables" --report traffic --limit 8
 else
     echo "skipped: the Spark batch (it needs Java 17 and the extra \`spark\`)"
 fi

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,11 @@ def own_capture(name: str) -> Path:
     return own_captures()[name]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of Spark come first: then one worker of xdist has all of them, and starts one Spark."""
+    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
+
+
 def pytest_collection_finish() -> None:
     """Tests that were collected are not looked at whenever garbage is collected."""
     gc.freeze()
@@ -64,13 +70,16 @@ def pytest_unconfigure() -> None:
 
 
 THRESHOLD = gc.get_threshold()
+RUNS_COLLECTED = 40
+_runs = count(1)
 
 
 def pytest_runtest_teardown() -> None:
     """The program looks for garbage seldom: what it leaves in this process would add up."""
     if gc.get_threshold() != THRESHOLD:
         gc.set_threshold(*THRESHOLD)
-        gc.collect()
+        if next(_runs) % RUNS_COLLECTED == 0:
+            gc.collect()
 
 
 @pytest.fixture(scope="session")

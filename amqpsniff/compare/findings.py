@@ -1,8 +1,8 @@
 """Findings of two captures, matched by what they are and what they are about.
 
 Packet numbers, times, addresses and connection ids differ whenever an application runs again. A
-finding is the same when its code is, and its client (by the name that it gave itself, or its
-product), and the names in its detail: queues, exchanges, users, a reply code.
+finding matches another one if both have the same code, the same client (the name that it gave
+itself, or its product) and the same names in their details: queues, exchanges, users, a reply code.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Two captures of one application never agree: there are some messages more, some confirms slower. A
 difference is notable when it is both larger than what chance makes of so many, and large enough to
-matter. Chance is reckoned as if events came independently of each other, which they do not quite,
-so the second condition is there for bursts as much as for taste.
+matter. The first assumes that events are independent. Bursts are not, which is one reason for the
+second.
 """
 
 from __future__ import annotations

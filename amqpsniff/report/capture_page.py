@@ -207,7 +207,7 @@ class CapturePage:
                 table(
                     self._summary["outcomes"],
                     [_word("outcome"), _number("count", "messages"), *timed],
-                    "What became of messages",
+                    "Outcomes of messages",
                 ),
                 table(
                     self._summary["replies"],
@@ -370,7 +370,7 @@ class CapturePage:
             [_number("count", "times"), _number("reply_code", "code"),
              Column("reply_text", "text", form=_text, wide=True),
              _word("method"), _word("sender", "by"), _number("packet_number", "packet")],
-            "Errors that were said",
+            "Errors by reply code",
             more="" if len(self._summary["errors"]) < TOP else f"The {TOP} most frequent.",
         )  # fmt: skip
         clients = table(

@@ -1,4 +1,4 @@
-"""Captures that are safe to hand to a stranger: what gives something away is replaced in place."""
+"""Captures that are safe to share: what gives something away is replaced in place."""
 
 from amqpsniff.sanitize.options import SanitizeOptions
 from amqpsniff.sanitize.run import Sanitized, sanitize

@@ -70,7 +70,7 @@ def sanitize(
     options: SanitizeOptions | None = None,
     decoding: Options | None = None,
 ) -> Iterator[Sanitized]:
-    """Write a capture that is safe to hand to a stranger, as pcapng, to a binary file.
+    """Write a capture that is safe to share, as pcapng, to a binary file.
 
     Gives what was done so far, the same object, now and then and at the end. What keys open of TLS
     is written as plain TCP; all else of TLS is filler.

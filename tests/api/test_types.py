@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import amqpsniff
 from tests.api import consumer
 from tests.conftest import REPO, SAMPLES
 from tests.house import packaging
@@ -53,7 +54,7 @@ def _mypy(site: Path, program: Path) -> str:
 
 
 def test_package_says_that_it_is_typed() -> None:
-    assert (REPO / "amqpsniff" / "py.typed").is_file()
+    assert Path(amqpsniff.__file__).with_name("py.typed").is_file()
 
 
 def test_program_is_sound(site: Path) -> None:

@@ -4,8 +4,8 @@
 
 Run `N` is killed at the `N`th moment and started again; its folder is `OUTPUT/N`. The last one is
 not killed: it has no such moment. A moment is before a file is begun, when all of it but its end
-was written, when it has its name, and before and after a file is deleted. A fifth of them are
-tried, without AMQPSNIFF_THOROUGH.
+was written, when it has its name, and before and after a file is deleted. One of `STEP` is tried,
+without AMQPSNIFF_THOROUGH.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from typing import Any
 
 from amqpsniff.archive.batch import Batch
 from amqpsniff.archive.filesystem import Folder
-from tests.thorough import SHARE
+from tests.thorough import THOROUGH
+
+STEP = 1 if THOROUGH else 13
+"""It has no factor in common with the moments of a file."""
 
 
 def run(captures: str, output: str, moments: int, links: bool) -> bool:
@@ -66,7 +69,7 @@ def _kill_after(moments: int) -> None:
 
 def main(captures: str, output: str, *links: str) -> None:
     """Kill one run after the other."""
-    for number in count(1, SHARE):
+    for number in count(1, STEP):
         there = f"{output}/{number}"
         if not run(captures, there, number, bool(links)):
             return

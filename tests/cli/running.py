@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import io
 import os
@@ -11,6 +12,8 @@ import subprocess
 import sys
 import termios
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +22,7 @@ import pytest
 
 from amqpsniff.cli.entry import main
 from tests.capture.build import NANOSECONDS, pcap_header, pcap_record
+from tests.cli.forked import start
 from tests.conftest import SAMPLES
 from tests.tcp.wire import Packet
 from tests.waiting import PATIENCE
@@ -85,16 +89,50 @@ def environment(**changes: str | None) -> dict[str, str]:
     return environment
 
 
-def process(*arguments: str | Path, octets: bytes | None = None, shell: str = "") -> Result:
-    """Run in a process of its own; `shell` goes on after the command, as in `| head -1`."""
-    command: Sequence[str] = (*PROGRAM, *map(str, arguments))
+def process(
+    *arguments: str | Path,
+    octets: bytes | None = None,
+    shell: str = "",
+    changes: dict[str, str] | None = None,
+    stdout_file: str | None = None,
+) -> Result:
+    """Run in a process of its own; `shell` goes on after the command, as in `| head -1`.
+
+    With `shell` it is the whole program that runs, its imports included. `changes` are those of
+    the environment; `stdout_file` is written to instead of a pipe.
+    """
     if shell:
-        command = ("bash", "-c", f'"$@" {shell}', "bash", *command)
-    done = subprocess.run(
-        command, input=octets, capture_output=True, cwd=SAMPLES, timeout=PATIENCE,
-        env=environment(), check=False,
-    )  # fmt: skip
-    return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+        command = ("bash", "-c", f'"$@" {shell}', "bash", *PROGRAM, *map(str, arguments))
+        done = subprocess.run(
+            command, capture_output=True, cwd=SAMPLES, timeout=PATIENCE, env=environment(),
+            check=False,
+        )  # fmt: skip
+        return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+    pipes = [os.pipe() for _ in range(3)]
+    (stdin, fed), (out, stdout), (err, stderr) = pipes
+    if stdout_file is not None:
+        os.close(stdout)
+        stdout = os.open(stdout_file, os.O_WRONLY)
+    given = environment() | (changes or {})
+    running = start([*map(str, arguments)], (stdin, stdout, stderr), given, SAMPLES)
+    for one in (stdin, stdout, stderr):
+        os.close(one)
+    with ThreadPoolExecutor(2) as readers:
+        written = [readers.submit(rest_of, one) for one in (out, err)]
+        with contextlib.suppress(BrokenPipeError), open(fed, "wb") as feeding:  # noqa: PTH123
+            feeding.write(octets or b"")
+        texts = [one.result().decode() for one in written]
+    code = ended(running)
+    for one in (out, err):
+        os.close(one)
+    return Result(code, *texts)
+
+
+def ended(running: BaseProcess) -> int:
+    """The exit code of a process, which is waited for."""
+    running.join(PATIENCE)
+    assert running.exitcode is not None, "it does not end"
+    return running.exitcode
 
 
 def rest_of(leader: int) -> bytes:
@@ -118,14 +156,13 @@ def on_terminal(
     """Run on a pseudo-terminal of this width; what both streams write is in `out`."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    with subprocess.Popen(
-        (*PATIENT, *map(str, arguments)), stdin=subprocess.DEVNULL, stdout=follower,
-        stderr=follower, cwd=SAMPLES,
-        env=environment(NO_COLOR=no_color, TERM=term) | (changes or {}),
-    ) as running:  # fmt: skip
-        os.close(follower)
-        written = rest_of(leader)
-        code = running.wait(PATIENCE)
+    given = environment(NO_COLOR=no_color, TERM=term) | (changes or {})
+    with open(os.devnull) as nothing:  # noqa: PTH123
+        streams = (nothing.fileno(), follower, follower)
+        running = start([*map(str, arguments)], streams, given, SAMPLES, patient=True)
+    os.close(follower)
+    written = rest_of(leader)
+    code = ended(running)
     os.close(leader)
     return Result(code, written.decode().replace("\r\n", "\n"), "")
 

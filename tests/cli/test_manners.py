@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import SAMPLES, environment, on_terminal, run
-from tests.waiting import PATIENCE
+from tests.cli.running import SAMPLES, on_terminal, process, run
 
 MIX = "pika_mix.pcap"
 PROGRAM = (sys.executable, "-m", "amqpsniff")
@@ -17,11 +15,7 @@ PROGRAM = (sys.executable, "-m", "amqpsniff")
 
 def piped(*arguments: str, **changes: str) -> str:
     """What is written into a pipe under this environment."""
-    done = subprocess.run(
-        (*PROGRAM, *arguments), capture_output=True, text=True, cwd=SAMPLES, check=False,
-        env=environment(**changes), timeout=PATIENCE,
-    )  # fmt: skip
-    return done.stdout
+    return process(*arguments, changes=changes).out
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ a beginning that is missing, wrong bytes. `shown` looks for pieces of the secret
 from __future__ import annotations
 
 import base64
+import functools
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -142,6 +143,7 @@ _WORDS = [
     )
 ] + [str(int.from_bytes(SECRET[at : at + 8], "big")) for at in range(len(SECRET) - 7)]  # fmt: skip
 _SHOWN = re.compile("|".join(map(re.escape, _WORDS)), re.IGNORECASE)
+_PART = re.compile(b"|".join(map(re.escape, _PARTS)))
 _HEX = re.compile(r"\b[0-9a-f]{6,}\b")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{6,}")
 
@@ -151,12 +153,21 @@ def shown(text: str) -> str | None:
     found = _SHOWN.search(text)
     if found is not None:
         return found[0]
-    for token in _BASE64.findall(_HEX.sub(" ", text)):
-        for begin in range(4):
-            octets = token[begin:]
-            octets = octets[: len(octets) // 4 * 4]
-            decoded = base64.b64decode(octets, b"-_" if "-" in octets or "_" in octets else None)
-            for part in _PARTS:
-                if part in decoded:
-                    return f"{part!r} in base64 in {token}"
+    for token in set(_BASE64.findall(_HEX.sub(" ", text))):
+        part = _in_base64(token)
+        if part is not None:
+            return f"{part!r} in base64 in {token}"
+    return None
+
+
+@functools.cache  # the script of a report has the same words in every one
+def _in_base64(token: str) -> bytes | None:
+    """The piece of the secret that a word has in it, wherever its base64 begins."""
+    for begin in range(4):
+        octets = token[begin:]
+        octets = octets[: len(octets) // 4 * 4]
+        decoded = base64.b64decode(octets, b"-_" if "-" in octets or "_" in octets else None)
+        found = _PART.search(decoded)
+        if found is not None:
+            return found[0]
     return None

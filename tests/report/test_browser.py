@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in made}
 
 
-@pytest.fixture
-def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Opened]:
+@contextlib.contextmanager
+def opening(browser: Any, pages: dict[str, Path]) -> Iterator[Opened]:
     """Opens a page when called, with all charts drawn; afterwards nobody may have complained."""
     said: list[str] = []
     asked: list[str] = []
@@ -54,9 +55,29 @@ def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Opened]:
     assert asked == [url for url in asked if url in {path.as_uri() for path in pages.values()}]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", ["pika", "hostile"])
+@pytest.fixture
+def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Opened]:
+    """Opens pages for one test."""
+    with opening(browser, pages) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="module")
+def desk(browser: Any, pages: dict[str, Path]) -> Iterator[Any]:
+    """One page for all tests that leave nothing filtered."""
+    with opening(browser, pages) as open_page:
+        yield open_page("pika")
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "scheme"),
+    [
+        ("pika", "desktop", "light"),
+        ("pika", "phone", "dark"),
+        ("hostile", "desktop", "dark"),
+        ("hostile", "phone", "light"),
+    ],
+)
 def test_page_fits(opened: Opened, name: str, size: str, scheme: str) -> None:
     view = opened(name, size, scheme)
     width = SIZES[size][0]
@@ -70,6 +91,11 @@ def test_page_fits(opened: Opened, name: str, size: str, scheme: str) -> None:
     back = view.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(map(int, back.strip("rgb()").split(","))) / 3
     assert (brightness < 64) == (scheme == "dark")
+    for place in view.locator(".chart").all():  # legends are whole
+        box = place.bounding_box()
+        for text in place.locator(".role-legend text").all():
+            word = text.bounding_box()
+            assert word["x"] + word["width"] <= box["x"] + box["width"]
 
 
 def _columns(view: Any, caption: str, column: int) -> list[str]:
@@ -77,33 +103,32 @@ def _columns(view: Any, caption: str, column: int) -> list[str]:
     return [row.locator("td").nth(column).inner_text() for row in rows.all()]
 
 
-def test_table_is_sorted_by_keyboard(opened: Opened) -> None:
-    view = opened("pika")
-    header = view.locator('.table[aria-label="Methods"] th').nth(0)
+def test_table_is_sorted_by_keyboard(desk: Any) -> None:
+    header = desk.locator('.table[aria-label="Methods"] th').nth(0)
     header.locator("button").focus()
-    view.keyboard.press("Enter")
+    desk.keyboard.press("Enter")
     assert header.get_attribute("aria-sort") == "ascending"
-    names = _columns(view, "Methods", 0)
+    names = _columns(desk, "Methods", 0)
     assert names == sorted(names)
-    view.keyboard.press("Space")
+    desk.keyboard.press("Space")
     assert header.get_attribute("aria-sort") == "descending"
-    assert _columns(view, "Methods", 0) == sorted(names, reverse=True)
-    view.keyboard.press("Tab")
-    view.keyboard.press("Enter")
+    assert _columns(desk, "Methods", 0) == sorted(names, reverse=True)
+    desk.keyboard.press("Tab")
+    desk.keyboard.press("Enter")
     assert header.get_attribute("aria-sort") == "none"
-    times = [int(text.replace(",", "")) for text in _columns(view, "Methods", 1)]
+    times = [int(text.replace(",", "")) for text in _columns(desk, "Methods", 1)]
     assert times == sorted(times, reverse=True)
 
 
-def test_table_is_filtered_by_keyboard(opened: Opened) -> None:
-    view = opened("pika")
-    view.get_by_label("Filter Methods").focus()
-    view.keyboard.type("queue bind")
-    assert set(_columns(view, "Methods", 0)) == {
+def test_table_is_filtered_by_keyboard(desk: Any) -> None:
+    desk.get_by_label("Filter Methods").focus()
+    desk.keyboard.type("queue bind")
+    assert set(_columns(desk, "Methods", 0)) == {
         "queue.bind", "queue.bind-ok", "queue.unbind", "queue.unbind-ok"
     }  # fmt: skip
-    block = view.locator(".sortable", has=view.get_by_label("Filter Methods"))
+    block = desk.locator(".sortable", has=desk.get_by_label("Filter Methods"))
     assert block.locator("output").inner_text().startswith("4 of ")
+    desk.get_by_label("Filter Methods").fill("")
 
 
 def test_conversation_is_chosen_by_keyboard(opened: Opened) -> None:
@@ -144,36 +169,35 @@ def test_colours_change_by_keyboard_and_are_remembered(opened: Opened) -> None:
     view.wait_for_selector("html[data-drawn=dark]")
 
 
-def test_findings_unfold_by_keyboard(opened: Opened) -> None:
-    view = opened("pika")
-    finding = view.locator("details.finding:not([open])").first
+def test_findings_unfold_by_keyboard(desk: Any) -> None:
+    before = desk.locator("details.finding[open]").count()
+    finding = desk.locator("details.finding:not([open])").first
     finding.locator("summary").first.focus()
-    view.keyboard.press("Enter")
-    assert view.locator("details.finding[open]").count() == 1
+    desk.keyboard.press("Enter")
+    assert desk.locator("details.finding[open]").count() == before + 1
 
 
-def test_a_line_leads_to_its_finding(opened: Opened) -> None:
-    view = opened("pika")
-    line = view.locator("li.line a:visible").nth(1)
+def test_a_line_leads_to_its_finding(desk: Any) -> None:
+    line = desk.locator("li.line a:visible").nth(1)
     line.focus()
-    view.keyboard.press("Enter")
-    found = view.locator(line.get_attribute("href"))
+    desk.keyboard.press("Enter")
+    found = desk.locator(line.get_attribute("href"))
     assert found.evaluate("one => one.open")
-    view.wait_for_function("id => document.querySelector(id).getBoundingClientRect().top < 800",
+    desk.wait_for_function("id => document.querySelector(id).getBoundingClientRect().top < 800",
                            arg=line.get_attribute("href"))  # fmt: skip
 
 
-def test_findings_are_searched_and_chosen_by_severity(opened: Opened) -> None:
-    view = opened("pika")
-    assert view.locator("li.line[data-severity=warning]").count() > 0
-    view.locator("#severity").select_option("error")
-    shown = view.locator("li.line:not([hidden])")
+def test_findings_are_searched_and_chosen_by_severity(desk: Any) -> None:
+    assert desk.locator("li.line[data-severity=warning]").count() > 0
+    desk.locator("#severity").select_option("error")
+    shown = desk.locator("li.line:not([hidden])")
     assert {one.get_attribute("data-severity") for one in shown.all()} == {"error"}
-    view.locator("#severity").select_option("")
-    view.locator("#find").fill("declaration-mismatch durable")
+    desk.locator("#severity").select_option("")
+    desk.locator("#find").fill("declaration-mismatch durable")
     assert "declaration-mismatch" in shown.first.inner_text()
-    assert view.locator(".find output").inner_text().startswith(f"{shown.count()} of ")
-    assert shown.count() < view.locator("li.line").count()
+    assert desk.locator(".find output").inner_text().startswith(f"{shown.count()} of ")
+    assert shown.count() < desk.locator("li.line").count()
+    desk.locator("#find").fill("")
 
 
 def test_page_is_there_without_its_script(browser: Any, pages: dict[str, Path]) -> None:
@@ -189,19 +213,8 @@ def test_page_is_there_without_its_script(browser: Any, pages: dict[str, Path]) 
     context.close()
 
 
-@pytest.mark.parametrize("name", ["pika", "hostile"])
-def test_legends_are_whole_on_a_phone(opened: Opened, name: str) -> None:
-    view = opened(name, "phone")
-    for place in view.locator(".chart").all():
-        box = place.bounding_box()
-        for text in place.locator(".role-legend text").all():
-            word = text.bounding_box()
-            assert word["x"] + word["width"] <= box["x"] + box["width"]
-
-
-def test_regions_have_names_of_their_own(opened: Opened) -> None:
-    view = opened("pika")
-    names = [one.get_attribute("aria-label") for one in view.locator("[role=region]").all()]
+def test_regions_have_names_of_their_own(desk: Any) -> None:
+    names = [one.get_attribute("aria-label") for one in desk.locator("[role=region]").all()]
     assert len(names) == len(set(names)) > 10
 
 

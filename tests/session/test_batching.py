@@ -19,14 +19,12 @@ from tests.cli.running import write_capture
 from tests.decode.script import publish
 from tests.encoder import header
 from tests.tcp import wire
+from tests.thorough import some
 
 SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.pcap*"))
+SMALL = [path for path in SAMPLES if path.stat().st_size < 100_000]
 
 Rows = dict[str, list[dict[str, Any]]]
-
-
-def _is_small(path: Path) -> bool:
-    return path.stat().st_size < 100_000
 
 
 def told(path: Path, at_once: int, **limits: int) -> Rows:
@@ -58,7 +56,7 @@ def told(path: Path, at_once: int, **limits: int) -> Rows:
 
 @pytest.mark.parametrize(
     ("path", "at_once"),
-    [(path, 7) for path in SAMPLES] + [(path, 1) for path in SAMPLES if _is_small(path)],
+    [(path, 7) for path in some(SAMPLES)] + [(path, 1) for path in some(SMALL)],
     ids=lambda value: getattr(value, "name", value),
 )
 def test_rows_are_those_of_the_whole(path: Path, at_once: int) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
-import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,9 @@ from amqpsniff.archive import Batch
 from tests.archive.splits import by_one_engine, deal, packets_of, rows_of
 from tests.archive.tables import everything, manifest, written_rows
 from tests.waiting import PATIENCE, wait_for
+
+from .conftest import Job
+from .processes import children, kill, workers
 
 pytestmark = pytest.mark.spark
 
@@ -32,14 +34,7 @@ def amqpsniff(*arguments: str, **environment: str) -> subprocess.CompletedProces
     return subprocess.run(program, check=False, capture_output=True, text=True, env=given)
 
 
-@pytest.fixture
-def java() -> None:
-    pytest.importorskip("pyspark")
-    if shutil.which("java") is None:
-        pytest.skip("no java")
-
-
-@pytest.mark.usefixtures("java")
+@pytest.mark.usefixtures("spark")
 def test_tables_reports_and_a_page(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,75 +54,42 @@ def test_tables_reports_and_a_page(
         assert written_rows(output, table) == alone[table]
 
 
-def _processes(session: int) -> dict[int, int]:
-    """The processes of a session that still run: their parents, by their own number.
-
-    Spark's Python workers are in it, though in process groups of their own.
-    """
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[3]) == session and fields[0] != "Z":
-                found[int(folder.name)] = int(fields[1])
-    return found
-
-
-def _kill_all(session: int) -> None:
-    """Kill every process of a session: a worker that lives on would end the task it has begun."""
-    while running := _processes(session):
-        for one in running:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(one, signal.SIGKILL)
-        time.sleep(0.005)
-
-
-def _worker(job: subprocess.Popen[str]) -> int:
-    """A Python worker of a job: the process that its daemon has forked."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until and job.poll() is None:
-        running = _processes(job.pid)
-        daemons = {one for one in running if b"-m\0amqpsniff.spark_jobs.workers" in _command(one)}
-        forked = [one for one in daemons if running[one] in daemons]
-        if forked:
-            return forked[0]
-        time.sleep(0.005)
-    pytest.fail("no worker")
-
-
-def _command(process: int) -> bytes:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{process}/cmdline").read_bytes()
-    return b""
-
-
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
-@pytest.mark.usefixtures("java")
-def test_a_run_that_is_killed_goes_on(samples: Path, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_goes_on(job: Job, spark: Any, samples: Path, tmp_path: Path) -> None:
+    """Java is killed where a task is done, and a worker of the next run."""
     folder = tmp_path / "captures"
     folder.mkdir()
     for at in range(4):
         for name in ("pika_mix.pcap", "node.pcap", "blocked.pcap"):
             shutil.copy(samples / name, folder / f"{at}-{name}")
     output, other = tmp_path / "tables", tmp_path / "other"
-    job = [sys.executable, "-m", "amqpsniff.spark_jobs.batch", str(folder), "--master", "local[2]"]
-    job += ["--task-bytes", "50000"]
-    process = subprocess.Popen(
-        [*job, "-o", str(output)], start_new_session=True, stderr=subprocess.DEVNULL
-    )
-    wait_for(lambda: list(output.glob("_work/tasks/*.json")), "no task was done")
-    _kill_all(process.pid)
-    process.wait()
-    _, *later = output.glob("_work/tasks/*.json")
+    given = (str(folder), "-o", str(output), "--task-bytes", "50000", "--progress", "json")
+    program = [sys.executable, "-m", "amqpsniff.spark_jobs.batch", "--master", "local[1]", *given]
+    tasks = functools.partial(output.glob, "_work/tasks/*.json")
+    with subprocess.Popen(
+        program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_for(lambda: list(tasks()), "no task was done")
+        (java,) = children(process.pid, "java")
+        kill(java)
+        _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 3
+    (told,) = [line for line in said.splitlines() if line.startswith("amqpsniff: ")]
+    assert told.startswith("amqpsniff: Spark's Java has")
+    _, *later = tasks()
     for one in later:  # as if it had been killed before, so that there is something left to do
         one.unlink()
-    again = subprocess.Popen([*job, "-o", str(output), "--progress", "json"],
-                             start_new_session=True, stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL, text=True)  # fmt: skip
-    os.kill(_worker(again), signal.SIGKILL)
-    said, _ = again.communicate()
-    assert again.returncode == 0
-    (summary,) = [json.loads(line) for line in said.splitlines() if "summary" in line]
+
+    def kill_worker() -> None:
+        wait_for(lambda: len(list(tasks())) > 1, "no further task was done")
+        kill(workers(spark.sparkContext._gateway.proc.pid)[0])
+
+    with ThreadPoolExecutor(1) as beside:
+        killed = beside.submit(kill_worker)
+        again = job(*given)
+        killed.result()
+    assert again.code == 0
+    (summary,) = [json.loads(line) for line in again.out.splitlines() if "summary" in line]
     assert summary["summary"]["done_before"] == 1
     Batch([str(folder)], str(other), task_bytes=50_000).run()
     assert everything(output) == everything(other)
@@ -178,16 +140,15 @@ assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, most)
     subprocess.run([sys.executable, "-c", job], check=True)
 
 
-@pytest.mark.usefixtures("java")
-def test_nothing_that_can_be_read(tmp_path: Path) -> None:
+def test_nothing_that_can_be_read(job: Job, tmp_path: Path) -> None:
     (tmp_path / "captures").mkdir()
     for name in ("a.pcap", "b.pcap"):
         (tmp_path / "captures" / name).write_bytes(b"these are no packets")
     output = tmp_path / "tables"
-    made = amqpsniff("batch", str(tmp_path / "captures"), "-o", str(output), "--report", "quality")
-    assert made.returncode == 3
-    assert "none of 2 files could be read; the first: " in made.stderr
-    assert "Traceback" not in made.stderr
+    made = job(tmp_path / "captures", "-o", output, "--report", "quality")
+    assert made.code == 3
+    (told,) = [line for line in made.err.splitlines() if line.startswith("amqpsniff: ")]
+    assert "none of 2 files could be read; the first: " in told
     assert len(written_rows(output, "errors")) == 2
 
 

@@ -1,4 +1,4 @@
-"""The same rows from separate processes: a cluster in one machine, a master with two workers."""
+"""The same rows from separate processes: two workers, a cluster in one machine, two machines'."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,10 +17,13 @@ import pytest
 from tests.archive.broker import ACROSS, traffic
 from tests.archive.splits import by_one_engine, deal, packets_of
 from tests.archive.tables import manifest, written_rows
+from tests.cli.running import Result
 from tests.thorough import only_thorough
 from tests.waiting import PATIENCE, free_port, wait_for
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+from .conftest import Job
+
+pytestmark = pytest.mark.spark
 
 CHANCE = random.Random(6)
 
@@ -59,13 +62,12 @@ def worker_folder() -> Iterator[None]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def check(archive: Path, output: Path, master: str) -> None:
-    """Run the batch on a master and compare its tables with one engine's."""
-    job = [sys.executable, "-m", "amqpsniff.spark_jobs.batch", str(archive), "-o", str(output)]
-    job += ["--master", master, "--task-bytes", "60000", "--progress", "json", "--links"]
-    made = subprocess.run(job, check=False, capture_output=True, text=True, timeout=4 * PATIENCE)
-    assert made.returncode == 0, made.stderr[-3000:]
-    (fact,) = [json.loads(line) for line in made.stdout.splitlines() if '"summary"' in line]
+def checked(archive: Path, output: Path, run: Callable[..., Result]) -> None:
+    """Run the batch and compare its tables with one engine's."""
+    more = ("--task-bytes", "60000", "--progress", "json", "--links")
+    made = run(str(archive), "-o", str(output), *more)
+    assert made.code == 0, made.err[-3000:]
+    (fact,) = [json.loads(line) for line in made.out.splitlines() if '"summary"' in line]
     assert fact["summary"]["tasks"] > 4
     assert manifest(output)["plan"].startswith("dealt out by conversation")
     good = [one for one in archive.iterdir() if one.name != "bad.pcap"]
@@ -76,9 +78,28 @@ def check(archive: Path, output: Path, master: str) -> None:
     assert {value for row in alone["findings"] for value in row} >= ACROSS
 
 
+def on(master: str) -> Callable[..., Result]:
+    """The job on a master, in a process of its own."""
+    program = [sys.executable, "-m", "amqpsniff.spark_jobs.batch", "--master", master]
+
+    def run(*arguments: str) -> Result:
+        made = subprocess.run(
+            [*program, *arguments], check=False, capture_output=True, text=True,
+            timeout=4 * PATIENCE,
+        )  # fmt: skip
+        return Result(made.returncode, made.stdout, made.stderr)
+
+    return run
+
+
+def test_two_workers(archive: Path, tmp_path: Path, job: Job) -> None:
+    checked(archive, tmp_path / "tables", job)
+
+
+@only_thorough
 def test_a_cluster_in_one_machine(archive: Path, tmp_path: Path) -> None:
     with worker_folder():
-        check(archive, tmp_path / "tables", "local-cluster[2,1,2048]")
+        checked(archive, tmp_path / "tables", on("local-cluster[2,1,2048]"))
 
 
 @only_thorough
@@ -114,7 +135,7 @@ def test_a_master_and_two_workers(archive: Path, tmp_path: Path) -> None:
                 )
             words = b"Successfully registered with master" if at else b"New state: ALIVE"
             wait_for(lambda: words in log.read_bytes(), f"{log}: not {words!r}")  # noqa: B023
-        check(archive, tmp_path / "tables", master)
+        checked(archive, tmp_path / "tables", on(master))
         assert len(list(tmp_path.glob("worker*/app-*"))) == 2
     finally:
         for process in reversed(processes):

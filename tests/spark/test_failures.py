@@ -5,16 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from amqpsniff.archive import Batch
 from tests.thorough import only_thorough
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_for
+
+from .conftest import Job
+from .processes import children, kill, workers
 
 pytest.importorskip("pyspark")
 pytestmark = pytest.mark.spark
@@ -24,14 +29,12 @@ if shutil.which("java") is None:
 
 PROGRAM = str(Path(sys.executable).with_name("amqpsniff"))
 
+IN_PROC = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="processes are found in /proc"
+)
+
 HIDDEN = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-Urm"]
 """Has a program see mounts that nobody else sees; they end with it."""
-
-
-def run_on_small_disk(size: str, folder: Path, *arguments: str, **environment: str) -> str:
-    """Run `batch` where a folder has little room; the only line that it says."""
-    program = [PROGRAM, "batch", "--master", "local[2]"]
-    return said_on_small_disk(size, folder, *program, *arguments, **environment)
 
 
 def said_on_small_disk(size: str, folder: Path, *program: str, **environment: str) -> str:
@@ -50,19 +53,28 @@ def said_on_small_disk(size: str, folder: Path, *program: str, **environment: st
     pytest.skip("no disk can be made here")
 
 
+BOTH_WRITERS = """
+import sys
+from amqpsniff.spark_jobs.batch import main
+from pyspark import SparkContext
+
+SparkContext.stop = lambda self: None
+capture, output = sys.argv[1:]
+codes = [main([capture, "--master", "local[2]", "-o", output, "--writer", one])
+         for one in ("direct", "spark")]
+sys.exit(min(codes) if len(set(codes)) == 1 else str(codes))
+"""
+
+
 def test_the_disk_of_the_tables_is_full(samples: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
-    said = run_on_small_disk("64k", disk, str(samples / "node.pcap"), "-o", str(disk / "out"))
-    told = f"{disk}/out: tables cannot be written there: No space left on device"
-    assert said == f"amqpsniff: {told}\n"
-
-
-def test_the_disk_of_the_writer_of_spark_is_full(samples: Path, tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    arguments = (str(samples / "node.pcap"), "-o", str(disk / "out"), "--writer", "spark")
-    said = run_on_small_disk("64k", disk, *arguments)
-    told = f"{disk}/out/_work/direct: tables cannot be written there: No space left on device"
-    assert said == f"amqpsniff: {told}\n"
+    program = [sys.executable, "-c", BOTH_WRITERS, str(samples / "node.pcap"), str(disk / "out")]
+    said = said_on_small_disk("64k", disk, *program)
+    told = [line for line in said.splitlines() if line.startswith("amqpsniff: ")]
+    full = "tables cannot be written there: No space left on device"
+    assert told == [
+        f"amqpsniff: {disk}/out: {full}", f"amqpsniff: {disk}/out/_work/direct: {full}"
+    ]  # fmt: skip
 
 
 @only_thorough
@@ -87,50 +99,39 @@ def test_spark_may_not_write_at_all(samples: Path, tmp_path: Path) -> None:
     assert made.stderr.count("\n") == 1
 
 
-def _forked(job: int) -> list[int]:
-    """Workers of a job: processes that one of the same name has forked."""
-    daemons = {}
-    for folder in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            parent, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[1:4]
-            name = (folder / "cmdline").read_bytes()
-            if int(session) == job and b"-m\0amqpsniff.spark_jobs.workers" in name:
-                daemons[int(folder.name)] = int(parent)
-    return [one for one, parent in daemons.items() if parent in daemons]
+@IN_PROC
+def test_a_worker_is_killed_again_and_again(
+    job: Job, spark: Any, samples: Path, tmp_path: Path
+) -> None:
+    ended = threading.Event()
+
+    def kill_workers() -> None:
+        while not ended.wait(0.005):
+            for one in workers(spark.sparkContext._gateway.proc.pid):
+                kill(one)
+
+    with ThreadPoolExecutor(1) as beside:
+        beside.submit(kill_workers)
+        try:
+            made = job(samples / "node.pcap", "-o", tmp_path / "out", "--progress", "json")
+        finally:
+            ended.set()
+    assert made.code == 3
+    (told,) = [line for line in made.err.splitlines() if line.startswith("amqpsniff: ")]
+    assert told.startswith("amqpsniff: a worker of Spark was killed again and again")
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
-@pytest.mark.parametrize("who", ["worker", "java", "job"])
-def test_who_is_killed_again_and_again(samples: Path, tmp_path: Path, who: str) -> None:
+@IN_PROC
+def test_the_job_is_killed(samples: Path, tmp_path: Path) -> None:
     command = [PROGRAM, "batch", str(samples / "node.pcap"), "-o", str(tmp_path / "out")]
-    with subprocess.Popen(
-        [*command, "--master", "local[1]"], stderr=subprocess.PIPE, text=True
-    ) as process:
-        killed = False
-        while process.poll() is None and not (killed and who != "worker"):
-            for job in _children(process.pid):
-                forked = _forked(job)
-                victims = {"worker": forked, "java": _children(job, "java"), "job": [job]}[who]
-                for victim in victims if forked else ():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(victim, signal.SIGKILL)
-                        killed = True
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: children(process.pid), "no job")
+        (started,) = children(process.pid)
+        kill(started)
         _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 3
-    whom = {"worker": "a worker of Spark was killed again and again", "java": "Spark's Java has",
-            "job": "the Spark job was killed"}[who]  # fmt: skip
-    assert said.startswith(f"amqpsniff: {whom}")
+    assert said.startswith("amqpsniff: the Spark job was killed")
     assert said.count("\n") == 1
-
-
-def _children(process: int, name: str = "") -> list[int]:
-    found = []
-    for folder in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            head, _, rest = (folder / "stat").read_text().rpartition(")")
-            if int(rest.split()[1]) == process and name in head:
-                found.append(int(folder.name))
-    return found
 
 
 def test_another_connection_is_not_that_to_java(spark: object) -> None:

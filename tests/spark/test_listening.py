@@ -2,70 +2,89 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.conftest import REPO
 from tests.thorough import only_thorough
+
+from .processes import descendants
 
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(not Path("/proc/net/tcp6").exists(), reason="sockets are found in /proc"),
 ]
 
-LISTENS = """
-import json, os, pathlib
-from amqpsniff.spark_jobs.reports import _parser
-from amqpsniff.spark_jobs.session import context
-
-spark = context(_parser().parse_args(["closes", "tables"]).master)
-own, sockets = set(), {}
-for process in pathlib.Path("/proc").iterdir():
-    try:
-        if int((process / "stat").read_text().rpartition(")")[2].split()[3]) == os.getsid(0):
-            own |= {os.readlink(one) for one in (process / "fd").iterdir()}
-    except (OSError, ValueError, IndexError):
-        continue
-for name in ("tcp", "tcp6"):
-    for line in pathlib.Path("/proc/net", name).read_text().splitlines()[1:]:
-        _, local, _, state, *_, inode = line.split()[:10]
-        if state == "0A" and f"socket:[{inode}]" in own:
-            sockets[inode] = local.partition(":")[0]
-print("listens", json.dumps(sorted(set(sockets.values()))))
-spark.stop()
-"""
-
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
 """127.0.0.1 as the two tables of the kernel have it, where the least byte comes first."""
 
 
-def listens(**environment: str) -> set[str]:
-    """Addresses at which the processes of a job listen that is given no master."""
-    pytest.importorskip("pyspark")
-    if shutil.which("java") is None:
-        pytest.skip("no java")
-    given = {name: one for name, one in os.environ.items() if not name.startswith("SPARK_")}
-    ran = subprocess.run(
-        [sys.executable, "-c", LISTENS], env=given | environment, start_new_session=True,
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    (told,) = [line for line in ran.stdout.splitlines() if line.startswith("listens ")]
-    return set(json.loads(told.removeprefix("listens ")))
+STARTED = """
+import os, sys
+from amqpsniff.spark_jobs.reports import _parser
+from amqpsniff.spark_jobs.session import context
+from tests.spark.test_listening import listens
+
+spark = context(_parser().parse_args(["closes", "tables"]).master)
+print("listens", *listens(os.getpid()))
+spark.stop()
+"""
+"""A job that is given no master, as `spark-submit` runs it."""
+
+
+def listens(process: int) -> set[str]:
+    """Addresses at which a process and its children listen."""
+    own, addresses = set(), set()
+    for one in descendants(process):
+        with contextlib.suppress(OSError):  # it has ended
+            own |= {str(file.readlink()) for file in Path(f"/proc/{one}/fd").iterdir()}
+    for name in ("tcp", "tcp6"):
+        for line in Path("/proc/net", name).read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == "0A" and f"socket:[{inode}]" in own:
+                addresses.add(local.partition(":")[0])
+    return addresses
 
 
 @pytest.mark.skipif(sys.byteorder != "little", reason="addresses are written otherwise")
-def test_a_job_without_a_master_listens_on_loopback_only() -> None:
-    found = listens()
+def test_a_spark_in_this_machine_listens_on_loopback_only(spark: Any) -> None:
+    found = listens(spark.sparkContext._gateway.proc.pid)
     assert found
     assert found <= LOOPBACK
 
 
+def test_a_job_without_a_master_is_given_loopback(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from amqpsniff.spark_jobs.session import _told
+
+    for name in [name for name in os.environ if name.startswith("SPARK_")]:
+        monkeypatch.delenv(name)
+    told = _told()
+    names = ("spark.driver.host", "spark.driver.bindAddress", "spark.ui.enabled")
+    assert [told.get(name) for name in names] == ["127.0.0.1", "127.0.0.1", "false"]
+
+
 @only_thorough
-def test_a_job_listens_where_it_is_told() -> None:
-    told = "--conf spark.ui.enabled=true --conf spark.driver.bindAddress=0.0.0.0 pyspark-shell"
-    assert listens(PYSPARK_SUBMIT_ARGS=told) - LOOPBACK
+@pytest.mark.parametrize("told", [False, True])
+def test_a_job_listens_where_it_is_told(told: bool) -> None:
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("no java")
+    where = "--conf spark.ui.enabled=true --conf spark.driver.bindAddress=0.0.0.0 pyspark-shell"
+    given = {name: one for name, one in os.environ.items() if not name.startswith("SPARK_")}
+    ran = subprocess.run(
+        [sys.executable, "-c", STARTED], check=True, capture_output=True, text=True, cwd=REPO,
+        env=given | ({"PYSPARK_SUBMIT_ARGS": where} if told else {}),
+    )  # fmt: skip
+    (line,) = [line for line in ran.stdout.splitlines() if line.startswith("listens ")]
+    found = set(line.split()[1:])
+    assert found
+    assert bool(found - LOOPBACK) == told

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import os
 import random
 import subprocess
@@ -21,6 +20,7 @@ from amqpsniff.spark_jobs.tables import read_table
 from amqpsniff.tables.schema import TABLES
 from tests.archive.splits import by_one_engine, deal, packets_of
 from tests.docs.notebook import SPARK_PAGE, executed, read
+from tests.thorough import only_thorough
 
 pytestmark = pytest.mark.spark
 
@@ -104,28 +104,30 @@ def test_what_is_done_needs_no_spark(
         job.main([*again, "--bodies"])
 
 
+def test_sql_finds_the_source_unregistered(samples: Path, spark: Any) -> None:
+    fresh = spark.newSession()
+    given = f"path '{samples / 'pika_mix.pcap'}', table 'frames'"
+    fresh.sql(f"CREATE TEMPORARY VIEW frames USING amqp OPTIONS ({given})")
+    assert fresh.sql("SELECT count(*) FROM frames").first()[0] == 563
+
+
 SCRIPT = """
 import sys
 from pyspark.sql import SparkSession
 
-builder = SparkSession.builder.config("spark.ui.enabled", "false")
-way = builder.remote if sys.argv[1] == "connect" else builder.master
-spark = way("local[1]").getOrCreate()
-given = f"path '{sys.argv[2]}', table 'frames'"
+spark = SparkSession.builder.config("spark.ui.enabled", "false").remote("local[1]").getOrCreate()
+given = f"path '{sys.argv[1]}', table 'frames'"
 spark.sql(f"CREATE TEMPORARY VIEW frames USING amqp OPTIONS ({given})")
 print("frames:", spark.sql("SELECT count(*) FROM frames").first()[0])
 """
 
 
-def _has(*packages: str) -> bool:
-    return all(importlib.util.find_spec(one) is not None for one in packages)
-
-
-def test_sql_finds_the_source_unregistered(samples: Path, spark: Any) -> None:
-    """Through Spark Connect, where that is installed."""
-    way = "connect" if _has("grpc", "grpc_status", "pandas") else "classic"
+@only_thorough
+def test_spark_connect_finds_the_source(samples: Path, spark: Any) -> None:
+    for package in ("grpc", "grpc_status", "pandas"):
+        pytest.importorskip(package)
     said = subprocess.run(
-        [sys.executable, "-c", SCRIPT, way, str(samples / "pika_mix.pcap")],
+        [sys.executable, "-c", SCRIPT, str(samples / "pika_mix.pcap")],
         check=False,
         capture_output=True,
         text=True,

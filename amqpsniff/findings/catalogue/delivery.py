@@ -6,7 +6,7 @@ from .ends import CHANNEL_ENDS, CONNECTION_ENDS
 
 DELIVERY = (
     Kind("automatic-acknowledgement", "warning", "high",
-         "Deliveries count as acknowledged when they are sent",
+         "Deliveries are acknowledged as they are sent, by auto-ack",
          "basic.consume or basic.get with no-ack on a queue that is no private reply queue. In "
          "AMQP 1.0: a link whose deliveries were all sent settled.",
          "Acknowledge by hand what must not be lost: with no-ack a consumer that dies loses all "

@@ -117,8 +117,8 @@ def judge_paused(context: RuleContext) -> None:
         return
     detail = (
         f"{number_of(count, 'publish', 'publishes')} took {duration(paused.took_ns / count)} on "
-        f"average from method to end: {number_of(waited, 'time')} the client sent the rest when a "
-        "delayed acknowledgement of TCP came"
+        f"average: {number_of(waited, 'time')} the client held the rest back until TCP's delayed "
+        "acknowledgement came"
     )
     context.report(
         "delayed-ack-stall",

@@ -1,0 +1,45 @@
+"""Processes of a Spark: its Java, and the workers that are forked from a daemon, in /proc."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def children(process: int, name: str = "") -> list[int]:
+    """Processes with that parent whose name holds `name`."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            head, _, rest = (folder / "stat").read_text().rpartition(")")
+            if int(rest.split()[1]) == process and name in head:
+                found.append(int(folder.name))
+    return found
+
+
+def descendants(process: int) -> Iterator[int]:
+    """The process, its children, and theirs."""
+    yield process
+    for child in children(process):
+        yield from descendants(child)
+
+
+def workers(java: int) -> list[int]:
+    """Python workers of a Java: processes that the daemon has forked."""
+    daemons = [one for one in children(java) if b"amqpsniff.spark_jobs.workers" in _command(one)]
+    return [worker for daemon in daemons for worker in children(daemon)]
+
+
+def _command(process: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    return b""
+
+
+def kill(process: int) -> None:
+    """Kill a process that may have ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
