@@ -265,9 +265,9 @@ def judge_held_before(context: RuleContext) -> None:
     held_ns = context.ts_ns - start_ns
     if held_ns >= VERY_SLOW_NS and context.memory.setdefault("held before", channel) is channel:
         tag, many = context.facts["tag"], context.facts["multiple"]
-        what = "deliveries up to" if many and tag > 1 else "delivery"
-        held = f"{what} {tag} came before the capture, and nothing was acknowledged for"
-        context.report("consumer-slow", f"{held} {duration(held_ns)} at least")
+        what, was = ("deliveries up to", "were") if many and tag > 1 else ("delivery", "was")
+        held = f"{what} {tag} came before the capture, and {was} acknowledged"
+        context.report("consumer-slow", f"{held} {duration(held_ns)} after it began")
 
 
 def watch_slow(context: RuleContext) -> None:
