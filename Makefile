@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 CAPTURES ?= samples
 JOBS ?= 2
+# Tests wait for brokers, Spark and browsers too.
+WORKERS ?= 3
 # Seconds that `make fuzz` gives each harness.
 FUZZ_SECONDS ?= 120
 HARNESSES ?= $(patsubst tests/fuzz/%.py,%,$(wildcard tests/fuzz/fuzz_*.py))
@@ -34,12 +36,12 @@ demo: $(SET_UP) ## set up, then run the program on the bundled captures
 	@if [ -s $(VENV)/skipped.txt ]; then echo; cat $(VENV)/skipped.txt; fi
 
 check: lint ## linters, types, and the tests that break first, for the loop of work
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal $(FIRST)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(FIRST)
 
 test: lint suite ## set up, then linters, types, import contracts and the test-suite
 
 suite: $(SET_UP) ## the test-suite alone
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 test-all: lint ## all random cases, then each Python of this machine, then lowest versions
 	AMQPSNIFF_THOROUGH=1 $(MAKE) suite
