@@ -201,6 +201,9 @@ Verdict = tuple[str, object, Callable[[], str]]
 MAX_ALIKE = 4_096
 """Different clients whose verdicts are remembered."""
 
+MAX_ALIKE_BYTES = 8_192
+"""Bytes of a handshake whose verdict is remembered: no library says nearly as much."""
+
 
 def report_alike(
     context: RuleContext,
@@ -217,7 +220,8 @@ def report_alike(
         if len(known) >= MAX_ALIKE:
             known.clear()
         found = tuple((code, key, words().__str__) for code, key, words in judge(context))
-        known[judge, alike] = found
+        if all(len(one) <= MAX_ALIKE_BYTES for one in alike if isinstance(one, bytes)):
+            known[judge, alike] = found
     for code, key, words in found:
         report_once(context, code, key, words, place)
 
