@@ -30,12 +30,6 @@ BUFFER = "64MiB"
 MIN_FILE = 10_000
 """Bytes of a file of a rotation, at least: `--rotate-size 100` is meant to be more."""
 
-SHOWN = (
-    "connection", "channel", "client", "user", "vhost", "exchange", "routing_key", "queue",
-    "errors", "where", "tz",
-)  # fmt: skip
-"""Filters of the dashboard; the others are for rows."""
-
 DUMB = ("dumb", "unknown")
 """Values of TERM of terminals whose cursor does not move."""
 
@@ -189,9 +183,12 @@ def _check_dashboard(
         raise UsageError(
             "the dashboard needs a terminal whose cursor moves; give --format ndjson for any other"
         )
+    from .dashboard.views import NAMED
+
+    shown = ("connection", "channel", *NAMED, "errors", "where", "tz")
     chosen = {"table": table, "limit": rows.limit} | rows.part()
     for name, value in chosen.items():
-        if value not in (None, False) and name not in SHOWN:
+        if value not in (None, False) and name not in shown:
             option_ = name.strip("_").replace("_", "-")
             raise UsageError(f"--{option_} chooses rows; give --format ndjson too")
     if settle is not None and not sources.captures:  # of these it says how late packets may be

@@ -85,7 +85,7 @@ def more(
     events: tuple[int, int] | None = None,
     ratio: float = NOTABLE_RATIO,
 ) -> bool:
-    """True if so many more happened in a second that it is notable; False where no time is known.
+    """True if the rate rose notably; False where no time is known.
 
     `events` are how many things the counts are of, where they are not counts of things: bytes come
     by the message.

@@ -183,7 +183,7 @@ class Figures:
             self._names[peer.peer.name()[0]] = label
 
     def name_of(self, connection_id: str | None) -> str | None:
-        """What a client is called, see `Peer.label`; null if it said nothing or is long gone."""
+        """The client's name (`Peer.label`); null if unknown, or if it left long ago."""
         return self._names.get(connection_id or "")
 
     def facts(self) -> dict[str, Any]:

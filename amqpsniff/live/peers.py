@@ -61,7 +61,7 @@ class Peer:
             "connection_id": connection_id,
             "client": client,
             "server": server,
-            **{name: self.login.get(name) for name in ("name", "user", "vhost", "product")},
+            **{name: self.login.get(name) for name in ("name", "vhost", "product")},
             "user": self.login.get("user") or self.said.get("user"),
             "label": self.label() or client or connection_id,
             "hangs": None if debt is None else debt.kind,

@@ -86,7 +86,7 @@ def stalled(session: Any, now_ns: int) -> Debt | None:
 
 
 def _patience_ns(debt: Debt) -> int:
-    """How long a debt may wait."""
+    """The time after which a debt is too old."""
     if debt.may_wait and not debt.full:
         return HELD_NS if debt.kind == "acks" else 0
     return SILENCE_NS

@@ -30,7 +30,7 @@ _MAX_EARLY = cython.declare(cython.int, 16)
 
 
 class Answers:
-    """How long the answers to requests of one method took; the place is the slowest request's."""
+    """Times that answers to one method took. `number` and `ts_ns` are of the slowest request."""
 
     count: int
     took_ns: int
@@ -45,8 +45,9 @@ class Answers:
 
 
 class Waited:
-    """Time in which a connection waited for answers, overlapping waits counted once; the place is
-    the first request's."""
+    """Time in which a connection waited for answers, overlapping waits counted once. `number` and
+    `ts_ns` are of the first request.
+    """
 
     number: int
     ts_ns: int

@@ -243,7 +243,7 @@ def note_step(memory: dict[Any, Any], place: cython.int, frame: MethodFrame) -> 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
 def argument_bits(column: Texts, row: cython.longlong) -> cython.int:
-    """What a row of arguments, as JSON, has of what `rules.context.where` looks at."""
+    """The bits of a row's arguments that `rules.context.where` asks for."""
     start: cython.longlong = column.offsets[row]
     end: cython.longlong = column.offsets[row + 1]
     bits: cython.int = ~(_PASSIVE_BIT | _EXTENDED_BIT | _NESTED_BIT)

@@ -767,8 +767,8 @@ class TlsConversation:
             yield self._unread_trouble("" if is_amqp else why)
 
     def _refusal(self, conversation: Any) -> Trouble | None:
-        """How a side ended the handshake, if by an encrypted alert of TLS 1.3, or a client without
-        a word.
+        """The finding of a handshake that a side ended by an encrypted alert of TLS 1.3, or the
+        client without an alert; None for others.
         """
         client, server = self.client_of(conversation), 1 - self.client_of(conversation)
         first, told = self.directions[client].first, self.handshake

@@ -28,7 +28,7 @@ def chosen(rows: list[Row], wanted: str, *, expression: bool = False) -> list[Ro
 
 
 def by_name(selection: Selection) -> dict[str, str]:
-    """What the filters by name ask of the rows of each view, as expressions."""
+    """The filters by name as an SQL expression for each view that has their columns."""
     wanted = {}
     for view, filters in FILTERS.items():
         given = [

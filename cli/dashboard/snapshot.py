@@ -26,7 +26,7 @@ NOTE_SECONDS = 60.0
 """How long it is shown what happened to the capture."""
 
 _HANGING = 1e12
-"""What is added to the seconds that a connection hangs, to sort it before all that are busy."""
+"""Added to the seconds of a connection that hangs, which sorts it before the busy ones."""
 
 TICK_SECONDS = 1.0
 """How often rates are taken anew."""

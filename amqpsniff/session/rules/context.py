@@ -415,8 +415,8 @@ its handshake was begun and not completed; it was not closed by both sides; neit
 ended it; requests wait for replies; a TCP window was closed."""
 
 PASSIVE, EXTENDED, NESTED = (1 << place for place in range(7, 10))
-"""What the arguments of a method have, as bits: `passive` is true; a name that begins with `x-`;
-`MANY_ENTRIES_BYTES` of JSON, or more than `DEEP` tables and arrays."""
+"""Bits of a method's arguments: `passive` is true; a name begins with `x-`; the JSON is longer than
+`MANY_ENTRIES_BYTES` or has more than `DEEP` tables and arrays."""
 
 MANY_ENTRIES_BYTES = 20_000
 """Length of tables as JSON below which they cannot have as many entries as make a reader slow: in
