@@ -12,6 +12,8 @@ FUZZ_SECONDS ?= 120
 HARNESSES ?= $(patsubst tests/fuzz/%.py,%,$(wildcard tests/fuzz/fuzz_*.py))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start the program hundreds of times: its modules are compiled once, wherever this was set.
+export PYTHONDONTWRITEBYTECODE :=
 
 # Tests that break first: what is on the wire, TCP, rules, rows of captures.
 FIRST := tests/spec tests/tcp tests/session/rules tests/golden/test_rows.py
