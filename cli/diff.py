@@ -6,50 +6,36 @@ from typing import Annotated, Any
 
 from amqpsniff.errors import UsageError
 
-from .options import Two, format_option, option, sections_option, spread
-from .severities import fail_on_option
+from .options import Two, at_least, one_of, spread
+from .severities import FailOn
 
 FORMATS = ("text", "json")
 TOP = 20
 """Rows of a section shown by default: what a screen holds."""
-FAILING = "Exit code"
-"""A panel of the help."""
 
 
-@spread
+@spread("""
+    Output:
+        --same-traffic: One-way delays and losses between two places. Both captures are of the same
+            connections, BEFORE made nearer to the clients and AFTER nearer to the broker; also what
+            was altered in between.
+        -n --limit N: Rows to show of each section. [default]
+        --format F: Output format: {FORMATS}. [default]
+
+    Exit code:
+        --fail-on SEVERITY: Exit with 1 when AFTER has a finding of this severity (info, warning,
+            error) or a worse one that BEFORE has not. With --same-traffic: error for altered bytes,
+            warning also for losses, info also for what a capture lacks.
+        --fail-slower PERCENT: Exit with 1 when the 95th percentile of confirms, acknowledgements or
+            the replies of a method grew by more than this, and by more than chance.
+""")
 def diff(
     two: Two,
-    same_traffic: Annotated[
-        bool,
-        option(
-            "--same-traffic",
-            "One-way delays and losses between two places. Both captures are "
-            "of the same connections, BEFORE made nearer to the clients and AFTER nearer to the "
-            "broker; also what was altered in between.",
-        ),
-    ] = False,
-    fail_on: Annotated[
-        str | None,
-        fail_on_option(
-            "Exit with 1 when AFTER has a finding of this severity (info, warning, error) or "
-            "a worse one that BEFORE has not. With --same-traffic: error for altered bytes, "
-            "warning also for losses, info also for what a capture lacks.",
-            FAILING,
-        ),
-    ] = None,
-    fail_slower: Annotated[
-        float | None,
-        option(
-            "--fail-slower PERCENT",
-            "Exit with 1 when the 95th percentile of confirms, "
-            "acknowledgements or the replies of a method grew by more than this, and by more than "
-            "chance.",
-            FAILING,
-            min=0,
-        ),
-    ] = None,
-    limit: Annotated[int, sections_option()] = TOP,
-    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
+    same_traffic: bool = False,
+    fail_on: FailOn = None,
+    fail_slower: Annotated[float | None, at_least(0)] = None,
+    limit: Annotated[int, at_least(1)] = TOP,
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Show what differs between two captures.
 

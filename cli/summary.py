@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from .options import By, Input, Scope, format_option, sections_option, spread
+from .options import By, Input, Scope, at_least, one_of, spread
 
 FORMATS = ("text", "json")
 TOP = 10
 """Rows of a section shown by default: what a screen holds."""
 
 
-@spread
+@spread("""
+    Output:
+        -n --limit N: Rows to show of each section. [default]
+        --format F: Output format: {FORMATS}. [default]
+""")
 def summary(
     source: Input,
     scope: Scope,
-    limit: Annotated[int, sections_option()] = TOP,
+    limit: Annotated[int, at_least(1)] = TOP,
     by: By = None,
-    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Show what is in captures: connections, messages, routes, methods, errors, and their quality.
 

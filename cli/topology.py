@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from .options import Input, Scope, format_option, sections_option, spread
+from .options import Input, Scope, at_least, one_of, spread
 
 FORMATS = ("text", "dot", "mermaid", "json")
 TOP = 20
 """Rows of a section, or edges of a kind, that are shown by default: what can still be looked at."""
 
 
-@spread
+@spread("""
+    Output:
+        -n --limit N: Rows to show of each section; edges of each kind in a graph. [default]
+        --format F: Output format: {FORMATS}. [default]
+""")
 def topology(
     source: Input,
     scope: Scope,
-    limit: Annotated[
-        int, sections_option("Rows to show of each section; edges of each kind in a graph.")
-    ] = TOP,
-    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
+    limit: Annotated[int, at_least(1)] = TOP,
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Show exchanges, queues, bindings, publishers and consumers as they were seen.
 
