@@ -126,22 +126,17 @@ def diagnose(
 def _ready(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | None) -> int:
     """Show what a newer broker does otherwise; `fail_on` is about what it refuses."""
     from .entry import FOUND
-    from .output import Output, write_json
+    from .output import write_answer
+    from .render.readiness import sections
 
     with reading.passing() as capture:
         found = capture.readiness(target, **rows.part())
-    if form == "json":
-        write_json(asdict(found))
-    else:
-        from .render.readiness import sections
-
-        Output().show(*sections(found))
+    write_answer(asdict(found), form, sections(found))
     refused = any(one.effect == "refused" for one in found.affected)
     return reading.exit_code or (FOUND if refused and fail_on is not None else 0)
 
 
 def _write(found: list[Row]) -> None:
-    """Write rows of the findings table."""
     from amqpsniff.tables.export import write
     from amqpsniff.tables.schema import FINDINGS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from amqpsniff.errors import UsageError
 
@@ -63,7 +63,9 @@ def diff(
     from amqpsniff.process_tuning import release_memory
 
     from .entry import FOUND, complain
+    from .output import write_answer
     from .reading import Reading
+    from .render.diff import sections
 
     profiles, code = [], 0
     for side in two.sides():
@@ -73,21 +75,8 @@ def diff(
         code = max(code, reading.exit_code)
         release_memory()
     report = before_and_after(*profiles, fail_on=fail_on, fail_slower=fail_slower)
-    _write(report, format_, limit)
+    write_answer(report, format_, sections(report, limit))
     if not two.quiet:
         for failure in report["failures"]:
             complain(failure)
     return code or (FOUND if report["failures"] else 0)
-
-
-def _write(report: dict[str, Any], form: str, top: int) -> None:
-    if form == "json":
-        from .output import write_json
-
-        write_json(report)
-        return
-    from .output import Output
-    from .render.diff import sections
-
-    output = Output()
-    output.show(*sections(report, top))

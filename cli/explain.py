@@ -37,17 +37,12 @@ def explain(
     """
     from amqpsniff.findings.catalogue import described
 
-    kinds, single = _wanted(code.strip().lower())
-    if format_ == "json":
-        from .output import write_json
-
-        write_json([described(kind) for kind in kinds])
-        return 0
-    from .output import Output
+    from .output import write_answer
     from .render.findings import listing, page
 
-    output = Output()
-    output.show(*(page(described(kinds[0])) if single else [listing(kinds)]))
+    kinds, single = _wanted(code.strip().lower())
+    shown = page(described(kinds[0])) if single else [listing(kinds)]
+    write_answer([described(kind) for kind in kinds], format_, shown)
     return 0
 
 

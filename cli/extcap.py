@@ -86,7 +86,6 @@ def extcap(
 
 
 def _install(folder: Path) -> int:
-    """Write the script that Wireshark runs."""
     from .entry import complain
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -69,7 +69,6 @@ def report_table(
 
 
 def _list(form: str) -> int:
-    """Write what each report shows."""
     if form == "text":
         from .output import Output
         from .render.query_result import catalogue

@@ -23,6 +23,7 @@ def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
     from amqpsniff.compare.same_traffic import failures
 
     from .entry import FOUND, complain
+    from .output import write_answer
     from .progress import Progress
     from .reading import Reading
 
@@ -39,24 +40,12 @@ def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
         reading.capture.totals = sighting.totals
         reading.judge(sighting.found)
     report["failures"] = failures(report, fail_on)
-    _write(report, form)
+    write_answer(report, form, sections(report))
     if not two.quiet:
         for failure in report["failures"]:
             complain(failure)
     code = max(reading.exit_code for reading in readings)
     return code or (FOUND if report["failures"] else 0)
-
-
-def _write(report: dict[str, Any], form: str) -> None:
-    if form == "json":
-        from .output import write_json
-
-        write_json(report)
-        return
-    from .output import Output
-
-    output = Output()
-    output.show(*sections(report))
 
 
 Row = dict[str, Any]

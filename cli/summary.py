@@ -39,21 +39,16 @@ def summary(
         from .operations import write_operations
 
         return write_operations(source, scope, limit, format_)
+    from .output import Output, write_answer
     from .reading import NO_ROW, Reading
+    from .render.summary import sections
 
     reading = Reading(source, scope)
     with reading.passing() as capture:
         result = capture.summary(limit=limit, **scope.part())
     if scope != Scope() and not result["frames"]:
         reading.warn_of_nothing(NO_ROW)
-    if format_ == "json":
-        from .output import write_json
-
-        write_json(result)
-    else:
-        from .output import Output
-        from .render.summary import sections
-
-        output = Output()
-        output.show(*sections(result, output.room, narrow=output.narrow))
+    output = Output()
+    shown = sections(result, output.room, narrow=output.narrow)
+    write_answer(result, format_, shown)
     return reading.exit_code

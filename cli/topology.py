@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from .options import Input, Scope, at_least, one_of, spread
 
-FORMATS = ("text", "dot", "mermaid", "json")
+GRAPHS = ("dot", "mermaid")
+FORMATS = ("text", *GRAPHS, "json")
 TOP = 20
 """Rows of a section, or edges of a kind, that are shown by default: what can still be looked at."""
 
@@ -46,19 +47,12 @@ def topology(
 
 
 def _write(result: Any, form: str) -> None:
-    if form == "json":
-        from .output import write_json
+    from .output import write_answer, write_text
+    from .render.topology import sections
 
-        write_json(result)
-    elif form == "text":
-        from .output import Output
-        from .render.topology import sections
-
-        output = Output()
-        output.show(*sections(result))
-    else:
+    if form in GRAPHS:
         from amqpsniff.analysis.graph import WRITERS
 
-        from .output import write_text
-
         write_text(WRITERS[form](result))
+    else:
+        write_answer(result, form, sections(result))

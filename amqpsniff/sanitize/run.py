@@ -132,7 +132,6 @@ class _First:
         self.done.headers_unseen = tuple(sorted(map(bytes.decode, values.unseen)))
 
     def _ended(self, connection: Any) -> None:
-        """An AMQP connection is over."""
         self.ends.add(_ends_of(connection.conversation))
         self._over.append(connection.conversation.serial)
 
