@@ -360,7 +360,6 @@ class Capture:
         columns: Collection[str] | None,
         part: Filters,
     ) -> Tabular[RowKind]:
-        """Rows of a table as objects, and as a table."""
         which: dict[str, Any] = {"columns": columns, "limit": limit, **part}
         read = partial(self.batches, table, encoded=True, **which)
         return TableRows(lambda: rows(kind, read()), partial(self.table, table, **which))

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
 
-from .cut import CAPTURE_OUTPUT
-from .options import Decoding, Input, Reader, argument, spread
+from .options import Decoding, Input, Reader, spread
 
 
-@spread
+@spread("""
+    Arguments:
+        CAPTURE: A capture file.
+
+    Output:
+        -o --output FILE: The pcapng file to write. It is replaced once all is written; - for
+            standard output.
+""")
 def annotate(
-    capture: Annotated[str, argument("CAPTURE", "A capture file.")],
+    capture: str,
     decoding: Decoding,
-    output: Annotated[Path, CAPTURE_OUTPUT],
+    output: Path,
     reader: Reader = "auto",
 ) -> int:
     """Write a capture with findings as packet comments, for Wireshark.

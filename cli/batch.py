@@ -23,23 +23,8 @@ from amqpsniff.subprocess_env import safe_environment
 
 from .completions import listed, words
 from .entry import FAILED, USAGE, complain
-from .options import (
-    INPUT,
-    OUTPUT,
-    TABLES,
-    Bodies,
-    BodySha256,
-    Decoding,
-    argument,
-    choice,
-    format_option,
-    limit_option,
-    option,
-    spread,
-)
+from .options import TABLES, Decoding, at_least, offer, one_of, spread
 from .reading import keylog
-
-SPARK = "Spark"
 
 WRITERS = ("direct", "spark")
 FORMATS = ("parquet", "delta", "iceberg")
@@ -59,76 +44,43 @@ MAX_TOLD = 15
 """Lines of what Spark said that are shown when it fails: the last ones."""
 
 
-@spread
+@spread("""
+    Arguments:
+        INPUT...: Capture files, directories, patterns, or URIs such as s3://bucket/captures.
+
+    Output:
+        -o --output DIR: Folder of the tables, or a URI of one. What an earlier run has left there
+            is used.
+        --tables A,B: Tables to write. [default]
+        --report NAME: Show a report: {REPORTS}; may be repeated.
+        --html: Write all reports with charts to DIR/report.html.
+        -n --limit N: Rows of a report that are shown. [default]
+        --links: Fill the columns of messages that link them across connections.
+
+    Input:
+        --storage JSON: Options for fsspec, such as {"anon": true}.
+
+    Spark:
+        --master URL: Spark master. Default: a Spark in this machine, on all its cores. [default]
+        --writer W: direct: workers write Parquet, what is done is not done again. spark: DataFrames
+            are written, in the format of --format. [default]
+        --format F: With --writer spark: {FORMATS}. [default]
+""")
 def batch(
-    inputs: Annotated[
-        list[str],
-        argument(
-            "INPUT...",
-            "Capture files, directories, patterns, or URIs such as s3://bucket/captures.",
-        ),
-    ],
+    inputs: list[str],
     decoding: Decoding,
-    output: Annotated[
-        str,
-        option(
-            "-o --output DIR",
-            "Folder of the tables, or a URI of one. What an earlier run has left there is used.",
-        ),
-    ],
-    tables: Annotated[
-        str,
-        option(
-            "--tables A,B",
-            "Tables to write.",
-            autocompletion=listed(words(TABLES)),
-            show_default=True,
-        ),
-    ] = ",".join(TABLES),
-    report: Annotated[
-        list[str] | None,
-        option(
-            "--report NAME",
-            f"Show a report: {', '.join(REPORTS)}; may be repeated.",
-            autocompletion=words(REPORTS),
-        ),
-    ] = None,
-    html: Annotated[
-        bool, option("--html", "Write all reports with charts to DIR/report.html.")
-    ] = False,
-    limit: Annotated[int, limit_option("Rows of a report that are shown.", OUTPUT, least=1)] = 20,
-    bodies: Bodies = False,
-    body_sha256: BodySha256 = False,
-    links: Annotated[
-        bool, option("--links", "Fill the columns of messages that link them across connections.")
-    ] = False,
-    storage: Annotated[
-        str, option("--storage JSON", 'Options for fsspec, such as {"anon": true}.', INPUT)
-    ] = "{}",
-    master: Annotated[
-        str,
-        option(
-            "--master URL",
-            "Spark master. Default: a Spark in this machine, on all its cores.",
-            SPARK,
-            show_default=True,
-        ),
-    ] = "local[*]",
-    writer: Annotated[
-        str,
-        choice(
-            "--writer W",
-            WRITERS,
-            "no writer {}",
-            "direct: workers write Parquet, what is done is not done again. "
-            "spark: DataFrames are written, in the format of --format.",
-            SPARK,
-            show_default=True,
-        ),
-    ] = WRITERS[0],
-    format_: Annotated[
-        str, format_option(FORMATS, what="With --writer spark", panel=SPARK)
-    ] = FORMATS[0],
+    output: str,
+    tables: Annotated[str, offer(listed(words(TABLES)))] = ",".join(TABLES),
+    report: Annotated[list[str] | None, offer(words(REPORTS))] = None,
+    html: bool = False,
+    limit: Annotated[int, at_least(1)] = 20,
+    bodies: bool = False,
+    body_sha256: bool = False,
+    links: bool = False,
+    storage: str = "{}",
+    master: str = "local[*]",
+    writer: Annotated[str, one_of(WRITERS, "no writer {}")] = WRITERS[0],
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Write the tables of an archive as Parquet, with Spark.
 

@@ -18,7 +18,7 @@ from amqpsniff.analysis.content_encoding import (
 )
 from amqpsniff.errors import UsageError
 
-from .options import Input, Rows, format_option, option, spread
+from .options import Input, Rows, one_of, spread
 
 COLUMNS = (
     "capture", "packet_number", "ts_ns", "connection_id", "client", "channel", "method",
@@ -34,21 +34,18 @@ are those of the file, `decoded` is true where its content encoding was undone."
 MANIFEST_FORMATS = ("ndjson", "csv")
 
 
-@spread
+@spread("""
+    Output:
+        -o --output DIR: Directory to write to: a new or an empty one.
+        --decode: Decompress bodies: gzip, deflate, zstd, bzip2, xz and br.
+        --format F: Format of the manifest: {MANIFEST_FORMATS}. [default]
+""")
 def bodies(
     source: Input,
     rows: Rows,
-    output: Annotated[
-        Path,
-        option("-o --output DIR", "Directory to write to: a new or an empty one."),
-    ],
-    decode: Annotated[
-        bool,
-        option("--decode", "Decompress bodies: gzip, deflate, zstd, bzip2, xz and br."),
-    ] = False,
-    format_: Annotated[
-        str, format_option(MANIFEST_FORMATS, what="Format of the manifest")
-    ] = MANIFEST_FORMATS[0],
+    output: Path,
+    decode: bool = False,
+    format_: Annotated[str, one_of(MANIFEST_FORMATS, "no format {} here")] = MANIFEST_FORMATS[0],
 ) -> int:
     """Write the bodies of messages to files, with a manifest.
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Annotated
 
 from .list_table import FORMATS, show
-from .options import Input, Rows, format_option, spread, verbose_option
+from .options import Input, Rows, one_of, spread
 
 
-@spread
+@spread("""
+    Output:
+        -v --verbose: All that is known of each connection, one field a line.
+        --format F: Output format: {FORMATS}; the last two give the rows of the connections table.
+            [default]
+""")
 def connections(
     source: Input,
     rows: Rows,
-    verbose: Annotated[
-        bool, verbose_option("All that is known of each connection, one field a line.")
-    ] = False,
-    format_: Annotated[
-        str, format_option(FORMATS, "; the last two give the rows of the connections table")
-    ] = FORMATS[0],
+    verbose: bool = False,
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """List connections: who, where, for how long, how much, and how they ended.
 

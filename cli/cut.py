@@ -6,31 +6,24 @@ from pathlib import Path
 from typing import Annotated
 
 from .completions import codes, listed
-from .options import FILTERS, Conditions, Input, option, spread
-
-CAPTURE_OUTPUT = option(
-    "-o --output FILE",
-    "The pcapng file to write. It is replaced once all is written; - for standard output.",
-)
+from .options import Conditions, Input, offer, spread
 
 
-@spread
+@spread("""
+    Output:
+        -o --output FILE: The pcapng file to write. It is replaced once all is written; - for
+            standard output.
+
+    Filters:
+        --finding CODES: Packets of the findings with these codes, and of their causes.
+        --whole: Whole TCP conversations of all that is chosen.
+""")
 def cut(
     source: Input,
     rows: Conditions,
-    output: Annotated[Path, CAPTURE_OUTPUT],
-    finding: Annotated[
-        str | None,
-        option(
-            "--finding CODES",
-            "Packets of the findings with these codes, and of their causes.",
-            FILTERS,
-            autocompletion=listed(codes),
-        ),
-    ] = None,
-    whole: Annotated[
-        bool, option("--whole", "Whole TCP conversations of all that is chosen.", FILTERS)
-    ] = False,
+    output: Path,
+    finding: Annotated[str | None, offer(listed(codes))] = None,
+    whole: bool = False,
 ) -> int:
     """Write the packets that matter to a capture of their own.
 

@@ -8,20 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from amqpsniff import __version__
 from amqpsniff.errors import UsageError
-from amqpsniff.findings import SEVERITIES
 
 from .completions import codes, listed, words
-from .options import (
-    FILTERS,
-    Input,
-    Rows,
-    choice,
-    format_option,
-    option,
-    spread,
-    verbose_option,
-)
-from .severities import fail_on_option
+from .options import Input, Rows, at_least, offer, one_of, spread
+from .severities import FailOn
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.finding_tree import Row
@@ -34,75 +24,40 @@ PLACES = 3
 """Places shown of each finding by default: enough to see what they have in common."""
 
 
-@spread
+@spread("""
+    Filters:
+        --only CODES: Findings with these codes, with commas between.
+        --ignore CODES: No findings with these codes.
+        --severity SEVERITY: Findings as severe as this (info, warning, error) or more.
+
+    Output:
+        --for VERSION: Instead: what rabbitmq-4.0, 4.1, 4.2 or 4.3 does otherwise with this traffic.
+        --evidence: With --format json: findings as a tree of causes, with the frames that show
+            each. The captures are read twice.
+        --brief: Only the verdict and the lines.
+        -v --verbose: Details of all findings, not only of those that the verdict tells.
+        --notes/--no-notes: Show notes on configuration and security, or do not.
+        --places N: Places shown of each finding. [default]
+        --fail-on SEVERITY: Exit with 1 if there is a finding of this severity (info, warning,
+            error) or a worse one. Also if something could not be analysed: no AMQP, TLS without
+            keys, one direction only, a version that is not decoded.
+        --format F: Output format: {FORMATS}; json has the verdict, ndjson the rows of the findings
+            table. [default]
+""")
 def diagnose(
     source: Input,
     rows: Rows,
-    only: Annotated[
-        str | None,
-        option(
-            "--only CODES",
-            "Findings with these codes, with commas between.",
-            FILTERS,
-            autocompletion=listed(codes),
-        ),
-    ] = None,
-    ignore: Annotated[
-        str | None,
-        option(
-            "--ignore CODES",
-            "No findings with these codes.",
-            FILTERS,
-            autocompletion=listed(codes),
-        ),
-    ] = None,
-    severity: Annotated[
-        str | None,
-        choice(
-            "--severity SEVERITY",
-            SEVERITIES,
-            "no severity {}",
-            "Findings as severe as this (info, warning, error) or more.",
-            FILTERS,
-        ),
-    ] = None,
-    for_: Annotated[
-        str | None,
-        option(
-            "--for VERSION",
-            "Instead: what rabbitmq-4.0, 4.1, 4.2 or 4.3 does otherwise with this traffic.",
-            autocompletion=words(TARGETS),
-        ),
-    ] = None,
-    evidence: Annotated[
-        bool,
-        option(
-            "--evidence",
-            "With --format json: findings as a tree of causes, with the frames that show each. "
-            "The captures are read twice.",
-        ),
-    ] = False,
-    brief: Annotated[bool, option("--brief", "Only the verdict and the lines.")] = False,
-    verbose: Annotated[
-        bool, verbose_option("Details of all findings, not only of those that the verdict tells.")
-    ] = False,
-    notes: Annotated[
-        bool, option("--notes/--no-notes", "Show notes on configuration and security, or do not.")
-    ] = True,
-    places: Annotated[
-        int, option("--places N", "Places shown of each finding.", min=1, show_default=True)
-    ] = PLACES,
-    fail_on: Annotated[
-        str | None,
-        fail_on_option(
-            "Exit with 1 if there is a finding of this severity (info, warning, error) or a worse "
-            "one. Also if something could not be analysed: no AMQP, TLS without keys, one "
-            "direction only, a version that is not decoded."
-        ),
-    ] = None,
-    format_: Annotated[
-        str, format_option(FORMATS, "; json has the verdict, ndjson the rows of the findings table")
-    ] = FORMATS[0],
+    only: Annotated[str | None, offer(listed(codes))] = None,
+    ignore: Annotated[str | None, offer(listed(codes))] = None,
+    severity: FailOn = None,
+    for_: Annotated[str | None, offer(words(TARGETS))] = None,
+    evidence: bool = False,
+    brief: bool = False,
+    verbose: bool = False,
+    notes: bool = True,
+    places: Annotated[int, at_least(1)] = PLACES,
+    fail_on: FailOn = None,
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Say what is wrong in captures: the verdict first, then a line for each finding.
 
@@ -171,22 +126,17 @@ def diagnose(
 def _ready(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | None) -> int:
     """Show what a newer broker does otherwise; `fail_on` is about what it refuses."""
     from .entry import FOUND
-    from .output import Output, write_json
+    from .output import write_answer
+    from .render.readiness import sections
 
     with reading.passing() as capture:
         found = capture.readiness(target, **rows.part())
-    if form == "json":
-        write_json(asdict(found))
-    else:
-        from .render.readiness import sections
-
-        Output().show(*sections(found))
+    write_answer(asdict(found), form, sections(found))
     refused = any(one.effect == "refused" for one in found.affected)
     return reading.exit_code or (FOUND if refused and fail_on is not None else 0)
 
 
 def _write(found: list[Row]) -> None:
-    """Write rows of the findings table."""
     from amqpsniff.tables.export import write
     from amqpsniff.tables.schema import FINDINGS
 

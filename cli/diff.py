@@ -2,54 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from amqpsniff.errors import UsageError
 
-from .options import Two, format_option, option, sections_option, spread
-from .severities import fail_on_option
+from .options import Two, at_least, one_of, spread
+from .severities import FailOn
 
 FORMATS = ("text", "json")
 TOP = 20
 """Rows of a section shown by default: what a screen holds."""
-FAILING = "Exit code"
-"""A panel of the help."""
 
 
-@spread
+@spread("""
+    Output:
+        --same-traffic: One-way delays and losses between two places. Both captures are of the same
+            connections, BEFORE made nearer to the clients and AFTER nearer to the broker; also what
+            was altered in between.
+        -n --limit N: Rows to show of each section. [default]
+        --format F: Output format: {FORMATS}. [default]
+
+    Exit code:
+        --fail-on SEVERITY: Exit with 1 when AFTER has a finding of this severity (info, warning,
+            error) or a worse one that BEFORE has not. With --same-traffic: error for altered bytes,
+            warning also for losses, info also for what a capture lacks.
+        --fail-slower PERCENT: Exit with 1 when the 95th percentile of confirms, acknowledgements or
+            the replies of a method grew by more than this, and by more than chance.
+""")
 def diff(
     two: Two,
-    same_traffic: Annotated[
-        bool,
-        option(
-            "--same-traffic",
-            "One-way delays and losses between two places. Both captures are "
-            "of the same connections, BEFORE made nearer to the clients and AFTER nearer to the "
-            "broker; also what was altered in between.",
-        ),
-    ] = False,
-    fail_on: Annotated[
-        str | None,
-        fail_on_option(
-            "Exit with 1 when AFTER has a finding of this severity (info, warning, error) or "
-            "a worse one that BEFORE has not. With --same-traffic: error for altered bytes, "
-            "warning also for losses, info also for what a capture lacks.",
-            FAILING,
-        ),
-    ] = None,
-    fail_slower: Annotated[
-        float | None,
-        option(
-            "--fail-slower PERCENT",
-            "Exit with 1 when the 95th percentile of confirms, "
-            "acknowledgements or the replies of a method grew by more than this, and by more than "
-            "chance.",
-            FAILING,
-            min=0,
-        ),
-    ] = None,
-    limit: Annotated[int, sections_option()] = TOP,
-    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
+    same_traffic: bool = False,
+    fail_on: FailOn = None,
+    fail_slower: Annotated[float | None, at_least(0)] = None,
+    limit: Annotated[int, at_least(1)] = TOP,
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Show what differs between two captures.
 
@@ -77,7 +63,9 @@ def diff(
     from amqpsniff.process_tuning import release_memory
 
     from .entry import FOUND, complain
+    from .output import write_answer
     from .reading import Reading
+    from .render.diff import sections
 
     profiles, code = [], 0
     for side in two.sides():
@@ -87,21 +75,8 @@ def diff(
         code = max(code, reading.exit_code)
         release_memory()
     report = before_and_after(*profiles, fail_on=fail_on, fail_slower=fail_slower)
-    _write(report, format_, limit)
+    write_answer(report, format_, sections(report, limit))
     if not two.quiet:
         for failure in report["failures"]:
             complain(failure)
     return code or (FOUND if report["failures"] else 0)
-
-
-def _write(report: dict[str, Any], form: str, top: int) -> None:
-    if form == "json":
-        from .output import write_json
-
-        write_json(report)
-        return
-    from .output import Output
-    from .render.diff import sections
-
-    output = Output()
-    output.show(*sections(report, top))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from .completions import codes_and_subjects
-from .options import argument, format_option, spread
+from .options import offer, one_of, spread
 
 if TYPE_CHECKING:
     from amqpsniff.findings import Kind
@@ -13,18 +13,17 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json")
 
 
-@spread
+@spread("""
+    Arguments:
+        CODE: The code of a finding (frame-end-wrong), or a subject (frames). Without it: all codes,
+            by subject.
+
+    Output:
+        --format F: Output format: {FORMATS}. [default]
+""")
 def explain(
-    code: Annotated[
-        str,
-        argument(
-            "CODE",
-            "The code of a finding (frame-end-wrong), or a subject (frames). Without it: "
-            "all codes, by subject.",
-            codes_and_subjects,
-        ),
-    ] = "",
-    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
+    code: Annotated[str, offer(codes_and_subjects)] = "",
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Explain the code of a finding: what shows it, what to do, and what may be a false alarm.
 
@@ -38,17 +37,12 @@ def explain(
     """
     from amqpsniff.findings.catalogue import described
 
-    kinds, single = _wanted(code.strip().lower())
-    if format_ == "json":
-        from .output import write_json
-
-        write_json([described(kind) for kind in kinds])
-        return 0
-    from .output import Output
+    from .output import write_answer
     from .render.findings import listing, page
 
-    output = Output()
-    output.show(*(page(described(kinds[0])) if single else [listing(kinds)]))
+    kinds, single = _wanted(code.strip().lower())
+    shown = page(described(kinds[0])) if single else [listing(kinds)]
+    write_answer([described(kind) for kind in kinds], format_, shown)
     return 0
 
 

@@ -13,17 +13,7 @@ from typing import IO, Annotated
 from amqpsniff.errors import UsageError
 
 from .completions import columns
-from .options import (
-    Bodies,
-    BodySha256,
-    Input,
-    OutputFile,
-    Rows,
-    format_option,
-    option,
-    spread,
-    table_option,
-)
+from .options import TABLES, Input, OutputFile, Rows, offer, one_of, spread
 
 ENDINGS = {
     "ndjson": (".ndjson", ".jsonl", ".json"),
@@ -41,25 +31,22 @@ PROTOBUF_ENDINGS = (".pb", ".binpb")
 FORMATS = (*ENDINGS, OTLP)
 
 
-@spread
+@spread("""
+    Output:
+        -t --table T: Table whose rows are written: {TABLES}.
+        --columns A,B: Only these columns, in this order.
+        --format F: Output format: {FORMATS}. Default: what the ending of -o says, else ndjson.
+            otlp: journeys of messages as spans of OpenTelemetry, as JSON, or as protobuf in a file
+            that ends in .pb. [default]
+""")
 def export(
     source: Input,
     rows: Rows,
-    table: Annotated[str, table_option("Table whose rows are written")],
-    columns: Annotated[
-        str | None,
-        option("--columns A,B", "Only these columns, in this order.", autocompletion=columns),
-    ] = None,
-    bodies: Bodies = False,
-    body_sha256: BodySha256 = False,
-    format_: Annotated[
-        str | None,
-        format_option(
-            FORMATS,
-            ". Default: what the ending of -o says, else ndjson. otlp: journeys of messages as "
-            "spans of OpenTelemetry, as JSON, or as protobuf in a file that ends in .pb",
-        ),
-    ] = None,
+    table: Annotated[str, one_of(TABLES, "no table {}")],
+    columns: Annotated[str | None, offer(columns)] = None,
+    bodies: bool = False,
+    body_sha256: bool = False,
+    format_: Annotated[str | None, one_of(FORMATS, "no format {} here")] = None,
     output: OutputFile = None,
 ) -> int:
     """Write the rows of a table, for programs.

@@ -11,53 +11,45 @@ from amqpsniff import __version__
 from amqpsniff.errors import UsageError
 
 from .completions import interfaces as network_interfaces
-from .options import TlsKeylog, option, spread
+from .options import offer, spread
 
-PANEL = "Given by Wireshark"
 FOLDER = Path("~/.local/lib/wireshark/extcap")
 """The extcap folder of a person, for Wireshark 4.2 and newer; `tshark -G folders` names all."""
 
 
-@spread
+@spread("""
+    Output:
+        --install: Put a script that runs this command into Wireshark's folder.
+        --folder FOLDER: The folder for --install. Default: {FOLDER}
+
+    Given by Wireshark:
+        --extcap-interfaces: List the interfaces.
+        --extcap-version V: Version of Wireshark.
+        --extcap-dlts: List the link types.
+        --extcap-config: List the options.
+        --extcap-interface NAME: The interface that is meant.
+        --extcap-reload-option NAME: An option to list anew.
+        --capture: Capture now.
+        --fifo FILE: Where the packets are written.
+        --extcap-capture-filter BPF: Capture only what this lets through.
+        --interface IFACE: Network interface to capture on.
+        --port N,N: Only these TCP ports.
+""")
 def extcap(
-    install: Annotated[
-        bool, option("--install", "Put a script that runs this command into Wireshark's folder.")
-    ] = False,
-    folder: Annotated[
-        Path, option("--folder FOLDER", f"The folder for --install. Default: {FOLDER}")
-    ] = FOLDER,
-    interfaces: Annotated[
-        bool, option("--extcap-interfaces", "List the interfaces.", PANEL)
-    ] = False,
-    version: Annotated[
-        str | None, option("--extcap-version V", "Version of Wireshark.", PANEL)
-    ] = None,
-    dlts: Annotated[bool, option("--extcap-dlts", "List the link types.", PANEL)] = False,
-    config: Annotated[bool, option("--extcap-config", "List the options.", PANEL)] = False,
-    of: Annotated[
-        str | None, option("--extcap-interface NAME", "The interface that is meant.", PANEL)
-    ] = None,
-    reload: Annotated[
-        str | None, option("--extcap-reload-option NAME", "An option to list anew.", PANEL)
-    ] = None,
-    capture: Annotated[bool, option("--capture", "Capture now.", PANEL)] = False,
-    fifo: Annotated[
-        Path | None, option("--fifo FILE", "Where the packets are written.", PANEL)
-    ] = None,
-    filter_: Annotated[
-        str, option("--extcap-capture-filter BPF", "Capture only what this lets through.", PANEL)
-    ] = "",
-    interface: Annotated[
-        str | None,
-        option(
-            "--interface IFACE",
-            "Network interface to capture on.",
-            PANEL,
-            autocompletion=network_interfaces,
-        ),
-    ] = None,
-    port: Annotated[str, option("--port N,N", "Only these TCP ports.", PANEL)] = "",
-    tls_keylog: TlsKeylog = None,
+    install: bool = False,
+    folder: Path = FOLDER,
+    extcap_interfaces: bool = False,
+    extcap_version: str | None = None,
+    extcap_dlts: bool = False,
+    extcap_config: bool = False,
+    extcap_interface: str | None = None,
+    extcap_reload_option: str | None = None,
+    capture: bool = False,
+    fifo: Path | None = None,
+    extcap_capture_filter: str = "",
+    interface: Annotated[str | None, offer(network_interfaces)] = None,
+    port: str = "",
+    tls_keylog: str | None = None,
 ) -> int:
     """Be an interface of Wireshark: live traffic with findings as packet comments.
 
@@ -75,26 +67,25 @@ def extcap(
 
     if install:
         return _install(folder.expanduser())
-    if interfaces:
+    if extcap_interfaces:
         print(sentences.interfaces(__version__), end="")
         return 0
-    if of is None or not (dlts or config or capture):
+    if extcap_interface is None or not (extcap_dlts or extcap_config or capture):
         raise UsageError("Wireshark runs this; `amqpsniff extcap --install` puts it in its folder")
-    if of != sentences.INTERFACE:
-        raise UsageError(f"no interface {of}; there is {sentences.INTERFACE}")
-    if dlts:
+    if extcap_interface != sentences.INTERFACE:
+        raise UsageError(f"no interface {extcap_interface}; there is {sentences.INTERFACE}")
+    if extcap_dlts:
         print(sentences.link_types(), end="")
-    elif config:
+    elif extcap_config:
         print(sentences.arguments(available()), end="")
     elif fifo is None:
         raise UsageError("--capture writes to a FIFO; give --fifo FILE")
     else:
-        _capture(fifo, interface, _ports(port), filter_, tls_keylog)
+        _capture(fifo, interface, _ports(port), extcap_capture_filter, tls_keylog)
     return 0
 
 
 def _install(folder: Path) -> int:
-    """Write the script that Wireshark runs."""
     from .entry import complain
 
     folder.mkdir(parents=True, exist_ok=True)

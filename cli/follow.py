@@ -7,15 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
-from .options import (
-    Input,
-    Rows,
-    TimeForm,
-    body_limit_option,
-    format_option,
-    option,
-    spread,
-)
+from .options import Input, Rows, TimeForm, at_least, one_of, spread
 from .render.clock import FORMS as TIME_FORMS
 
 if TYPE_CHECKING:
@@ -29,18 +21,20 @@ BODY_LIMIT = 64
 FORMATS = ("text", "ndjson")
 
 
-@spread
+@spread("""
+    Output:
+        --bodies: Whole bodies, not only their beginnings.
+        --body-limit N: Bytes of each body that are shown, 0 for none. [default]
+        --format F: Output format: {FORMATS}; ndjson gives the connection's rows of the frames
+            table. [default]
+""")
 def follow(
     source: Input,
     rows: Rows,
-    bodies: Annotated[bool, option("--bodies", "Whole bodies, not only their beginnings.")] = False,
-    body_limit: Annotated[
-        int, body_limit_option("Bytes of each body that are shown, 0 for none.")
-    ] = BODY_LIMIT,
+    bodies: bool = False,
+    body_limit: Annotated[int, at_least(0)] = BODY_LIMIT,
     time: TimeForm = TIME_FORMS[0],
-    format_: Annotated[
-        str, format_option(FORMATS, "; ndjson gives the connection's rows of the frames table")
-    ] = FORMATS[0],
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Show one conversation, both directions, from top to bottom.
 

@@ -145,7 +145,6 @@ def _written(option: Any) -> str:
 
 
 def _about(option: Any) -> str:
-    """What an option does, and its default."""
     shown = option.show_default and not option.is_flag and option.default not in (None, "")
     return f"{option.help} Default: {option.default}." if shown else option.help
 

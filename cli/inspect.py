@@ -7,53 +7,40 @@ from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff.errors import UsageError
 
-from .options import (
-    Input,
-    Rows,
-    TimeForm,
-    body_limit_option,
-    format_option,
-    option,
-    spread,
-    verbose_option,
-)
+from .options import Input, Rows, TimeForm, at_least, one_of, spread
+from .render.body import INDENT
 from .render.clock import FORMS as TIME_FORMS
+from .render.hexdump import NOWHERE, hex_lines
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.frame_bytes import FrameBytes
     from amqpsniff.analysis.timeline import Entry
     from amqpsniff.reader import Capture
 
     from .render.lines import Lines
+    from .render.theme import Paint
 
 FORMATS = ("text", "ndjson")
 
 
-@spread
+@spread("""
+    Output:
+        --frames: Every frame on a line of its own: headers, bodies, heartbeats too.
+        -v --verbose: Under each line all arguments, properties and headers.
+        --body-limit N: With -v bytes of each body shown as well, as text or hex. [default]
+        --hex: Under each line the frame's bytes, as a hex dump; with --frames. Those of secrets are
+            shown as **, those that were not captured as --.
+        --format F: Output format: {FORMATS}; ndjson gives the rows of the frames table. [default]
+""")
 def inspect(
     source: Input,
     rows: Rows,
-    frames: Annotated[
-        bool,
-        option("--frames", "Every frame on a line of its own: headers, bodies, heartbeats too."),
-    ] = False,
-    verbose: Annotated[
-        bool, verbose_option("Under each line all arguments, properties and headers.")
-    ] = False,
-    body_limit: Annotated[
-        int, body_limit_option("With -v bytes of each body shown as well, as text or hex.")
-    ] = 0,
-    hex_: Annotated[
-        bool,
-        option(
-            "--hex",
-            "Under each line the frame's bytes, as a hex dump; with --frames. Those of "
-            "secrets are shown as **, those that were not captured as --.",
-        ),
-    ] = False,
+    frames: bool = False,
+    verbose: bool = False,
+    body_limit: Annotated[int, at_least(0)] = 0,
+    hex_: bool = False,
     time: TimeForm = TIME_FORMS[0],
-    format_: Annotated[
-        str, format_option(FORMATS, "; ndjson gives the rows of the frames table")
-    ] = FORMATS[0],
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """List methods and messages in the order of time, one a line.
 
@@ -136,7 +123,6 @@ class _Listing:
 
     def _write_hex(self, capture: Capture) -> None:
         """Write the line of every frame with its bytes under it."""
-        from .render.frame_bytes import dump
 
         secrets = self._reading.options.show_secrets
         for entry, octets in capture.frames_with_bytes(self._selection):
@@ -162,3 +148,15 @@ class _Listing:
                 yield from entry_tree(entry, self._output.paint)
             if self._body_limit and entry.message is not None:
                 yield from preview(entry.message, self._body_limit, self._output)
+
+
+def dump(entry: Entry, octets: FrameBytes, paint: Paint, *, secrets: bool) -> Iterator[str]:
+    """The hex dump of a frame, at its place in the half-stream; without secrets unless asked."""
+    from amqpsniff.analysis.frame_bytes import hidden_positions, length_of
+
+    found, missing = octets.find(entry)
+    hidden = NOWHERE if secrets else hidden_positions(entry, found, missing)
+    for line in hex_lines(found, hidden=hidden, missing=missing, first=entry.stream_offset):
+        yield INDENT + paint("hex", line)
+    if length_of(entry) > len(found):
+        yield INDENT + paint("key", f"… {length_of(entry) - len(found):,} more bytes")

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from amqpsniff.errors import UsageError
 
 from .completions import interfaces
-from .options import (
-    Decoding,
-    Rows,
-    argument,
-    format_option,
-    option,
-    spread,
-    table_option,
-)
+from .options import TABLES, Decoding, Rows, at_least, group, offer, one_of, spread
 from .parse_units import size, span
 
 FORMATS = ("dashboard", "ndjson", "csv", "arrow")
@@ -33,111 +23,80 @@ MIN_FILE = 10_000
 DUMB = ("dumb", "unknown")
 """Values of TERM of terminals whose cursor does not move."""
 
-CAPTURING = "Capturing"
-RECORDING = "Recording"
-"""Panels of the help."""
 
+@group("""
+    Arguments:
+        CAPTURE...: Instead of interfaces: - for a capture on standard input, a file that grows, or
+            a directory or pattern of files that are written one after the other.
 
-@dataclasses.dataclass
+    Capturing:
+        -i --interface IFACE: Interface to capture on; may be repeated. Default: any, which is all
+            of them.
+        -f --filter BPF: Capture only what this filter lets through. It is in the language of
+            tcpdump: 'host 10.0.0.7 and port 5672'. Default: what --port says, else everything.
+        --duration TIME: End after this time: 30s, 5m, 1h.
+        -c --count N: End after this many packets.
+
+    Recording:
+        --buffer SIZE: Memory for packets that wait to be read. Default: {BUFFER}.
+        --run-as NAME: User to become when started as root; `root` to stay root. Default: who called
+            sudo, else nobody.
+""")
 class Sources:
     """Where the packets come from."""
 
-    captures: Annotated[
-        list[str] | None,
-        argument(
-            "CAPTURE...", "Instead of interfaces: - for a capture on standard input, a file that "
-            "grows, or a directory or pattern of files that are written one after the other.",
-        ),
-    ] = None  # fmt: skip
-    interface: Annotated[
-        list[str] | None,
-        option("-i --interface IFACE", "Interface to capture on; may be repeated. Default: any, "
-               "which is all of them.", CAPTURING, autocompletion=interfaces),
-    ] = None  # fmt: skip
-    filter_: Annotated[
-        str,
-        option("-f --filter BPF", "Capture only what this filter lets through. It is in the "
-               "language of tcpdump: 'host 10.0.0.7 and port 5672'. Default: what --port says, "
-               "else everything.", CAPTURING),
-    ] = ""  # fmt: skip
-    buffer: Annotated[
-        str | None,
-        option("--buffer SIZE", f"Memory for packets that wait to be read. Default: {BUFFER}.",
-               RECORDING),
-    ] = None  # fmt: skip
-    run_as: Annotated[
-        str | None,
-        option("--run-as NAME", "User to become when started as root; `root` to stay root. "
-               "Default: who called sudo, else nobody.", RECORDING),
-    ] = None  # fmt: skip
-    duration: Annotated[
-        str | None, option("--duration TIME", "End after this time: 30s, 5m, 1h.", CAPTURING)
-    ] = None
-    count: Annotated[
-        int | None, option("-c --count N", "End after this many packets.", CAPTURING, min=1)
-    ] = None
+    captures: list[str] | None = None
+    interface: Annotated[list[str] | None, offer(interfaces)] = None
+    filter_: str = ""
+    buffer: str | None = None
+    run_as: str | None = None
+    duration: str | None = None
+    count: Annotated[int | None, at_least(1)] = None
 
 
-@dataclasses.dataclass
+@group("""
+    Capturing:
+        -w --write FILE: Write the packets to this file too, as pcapng.
+
+    Recording:
+        --rotate-size SIZE: Begin another file before one becomes larger than this: 100MB, 2GB.
+        --rotate-time TIME: Begin another file after this time: 10m, 1h.
+        --keep N: Keep only this many files of a rotation, the latest.
+""")
 class Recording:
     """Where the packets are kept."""
 
-    write: Annotated[
-        Path | None,
-        option("-w --write FILE", "Write the packets to this file too, as pcapng.", CAPTURING),
-    ] = None  # fmt: skip
-    rotate_size: Annotated[
-        str | None,
-        option("--rotate-size SIZE", "Begin another file before one becomes larger than this: "
-               "100MB, 2GB.", RECORDING),
-    ] = None  # fmt: skip
-    rotate_time: Annotated[
-        str | None,
-        option("--rotate-time TIME", "Begin another file after this time: 10m, 1h.", RECORDING),
-    ] = None
-    keep: Annotated[
-        int | None,
-        option("--keep N", "Keep only this many files of a rotation, the latest.", RECORDING,
-               min=1),
-    ] = None  # fmt: skip
+    write: Path | None = None
+    rotate_size: str | None = None
+    rotate_time: str | None = None
+    keep: Annotated[int | None, at_least(1)] = None
 
 
-@partial(spread, paged=False)
+@spread(
+    """
+    Output:
+        -t --table T: Table whose rows are given: {TABLES}. Default: {TABLE}.
+        --settle TIME: How long a row waits for its reply or outcome. 0 gives rows at once, end lets
+            them wait for as long as it takes. Default: {SETTLE}.
+        --metrics [HOST]:PORT: Serve metrics for Prometheus (OpenMetrics) at this address. Without a
+            host: on loopback only.
+        --otlp URL: Send journeys of messages as spans to this collector of OpenTelemetry instead of
+            writing rows: OTLP over HTTP, as in http://localhost:4318.
+        --format F: Output format: {FORMATS}. Default: dashboard on a terminal, else ndjson.
+            [default]
+""",
+    paged=False,
+)
 def live(
     sources: Sources,
     recording: Recording,
     decoding: Decoding,
     rows: Rows,
-    table: Annotated[
-        str | None, table_option("Table whose rows are given", f". Default: {TABLE}")
-    ] = None,
-    settle: Annotated[
-        str | None,
-        option(
-            "--settle TIME",
-            "How long a row waits for its reply or outcome. 0 gives rows at once, "
-            f"end lets them wait for as long as it takes. Default: {SETTLE}.",
-        ),
-    ] = None,
-    metrics: Annotated[
-        str | None,
-        option(
-            "--metrics [HOST]:PORT",
-            "Serve metrics for Prometheus (OpenMetrics) at this "
-            "address. Without a host: on loopback only.",
-        ),
-    ] = None,
-    otlp: Annotated[
-        str | None,
-        option(
-            "--otlp URL",
-            "Send journeys of messages as spans to this collector of OpenTelemetry instead of "
-            "writing rows: OTLP over HTTP, as in http://localhost:4318.",
-        ),
-    ] = None,
-    format_: Annotated[
-        str | None, format_option(FORMATS, ". Default: dashboard on a terminal, else ndjson")
-    ] = None,
+    table: Annotated[str | None, one_of(TABLES, "no table {}")] = None,
+    settle: str | None = None,
+    metrics: str | None = None,
+    otlp: str | None = None,
+    format_: Annotated[str | None, one_of(FORMATS, "no format {} here")] = None,
 ) -> int:
     """Watch traffic as it happens: a dashboard on a terminal, rows when piped.
 

@@ -8,36 +8,29 @@ from itertools import pairwise
 from types import SimpleNamespace
 from typing import Annotated, Any
 
-from .options import (
-    By,
-    Input,
-    Rows,
-    TimeForm,
-    body_limit_option,
-    format_option,
-    option,
-    spread,
-    verbose_option,
-)
+from .options import By, Input, Rows, TimeForm, at_least, one_of, spread
 from .render.clock import FORMS as TIME_FORMS
 
 FORMATS = ("text", "ndjson", "csv")
 
 
-@spread
+@spread("""
+    Output:
+        -v --verbose: Under each line all properties and headers.
+        --bodies: Show whole bodies, in rows too.
+        --body-limit N: Bytes of each body shown under its line, as text or hex. [default]
+        --format F: Output format: {FORMATS}; the last two give the rows of the messages table.
+            [default]
+""")
 def messages(
     source: Input,
     rows: Rows,
-    verbose: Annotated[bool, verbose_option("Under each line all properties and headers.")] = False,
-    bodies: Annotated[bool, option("--bodies", "Show whole bodies, in rows too.")] = False,
-    body_limit: Annotated[
-        int, body_limit_option("Bytes of each body shown under its line, as text or hex.")
-    ] = 0,
+    verbose: bool = False,
+    bodies: bool = False,
+    body_limit: Annotated[int, at_least(0)] = 0,
     by: By = None,
     time: TimeForm = TIME_FORMS[0],
-    format_: Annotated[
-        str, format_option(FORMATS, "; the last two give the rows of the messages table")
-    ] = FORMATS[0],
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """List messages: what was published, delivered, got and returned, and what became of it.
 

@@ -1,18 +1,37 @@
-"""Options of commands, declared once.
+"""Options of commands: what a person reads is text, what a program needs is in the signature.
 
-A command takes one parameter per group (`captures: Captures`) and typer sees its fields as
-parameters of their own; `spread` does the translation, and adds the options of `Terminal`, which
-every command has. The first sentence of a help text is what the short help shows.
+`@spread` of a command and `@group` of a group of options are given the help, by panels:
+
+    Output:
+        -o --output FILE: Write to this file. [default]
+
+An option belongs to the parameter of its longest name, an argument to that of its metavar
+(`CAPTURE...`: captures). `{NAME}` stands for a constant of the module, `[default]` shows the
+default. What a text lacks is in those of `SHARED`, `Decoding` and `Input`. The first sentence is
+what the short help shows. `Annotated[int, at_least(1)]` says what values there may be.
+
+A command takes one parameter per group (`source: Input`) and typer sees its fields as parameters of
+their own; `spread` does the translation, and adds the options of `Terminal`, which every command
+has.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_type_hints,
+)
 
 import typer
 
@@ -26,29 +45,12 @@ from .render.clock import FORMS
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Selection
 
-FILTERS = "Filters"
-INPUT = "Input"
-OUTPUT = "Output"
-TERMINAL = "Terminal"
-"""Panels of the help."""
-
 TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 """The tables of `amqpsniff.tables.schema`, whose import takes as long as the help itself."""
 
 
-def option(named: str, text: str, panel: str = OUTPUT, **more: Any) -> Any:
-    """An option, written as `-n --name METAVAR`; a flag has no metavar."""
-    given = named.split(" ")
-    names = sorted((word for word in given if word.startswith("-")), key=len, reverse=True)
-    metavar = " ".join(given[len(names) :]) or None
-    fixed = {"show_default": False, "metavar": metavar, "help": text, "rich_help_panel": panel}
-    return typer.Option(*names, **fixed | more)
-
-
-def choice(
-    named: str, values: Iterable[str], refused: str, text: str, panel: str = OUTPUT, **more: Any
-) -> Any:
-    """An option with one of these values; any other is refused: `no format {} here`."""
+def one_of(values: Iterable[str], refused: str) -> dict[str, Any]:
+    """One of these values; any other is refused: `no format {} here`."""
     offered = tuple(values)
 
     def check(value: str | None) -> str | None:
@@ -56,92 +58,17 @@ def choice(
             raise UsageError(f"{refused.format(f'`{value}`')}; there are {', '.join(offered)}")
         return value
 
-    return option(named, text, panel, autocompletion=words(offered), callback=check, **more)
+    return {"autocompletion": words(offered), "callback": check}
 
 
-def argument(metavar: str, text: str, offer: Offer | None = None) -> Any:
-    """An argument."""
-    return typer.Argument(metavar=metavar, help=text, autocompletion=offer, show_default=False)
+def offer(values: Offer) -> dict[str, Any]:
+    """Any value; a shell offers these."""
+    return {"autocompletion": values}
 
 
-def format_option(
-    formats: Iterable[str], more: str = "", *, what: str = "Output format", panel: str = OUTPUT
-) -> Any:
-    """The option `--format`; the help names the formats, and says more of them."""
-    text = f"{what}: {', '.join(formats)}{more}."
-    return choice("--format F", formats, "no format {} here", text, panel, show_default=True)
-
-
-def verbose_option(text: str) -> Any:
-    """The option `--verbose`, and what the help says of it."""
-    return option("-v --verbose", text)
-
-
-def limit_option(
-    text: str = "Stop after this many rows.", panel: str = FILTERS, *, least: int = 0
-) -> Any:
-    """The option `--limit`, and what the help says of it; a default is at least `least`."""
-    shown = least > 0
-    return option("-n --limit N", text, panel, min=least, show_default=shown)
-
-
-def sections_option(text: str = "Rows to show of each section.") -> Any:
-    """The option `--limit` of a command that shows sections."""
-    return limit_option(text, OUTPUT, least=1)
-
-
-def table_option(text: str, more: str = "") -> Any:
-    """The option `--table`; the help names the tables behind `text`, and says more of them."""
-    text = f"{text}: {', '.join(TABLES)}{more}."
-    return choice("-t --table T", TABLES, "no table {}", text)
-
-
-def body_limit_option(text: str) -> Any:
-    """The option `--body-limit`, and what the help says of it."""
-    return option("--body-limit N", text, min=0, show_default=True)
-
-
-TimeForm = Annotated[
-    str,
-    choice(
-        "--time FORM", FORMS, "no time {}",
-        f"How times are written: {', '.join(FORMS)}. Relative times are seconds since the capture "
-        "began, absolute ones have date and time of day (see --tz), delta is seconds since the "
-        "line before.", show_default=True,
-    ),
-]  # fmt: skip
-TlsKeylog = Annotated[
-    str | None,
-    option(
-        "--tls-keylog FILE", "Decrypt TLS with this key log. It may grow meanwhile. Default: the "
-        "one that $SSLKEYLOGFILE names. Secrets inside a pcapng are used as well.", INPUT,
-    ),
-]  # fmt: skip
-TlsKey = Annotated[
-    list[str] | None,
-    option(
-        "--tls-key FILE", "Decrypt TLS with this RSA private key. It is a PEM or DER file and "
-        "works where keys were exchanged by RSA; may be repeated.", INPUT,
-    ),
-]  # fmt: skip
-Packs = Annotated[
-    list[str] | None,
-    option(
-        "--packs FILE", "What messages of your own framework mean. A TOML file of packs, which are "
-        "asked before the built-in ones; may be repeated.", INPUT,
-    ),
-]  # fmt: skip
-By = Annotated[
-    str | None,
-    choice(
-        "--by WHAT", ("operation",), "nothing by {}", "Counts and times by this instead: "
-        "operation, which is the task, event or message type of a framework.",
-    ),
-]  # fmt: skip
-Bodies = Annotated[bool, option("--bodies", "Fill the column body: what messages carry.")]
-BodySha256 = Annotated[
-    bool, option("--body-sha256", "Fill the column body_sha256: a digest of each body.")
-]
+def at_least(least: int, most: int | None = None) -> dict[str, Any]:
+    """A number that is not lower, nor higher than `most`."""
+    return {"min": least, "max": most}
 
 
 def _named(output: Path | None) -> Path | None:
@@ -149,93 +76,135 @@ def _named(output: Path | None) -> Path | None:
     return None if output == Path("-") else output
 
 
-OutputFile = Annotated[
-    Path | None,
-    option(
-        "-o --output FILE", "Write to this file. It is replaced once all is written. Default, and "
-        "`-`: standard output.", callback=_named,
-    ),
-]  # fmt: skip
-Port = Annotated[
-    list[int] | None,
-    option(
-        "--port N", "Only conversations with this TCP port. May be repeated. Default: any port, "
-        "AMQP is told by its content.", INPUT, min=1, max=65535,
-    ),
-]  # fmt: skip
-Reader = Annotated[
-    str,
-    option(
-        "--reader R", "Reader of the capture: own, tshark, auto. This program itself (own), "
-        "tshark, which knows more tunnels and rare links, or tshark, if installed, for what this "
-        "program cannot read (auto).", INPUT, autocompletion=readers, show_default=True,
-    ),
-]  # fmt: skip
-Dialect = Annotated[
-    str | None,
-    option(
-        "--dialect D", f"Decode every connection as {', '.join(DIALECTS)}. Default: what the "
-        "connection says.", INPUT, autocompletion=words(DIALECTS),
-    ),
-]  # fmt: skip
-TableDialect = Annotated[
-    str,
-    option(
-        "--table-dialect R", f"How the tags of field tables are read: {', '.join(READINGS)}.",
-        INPUT, autocompletion=words(READINGS), show_default=True,
-    ),
-]  # fmt: skip
-ShowSecrets = Annotated[
-    bool, option("--show-secrets", "Show passwords and tokens instead of a placeholder.", INPUT)
-]
+TimeForm = Annotated[str, one_of(FORMS, "no time {}")]
+By = Annotated[str | None, one_of(("operation",), "nothing by {}")]
+Reader = Annotated[str, offer(readers)]
+OutputFile = Annotated[Path | None, {"callback": _named}]
+Port = Annotated[list[int] | None, at_least(1, 65535)]
 
 
-Quiet = Annotated[bool, option("-q --quiet", "No warnings, no summary, no progress.", TERMINAL)]
+_SECTION = re.compile(r"^(\w[\w ]*):\n((?: .*(?:\n|$))+)", re.MULTILINE)
+_ENTRY = re.compile(r"^    (\S.*?): (.*(?:\n {8}.*)*)", re.MULTILINE)
+_CONSTANT = re.compile(r"\{([A-Z_]+)\}")
 
 
-@dataclasses.dataclass(kw_only=True)
+def _described(text: str, module: str) -> dict[str, Any]:
+    """What typer knows of the options and arguments of a text, by the parameter's name."""
+    found: dict[str, Any] = {}
+
+    def constant(match: re.Match[str]) -> str:
+        value = vars(sys.modules[module])[match[1]]
+        return ", ".join(value) if isinstance(value, tuple | dict) else str(value)
+
+    for panel, entries in _SECTION.findall(inspect.cleandoc(text)):
+        for spec, said in _ENTRY.findall(entries):
+            about = _CONSTANT.sub(constant, " ".join(said.split()))
+            given = spec.split(" ")
+            flags = sorted((one for one in given if one[0] == "-"), key=len, reverse=True)
+            known: dict[str, Any] = {
+                "metavar": " ".join(given[len(flags) :]) or None,
+                "help": about.removesuffix(" [default]"),
+                "show_default": about.endswith(" [default]"),
+            }
+            if flags:
+                known["rich_help_panel"] = panel
+                name = flags[0].partition("/")[0].lstrip("-").replace("-", "_")
+                found[name] = typer.Option, flags, known
+            else:
+                name = spec.removesuffix("...").lower() + "s" * spec.endswith("...")
+                found[name] = typer.Argument, (), known
+    return found
+
+
+SHARED = """
+    Output:
+        --bodies: Fill the column body: what messages carry.
+        --body-sha256: Fill the column body_sha256: a digest of each body.
+        --by WHAT: Counts and times by this instead: operation, which is the task, event or message
+            type of a framework.
+        -o --output FILE: Write to this file. It is replaced once all is written. Default, and `-`:
+            standard output.
+        --time FORM: How times are written: {FORMS}. Relative times are seconds since the capture
+            began, absolute ones have date and time of day (see --tz), delta is seconds since the
+            line before. [default]
+"""
+"""Options that several commands have."""
+
+_SHARED = _described(SHARED, __name__)
+
+
+_HELP: dict[type, dict[str, Any]] = {}
+_Class = TypeVar("_Class", bound=type)
+
+
+@dataclass_transform(kw_only_default=True)
+def group(text: str) -> Callable[[_Class], _Class]:
+    """Make a class a dataclass, and a group of options with this help."""
+
+    def make(kind: _Class) -> _Class:
+        made: Any = dataclasses.dataclass(kw_only=True)(kind)
+        _HELP[made] = _described(text, made.__module__)
+        return made  # type: ignore[no-any-return]
+
+    return make
+
+
+@group("""
+    Input:
+        --port N: Only conversations with this TCP port. May be repeated. Default: any port, AMQP is
+            told by its content.
+        --dialect D: Decode every connection as {DIALECTS}. Default: what the connection says.
+        --table-dialect R: How the tags of field tables are read: {READINGS}. [default]
+        --show-secrets: Show passwords and tokens instead of a placeholder.
+        --tls-keylog FILE: Decrypt TLS with this key log. It may grow meanwhile. Default: the one
+            that $SSLKEYLOGFILE names. Secrets inside a pcapng are used as well.
+        --tls-key FILE: Decrypt TLS with this RSA private key. It is a PEM or DER file and works
+            where keys were exchanged by RSA; may be repeated.
+        --packs FILE: What messages of your own framework mean. A TOML file of packs, which are
+            asked before the built-in ones; may be repeated.
+
+    Terminal:
+        -q --quiet: No warnings, no summary, no progress.
+""")
 class Decoding:
     """How what is read is decoded."""
 
     port: Port = None
-    dialect: Dialect = None
-    table_dialect: TableDialect = READINGS[0]
-    show_secrets: ShowSecrets = False
-    tls_keylog: TlsKeylog = None
-    tls_key: TlsKey = None
-    packs: Packs = None
-    quiet: Quiet = False
+    dialect: Annotated[str | None, offer(words(DIALECTS))] = None
+    table_dialect: Annotated[str, offer(words(READINGS))] = READINGS[0]
+    show_secrets: bool = False
+    tls_keylog: str | None = None
+    tls_key: list[str] | None = None
+    packs: list[str] | None = None
+    quiet: bool = False
 
 
-Captures = argument("CAPTURE...", "Capture files, directories, patterns, or - for standard input.")
-
-
-@dataclasses.dataclass(kw_only=True)
+@group("""
+    Input:
+        CAPTURE...: Capture files, directories, patterns, or - for standard input.
+        --reader R: Reader of the capture: own, tshark, auto. This program itself (own), tshark,
+            which knows more tunnels and rare links, or tshark, if installed, for what this program
+            cannot read (auto). [default]
+""")
 class Input(Decoding):
     """What is read, and how it is decoded."""
 
-    captures: Annotated[list[str], Captures]
+    captures: list[str]
     reader: Reader = "auto"
 
 
-@dataclasses.dataclass(kw_only=True)
+@group("""
+    Input:
+        BEFORE: A capture: a file, a directory, or a pattern. With --same-traffic the one made
+            nearer to the clients.
+        AFTER: The capture it is compared with. With --same-traffic the one made nearer to the
+            broker.
+""")
 class Two(Decoding):
     """Two captures that are compared, and how they are decoded."""
 
-    before: Annotated[
-        str,
-        argument(
-            "BEFORE", "A capture: a file, a directory, or a pattern. With --same-traffic the one "
-            "made nearer to the clients.",
-        ),
-    ]  # fmt: skip
-    after: Annotated[
-        str,
-        argument(
-            "AFTER", "The capture it is compared with. With --same-traffic the one made nearer to "
-            "the broker.",
-        ),
-    ]  # fmt: skip
+    before: str
+    after: str
     reader: Reader = "auto"
 
     def sides(self) -> tuple[Input, Input]:
@@ -248,54 +217,43 @@ class Two(Decoding):
         return Input(captures=[self.before], **shared), Input(captures=[self.after], **shared)
 
 
-@dataclasses.dataclass
+@group("""
+    Filters:
+        --client C: Name, product, address or address:port.
+        --user U: User of the connection.
+        --vhost V: Virtual host.
+        --queue Q: Queue; * stands for any text, as in amq.*.
+        --exchange X: Exchange; (default) is the one without name.
+        --routing-key K: Routing key.
+        --method M: basic.publish, publish, queue.*
+        --message-id X: Message id.
+        --outcome O: What became of a message: acked, unconfirmed ...
+        --errors: Only what failed. Methods that report an error; messages that were returned,
+            refused, requeued or cut; connections and channels closed with an error or reset;
+            findings that are errors.
+        --packet N[-M]: Number of a packet, as in Wireshark.
+        --from TIME: Times from 3.5, 1m30s, 12:00:00 on. Since the capture began: seconds as lines
+            show them (3.5, +3.5), 500ms, 1m30s, 1h. In UTC or in --tz: 12:00:00 (the day the
+            capture began), 2026-01-31T12:00:00. Also: 2026-01-31T12:00:00+01:00, or seconds since
+            1970.
+        --to TIME: Times before this one, written as --from.
+""")
 class Names:
     """Filters by name and by time: `amqpsniff.analysis.selection` says what they choose."""
 
-    client: Annotated[
-        str | None, option("--client C", "Name, product, address or address:port.", FILTERS)
-    ] = None
-    user: Annotated[str | None, option("--user U", "User of the connection.", FILTERS)] = None
-    vhost: Annotated[str | None, option("--vhost V", "Virtual host.", FILTERS)] = None
-    queue: Annotated[
-        str | None, option("--queue Q", "Queue; * stands for any text, as in amq.*.", FILTERS)
-    ] = None
-    exchange: Annotated[
-        str | None, option("--exchange X", "Exchange; (default) is the one without name.", FILTERS)
-    ] = None
-    routing_key: Annotated[str | None, option("--routing-key K", "Routing key.", FILTERS)] = None
-    method: Annotated[
-        str | None,
-        option("--method M", "basic.publish, publish, queue.*", FILTERS,
-               autocompletion=method_names),
-    ] = None  # fmt: skip
-    message_id: Annotated[str | None, option("--message-id X", "Message id.", FILTERS)] = None
-    outcome: Annotated[
-        str | None,
-        option("--outcome O", "What became of a message: acked, unconfirmed ...", FILTERS,
-               autocompletion=outcomes),
-    ] = None  # fmt: skip
-    errors: Annotated[
-        bool,
-        option("--errors", "Only what failed. Methods that report an error; messages that were "
-               "returned, refused, requeued or cut; connections and channels closed with an error "
-               "or reset; findings that are errors.", FILTERS),
-    ] = False  # fmt: skip
-    packet: Annotated[
-        str | None, option("--packet N[-M]", "Number of a packet, as in Wireshark.", FILTERS)
-    ] = None
-    from_: Annotated[
-        str | None,
-        option(
-            "--from TIME", "Times from 3.5, 1m30s, 12:00:00 on. Since the capture began: seconds "
-            "as lines show them (3.5, +3.5), 500ms, 1m30s, 1h. In UTC or in --tz: 12:00:00 (the "
-            "day the capture began), 2026-01-31T12:00:00. Also: 2026-01-31T12:00:00+01:00, or "
-            "seconds since 1970.", FILTERS,
-        ),
-    ] = None  # fmt: skip
-    to: Annotated[
-        str | None, option("--to TIME", "Times before this one, written as --from.", FILTERS)
-    ] = None
+    client: str | None = None
+    user: str | None = None
+    vhost: str | None = None
+    queue: str | None = None
+    exchange: str | None = None
+    routing_key: str | None = None
+    method: Annotated[str | None, offer(method_names)] = None
+    message_id: str | None = None
+    outcome: Annotated[str | None, offer(outcomes)] = None
+    errors: bool = False
+    packet: str | None = None
+    from_: str | None = None
+    to: str | None = None
 
     def part(self) -> dict[str, Any]:
         """The filters as arguments of `amqpsniff.Capture`."""
@@ -311,68 +269,57 @@ class Names:
         return Selection(limit=getattr(self, "limit", None), **self.part())
 
 
-@dataclasses.dataclass
+@group("""
+    Filters:
+        --connection ID: Id or its beginning, client's address:port, :port.
+        --channel N: Number of a channel.
+""")
 class Scope(Names):
     """Which part of the traffic is wanted."""
 
-    connection: Annotated[
-        str | None,
-        option("--connection ID", "Id or its beginning, client's address:port, :port.", FILTERS),
-    ] = None
-    channel: Annotated[
-        int | None, option("--channel N", "Number of a channel.", FILTERS, min=0, max=65535)
-    ] = None
+    connection: str | None = None
+    channel: Annotated[int | None, at_least(0, 65535)] = None
 
 
-@dataclasses.dataclass
+@group("""
+    Filters:
+        --where SQL: A condition over the table's columns. For example "body_size > 1000 AND app_id
+            = 'shop'". The table is frames for inspect and follow, messages for messages, trace and
+            bodies, findings for diagnose. For cut it is frames, or findings where they choose
+            packets.
+""")
 class Conditions(Scope):
     """Which part of the traffic is wanted, by any condition."""
 
-    where: Annotated[
-        str | None,
-        option(
-            "--where SQL", "A condition over the table's columns. For example \"body_size > 1000 "
-            "AND app_id = 'shop'\". The table is frames for inspect and follow, messages for "
-            "messages, trace and bodies, findings for diagnose. For cut it is frames, or findings "
-            "where they choose packets.", FILTERS,
-        ),
-    ] = None  # fmt: skip
+    where: str | None = None
 
 
-@dataclasses.dataclass
+@group("""
+    Filters:
+        -n --limit N: Stop after this many rows.
+""")
 class Rows(Conditions):
     """Which rows of a table are wanted."""
 
-    limit: Annotated[int | None, limit_option()] = None
+    limit: Annotated[int | None, at_least(0)] = None
 
 
-@dataclasses.dataclass
+@group("""
+    Terminal:
+        --color WHEN: Colour: {COLOURS}. With auto on a terminal, and where FORCE_COLOR or
+            CLICOLOR_FORCE is set; not where NO_COLOR is. [default]
+        --width N: Columns of a line. Default: those of the terminal; in a pipe nothing is cut.
+        --tz ZONE: Time zone of dates and times of day: Europe/Berlin, +01:00, local. Default: UTC.
+        --pager/--no-pager: Page what is longer than the screen. By $AMQPSNIFF_PAGER, $PAGER, or
+            less; empty, or cat, for none.
+""")
 class Terminal:
     """How text is shown; `amqpsniff.cli.output` does it."""
 
-    color: Annotated[
-        str,
-        choice(
-            "--color WHEN", COLOURS, "no colour {}",
-            f"Colour: {', '.join(COLOURS)}. With auto on a terminal, and where FORCE_COLOR or "
-            "CLICOLOR_FORCE is set; not where NO_COLOR is.", TERMINAL, show_default=True,
-        ),
-    ] = COLOURS[0]  # fmt: skip
-    width: Annotated[
-        int | None,
-        option("--width N", "Columns of a line. Default: those of the terminal; in a pipe "
-               "nothing is cut.", TERMINAL, min=20),
-    ] = None  # fmt: skip
-    tz: Annotated[
-        str | None,
-        option("--tz ZONE", "Time zone of dates and times of day: Europe/Berlin, +01:00, local. "
-               "Default: UTC.", TERMINAL),
-    ] = None  # fmt: skip
-    pager: Annotated[
-        bool,
-        option("--pager/--no-pager", "Page what is longer than the screen. By "
-               "$AMQPSNIFF_PAGER, $PAGER, or less; empty, or cat, for none.", TERMINAL),
-    ] = True  # fmt: skip
+    color: Annotated[str, one_of(COLOURS, "no colour {}")] = COLOURS[0]
+    width: Annotated[int | None, at_least(20)] = None
+    tz: str | None = None
+    pager: bool = True
 
 
 FILTER_NAMES = frozenset(
@@ -381,30 +328,40 @@ FILTER_NAMES = frozenset(
 """Options that choose rows."""
 
 
-def _parameters(function: Callable[..., Any]) -> list[tuple[str, type | None, inspect.Parameter]]:
+def _parameter(
+    one: inspect.Parameter | dataclasses.Field[Any], kind: Any, described: dict[str, Any]
+) -> inspect.Parameter:
+    """A parameter as typer reads it."""
+    make, flags, known = described[one.name.strip("_")]
+    plain, *more = get_args(kind) if hasattr(kind, "__metadata__") else (kind,)
+    for extra in more:
+        known = known | extra
+    default = inspect.Parameter.empty if one.default is dataclasses.MISSING else one.default
+    annotation: Any = Annotated[plain, make(*flags, **known)]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(one.name, keyword, default=default, annotation=annotation)
+
+
+def _parameters(
+    function: Callable[..., Any], described: dict[str, Any]
+) -> Iterator[tuple[str, Any, inspect.Parameter]]:
     """Of every parameter that typer is to see: the group it belongs to by name, and itself."""
-    hints = inspect.get_annotations(function, eval_str=True)
-    found: list[tuple[str, type | None, inspect.Parameter]] = []
+    hints = get_type_hints(function, include_extras=True)
     for name, parameter in inspect.signature(function).parameters.items():
         kind = hints[name]
-        if not dataclasses.is_dataclass(kind):
-            found.append((name, None, parameter.replace(annotation=kind)))
-            continue
-        found += _fields(name, kind)  # type: ignore[arg-type]
-    return found
+        if dataclasses.is_dataclass(kind):
+            yield from _fields(name, kind)
+        else:
+            yield name, None, _parameter(parameter, kind, described)
 
 
-def _fields(name: str, kind: type) -> Iterable[tuple[str, type, inspect.Parameter]]:
+def _fields(name: str, kind: Any) -> Iterator[tuple[str, Any, inspect.Parameter]]:
     hints = get_type_hints(kind, include_extras=True)
+    described = _SHARED | _HELP[Input]
+    for base in reversed(kind.__mro__[:-1]):
+        described |= _HELP[base]
     for one in dataclasses.fields(kind):
-        default = inspect.Parameter.empty if one.default is dataclasses.MISSING else one.default
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        annotation = hints[one.name]
-        yield (
-            name,
-            kind,
-            inspect.Parameter(one.name, keyword, default=default, annotation=annotation),
-        )
+        yield name, kind, _parameter(one, hints[one.name], described)
 
 
 def _countable(value: Any) -> Any:
@@ -412,12 +369,18 @@ def _countable(value: Any) -> Any:
     return min(value, sys.maxsize) if isinstance(value, int) else value
 
 
-def spread(function: Callable[..., int], *, paged: bool = True) -> Callable[..., int]:
-    """Give a command whose parameters are groups of options the signature that typer reads.
+def spread(text: str, *, paged: bool = True) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command with this help of its options the signature that typer reads.
 
     What it writes on a terminal may be `paged`, unless it comes from standard input, bit by bit.
     """
-    found = _parameters(function)
+    return lambda function: _spread(function, _described(text, function.__module__), paged)
+
+
+def _spread(
+    function: Callable[..., int], described: dict[str, Any], paged: bool
+) -> Callable[..., int]:
+    found = list(_parameters(function, _SHARED | _HELP[Decoding] | _HELP[Input] | described))
     terminal = list(_fields("", Terminal))
 
     def call(**values: Any) -> int:
@@ -436,7 +399,7 @@ def spread(function: Callable[..., int], *, paged: bool = True) -> Callable[...,
         with shown(**how):
             return function(**arguments)
 
-    seen = [one.replace(kind=one.KEYWORD_ONLY) for _, _, one in [*found, *terminal]]
+    seen = [one for _, _, one in [*found, *terminal]]
     call.__signature__ = inspect.Signature(seen)  # type: ignore[attr-defined]
     call.__annotations__ = {one.name: one.annotation for one in seen}
     call.__name__ = function.__name__

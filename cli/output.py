@@ -41,6 +41,14 @@ def write_json(value: Any) -> None:
     write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
+def write_answer(value: Any, form: str, blocks: Iterable[Grid | Words]) -> None:
+    """Write a value as JSON, or the blocks that show it."""
+    if form == "json":
+        write_json(value)
+    else:
+        Output().show(*blocks)
+
+
 def write_text(text: str) -> None:
     """Write to standard output what programs read: UTF-8, whatever the locale."""
     from .rows import standard_output

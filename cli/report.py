@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
 from amqpsniff.errors import UsageError
 
-from .options import By, Input, Names, option, spread
+from .options import By, Input, Names, spread
 from .severities import FailOn
 
 PAGE = Path("report.html")
@@ -17,32 +16,24 @@ PAGE = Path("report.html")
 STANDARD_OUTPUT = Path("-")
 
 
-@spread
+@spread("""
+    Output:
+        --connection ID: Show the conversation of this connection. Its id or the beginning of it,
+            its client's address:port or :port; may be repeated. Default: one for each finding that
+            matters. Nothing else of the report is left out.
+        -o --output FILE: Write to this file. It is replaced once all is written; `-` is standard
+            output. [default]
+        --title TEXT: Title of the page. Default: the names of the captures.
+        --fail-on SEVERITY: Exit with 1 if there is a finding of this severity (info, warning,
+            error) or a worse one.
+""")
 def report(
     source: Input,
     part: Names,
-    connection: Annotated[
-        list[str] | None,
-        option(
-            "--connection ID",
-            "Show the conversation of this connection. Its id or the beginning "
-            "of it, its client's address:port or :port; may be repeated. Default: one for each "
-            "finding that matters. Nothing else of the report is left out.",
-        ),
-    ] = None,
-    output: Annotated[
-        Path,
-        option(
-            "-o --output FILE",
-            "Write to this file. It is replaced once all is written; `-` is standard output.",
-            show_default=True,
-        ),
-    ] = PAGE,
+    connection: list[str] | None = None,
+    output: Path = PAGE,
     by: By = None,
-    title: Annotated[
-        str | None,
-        option("--title TEXT", "Title of the page. Default: the names of the captures."),
-    ] = None,
+    title: str | None = None,
     fail_on: FailOn = None,
 ) -> int:
     """Write what happened as one HTML page that needs nothing else.

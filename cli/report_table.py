@@ -10,18 +10,7 @@ from amqpsniff.analysis.report_tables import report_table as rows_of_report
 from amqpsniff.errors import UsageError
 
 from .completions import words
-from .options import (
-    OUTPUT,
-    Captures,
-    Decoding,
-    Input,
-    Reader,
-    argument,
-    format_option,
-    limit_option,
-    option,
-    spread,
-)
+from .options import Decoding, Input, Reader, at_least, offer, one_of, spread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,29 +21,23 @@ DIGITS = 3
 """Digits behind the point in text."""
 
 
-@spread
+@spread("""
+    Arguments:
+        NAME: The report: {REPORTS}. Without it: what each of them shows.
+
+    Output:
+        --bucket SECONDS: Length of a time bucket in the reports latency and saturation. Default: at
+            most 120 buckets.
+        -n --limit N: Show only the first N rows.
+        --format F: Output format: {FORMATS}. [default]
+""")
 def report_table(
     decoding: Decoding,
-    name: Annotated[
-        str,
-        argument(
-            "NAME",
-            f"The report: {', '.join(REPORTS)}. Without it: what each of them shows.",
-            words(REPORTS),
-        ),
-    ] = "",
-    captures: Annotated[list[str] | None, Captures] = None,
-    bucket: Annotated[
-        int | None,
-        option(
-            "--bucket SECONDS",
-            "Length of a time bucket in the reports latency and "
-            "saturation. Default: at most 120 buckets.",
-            min=1,
-        ),
-    ] = None,
-    limit: Annotated[int | None, limit_option("Show only the first N rows.", OUTPUT)] = None,
-    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
+    name: Annotated[str, offer(words(REPORTS))] = "",
+    captures: list[str] | None = None,
+    bucket: Annotated[int | None, at_least(1)] = None,
+    limit: Annotated[int | None, at_least(0)] = None,
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
     reader: Reader = "auto",
 ) -> int:
     """Show a report: counts, times and shares of all captures together, as a table.
@@ -86,7 +69,6 @@ def report_table(
 
 
 def _list(form: str) -> int:
-    """Write what each report shows."""
     if form == "text":
         from .output import Output
         from .render.query_result import catalogue

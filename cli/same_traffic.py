@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from amqpsniff.compare.losses import KINDS
+from amqpsniff.compare.same_traffic import WAYS
+from amqpsniff.units import count, duration, octets, plural, some
+from amqpsniff.wire_text import harmless
+
 from .options import Two
+from .render.diff import heading
+from .render.grid import Grid, facts
+from .render.styled_text import Words
+from .render.text import NONE
 
 
 def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
@@ -13,6 +23,7 @@ def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
     from amqpsniff.compare.same_traffic import failures
 
     from .entry import FOUND, complain
+    from .output import write_answer
     from .progress import Progress
     from .reading import Reading
 
@@ -29,7 +40,7 @@ def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
         reading.capture.totals = sighting.totals
         reading.judge(sighting.found)
     report["failures"] = failures(report, fail_on)
-    _write(report, form)
+    write_answer(report, form, sections(report))
     if not two.quiet:
         for failure in report["failures"]:
             complain(failure)
@@ -37,14 +48,218 @@ def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
     return code or (FOUND if report["failures"] else 0)
 
 
-def _write(report: dict[str, Any], form: str) -> None:
-    if form == "json":
-        from .output import write_json
+Row = dict[str, Any]
 
-        write_json(report)
-        return
-    from .output import Output
-    from .render.same_traffic import sections
+ARROWS = {"to-broker": "client → broker", "to-client": "broker → client"}
+LONG_NS = 60_000_000_000
+MILLISECONDS, MICROSECONDS = 3, 6
+"""Digits behind a second."""
 
-    output = Output()
-    output.show(*sections(report))
+_QUANTILES = ("min_ns", "p50_ns", "p95_ns", "p99_ns", "max_ns")
+_SHORT = {
+    "lost": "lost, sent again", "unrepaired": "lost, not acknowledged",
+    "dropped": "came, not acknowledged", "needless": "sent again needlessly",
+    "doubled": "came twice",
+    "sender-capture": "not in sender's capture", "receiver-capture": "not in receiver's capture",
+}  # fmt: skip
+"""What became of bytes, for a column."""
+_HEADINGS = "|>least|>p50|>p95|??>p99|>longest"
+
+
+def sections(report: Row) -> Iterator[Grid | Words]:
+    """Everything; the verdict last: that is what stays on the screen."""
+    yield facts(_facts(report))
+    both = report["connections"]["both"]
+    alone = sum(report["connections"][f"{side}_only"] for side in ("client_side", "broker_side"))
+    lost = sum(report[way][kind]["places"] for way in WAYS for kind in KINDS)
+    altered = report["altered"]["places"]
+    for title, grid, shown, number in (
+        ("delays, overall", _delays(report) if both else None, 0, 0),
+        ("delays by connection", _connections(report), len(report["by_connection"]), both),
+        ("slowest frames", _slowest(report), 0, 0),
+        ("losses", _losses(report), len(report["losses"]), lost),
+        ("alterations", _alterations(report), len(report["alterations"]), altered),
+        ("connections of one side only", _unmatched(report), len(report["unmatched"]), alone),
+    ):
+        if grid is not None and grid.rows:
+            yield heading(title, shown, number)
+            yield grid
+    yield Words("")
+    yield _verdict(report)
+
+
+def _facts(report: Row) -> Iterator[tuple[str, str | Words]]:
+    for name in ("client_side", "broker_side"):
+        side = report[name]
+        names = [harmless(one) for one in side["captures"]]
+        text = some(names)
+        text += f": {plural(side['packets'], 'packet')}"
+        text += f", {plural(side['connections'], 'AMQP connection')}"
+        if side["connections_forgotten"]:
+            text += f" and {count(side['connections_forgotten'])} that are not compared"
+        yield name.replace("_", " "), text
+    connections = report["connections"]
+    text = f"{count(connections['both'])} in both captures"
+    for side in ("client_side", "broker_side"):
+        if number := connections[f"{side}_only"]:
+            text += f", {count(number)} at the {side.replace('_', ' ')} only"
+    yield "connections", text
+    if translated := _translated(report):
+        yield "translated", Words(translated, "warning")
+    yield "clocks", _clock(report["clock"]) if connections["both"] else NONE
+
+
+def _translated(report: Row) -> str:
+    """Which clients have other addresses at the broker."""
+    names = [
+        f"{harmless(row['client'])} is {harmless(row['broker_side_client'])} at the broker side"
+        for row in report["by_connection"]
+        if row["translated"]
+    ]
+    return some(names)
+
+
+def _clock(clock: Row) -> str:
+    """What is known of the two clocks."""
+    if clock["offset_ns"] is None:
+        return "there are not frames both ways to compare them by: delays are as the clocks say"
+    ahead = clock["offset_ns"]
+    side = "ahead of" if ahead >= 0 else "behind"
+    lowest, highest = (signed(clock[f"{end}_ns"], MICROSECONDS) for end in ("lowest", "highest"))
+    text = (
+        f"broker side {signed(abs(ahead), MICROSECONDS)} {side} the client side, if the path takes "
+        f"as long both ways; for certain between {lowest} and {highest}"
+    )
+    if clock["drift_ppm"] is not None:
+        text += f"; it drifts {clock['drift_ppm']:+.1f} µs a second"
+    if not clock["consistent"]:
+        text += "; these contradict each other: a clock was set, or runs unsteadily"
+    return text
+
+
+def signed(time_ns: float, digits: int = MILLISECONDS) -> str:
+    """A span of time that may be negative; a long one in seconds with so many digits after them.
+
+    Clocks may be minutes apart, and it is the milliseconds that tell how long the path is.
+    """
+    if abs(time_ns) >= LONG_NS:
+        return f"{time_ns / 1e9:,.{digits}f} s"
+    return f"-{duration(-time_ns)}" if time_ns < 0 else duration(time_ns)
+
+
+def _times(delays: Row | None, form: str) -> list[str]:
+    found = delays[form] if delays is not None else None
+    return [signed(found[name]) for name in _QUANTILES] if found else [NONE] * len(_QUANTILES)
+
+
+def _delays(report: Row) -> Grid:
+    table = Grid("way|by|>frames" + _HEADINGS)
+    for way in WAYS:
+        delays = report[way]["delays"]
+        frames = count(report[way]["frames"]["both"])
+        for form in ("corrected", "raw"):
+            table.add(ARROWS[way], form, frames, *_times(delays, form))
+    return table
+
+
+def _connections(report: Row) -> Grid:
+    rows = report["by_connection"]
+    translated = any(row["translated"] for row in rows)
+    seen = "?*seen at broker as|" if translated else ""
+    table = Grid("id|*client|" + seen + "?**name|way|??>frames|>p50|>p95|??>longest|?>lost")
+    form = "raw" if report["clock"]["offset_ns"] is None else "corrected"
+    for row in rows:
+        for way in WAYS:
+            one = row[way]
+            times = dict(zip(_QUANTILES, _times(one["delays"], form), strict=True))
+            table.add(
+                row["connection_id"][:8],
+                harmless(row["client"]),
+                *([harmless(row["broker_side_client"])] if translated else []),
+                harmless(row["connection_name"] or ""),
+                ARROWS[way],
+                count(one["frames"]["both"]),
+                *(times[name] for name in ("p50_ns", "p95_ns", "max_ns")),
+                count(one["lost"] + one["unrepaired"]),
+            )
+    return table
+
+
+def _slowest(report: Row) -> Grid:
+    table = Grid("way|>delay|?id|?>channel|*frame|>client side|>broker side")
+    for row in report["slowest"]:
+        delay = row["raw_ns"] if row["delay_ns"] is None else row["delay_ns"]
+        table.add(
+            ARROWS[row["way"]],
+            signed(delay),
+            row["connection_id"][:8],
+            count(row["channel"]),
+            Words(harmless(row["method"]), "method"),
+            f"#{row['client_side_packet_number']}",
+            f"#{row['broker_side_packet_number']}",
+        )
+    return table
+
+
+def _losses(report: Row) -> Grid:
+    table = Grid("way|?id|>offset|>bytes|>times|?>packet|?*frames|*what")
+    for row in report["losses"]:
+        number = row["packet_number"]
+        table.add(
+            ARROWS[row["way"]],
+            row["connection_id"][:8],
+            count(row["offset"]),
+            count(row["bytes"]),
+            count(row["times"]),
+            NONE if number is None else f"#{number}",
+            harmless(" ".join(row["frames"])),
+            _SHORT[row["kind"]],
+        )
+    return table
+
+
+def _alterations(report: Row) -> Grid:
+    table = Grid("way|?id|>offset|>within bytes|*frames")
+    for row in report["alterations"]:
+        table.add(
+            ARROWS[row["way"]],
+            row["connection_id"][:8],
+            count(row["offset"]),
+            count(row["bytes"]),
+            harmless(" ".join(row["frames"])),
+        )
+    return table
+
+
+def _unmatched(report: Row) -> Grid:
+    table = Grid("side|id|*client|*server")
+    for row in report["unmatched"]:
+        names = (harmless(row["client"]), harmless(row["server"]))
+        table.add(row["side"], row["connection_id"][:8], *names)
+    return table
+
+
+def _verdict(report: Row) -> Words:
+    """What became of the bytes, in a few lines."""
+    if not report["connections"]["both"]:
+        return Words(
+            "no connection in common: other traffic, or something between that ends TCP (a proxy, "
+            "a load balancer), which makes connections of its own",
+            "warning",
+        )
+    lines = []
+    for way in WAYS:
+        parts = []
+        for kind, text in KINDS.items():
+            one = report[way][kind]
+            if one["places"]:
+                parts.append(f"{text}: {plural(one['places'], 'place')}, {octets(one['bytes'])}")
+        lines.append(f"{ARROWS[way]}: {'; '.join(parts) or 'nothing lost'}")
+    altered = report["altered"]
+    compared = octets(report["compared_bytes"])
+    if altered["places"]:
+        told = f"{plural(altered['places'], 'place')} within {octets(altered['bytes'])}"
+        lines.append(f"altered on the way: {told}, of {compared} compared")
+    else:
+        lines.append(f"nothing altered in {compared} that were compared")
+    return Words("\n".join(lines))

@@ -3,73 +3,48 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from amqpsniff.errors import UsageError
 
-from .options import Port, Quiet, TlsKey, TlsKeylog, argument, option, spread
+from .options import Port, spread
 
 if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals
 
-KEPT = "What is kept"
-"""A panel of the help."""
 
+@spread("""
+    Arguments:
+        CAPTURE: A capture file.
 
-@spread
+    Output:
+        -o --output FILE: The pcapng file to write. It is replaced once all is written; - for
+            standard output.
+
+    What is kept:
+        --names: Replace names by pseudonyms. Those of exchanges, queues, routing keys, virtual
+            hosts, users, consumer tags, message ids and the like.
+        --addresses: Replace IP and MAC addresses and clients' ports by pseudonyms.
+        --headers NAMES: Headers whose values are replaced, with commas between. Default: all but
+            those that brokers write.
+        --keep-headers NAMES: Headers whose values are kept, with commas between.
+        --keep-bodies: Keep the bodies of messages.
+        --drop-foreign: Leave out packets of no AMQP connection, which are otherwise kept without
+            their contents. Packets then have other numbers.
+""")
 def sanitize(
-    capture: Annotated[str, argument("CAPTURE", "A capture file.")],
-    output: Annotated[
-        Path,
-        option(
-            "-o --output FILE",
-            "The pcapng file to write. It is replaced once all is written; - for standard output.",
-        ),
-    ],
-    names: Annotated[
-        bool,
-        option(
-            "--names",
-            "Replace names by pseudonyms. Those of exchanges, queues, routing keys, "
-            "virtual hosts, users, consumer tags, message ids and the like.",
-            KEPT,
-        ),
-    ] = False,
-    addresses: Annotated[
-        bool,
-        option(
-            "--addresses", "Replace IP and MAC addresses and clients' ports by pseudonyms.", KEPT
-        ),
-    ] = False,
-    headers: Annotated[
-        str | None,
-        option(
-            "--headers NAMES",
-            "Headers whose values are replaced, with commas between. "
-            "Default: all but those that brokers write.",
-            KEPT,
-        ),
-    ] = None,
-    keep_headers: Annotated[
-        str | None,
-        option("--keep-headers NAMES", "Headers whose values are kept, with commas between.", KEPT),
-    ] = None,
-    keep_bodies: Annotated[
-        bool, option("--keep-bodies", "Keep the bodies of messages.", KEPT)
-    ] = False,
-    drop_foreign: Annotated[
-        bool,
-        option(
-            "--drop-foreign",
-            "Leave out packets of no AMQP connection, which are otherwise "
-            "kept without their contents. Packets then have other numbers.",
-            KEPT,
-        ),
-    ] = False,
+    capture: str,
+    output: Path,
+    names: bool = False,
+    addresses: bool = False,
+    headers: str | None = None,
+    keep_headers: str | None = None,
+    keep_bodies: bool = False,
+    drop_foreign: bool = False,
     port: Port = None,
-    tls_keylog: TlsKeylog = None,
-    tls_key: TlsKey = None,
-    quiet: Quiet = False,
+    tls_keylog: str | None = None,
+    tls_key: list[str] | None = None,
+    quiet: bool = False,
 ) -> int:
     """Write a capture that is safe to share.
 

@@ -19,7 +19,7 @@ from amqpsniff.spec import (
 from amqpsniff.spec.describe import describe
 
 from .completions import methods
-from .options import argument, choice, format_option, spread
+from .options import offer, one_of, spread
 
 FORMATS = ("text", "json")
 
@@ -32,24 +32,19 @@ TOPICS: dict[str, tuple[Row, ...]] = {
 """What is not a method, by the word a person types for it."""
 
 
-@spread
+@spread("""
+    Arguments:
+        NAME: A method (basic.publish, publish, 60/40), a class (queue, 50), a reply code (404), or
+            one of: codes, tags, frames, headers. Without it: all methods.
+
+    Output:
+        --dialect D: Only this dialect: {DIALECTS}.
+        --format F: Output format: {FORMATS}. [default]
+""")
 def spec(
-    name: Annotated[
-        str,
-        argument(
-            "NAME",
-            "A method (basic.publish, publish, 60/40), a class (queue, 50), a reply code "
-            "(404), or one of: codes, tags, frames, headers. Without it: all methods.",
-            methods,
-        ),
-    ] = "",
-    dialect: Annotated[
-        str | None,
-        choice(
-            "--dialect D", DIALECTS, "no dialect {}", f"Only this dialect: {', '.join(DIALECTS)}."
-        ),
-    ] = None,
-    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
+    name: Annotated[str, offer(methods)] = "",
+    dialect: Annotated[str | None, one_of(DIALECTS, "no dialect {}")] = None,
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Look up the protocol: methods, classes, reply codes, tags of field tables.
 

@@ -10,23 +10,25 @@ from typing import Annotated, Any
 from amqpsniff.errors import UsageError
 
 from .export import BINARY, ENDINGS, format_of, refuse_captures, replacing
-from .options import Bodies, BodySha256, Input, OutputFile, argument, format_option, spread
+from .options import Input, OutputFile, one_of, spread
 
 FORMATS = ("text", *ENDINGS)
 
 
-@spread
+@spread("""
+    Arguments:
+        SELECT: One SELECT, in DuckDB's SQL.
+
+    Output:
+        --format F: Output format: {FORMATS}. Default: what the ending of -o says, else text.
+            [default]
+""")
 def sql(
     source: Input,
-    statement: Annotated[
-        str,
-        argument("SELECT", "One SELECT, in DuckDB's SQL."),
-    ],
-    bodies: Bodies = False,
-    body_sha256: BodySha256 = False,
-    format_: Annotated[
-        str | None, format_option(FORMATS, ". Default: what the ending of -o says, else text")
-    ] = None,
+    select: str,
+    bodies: bool = False,
+    body_sha256: bool = False,
+    format_: Annotated[str | None, one_of(FORMATS, "no format {} here")] = None,
     output: OutputFile = None,
 ) -> int:
     """Ask the tables: frames, messages, connections, channels, links, findings.
@@ -44,7 +46,7 @@ def sql(
     form = _format(format_, output)
     if output is None and form in BINARY and sys.stdout.isatty():
         raise UsageError(f"{form} is not for a terminal; give -o FILE, or pipe it into a program")
-    asked = _Question(source, statement, bodies=bodies, body_sha256=body_sha256)
+    asked = _Question(source, select, bodies=bodies, body_sha256=body_sha256)
     if output is None:
         return asked.show() if form == "text" else asked.write(form, None)
     if form == "text":

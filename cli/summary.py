@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from .options import By, Input, Scope, format_option, sections_option, spread
+from .options import By, Input, Scope, at_least, one_of, spread
 
 FORMATS = ("text", "json")
 TOP = 10
 """Rows of a section shown by default: what a screen holds."""
 
 
-@spread
+@spread("""
+    Output:
+        -n --limit N: Rows to show of each section. [default]
+        --format F: Output format: {FORMATS}. [default]
+""")
 def summary(
     source: Input,
     scope: Scope,
-    limit: Annotated[int, sections_option()] = TOP,
+    limit: Annotated[int, at_least(1)] = TOP,
     by: By = None,
-    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Show what is in captures: connections, messages, routes, methods, errors, and their quality.
 
@@ -35,21 +39,16 @@ def summary(
         from .operations import write_operations
 
         return write_operations(source, scope, limit, format_)
+    from .output import Output, write_answer
     from .reading import NO_ROW, Reading
+    from .render.summary import sections
 
     reading = Reading(source, scope)
     with reading.passing() as capture:
         result = capture.summary(limit=limit, **scope.part())
     if scope != Scope() and not result["frames"]:
         reading.warn_of_nothing(NO_ROW)
-    if format_ == "json":
-        from .output import write_json
-
-        write_json(result)
-    else:
-        from .output import Output
-        from .render.summary import sections
-
-        output = Output()
-        output.show(*sections(result, output.room, narrow=output.narrow))
+    output = Output()
+    shown = sections(result, output.room, narrow=output.narrow)
+    write_answer(result, format_, shown)
     return reading.exit_code

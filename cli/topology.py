@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from .options import Input, Scope, format_option, sections_option, spread
+from .options import Input, Scope, at_least, one_of, spread
 
-FORMATS = ("text", "dot", "mermaid", "json")
+GRAPHS = ("dot", "mermaid")
+FORMATS = ("text", *GRAPHS, "json")
 TOP = 20
 """Rows of a section, or edges of a kind, that are shown by default: what can still be looked at."""
 
 
-@spread
+@spread("""
+    Output:
+        -n --limit N: Rows to show of each section; edges of each kind in a graph. [default]
+        --format F: Output format: {FORMATS}. [default]
+""")
 def topology(
     source: Input,
     scope: Scope,
-    limit: Annotated[
-        int, sections_option("Rows to show of each section; edges of each kind in a graph.")
-    ] = TOP,
-    format_: Annotated[str, format_option(FORMATS)] = FORMATS[0],
+    limit: Annotated[int, at_least(1)] = TOP,
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Show exchanges, queues, bindings, publishers and consumers as they were seen.
 
@@ -44,19 +47,12 @@ def topology(
 
 
 def _write(result: Any, form: str) -> None:
-    if form == "json":
-        from .output import write_json
+    from .output import write_answer, write_text
+    from .render.topology import sections
 
-        write_json(result)
-    elif form == "text":
-        from .output import Output
-        from .render.topology import sections
-
-        output = Output()
-        output.show(*sections(result))
-    else:
+    if form in GRAPHS:
         from amqpsniff.analysis.graph import WRITERS
 
-        from .output import write_text
-
         write_text(WRITERS[form](result))
+    else:
+        write_answer(result, form, sections(result))

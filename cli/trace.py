@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from .options import FILTERS, Input, Rows, TimeForm, format_option, option, spread
+from .options import Input, Rows, TimeForm, one_of, spread
 from .render.clock import FORMS as TIME_FORMS
 
 if TYPE_CHECKING:
@@ -13,37 +13,30 @@ if TYPE_CHECKING:
 FORMATS = ("text", "ndjson", "csv")
 
 
-@spread
+@spread("""
+    Filters:
+        --correlation-id X: A request and its reply.
+        --header K=V: Header K has the value V.
+        --body-sha256 H: SHA-256 of the whole body, in hex.
+        --trace-id X: Trace id of distributed tracing, in hex.
+        --operation X: Task, event or message type.
+        --key X: Id of a framework. Of a message, of a conversation, or of what led to a message.
+
+    Output:
+        --format F: Output format: {FORMATS}; the last two give the rows of the messages table.
+            [default]
+""")
 def trace(
     source: Input,
     rows: Rows,
-    correlation_id: Annotated[
-        str | None, option("--correlation-id X", "A request and its reply.", FILTERS)
-    ] = None,
-    header: Annotated[
-        str | None, option("--header K=V", "Header K has the value V.", FILTERS)
-    ] = None,
-    body_sha256: Annotated[
-        str | None, option("--body-sha256 H", "SHA-256 of the whole body, in hex.", FILTERS)
-    ] = None,
-    trace_id: Annotated[
-        str | None, option("--trace-id X", "Trace id of distributed tracing, in hex.", FILTERS)
-    ] = None,
-    operation: Annotated[
-        str | None, option("--operation X", "Task, event or message type.", FILTERS)
-    ] = None,
-    key: Annotated[
-        str | None,
-        option(
-            "--key X",
-            "Id of a framework. Of a message, of a conversation, or of what led to a message.",
-            FILTERS,
-        ),
-    ] = None,
+    correlation_id: str | None = None,
+    header: str | None = None,
+    body_sha256: str | None = None,
+    trace_id: str | None = None,
+    operation: str | None = None,
+    key: str | None = None,
     time: TimeForm = TIME_FORMS[0],
-    format_: Annotated[
-        str, format_option(FORMATS, "; the last two give the rows of the messages table")
-    ] = FORMATS[0],
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Follow messages on their way, over all connections: published, confirmed, delivered, acked.
 

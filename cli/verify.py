@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff.errors import CaptureError, UsageError
 
-from .options import OUTPUT, Input, format_option, limit_option, option, spread
+from .options import Input, at_least, one_of, spread
 
 if TYPE_CHECKING:
     from amqpsniff.capture.tshark import Tshark
@@ -20,19 +20,18 @@ if TYPE_CHECKING:
 FORMATS = ("text", "ndjson")
 
 
-@spread
+@spread("""
+    Output:
+        --unknown: List only differences that no known disagreement explains.
+        -n --limit N: List at most this many differences; all are counted.
+        --format F: Output format: {FORMATS}; with ndjson the summary goes to standard error.
+            [default]
+""")
 def verify(
     source: Input,
-    unknown: Annotated[
-        bool,
-        option("--unknown", "List only differences that no known disagreement explains."),
-    ] = False,
-    limit: Annotated[
-        int | None, limit_option("List at most this many differences; all are counted.", OUTPUT)
-    ] = None,
-    format_: Annotated[
-        str, format_option(FORMATS, "; with ndjson the summary goes to standard error")
-    ] = FORMATS[0],
+    unknown: bool = False,
+    limit: Annotated[int | None, at_least(0)] = None,
+    format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
     """Decode captures with tshark too, and list where it and this program differ.
 

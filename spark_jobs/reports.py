@@ -114,7 +114,6 @@ def _load(
     table: str,
     names: Iterable[str],
 ) -> DataFrame:
-    """Columns of a table."""
     if manifest is not None:
         return read_table(spark, config.inputs[0], table, names, config.storage, manifest)
     whole = from_arrow_schema(schema(table))

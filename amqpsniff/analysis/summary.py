@@ -275,7 +275,6 @@ def _clients(counts: dict[bytes, int]) -> list[Row]:
 
 
 def _messages(statistics: Mapping[str, Any], method: str, span_ns: int | None) -> Row:
-    """Number, rate and sizes of the messages of one method."""
     sizes = statistics["sizes"][method]
     _, octets, largest = sizes.facts()
     messages, peak, second = statistics["rates"][method].facts()

@@ -200,7 +200,6 @@ def _in_time(files: Sequence[Surveyed]) -> list[tuple[int, int]]:
 
 
 def _packs(files: Sequence[Surveyed], task_bytes: int) -> list[int]:
-    """The pack of each file."""
     packs: list[int] = []
     pack, held = 0, 0
     for one in files:
@@ -375,7 +374,6 @@ class _Planning:
     def _task(
         self, members: Sequence[int], marks: array[int] | None, inverted: bool, octets: int
     ) -> Task:
-        """A task over some files."""
         files = self.files
         sources = []
         before = members[0]

@@ -39,7 +39,6 @@ class SightingsFile(WitnessFile):
 
 
 def _columns(sightings: MessageLog) -> dict[str, pa.Array]:
-    """The columns of a row group."""
     import pyarrow as pa
 
     rows = sightings.rows
@@ -118,7 +117,6 @@ def _text(octets: bytes) -> str:
 
 
 def _worded(review: MessageReplay, sighted: Sequence[Sighted], open_file: Open) -> list[Finding]:
-    """What a review found, in the order in which it was found."""
     told = [one for seen in review.seen.values() for one in _verdicts(seen)]
     told.sort(key=lambda one: one.order)
     rows: dict[int, set[int]] = {}
@@ -147,7 +145,6 @@ def _worded(review: MessageReplay, sighted: Sequence[Sighted], open_file: Open) 
 
 
 def _read_rows(file: IO[bytes], rows: set[int]) -> dict[int, dict[str, Any]]:
-    """Texts and places of some rows of a file, by row."""
     from pyarrow import parquet
 
     with parquet.ParquetFile(file) as opened:

@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 from typing import Any
 
 from amqpsniff.capture.file import Opener
@@ -23,7 +25,6 @@ from amqpsniff.capture.formats import is_remote
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
 
-from .background_writer import BackgroundWriter
 from .dealing import Deal, Dealt, Objects, Parts
 from .filesystem import Folder, opener_for
 from .linking import UNLINKED, LinkablesFile, with_ordinals
@@ -377,3 +378,46 @@ def _date(day: int) -> str:
         return str(date(1970, 1, 1) + timedelta(days=day))
     except OverflowError:
         return NO_DATE
+
+
+MAX_WAITING = 4
+"""Calls that wait, at most: batches of rows, some 10 MB each."""
+
+
+class BackgroundWriter:
+    """Makes calls of a function in a thread, one after the other in the order in which they come.
+
+    Use it as a context manager: at its end all calls are made. What one of them raised is raised by
+    the next call, or at the end, and no further call is made.
+    """
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        self._function = function
+        self._waiting: Queue[tuple[Any, ...] | None] = Queue(MAX_WAITING)
+        self._error: BaseException | None = None
+        self._thread = Thread(target=self._work, daemon=True)
+
+    def __call__(self, *arguments: Any) -> None:
+        """Make a call soon; waits while too many do."""
+        if self._error is not None:
+            raise self._error
+        self._waiting.put(arguments)
+
+    def __enter__(self) -> BackgroundWriter:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        self._waiting.put(None)
+        self._thread.join()
+        if kind is None and self._error is not None:
+            raise self._error
+
+    def _work(self) -> None:
+        while (arguments := self._waiting.get()) is not None:
+            if self._error is not None:
+                continue
+            try:
+                self._function(*arguments)
+            except BaseException as error:  # noqa: BLE001 (raised in the thread that calls)
+                self._error = error

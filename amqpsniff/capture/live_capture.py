@@ -174,7 +174,6 @@ class InterfaceCapture:
         self._scapy_socket.close()
 
     def _look_up(self) -> dict[str, int]:
-        """Index of each interface by name."""
         if self.all:
             return {}
         found = {name: index_of(name) for name in self.names}

@@ -48,7 +48,6 @@ def drop(
 
 
 def _entry(user: str | None) -> pwd.struct_passwd | None:
-    """The user to become."""
     try:
         if user is not None:
             return pwd.getpwnam(user)

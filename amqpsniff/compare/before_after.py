@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from amqpsniff.compare import figures, findings, topology
-from amqpsniff.compare.noise import direction, per_second
+from amqpsniff.compare import topology
+from amqpsniff.compare.names import lasting, subjects
+from amqpsniff.compare.noise import FRACTIONS, direction, per_second, slower
 from amqpsniff.compare.profile import CaptureProfile, Row
+from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.findings.kind import at_least
 from amqpsniff.spec import FIRST_ERROR_CODE
 from amqpsniff.units import duration
@@ -31,9 +33,9 @@ def before_and_after(
         "before": _side(before),
         "after": _side(after),
         "caveats": _caveats(before, after),
-        "rates": figures.rates(before, after),
-        "latencies": figures.latencies(before, after),
-        "findings": findings.compared(before, after),
+        "rates": rates(before, after),
+        "latencies": latencies(before, after),
+        "findings": compared_findings(before, after),
         "topology": topology.compared(before, after),
         "clients": _products("client", before, after),
         "servers": _products("server", before, after),
@@ -56,7 +58,7 @@ def _slower(
 ) -> Iterator[str]:
     """Latencies that grew by more than so many percent, one line each."""
     if fail_slower is not None:
-        for row in figures.regressions(before, after, fail_slower):
+        for row in regressions(before, after, fail_slower):
             yield (
                 f"slower: {row['name']}, p95 {duration(row['before']['p95_ns'])} before, "
                 f"{duration(row['after']['p95_ns'])} after"
@@ -127,7 +129,7 @@ def _products(side: str, before: CaptureProfile, after: CaptureProfile) -> list[
                 "notable": None if change == "same" else change,
             }
         )
-    return sorted(rows, key=lambda row: findings.CHANGES.index(row["change"]))
+    return sorted(rows, key=lambda row: CHANGES.index(row["change"]))
 
 
 def _closes(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
@@ -154,3 +156,214 @@ def _closes(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
             }
         )
     return sorted(rows, key=lambda row: (not row["notable"], row["what"], row["code"] or 0))
+
+
+RATES = (
+    "published", "published bytes", "confirmed", "rejected", "returned", "unconfirmed",
+    "delivered", "delivered bytes", "acknowledged", "requeued", "discarded", "automatic",
+    "unsettled", "frames", "bytes", "connections opened", "connections closed", "channels opened",
+)  # fmt: skip
+"""What is counted, in the order in which it is shown."""
+
+
+def rates(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
+    """What happened how often: `count` and `per_second` of both, and the ratio of the rates.
+
+    `notable` is `more`, `fewer` or null. What neither has is left out.
+    """
+    rows = []
+    spans = (before.span_ns, after.span_ns)
+    for name in RATES:
+        old, new = before.counts[name], after.counts[name]
+        if not old and not new:
+            continue
+        events = None
+        if name in before.events or name in after.events:
+            events = (before.events.get(name, 0), after.events.get(name, 0))
+        old_rate, new_rate = (per_second(n, s) for n, s in zip((old, new), spans, strict=True))
+        rows.append(
+            {
+                "name": name,
+                "before": {"count": old, "per_second": old_rate},
+                "after": {"count": new, "per_second": new_rate},
+                "ratio": round(new_rate / old_rate, 4) if old_rate and new_rate else None,
+                "notable": direction(old, new, spans, events=events),
+            }
+        )
+    return rows
+
+
+def latencies(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
+    """How long outcomes of messages and replies of methods took, the frequent ones first.
+
+    `before` and `after` have `count` and the quantiles in ns, or are null where there was none.
+    `notable` is `slower`, `faster` or null, `notable_at` the quantiles that say so.
+    """
+    names = dict.fromkeys((*before.latencies, *after.latencies))
+    rows = [
+        _latency(*name, before.latencies.get(name), after.latencies.get(name)) for name in names
+    ]
+    return sorted(rows, key=lambda row: (row["kind"] != "outcome", -_most(row)))
+
+
+def _most(row: Row) -> int:
+    return max(int(side["count"]) for side in (row["before"], row["after"]) if side is not None)
+
+
+def _latency(kind: str, name: str, old: Any, new: Any) -> Row:
+    notable, at = None, []
+    if old is not None and new is not None:
+        for word, one, other in (("slower", old, new), ("faster", new, old)):
+            found = [name for name, part in FRACTIONS.items() if slower(one, other, part)]
+            if found:  # the lower quantiles say more: they rest on more
+                notable, at = word, found
+                break
+    return {
+        "kind": kind,
+        "name": name,
+        "before": _times(old),
+        "after": _times(new),
+        "p95_ratio": _ratio(old, new),
+        "notable": notable,
+        "notable_at": at,
+    }
+
+
+def _ratio(old: Any, new: Any) -> float | None:
+    """How much larger the 95th percentile is."""
+    values = [None if one is None else one.quantiles(0.95)[0] for one in (old, new)]
+    return round(values[1] / values[0], 4) if values[0] and values[1] else None
+
+
+def _times(spread: Any) -> Row | None:
+    if spread is None or not spread.facts()[0]:
+        return None
+    number, _, largest = spread.facts()
+    found = spread.quantiles(*FRACTIONS.values())
+    quantiles = {f"{name}_ns": value for name, value in zip(FRACTIONS, found, strict=True)}
+    return {"count": number, **quantiles, "max_ns": largest}
+
+
+def regressions(before: CaptureProfile, after: CaptureProfile, percent: float) -> list[Row]:
+    """The rows of `latencies` whose 95th percentile grew by more than this, beyond chance.
+
+    Where there are too few times to say so of the 95th percentile, the median must have grown by as
+    much too.
+    """
+    ratio = 1 + percent / 100
+    found = []
+    for key in before.latencies.keys() & after.latencies.keys():
+        old, new = before.latencies[key], after.latencies[key]
+        row = _latency(*key, old, new)
+        if (row["p95_ratio"] or 0) > ratio and any(
+            slower(old, new, FRACTIONS[name], ratio) for name in ("p50", "p95")
+        ):
+            found.append(row)
+    return sorted(found, key=lambda row: -row["p95_ratio"])
+
+
+FINDING_RATIO = 2.0
+"""Factor between how often a finding is seen in a second from which on it changed."""
+
+Key = tuple[str, str | None, tuple[str, ...]]
+
+
+def compared_findings(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
+    """A row for each finding, the important first: those that are new, changed, gone, the same.
+
+    Packet numbers, times, addresses and connection ids differ whenever an application runs again.
+    A finding matches another one if both have the same code, the same client (the name that it gave
+    itself, or its product) and the same names in their details: queues, exchanges, users, a reply
+    code.
+
+    `change` is `new`, `changed`, `gone` or `same`; `before` and `after` are null where it is not
+    there, else `places` (connections and channels), `count`, and `capture`, `packet_number` and
+    `detail` of the first.
+    """
+    old, new = dict(_grouped(before)), dict(_grouped(after))
+    _join_folded(old, new)
+    spans = (before.span_ns, after.span_ns)
+    rows = []
+    for key in dict.fromkeys((*new, *old)):
+        code, client, about = key
+        sides = (old.get(key), new.get(key))
+        kind = KINDS[code]
+        change, notable = _change(*sides, spans)
+        rows.append(
+            {
+                "change": change,
+                "notable": notable,
+                "code": code,
+                "severity": kind.severity,
+                "title": kind.title,
+                "client": client,
+                "about": list(about),
+                "before": sides[0],
+                "after": sides[1],
+            }
+        )
+    return sorted(rows, key=_importance)
+
+
+def _join_folded(old: dict[Key, Row], new: dict[Key, Row]) -> None:
+    """Give what is the same but for its first case one key.
+
+    A finding that stands for several cases on one connection has the detail of the first one, and
+    which is first is chance. Such ones match by code and client, where nothing else does.
+    """
+    alone = {key[:2]: key for key in old if key not in new}
+    for key in [key for key in new if key not in old]:
+        other = alone.get(key[:2])
+        if other is None or other not in old:
+            continue
+        if _folded(old[other]) or _folded(new[key]):
+            old[key] = old.pop(other)
+
+
+def _folded(row: Row) -> bool:
+    return bool(row["count"] > row["places"])
+
+
+def _change(
+    old: Row | None, new: Row | None, spans: tuple[int | None, int | None]
+) -> tuple[str, str | None]:
+    """What became of a finding, and whether that is notable: `new`, `gone`, `more`, `fewer`."""
+    if old is None:
+        return "new", "new"
+    if new is None:
+        return "gone", "gone"
+    notable = direction(old["count"], new["count"], spans, ratio=FINDING_RATIO)
+    return ("same" if notable is None else "changed"), notable
+
+
+CHANGES = ("new", "changed", "gone", "same")
+
+
+def _importance(row: Row) -> tuple[int, int, str]:
+    return CHANGES.index(row["change"]), -SEVERITIES.index(row["severity"]), row["code"]
+
+
+def _grouped(facts: CaptureProfile) -> Iterator[tuple[Key, Row]]:
+    """The findings of one side by what they are about."""
+    groups: dict[Key, Row] = {}
+    for row in facts.findings:
+        key = _key(row, facts)
+        known: Any = groups.get(key)
+        if known is None:
+            known = groups[key] = {
+                "places": 0,
+                "count": 0,
+                "capture": row["capture"],
+                "packet_number": row["packet_number"],
+                "connection_id": row["connection_id"],
+                "detail": row["detail"],
+            }
+        known["places"] += 1
+        known["count"] += row["count"]
+    yield from groups.items()
+
+
+def _key(row: Row, facts: CaptureProfile) -> Key:
+    client = facts.clients.get(row["connection_id"])
+    about = subjects(row["detail"] or "")
+    return row["code"], None if client is None else lasting(client), about

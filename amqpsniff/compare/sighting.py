@@ -255,7 +255,6 @@ class Sighter:
         self._closed.append(talk)
 
     def _rows(self, taken: Any, maker: Any, pipeline: Pipeline) -> None:
-        """Take rows of the frames and the connections tables."""
         for one in taken:
             self._take_frames(maker.make(one))
         closed = {talk.connection_id: talk for talk in self._closed}

@@ -107,24 +107,17 @@ class FindingLog:
         last: int | None,
         variant: int | None = None,
     ) -> bool:
-        """Count more of a finding that there is already, as `add` would; False when there is none.
+        """Count more of a finding that there is already, as `add` would, or of those without a
+        place; False if there is none.
 
         Who raises a finding often asks this first, and need not put it into words again.
         """
         key = (code, connection_id or capture, channel, variant)
         known = self._findings.get(key)
-        if known is None:
-            return False
-        if self._news is not None:
-            self._news[key] = known
-        _count(known, count, last)
-        return True
-
-    def again_unplaced(self, code: str, count: int, last: int | None) -> bool:
-        """Count more of what gets no place of its own, as `add` would; False if it may get one, or
-        none was counted before."""
-        known = self._unplaced.get(code)
-        if known is None or self.has_room(code):
+        if known is not None:
+            if self._news is not None:
+                self._news[key] = known
+        elif (known := self._unplaced.get(code)) is None or self.has_room(code):
             return False
         _count(known, count, last)
         return True

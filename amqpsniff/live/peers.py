@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from amqpsniff.session.owing import stalled
+from amqpsniff.session.rules.shared_state import published_and_delivered
 from amqpsniff.session.table_rows import connection_row
 
 WINDOW = 5
@@ -51,7 +52,8 @@ class Peer:
         peer = self.peer
         session = peer.session
         open_channels = [] if session is None else channels(session)
-        counts = (now, *_counted(peer, session, open_channels))
+        sent = (0, 0) if session is None else published_and_delivered(session)
+        counts = (now, *sent, *bytes_of(peer))
         self.samples.append(counts)
         first = self.samples[0]
         connection_id, client, server = peer.name()
@@ -175,15 +177,6 @@ def known_sum(numbers: Iterable[int | None]) -> int | None:
     listed = list(numbers)
     known = [number for number in listed if number is not None]
     return sum(known) if known or not listed else None
-
-
-def _counted(peer: Any, session: Any, open_channels: list[Any]) -> tuple[int, ...]:
-    """Messages published and delivered, bytes of the client and of the server."""
-    published = delivered = 0
-    if session is not None:
-        published = session.published + sum(one.published for one in open_channels)
-        delivered = session.delivered + sum(one.delivered for one in open_channels)
-    return published, delivered, *bytes_of(peer)
 
 
 def bytes_of(peer: Any) -> tuple[int, int]:

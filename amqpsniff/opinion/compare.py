@@ -8,7 +8,7 @@ are `WINDOW_PACKETS` past them; memory holds that much of each.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -18,16 +18,24 @@ from amqpsniff.capture import open_capture
 from amqpsniff.capture.file import STANDARD_INPUT
 from amqpsniff.capture.tshark import SILENCE_S, Tshark, find
 from amqpsniff.capture.tshark_frames import dissect
-from amqpsniff.decode.redaction import MAX_SECRETS, MIN_SECRET_BYTES
+from amqpsniff.decode.redaction import (
+    MAX_SECRETS,
+    MIN_SECRET_BYTES,
+    SECRET_METHODS,
+    may_hold_secret,
+    password,
+    redact_quote,
+    without_secrets,
+)
 from amqpsniff.errors import UsageError
 from amqpsniff.opinion.difference import Difference
 from amqpsniff.opinion.known import explain
 from amqpsniff.opinion.pairs import differences, only_ours, only_theirs
-from amqpsniff.opinion.redaction import redacted, sent_secret
-from amqpsniff.opinion.rows import our_frames
 from amqpsniff.opinion.sighting import TRANSFER, Ours, Theirs, theirs
 from amqpsniff.opinion.traffic import Traffic
+from amqpsniff.opinion.values import Table, bytes_of, parsed
 from amqpsniff.reader import Capture
+from amqpsniff.spec import METHODS
 
 WINDOW_PACKETS = 4_000
 """Packets between reading and comparing: longer than a hole is waited for (256 segments of its
@@ -185,3 +193,167 @@ def _zipped(
     left, right = deque(mine), deque(others)
     while left or right:
         yield (left.popleft() if left else None), (right.popleft() if right else None)
+
+
+REDACTED = "[redacted]"
+
+_QUOTING = ("reply_text", "reason", "challenge")
+"""Arguments in which a broker may quote bytes of a login, and what tshark may take them for."""
+
+
+def redacted(difference: Difference, secrets: tuple[bytes, ...] = ()) -> Difference:
+    """The difference with what may be a secret replaced.
+
+    Of a method that carries a secret, or may, no value is shown; of reply texts, what they quote is
+    not, nor are `secrets` that were sent on the connection before.
+    """
+    frame = difference.our_frame or difference.their_frame
+    kind = "method" if frame is None else frame.kind
+    may_be_secret = may_hold_secret(kind, difference.channel, difference.method)
+    safe: Callable[[Any, tuple[bytes, ...]], Any]
+    if may_be_secret and difference.name is not None:
+        safe = _hidden
+    elif difference.name in _QUOTING:
+        safe = _unquoted
+    else:
+        return difference
+    ours, theirs = safe(difference.ours, secrets), safe(difference.theirs, secrets)
+    return difference._replace(ours=ours, theirs=theirs)
+
+
+def sent_secret(frame: Ours) -> bytes:
+    """The secret that a frame carries, read with secrets shown; empty without one."""
+    if frame.method not in SECRET_METHODS or not isinstance(frame.arguments, Table):
+        return b""
+    values = dict(frame.arguments)
+    response = bytes_of(values.get("response", values.get("new_secret"))) or b""
+    return password(bytes_of(values.get("mechanism")) or b"", response)
+
+
+def _hidden(value: Any, _: tuple[bytes, ...]) -> Any:
+    return None if value is None else REDACTED
+
+
+def _unquoted(value: Any, secrets: tuple[bytes, ...]) -> Any:
+    if not isinstance(value, str):
+        return value
+    text = value.encode(errors="surrogatepass")
+    text = redact_quote(text, (0, 0), False) or text
+    return (without_secrets(text, secrets) or text).decode(errors="replace")
+
+
+FRAMES = (
+    "packet_number", "connection_id", "client", "server", "sender", "channel", "frame_type", "size",
+    "method", "arguments",
+)  # fmt: skip
+PROPERTIES = (
+    "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
+    "reply_to", "expiration", "message_id", "message_timestamp", "type", "user_id", "app_id",
+    "cluster_id",
+)  # fmt: skip
+MESSAGES = ("packet_number", "connection_id", "sender", "channel", "body_size", *PROPERTIES)
+
+AT_ONCE = 2_048
+"""Frames made into objects at once, 2 kB each with their arguments."""
+
+_CONTENT = {method.name for method in METHODS if method.content}
+
+
+def our_frames(capture: Capture) -> Iterator[list[Ours]]:
+    """Our frames, some `AT_ONCE` of them at a time; properties are there once their message ended.
+
+    Rows of messages come behind those of the frames with which they ended, so frames wait for them,
+    as columns.
+    """
+    columns: dict[str, Collection[str]] = {"frames": FRAMES, "messages": MESSAGES}
+    headers = _Headers()
+    held = None
+    for table, batch in capture.tables("frames", "messages", columns=columns):
+        if table == "messages":
+            for row in batch.select(list(MESSAGES)).to_pylist():
+                headers.ended(row)
+        if held is not None:
+            yield from _frames(held, headers)
+        held = batch if table == "frames" else None
+    if held is not None:
+        yield from _frames(held, headers)
+
+
+def _frames(batch: Any, headers: _Headers) -> Iterator[list[Ours]]:
+    chosen = batch.select(list(FRAMES))
+    for begin in range(0, chosen.num_rows, AT_ONCE):
+        rows = chosen.slice(begin, AT_ONCE).to_pylist()
+        frames = [_frame(row) for row in rows]
+        headers.saw(rows, frames)
+        yield frames
+
+
+def _frame(row: dict[str, Any]) -> Ours:
+    return Ours(
+        row["packet_number"],
+        row["connection_id"],
+        frozenset((row["client"], row["server"])),
+        row["frame_type"],
+        row["channel"],
+        row["size"],
+        row["method"],
+        parsed(row["arguments"]),
+        [],
+    )
+
+
+class _Headers:
+    """Content headers and the rows of their messages, whichever comes first."""
+
+    def __init__(self) -> None:
+        self._opened: dict[Any, int] = {}
+        self._waiting: dict[Any, deque[list[Any]]] = defaultdict(deque)
+        self._ended: dict[Any, deque[Table]] = defaultdict(deque)
+
+    def saw(self, rows: list[dict[str, Any]], frames: list[Ours]) -> None:
+        for row, frame in zip(rows, frames, strict=True):
+            place = (row["connection_id"], row["sender"], row["channel"])
+            if row["method"] in _CONTENT:
+                self._opened[place] = row["packet_number"]
+            elif row["frame_type"] == "header" and place in self._opened:
+                key = (*place, self._opened.pop(place))
+                ended = _next(self._ended, key)
+                if ended is None:
+                    self._waiting[key].append(frame.properties)
+                else:
+                    frame.properties.append(ended)
+
+    def ended(self, row: dict[str, Any]) -> None:
+        if row["body_size"] is None:
+            return  # it has no header
+        key = (row["connection_id"], row["sender"], row["channel"], row["packet_number"])
+        waiting = _next(self._waiting, key)
+        if waiting is None:
+            self._ended[key].append(_properties(row))
+        else:
+            waiting.append(_properties(row))
+
+
+def _next(queues: dict[Any, deque[Any]], key: Any) -> Any:
+    """The first of a queue, which goes away with the last one; null where there is none."""
+    queue = queues.get(key)
+    if queue is None:
+        return None
+    first = queue.popleft()
+    if not queue:
+        del queues[key]
+    return first
+
+
+def _properties(row: dict[str, Any]) -> Table:
+    found = []
+    for name in PROPERTIES:
+        value = row[name]
+        if value is None:
+            continue
+        if name == "headers":
+            value = parsed(value)
+        elif name == "message_timestamp":
+            name, value = "timestamp", value.isoformat()  # noqa: PLW2901
+        found.append((name, value))
+    return Table(found)

@@ -325,7 +325,6 @@ class Amqp10Cleaner:
             self._typed.value(octets, at + place, end, action)
 
     def _data(self, message: _Message, octets: bytearray, at: int, end: int) -> None:
-        """Fill data, or keep it."""
         if not self._keep_bodies or message.link.secret:
             fill(octets, at, end)
 

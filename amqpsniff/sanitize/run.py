@@ -10,6 +10,7 @@ from there. Nothing of a packet's payload goes any other way, so what was not un
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import IO, Any
 
 from amqpsniff.capture import CaptureFile, CaptureSet, PacketBatch, is_regular, open_capture
 from amqpsniff.capture.interfaces import Interfaces
+from amqpsniff.capture.pcapng_interface import IF_NAME, Interface, Option
 from amqpsniff.capture.pcapng_writer import PcapngWriter
 from amqpsniff.decode import claims
 from amqpsniff.errors import UsageError
@@ -27,7 +29,6 @@ from amqpsniff.plan import Plan
 from amqpsniff.sanitize.addresses import AddressPseudonyms
 from amqpsniff.sanitize.decrypted import LINK_RAW, DecryptedStreams, End, Packet, end_of
 from amqpsniff.sanitize.frames import AMQP10_CLAIMS, HEADER_BYTES, Cleaner
-from amqpsniff.sanitize.interfaces import safe_options
 from amqpsniff.sanitize.options import SanitizeOptions
 from amqpsniff.sanitize.records import RecordCleaner
 from amqpsniff.sanitize.streams import SafeStreams
@@ -131,7 +132,6 @@ class _First:
         self.done.headers_unseen = tuple(sorted(map(bytes.decode, values.unseen)))
 
     def _ended(self, connection: Any) -> None:
-        """An AMQP connection is over."""
         self.ends.add(_ends_of(connection.conversation))
         self._over.append(connection.conversation.serial)
 
@@ -251,3 +251,17 @@ class _Second:
 
 def _ends_of(conversation: Any) -> Ends:
     return frozenset(map(end_of, (conversation.a, conversation.b)))
+
+
+_PLAIN = re.compile(r"(?:any|lo|en|eth|ens|enp|eno|wlan|wlp|bond|br|docker|tun|tap|veth|bridge)"
+                    r"[\ds]{0,6}\d?")  # fmt: skip
+
+
+def safe_options(interface: Interface) -> list[Option]:
+    """The options of an interface that may stay: a name that systems give (`eth0`, `any`).
+
+    Other names may be a person's, or name the machine. What a section says of its machine, program
+    and user, comments, and names of hosts are not written to begin with.
+    """
+    plain = _PLAIN.fullmatch(interface.name)
+    return [(IF_NAME, interface.name.encode())] if plain else []

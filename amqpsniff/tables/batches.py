@@ -53,7 +53,6 @@ _SOURCES = {
 
 
 def _strings(values: Iterable[str | None]) -> pa.Array:
-    """A string array of a few values."""
     listed = list(values)
     nulls = listed.count(None)
     bitmap = None
@@ -200,7 +199,6 @@ def _batch(
     captures: Sequence[str],
     method_names: Sequence[str] = (),
 ) -> pa.RecordBatch:
-    """The columns of a schema as a batch."""
     ids, clients, servers = zip(*connections, strict=True) if connections else ((), (), ())
     words = _WORDS | {
         "capture": _Words(captures),

@@ -19,6 +19,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -406,21 +407,14 @@ def answer(
     what reading raises.
     """
     sources = {name: _Source(schema, opened, None) for name, (schema, opened) in tables.items()}
-    with tempfile.TemporaryDirectory(prefix="amqpsniff-") as folder:
-        connection = _connect(SQL_MEMORY, SQL_THREADS, folder)
+    with _ready(setup, SQL_MEMORY, SQL_THREADS) as connection:
+        for name, source in sources.items():
+            connection.register(name, source)
         try:
-            for step in setup:
-                connection.execute(step)
-            for name, source in sources.items():
-                connection.register(name, source)
             return connection.sql(statement).to_arrow_table()
-        except duckdb.OutOfMemoryException:
-            raise FilterError(f"this needs more than {SQL_MEMORY} of memory") from None
         except duckdb.Error:
             _raise_what_reading_raised(sources)
             raise
-        finally:
-            connection.close()
 
 
 def answer_files(
@@ -432,21 +426,30 @@ def answer_files(
 
     `setup` is run before it, as macros. All cores are used; see `FILES_MEMORY`.
     """
+    with _ready(setup, FILES_MEMORY, os.cpu_count() or 1, files=True) as connection:
+        for name, (schema, files) in tables.items():
+            if not files:
+                connection.register(name, schema.empty_table())
+                continue
+            names = [glob.escape(str(one)) for one in files]
+            rows = connection.read_parquet(names, hive_partitioning=False)
+            rows.select(*schema.names).create_view(name)
+        return connection.sql(statement).to_arrow_table()
+
+
+@contextmanager
+def _ready(
+    setup: Iterable[str], memory: str, threads: int, *, files: bool = False
+) -> Iterator[Any]:
+    """A DuckDB for one statement of our own."""
     with tempfile.TemporaryDirectory(prefix="amqpsniff-") as folder:
-        connection = _connect(FILES_MEMORY, os.cpu_count() or 1, folder, files=True)
+        connection = _connect(memory, threads, folder, files=files)
         try:
             for step in setup:
                 connection.execute(step)
-            for name, (schema, files) in tables.items():
-                if not files:
-                    connection.register(name, schema.empty_table())
-                    continue
-                names = [glob.escape(str(one)) for one in files]
-                rows = connection.read_parquet(names, hive_partitioning=False)
-                rows.select(*schema.names).create_view(name)
-            return connection.sql(statement).to_arrow_table()
+            yield connection
         except duckdb.OutOfMemoryException:
-            raise FilterError(f"this needs more than {FILES_MEMORY} of memory") from None
+            raise FilterError(f"this needs more than {memory} of memory") from None
         finally:
             connection.close()
 

@@ -264,7 +264,6 @@ class _GrowingFile:
 
 
 def _private_key(path: str | os.PathLike[str]) -> Any:
-    """An RSA private key of a file."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 

@@ -160,7 +160,6 @@ class Screen:
             yield part
 
     def _rows(self) -> list[Row]:
-        """All rows of the view."""
         picture, view = self._picture, self._state.view
         if view == "connection":
             return picture.channels

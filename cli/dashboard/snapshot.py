@@ -132,11 +132,9 @@ class Pictures:
         )
 
     def _chosen(self, view: str, rows: Iterable[Row]) -> list[Row]:
-        """The rows of a view that are wanted."""
         return chosen(list(rows), self._wanted.get(view, ""), expression=True)
 
     def _judge(self) -> Verdict:
-        """The verdict of now."""
         watch, figures = self._watch, self._figures
         connections = figures.open + figures.ended
         if not connections:
@@ -147,7 +145,6 @@ class Pictures:
 
 
 def _introduced(row: Row) -> Row:
-    """A connection as `Clients` takes it."""
     said = {"client_product": row["product"], "connection_name": row["label"]}
     return {"connection_id": row["connection_id"], "user": row["user"], **said}
 

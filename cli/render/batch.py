@@ -166,7 +166,6 @@ def _more(fact: dict[str, Any]) -> str:
 
 
 def _summed(summary: dict[str, Any], seconds: float) -> list[str]:
-    """A summary in lines."""
     count, octets = summary["files"], summary["bytes"]
     known = f", {octets / 1e6:,.1f} MB of packets" if octets else ""
     before = summary["done_before"]

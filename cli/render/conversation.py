@@ -104,7 +104,6 @@ class Telling:
             yield from self._lines.aside(entry, "key", text)
 
     def _finding(self, finding: dict[str, Any]) -> Iterator[str]:
-        """What a finding says."""
         text = f"! {finding['severity']} {finding['code']}: {finding['title']}"
         if finding["detail"]:
             text += f" ({finding['detail']})"

@@ -216,7 +216,6 @@ class CaseText:
         return text
 
     def _table(self, case: Case) -> Grid:
-        """The places in columns."""
         columns = ">packets|?>seconds|>times|*name|*client → server|>channel|~detail"
         grid = Grid(columns, indent=INDENT)
         for row in case.rows[: self._layout.places]:

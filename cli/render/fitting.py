@@ -69,7 +69,6 @@ def fitted(parts: list[Part], room: int) -> list[Part]:
 
 
 def _widths(parts: list[Part]) -> tuple[list[int], list[int]]:
-    """Columns of the fixed texts and of the others."""
     return [cells(part.fixed) for part in parts], [cells(part.text) for part in parts]
 
 

@@ -9,8 +9,7 @@ import pytest
 
 import amqpsniff
 from amqpsniff.capture import read
-from amqpsniff.engine import ENGINE_TABLES
-from amqpsniff.streams import Key, Stream
+from amqpsniff.engine import ENGINE_TABLES, Key, Stream
 from amqpsniff.tcp import Conversation
 from amqpsniff.tcp.reassembly import Reassembler
 from amqpsniff.tcp.stream import CLOSE, DATA, GAP, StreamBatch

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.archive import Batch
-from amqpsniff.archive.background_writer import MAX_WAITING, BackgroundWriter
-from amqpsniff.archive.task_io import TaskSpec
+from amqpsniff.archive.task_io import MAX_WAITING, BackgroundWriter, TaskSpec
 from tests.waiting import PATIENCE
 
 from .tables import everything

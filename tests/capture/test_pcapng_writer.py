@@ -14,7 +14,7 @@ from amqpsniff.capture.interfaces import Interfaces
 from amqpsniff.capture.packets import NO_TIME
 from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.capture.pcapng_writer import PcapngWriter
-from amqpsniff.sanitize.interfaces import safe_options
+from amqpsniff.sanitize.run import safe_options
 from tests.capture import build
 
 

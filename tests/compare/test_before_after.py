@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from amqpsniff.compare import CaptureProfile, before_and_after, names, topology
-from amqpsniff.compare.figures import regressions
+from amqpsniff.compare.before_after import regressions
 from amqpsniff.compare.noise import MIN_COUNT, direction, slower
 from amqpsniff.session.counts import Histogram
 from tests.cli.running import run

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from amqpsniff.opinion.compare import redacted
 from amqpsniff.opinion.difference import ARGUMENT, METHOD, Difference
-from amqpsniff.opinion.redaction import redacted
 
 QUOTE = "FRAME_ERROR - cannot decode <<1,2,3>>"
 

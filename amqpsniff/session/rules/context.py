@@ -306,8 +306,6 @@ class RuleContext:
         log = tracker.log
         if log.again(code, connection_id, capture, place, count, last, variant):
             return
-        if log.again_unplaced(code, count, last):
-            return
         log.add(
             Finding(
                 code,

@@ -85,9 +85,8 @@ class QueueRemainder:
 
 def queue_key(context: RuleContext, name: str) -> Key:
     """A queue of the context's connection; of an unknown virtual host it is like no other."""
-    vhost = handshake(context, "connection.open").get("virtual_host")
-    where = vhost if isinstance(vhost, str) else context.session.peer.name()[0]
-    return server_end(context), where, name
+    server, vhost, _ = _deletion_key(context, name)
+    return server, context.session.peer.name()[0] if vhost is None else vhost, name
 
 
 def _asked(context: RuleContext) -> None:

@@ -155,9 +155,7 @@ def report_at(
     """Raise a finding about the connection of a place; see `RuleContext.report`."""
     log = context.tracker.log
     end = last or place.packet_number
-    if not log.again(
-        code, place.connection_id, place.capture, channel, count, end
-    ) and not log.again_unplaced(code, count, end):
+    if not log.again(code, place.connection_id, place.capture, channel, count, end):
         log.add(Finding(code, detail, *place, channel, count=count, last_packet_number=last))
 
 
@@ -180,10 +178,7 @@ def report_once(
     first = None if seen is None else seen.get(key)
     if first is not None:
         last = context.number if place is None else place.packet_number
-        log = tracker.log
-        if log.again(code, first.connection_id, None, None, 1, last) or log.again_unplaced(
-            code, 1, last
-        ):
+        if tracker.log.again(code, first.connection_id, None, None, 1, last):
             return
     here = place or context.place
     records = tracker.log.recorded
@@ -227,9 +222,9 @@ def report_alike(
 
 
 def published_and_delivered(session: Any) -> tuple[int, int]:
-    """Messages of a connection that ends now, whose channels may have ended before."""
+    """Messages of a connection, whose channels may have ended before it or are open."""
     published, delivered = session.published, session.delivered
-    for slot in session.slots.values():
+    for slot in list(session.slots.values()):
         if slot.channel is not None:
             published += slot.channel.published
             delivered += slot.channel.delivered
