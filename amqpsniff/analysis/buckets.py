@@ -11,7 +11,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
-from operator import add
 from typing import Any
 
 from amqpsniff.session.counts import (
@@ -20,6 +19,7 @@ from amqpsniff.session.counts import (
     add_levels,
     add_sums,
     extent,
+    folded,
     quantile_places,
 )
 
@@ -128,8 +128,7 @@ class Counts:
 
     def fold(self) -> None:
         """Two steps become one."""
-        self._sums = array("q", map(add, self._sums[::2], self._sums[1::2]))
-        self._sums += array("q", bytes(4 * MAX_STEPS))
+        self._sums, _ = folded(self._sums, array("q"))
 
     def move(self, steps: int) -> None:
         """The axis begins so many steps earlier."""
@@ -170,11 +169,7 @@ class Levels:
 
     def fold(self) -> None:
         """Two steps become one."""
-        sums, peaks = self._sums, self._peaks
-        rest = array("q", bytes(4 * MAX_STEPS))
-        self._sums = array("q", map(add, sums[::2], sums[1::2])) + rest
-        later = map(add, sums[::2], peaks[1::2])
-        self._peaks = array("q", map(max, peaks[::2], later)) + rest
+        self._sums, self._peaks = folded(self._sums, self._peaks)
 
     def move(self, steps: int) -> None:
         """The axis begins so many steps earlier."""

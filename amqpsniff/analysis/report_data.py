@@ -38,7 +38,7 @@ from amqpsniff.analysis.topology import (
 from amqpsniff.columns import NULL, Integers
 from amqpsniff.session import row_times
 from amqpsniff.spec import SIDES
-from amqpsniff.tables.values import rows_of
+from amqpsniff.tables.values import WORDS, rows_of
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Started
@@ -233,7 +233,7 @@ class ReportData:
             for name, matches in self._choices.items():
                 found = self.named[name]
                 if matches and len(found) < TOP and matches(*(row[end] or "" for end in _ENDS)):
-                    found.append(self.connections.kept(row))
+                    found.append({column: shown(row[column]) for column in CONNECTION_COLUMNS})
             if row["start_ns"] is None:
                 continue
             self._widen(row)
@@ -301,6 +301,14 @@ def _buffers(rows: Any, names: Iterable[str]) -> list[Any]:
 
 
 def _arrow_buffers(batch: Any, names: Iterable[str]) -> list[Any]:
-    """The same of an encoded batch, whose codes are those of the decoder."""
-    columns = (batch.column(name) for name in names)
-    return [integers(one, -1 if hasattr(one, "dictionary") else NULL) for one in columns]
+    """The same of an encoded batch, whose codes are not always those of the decoder."""
+    columns = []
+    for name in names:
+        column = batch.column(name)
+        said = texts(column)
+        numbers = integers(column, NULL if said is None else -1)
+        if said is not None and name in WORDS:
+            places = [*map(WORDS[name].index, said), -1]
+            numbers = array("i", map(places.__getitem__, numbers))
+        columns.append(numbers)
+    return columns

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappush, heapreplace
+from operator import itemgetter
 from typing import Any
 
 from amqpsniff.spec import FIRST_ERROR_CODE
@@ -95,7 +96,8 @@ class TopRows:
         self._most = most
         self._weight = weight
         self._columns = columns
-        self._heap: list[tuple[tuple[Any, ...], int, Row]] = []
+        self._values = itemgetter(*columns)
+        self._heap: list[tuple[tuple[Any, ...], int, Any]] = []
         self.number = 0
         self.ends: Counter[str] = Counter()
 
@@ -105,14 +107,15 @@ class TopRows:
         self.ends[end_of(row)] += 1
         place = (self._weight(row), -self.number)
         if len(self._heap) < self._most:
-            heappush(self._heap, (*place, self.kept(row)))
+            heappush(self._heap, (*place, self._values(row)))
         elif place > self._heap[0][:2]:
-            heapreplace(self._heap, (*place, self.kept(row)))
+            heapreplace(self._heap, (*place, self._values(row)))
 
-    def kept(self, row: Row) -> Row:
-        """A row with the columns that are kept, as Arrow has them."""
-        return {name: shown(row[name]) for name in self._columns}
+    def kept(self, values: Iterable[Any]) -> Row:
+        """A row of the values of the columns that are kept, as Arrow has them."""
+        return dict(zip(self._columns, map(shown, values), strict=True))
 
     def rows(self) -> list[Row]:
         """The rows that were kept, the weightiest first."""
-        return [row for _, _, row in sorted(self._heap, key=lambda one: one[:2], reverse=True)]
+        heap = sorted(self._heap, key=lambda one: one[:2], reverse=True)
+        return [self.kept(values) for _, _, values in heap]

@@ -23,9 +23,9 @@ from amqpsniff.spec import SIDES
 
 _ENDS = ("connection_id", "client", "server")
 _TRUTHS = dict.fromkeys(("redelivered", "mandatory", "immediate"), (False, True))
-_WORDS: dict[str, Sequence[Any]] = {
-    "sender": SIDES, "frame_type": FRAME_TYPE_NAMES, "status": STATUS_NAMES, "outcome": OUTCOMES,
-    **_TRUTHS,
+WORDS: dict[str, Sequence[Any]] = {
+    "sender": SIDES, "frame_type": FRAME_TYPE_NAMES, "method": NAMES, "status": STATUS_NAMES,
+    "outcome": OUTCOMES, **_TRUTHS,
 }  # fmt: skip
 """What the codes of a column stand for."""
 
@@ -65,7 +65,7 @@ def plain_rows(
     columns = rows.columns()
     vocabularies = rows.vocabularies.by_name()
     ends = list(zip(*connections, strict=True)) or [()] * len(_ENDS)
-    words = dict(zip(_ENDS, ends, strict=True)) | _WORDS | {"capture": captures}
+    words = dict(zip(_ENDS, ends, strict=True)) | WORDS | {"capture": captures}
     cells: dict[str, list[Any]] = {}
     for name in names:
         column = columns["connection" if name in _ENDS else name]
