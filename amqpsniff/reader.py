@@ -914,12 +914,14 @@ class Capture:
         data = ReportData(chosen, connections, self._started)
         wanted = chosen.matches_connection()
         census = Census(1, None, wanted, lambda: chosen.span(self._started))
-        columns = {table: {*names, *data.columns[table]} for table, names in COLUMNS.items()}
-        ended = data.introductions.add
-        for table, batch in self.tables(
-            *COLUMNS, encoded=True, columns=columns, census=census, on_connection_end=ended
-        ):
-            data.add(table, batch)
+        more: Any = {"census": census, "on_connection_end": data.introductions.add}
+        if chosen.chooses():
+            columns = {table: {*names, *data.columns[table]} for table, names in COLUMNS.items()}
+            for table, batch in self.tables(*COLUMNS, encoded=True, columns=columns, **more):
+                data.add(table, batch)
+        else:  # without Arrow, see `diagnose`
+            plan = Plan(frozenset(COLUMNS), **more)
+            deque(self._read(plan, data.add_rows, data.add_records), 0)
         data.finish(self._summary(census, chosen, TOP), self.totals, self.found)
         secrets = self.options.show_secrets
         return CapturePage(data, title, version=__version__, show_secrets=secrets)
@@ -937,10 +939,8 @@ class Capture:
         sequences = None if self.once else page.sequences()
         if sequences is not None:
             columns = sequences.COLUMNS
-            for table, batch in self.tables(
-                *columns, encoded=True, columns=columns, share=sequences.share
-            ):
-                sequences.add(table, batch)
+            plan = Plan(tuple(columns), columns, share=sequences.share)
+            deque(self._read(plan, sequences.add_rows), 0)
             page.show(sequences)
 
     def timeline_pieces(
@@ -1066,18 +1066,28 @@ class Capture:
         """
         yield from self._read(Plan((), census=census))
 
-    def _read(self, plan: Plan, take: Callable[..., None] | None = None) -> Iterator[int]:
+    def _read(
+        self,
+        plan: Plan,
+        take: Callable[..., None] | None = None,
+        record: Callable[[Any], None] | None = None,
+    ) -> Iterator[int]:
         """One reading of the input without Arrow; gives the number of packets now and then.
 
-        `take` is called with each of what `Pipeline.take` gives.
+        `take` is called with each of what `Pipeline.take` gives, `record` with what
+        `Pipeline.records` does.
         """
         pipeline = self._pipeline(plan)
         with self.packets() as packets:
             for _ in run(packets, pipeline):
+                if record is not None and pipeline.tracker.rows >= RECORDS_PER_BATCH:
+                    record(pipeline.records())
                 for taken in pipeline.rest() if pipeline.finished else pipeline.settled():
                     if take is not None:
                         take(*taken)
                 yield self.totals.packets
+            if record is not None:
+                record(pipeline.records())
             self._finish(packets, pipeline.findings(packets.findings))
         if plan.census is not None:
             self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()

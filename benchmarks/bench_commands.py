@@ -35,9 +35,9 @@ OPEN_MEGABYTES = 61
 """A capture of `connections open` of this size has 65,536 of them."""
 
 
-def best(commands: list[list[str]], rounds: int) -> list[Run]:
+def best(commands: list[list[str]], rounds: int, core: int | None = 0) -> list[Run]:
     """The quickest run of each command, run by turns."""
-    turns = [[run(one) for one in commands] for _ in range(rounds)]
+    turns = [[run(one, core) for one in commands] for _ in range(rounds)]
     return [
         min(runs, key=lambda one: (one.status != 0, one.cpu)) for runs in zip(*turns, strict=True)
     ]

@@ -111,13 +111,13 @@ def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
         if names:
             master = str(spark.master if spark else given.master)
             here = master.startswith("local") and is_here(batch.folder)
-            if not here and spark is None:
-                spark = _start(given, say)
-            try:
-                _report(None if here else session(), given, batch, names, say)
-            except FilterError:  # more than DuckDB is given memory for
+
+            def by_spark() -> SparkSession:
+                nonlocal spark
                 spark = spark or _start(given, say)
-                _report(session(), given, batch, names, say)
+                return session()
+
+            _report(by_spark, here, given, batch, names, say)
     finally:
         if spark is not None:
             spark.stop()
@@ -189,16 +189,25 @@ def _written(spark: SparkContext | None, batch: Batch, say: Say) -> Summary:
 
 
 def _report(
-    spark: SparkSession | None, given: argparse.Namespace, batch: Batch, names: list[str], say: Say
+    spark: Callable[[], SparkSession],
+    here: bool,
+    given: argparse.Namespace,
+    batch: Batch,
+    names: list[str],
+    say: Say,
 ) -> None:
-    """Make the reports, by DuckDB without Spark, show and write them."""
+    """Make the reports, by DuckDB if `here`, show and write them."""
     from .reports import Config, make
 
     config = Config((given.output,), rows=given.rows, storage=batch.storage)
     made = []
     for name in names:
         say({"stage": "report", "report": name})
-        report = make(spark, name, config) if spark else make_here(batch.folder, name, given.rows)
+        report = None
+        if here:
+            with contextlib.suppress(FilterError):  # more than DuckDB is given memory for
+                report = make_here(batch.folder, name, given.rows)
+        report = report or make(spark(), name, config)
         report.write(batch.folder)
         made.append(report)
         if name in given.report:

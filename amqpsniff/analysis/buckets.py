@@ -19,6 +19,7 @@ from amqpsniff.session.counts import (
     add_levels,
     add_sums,
     extent,
+    folded,
     quantile_places,
 )
 
@@ -117,15 +118,6 @@ class Steps:
         return self.begin_ns + step * self.width_ns
 
 
-def _integers(column: Any) -> array[int]:
-    """The numbers of an Arrow array of 64 bits without nulls, which may be of several pieces."""
-    numbers = array("q")
-    for piece in getattr(column, "chunks", None) or ([column] if len(column) else []):
-        octets = memoryview(piece.buffers()[1])
-        numbers.frombytes(octets[8 * piece.offset : 8 * (piece.offset + len(piece))])
-    return numbers
-
-
 class Counts:
     """Sums by step."""
 
@@ -136,20 +128,18 @@ class Counts:
 
     def fold(self) -> None:
         """Two steps become one."""
-        halves = map(sum, zip(self._sums[::2], self._sums[1::2], strict=True))
-        self._sums = array("q", halves) + array("q", bytes(4 * MAX_STEPS))
+        self._sums, _ = folded(self._sums, array("q"))
 
     def move(self, steps: int) -> None:
         """The axis begins so many steps earlier."""
         self._sums = (array("q", bytes(8 * steps)) + self._sums)[:MAX_STEPS]
 
     def add(self, times: Any, amounts: Any = None) -> None:
-        """Add an amount at each time, 1 if none is given; both are Arrow arrays without nulls."""
-        at = _integers(times)
-        if at:
-            self._steps.cover(*extent(at))
-            many = array("q") if amounts is None else _integers(amounts)
-            add_sums(self._sums, at, many, self._steps.begin_ns, self._steps.width_ns)
+        """Add an amount at each time, 1 if none is given; both are arrays of 64 bits."""
+        if times:
+            self._steps.cover(*extent(times))
+            steps = self._steps
+            add_sums(self._sums, times, amounts or array("q"), steps.begin_ns, steps.width_ns)
 
     def rates(self, most: int) -> list[float]:
         """Amounts per second, in at most so many groups of steps."""
@@ -179,11 +169,7 @@ class Levels:
 
     def fold(self) -> None:
         """Two steps become one."""
-        sums, peaks = self._sums, self._peaks
-        rest = array("q", bytes(4 * MAX_STEPS))
-        self._sums = array("q", map(sum, zip(sums[::2], sums[1::2], strict=True))) + rest
-        later = map(sum, zip(sums[::2], peaks[1::2], strict=True))
-        self._peaks = array("q", map(max, zip(peaks[::2], later, strict=True))) + rest
+        self._sums, self._peaks = folded(self._sums, self._peaks)
 
     def move(self, steps: int) -> None:
         """The axis begins so many steps earlier."""
@@ -192,8 +178,8 @@ class Levels:
         self._peaks = (missing + self._peaks)[:MAX_STEPS]
 
     def add(self, begun: Any, ended: Any) -> None:
-        """One more at each time of the first Arrow array, one less at each of the second."""
-        up, down = (array("q", sorted(_integers(times))) for times in (begun, ended))
+        """One more at each time of the first array, one less at each of the second."""
+        up, down = (array("q", sorted(times)) for times in (begun, ended))
         if up or down:
             steps, ends = self._steps, [*up[:1], *down[:1], *up[-1:], *down[-1:]]
             steps.cover(min(ends), max(ends))
@@ -257,11 +243,11 @@ class Delays:
                     known[place] += count
 
     def add(self, times: Any, delays: Any) -> None:
-        """Count a delay at each time; both are Arrow arrays without nulls, in ns.
+        """Count a delay at each time; both are arrays of 64 bits, in ns.
 
         A time below zero, of clocks that were set back, is not counted.
         """
-        at, took = _integers(times), _integers(delays)
+        at, took = times, delays
         if took and min(took) < 0:
             kept = [row for row, one in enumerate(took) if one >= 0]
             at, took = (array("q", [column[row] for row in kept]) for column in (at, took))

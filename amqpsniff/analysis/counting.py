@@ -21,6 +21,18 @@ def texts(column: Any) -> list[Any] | None:
     return None if dictionary is None else dictionary.to_pylist()
 
 
+def integers(column: Any, null: int) -> array[int]:
+    """The numbers or codes of an Arrow array of 64 or 32 bits, with `null` for those that are."""
+    column = codes(column)
+    numbers = array("q" if column.type.bit_width == 64 else "i")
+    if column.null_count:
+        column = column.fill_null(null)
+    begin, size = column.offset, numbers.itemsize
+    if len(column):
+        numbers.frombytes(memoryview(column.buffers()[1])[size * begin : size * (begin + len(column))])
+    return numbers
+
+
 def is_one_of(column: Any, names: frozenset[str]) -> Any:
     """A mask of the rows that have one of these texts; a null is not among them."""
     import pyarrow as pa

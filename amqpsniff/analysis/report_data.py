@@ -7,16 +7,16 @@ counts; what was never settled ends with its channel, or with its connection.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.buckets import Counts, Delays, Levels, Steps
 from amqpsniff.analysis.clients import Clients, Introductions
-from amqpsniff.analysis.counting import is_one_of
+from amqpsniff.analysis.counting import integers, texts
 from amqpsniff.analysis.diagnosis import Diagnosis
-from amqpsniff.analysis.finding_tree import finding_rows, in_order
+from amqpsniff.analysis.finding_tree import finding_row, finding_rows, in_order
 from amqpsniff.analysis.quality import flaws
 from amqpsniff.analysis.selection import RowFilter, Selection, no_connection
 from amqpsniff.analysis.top_rows import (
@@ -28,14 +28,17 @@ from amqpsniff.analysis.top_rows import (
     TopRows,
     channel_weight,
     connection_weight,
+    shown,
 )
 from amqpsniff.analysis.topology import (
     FRAME_COLUMNS,
     MESSAGE_COLUMNS,
     Topology,
 )
-from amqpsniff.spec import DELIVERIES, FRAME_OVERHEAD_BYTES, PUBLISHES, SIDES
-from amqpsniff.tables.values import rows_of, values
+from amqpsniff.columns import NULL, Integers
+from amqpsniff.session import row_times
+from amqpsniff.spec import SIDES
+from amqpsniff.tables.values import WORDS, rows_of
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Started
@@ -49,14 +52,12 @@ TOP = 100
 MAX_OPEN = 50_000
 """Channels of which it is remembered how much they left unsettled."""
 
-OTHER_FRAMES = ("protocol-header",)
-WAITED_FOR = frozenset(("confirmed", "rejected", "unconfirmed"))
-SETTLED_LATER = frozenset(("acked", "requeued", "discarded", "unsettled"))
-"""Outcomes of publishes that waited for a confirm, and of deliveries that waited for an ack."""
 ENDS_OF = {
     "unacked": ("unsettled_end", "delivered"), "unconfirmed": ("unconfirmed_end", "published"),
 }  # fmt: skip
 """Columns of channels by level: how many waited at the end, and how many there were in all."""
+
+_ENDS = ("connection_id", "client", "server")
 
 Place = tuple[str, int]
 """A connection's id and the number of a channel."""
@@ -109,8 +110,8 @@ class ReportData:
         self.introductions = Introductions()
         self._found: list[Row] = []
         self.topology = Topology()
-        self.connections = TopRows(MAX_CONNECTIONS, connection_weight)
-        self.channels = TopRows(MAX_CHANNELS, channel_weight)
+        self.connections = TopRows(MAX_CONNECTIONS, connection_weight, CONNECTION_COLUMNS)
+        self.channels = TopRows(MAX_CHANNELS, channel_weight, CHANNEL_COLUMNS)
         self.named: dict[str, list[Row]] = {name: [] for name in named}
         self.steps = Steps()
         self.rates = {
@@ -130,27 +131,28 @@ class ReportData:
         self._whole = not selection.chooses()
         self._filters = {table: RowFilter(selection, table, started) for table in COLUMNS}
         self.columns = {table: rows.columns for table, rows in self._filters.items()}
-        self._choices = {
-            name: RowFilter(Selection(connection=name), "connections", started) for name in named
-        }
+        self._choices = {name: Selection(connection=name).matches_connection() for name in named}
         self._takers: dict[str, Callable[[Any], None]] = {
             "frames": self._frames,
             "messages": self._messages,
-            "connections": self._connections,
-            "channels": self._channels,
-            "findings": self._findings,
+            "connections": lambda batch: self._connections(rows_of(batch)),
+            "channels": lambda batch: self._channels(rows_of(batch)),
+            "findings": lambda batch: self._found.extend(finding_rows(batch)),
         }
 
     def add(self, table: str, batch: Any) -> None:
-        """Take a batch of one of the tables, with `COLUMNS` at least."""
+        """Take the chosen rows of a batch of one of the tables, with `COLUMNS` at least."""
         self._takers[table](self._filters[table].of(batch))
 
-    def finish(self, summary: Summary, totals: Totals, findings: Iterable[Finding]) -> None:
+    def finish(self, summary: Summary, totals: Totals, findings: Sequence[Finding]) -> None:
         """Take what is known at the end of the pass.
 
         Raises UsageError for a connection that was named and is not there.
         """
+        self.topology.count_rows()
         self._settle_rest()
+        if self._whole:
+            self._found = list(map(finding_row, findings))
         self.summary, self.totals, self.start_ns = summary, totals, totals.first_ns
         codes = [finding.code for finding in findings]
         self.diagnosis = Diagnosis(
@@ -173,84 +175,87 @@ class ReportData:
         kept = (self._filters[table].kept for table in ("frames", "messages", "findings"))
         return not self._whole and bool(self.totals.connections) and not any(kept)
 
-    def _frames(self, batch: Any) -> None:
-        import pyarrow.compute as pc
+    def add_rows(self, frames: Any, messages: Any, connections: Sequence[Any], *_: Any) -> None:
+        """Take what a pipeline gives, all of it, without Arrow, whose import takes as long as 50 MB
+        of traffic.
+        """
+        self.topology.add_rows(frames, messages, connections)
+        self._count_frames(frames.rows, _buffers(frames, row_times.FRAME_COLUMNS))
+        ids = [one[0] for one in connections]
+        self._count_messages(messages.rows, _buffers(messages, row_times.MESSAGE_COLUMNS), ids)
 
+    def add_records(self, records: dict[str, list[Row]]) -> None:
+        """Take what a pipeline gives of connections and channels, all of it."""
+        self._connections(records["connections"])
+        self._channels(records["channels"])
+
+    def _frames(self, batch: Any) -> None:
         self.topology.add_frames(batch)
-        batch = batch.filter(pc.is_valid(batch.column("ts_ns")))
-        header = is_one_of(batch.column("frame_type"), frozenset(OTHER_FRAMES))
-        octets = pc.add(batch.column("size"), pc.if_else(header, 0, FRAME_OVERHEAD_BYTES))
-        for side in SIDES:
-            mask = is_one_of(batch.column("sender"), frozenset((side,)))
-            times = batch.column("ts_ns").filter(mask)
-            self.rates[side].add(times, octets.filter(mask))
-        answered = batch.filter(pc.is_valid(batch.column("response_ns")))
-        took = answered.column("response_ns")
-        self.delays["reply"].add(pc.add(answered.column("ts_ns"), took), took)
+        columns = _arrow_buffers(batch, row_times.FRAME_COLUMNS)
+        self._count_frames(batch.num_rows, columns)
+
+    def _count_frames(self, rows: int, columns: Iterable[Any]) -> None:
+        *sides, replies = row_times.frame_times(rows, *columns)
+        for side, (times, octets) in zip(SIDES, sides, strict=True):
+            self.rates[side].add(times, octets)
+        self.delays["reply"].add(*replies)
 
     def _messages(self, batch: Any) -> None:
-        import pyarrow.compute as pc
-
         self.topology.add_messages(batch)
-        batch = batch.filter(pc.is_valid(batch.column("ts_ns")))
+        columns = _arrow_buffers(batch, row_times.MESSAGE_COLUMNS)
+        ids = texts(batch.column("connection_id")) or []
+        self._count_messages(batch.num_rows, columns, ids)
+
+    def _count_messages(self, rows: int, columns: Iterable[Any], ids: Sequence[str]) -> None:
+        """Count what was sent, and what began to wait and ended; remember what did not."""
         ways = (
-            (PUBLISHES, "published", "confirmed", "confirm", "unconfirmed", WAITED_FOR),
-            (DELIVERIES, "delivered", "acked", "ack", "unacked", SETTLED_LATER),
+            ("published", "confirmed", "confirm", "unconfirmed"),
+            ("delivered", "acked", "ack", "unacked"),
         )
-        for methods, way, outcome, delay, level, waiting in ways:
-            rows = batch.filter(is_one_of(batch.column("method"), methods))
-            self.rates[way].add(rows.column("ts_ns"))
-            ended = rows.filter(pc.is_valid(rows.column("outcome_ns")))
-            done = ended.filter(is_one_of(ended.column("outcome"), frozenset((outcome,))))
-            took = done.column("outcome_ns")
-            self.rates[outcome].add(pc.add(done.column("ts_ns"), took))
-            self.delays[delay].add(pc.add(done.column("ts_ns"), took), took)
-            self._count_level(level, rows, ended, waiting)
+        counted = row_times.message_times(rows, *columns)
+        for (way, outcome, delay, level), (times, done, *waited, left) in zip(
+            ways, counted, strict=True
+        ):
+            self.rates[way].add(times)
+            self.rates[outcome].add(done[0])
+            self.delays[delay].add(*done)
+            self.levels[level].add(*waited)
+            known = self._left[level]
+            for (connection, channel), number in left.items():
+                place = ids[connection], channel
+                if place in known or len(known) < MAX_OPEN:
+                    known[place] += number
 
-    def _count_level(self, level: str, rows: Any, ended: Any, waiting: frozenset[str]) -> None:
-        """Count what began to wait, what ended, and remember what did not."""
-        import pyarrow.compute as pc
-
-        rows = rows.filter(is_one_of(rows.column("outcome"), waiting))
-        ended = ended.filter(is_one_of(ended.column("outcome"), waiting))
-        done = pc.add(ended.column("ts_ns"), ended.column("outcome_ns"))
-        self.levels[level].add(rows.column("ts_ns"), done)
-        left = rows.filter(pc.is_null(rows.column("outcome_ns")))
-        known = self._left[level]
-        places = zip(values(left, "connection_id"), values(left, "channel"), strict=True)
-        for place, number in Counter(places).items():
-            if place in known or len(known) < MAX_OPEN:
-                known[place] += number
-
-    def _connections(self, batch: Any) -> None:
-        import pyarrow as pa
-
-        begun, ended = [], []
-        for row in rows_of(batch):
+    def _connections(self, rows: Iterable[Row]) -> None:
+        begun, ended = array("q"), array("q")
+        for row in rows:
             self.connections.add(row)
+            for name, matches in self._choices.items():
+                found = self.named[name]
+                if matches and len(found) < TOP and matches(*(row[end] or "" for end in _ENDS)):
+                    found.append({column: shown(row[column]) for column in CONNECTION_COLUMNS})
             if row["start_ns"] is None:
                 continue
             self._widen(row)
             if row["midstream"]:
-                self._midstream[row["capture"]] += 1
+                self._midstream[shown(row["capture"])] += 1
             else:
                 begun.append(row["start_ns"])
             if row["closed_by"] is not None and row["end_ns"] is not None:
                 ended.append(row["end_ns"])
                 if len(self._ended) < MAX_OPEN:
                     self._ended[row["connection_id"]] = row["end_ns"]
-        self.levels["connections"].add(pa.array(begun, pa.int64()), pa.array(ended, pa.int64()))
-        for name, wanted in self._choices.items():
-            self.named[name] += islice(rows_of(wanted.of(batch)), TOP)
+        self.levels["connections"].add(begun, ended)
 
     def _widen(self, row: Row) -> None:
         start_ns = row["start_ns"]
         end_ns = start_ns if row["end_ns"] is None else row["end_ns"]
-        first_ns, last_ns = self.spans.get(row["capture"], (start_ns, end_ns))
-        self.spans[row["capture"]] = (min(first_ns, start_ns), max(last_ns, end_ns))
+        capture = shown(row["capture"])
+        first_ns, last_ns = self.spans.get(capture, (start_ns, end_ns))
+        self.spans[capture] = (min(first_ns, start_ns), max(last_ns, end_ns))
 
-    def _channels(self, batch: Any) -> None:
-        for row in rows_of(batch):
+    def _channels(self, rows: Iterable[Row]) -> None:
+        for row in rows:
             self.channels.add(row)
             left = {level: row[name] for level, (name, way) in ENDS_OF.items() if row[way]}
             self.uncounted.update(level for level, number in left.items() if number is None)
@@ -258,9 +263,6 @@ class ReportData:
             if ended and any(one != 0 for one in left.values()) and len(self._closed) < MAX_OPEN:
                 place = row["connection_id"], row["channel"]
                 self._closed.append((place, row["end_ns"], left))
-
-    def _findings(self, batch: Any) -> None:
-        self._found += finding_rows(batch)
 
     def _settle_rest(self) -> None:
         """End the wait of what was left when its channel or connection ended.
@@ -287,3 +289,26 @@ class ReportData:
         if number > 0:
             self._left[level][place] -= number
             self.levels[level].put(end_ns, -number)
+
+
+def _buffers(rows: Any, names: Iterable[str]) -> list[Any]:
+    """The numbers of columns of the decoder."""
+    columns = rows.columns()
+    sources = (columns["connection" if name == "connection_id" else name] for name in names)
+    return [
+        memoryview(one.storage).cast("q" if isinstance(one, Integers) else "i") for one in sources
+    ]
+
+
+def _arrow_buffers(batch: Any, names: Iterable[str]) -> list[Any]:
+    """The same of an encoded batch, whose codes are not always those of the decoder."""
+    columns = []
+    for name in names:
+        column = batch.column(name)
+        said = texts(column)
+        numbers = integers(column, NULL if said is None else -1)
+        if said is not None and name in WORDS:
+            places = [*map(WORDS[name].index, said), -1]
+            numbers = array("i", map(places.__getitem__, numbers))
+        columns.append(numbers)
+    return columns

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from heapq import heappush, heappushpop
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heappush, heapreplace
+from operator import itemgetter
 from typing import Any
 
 from amqpsniff.spec import FIRST_ERROR_CODE
@@ -69,18 +70,34 @@ def channel_weight(row: Row) -> tuple[Any, ...]:
     return end_of(row) in BAD_ENDS, waited, messages, row["connection_id"]
 
 
+def shown(value: Any) -> Any:
+    """A value as Arrow has it, which keeps no text that is not UTF-8: names of files need not be."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode(errors="backslashreplace").decode()
+    return value
+
+
 class TopRows:
     """The rows with the most weight, and how many there were in all.
+
+    Args:
+        most: Rows that are kept.
+        weight: The weight of a row.
+        columns: Columns of a row that are kept.
 
     Attributes:
         number: Rows seen.
         ends: Numbers of rows by their end.
     """
 
-    def __init__(self, most: int, weight: Callable[[Row], tuple[Any, ...]]) -> None:
+    def __init__(
+        self, most: int, weight: Callable[[Row], tuple[Any, ...]], columns: Sequence[str]
+    ) -> None:
         self._most = most
         self._weight = weight
-        self._heap: list[tuple[tuple[Any, ...], int, Row]] = []
+        self._columns = columns
+        self._values = itemgetter(*columns)
+        self._heap: list[tuple[tuple[Any, ...], int, Any]] = []
         self.number = 0
         self.ends: Counter[str] = Counter()
 
@@ -88,12 +105,17 @@ class TopRows:
         """See a row."""
         self.number += 1
         self.ends[end_of(row)] += 1
-        entry = (self._weight(row), -self.number, row)
+        place = (self._weight(row), -self.number)
         if len(self._heap) < self._most:
-            heappush(self._heap, entry)
-        else:
-            heappushpop(self._heap, entry)
+            heappush(self._heap, (*place, self._values(row)))
+        elif place > self._heap[0][:2]:
+            heapreplace(self._heap, (*place, self._values(row)))
+
+    def kept(self, values: Iterable[Any]) -> Row:
+        """A row of the values of the columns that are kept, as Arrow has them."""
+        return dict(zip(self._columns, map(shown, values), strict=True))
 
     def rows(self) -> list[Row]:
         """The rows that were kept, the weightiest first."""
-        return [row for _, _, row in sorted(self._heap, key=lambda one: one[:2], reverse=True)]
+        heap = sorted(self._heap, key=lambda one: one[:2], reverse=True)
+        return [self.kept(values) for _, _, values in heap]

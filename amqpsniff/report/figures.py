@@ -224,11 +224,12 @@ def over_time(rows: list[Row], most: int) -> list[Row]:
     """Half of `most` rows the first ones, half the first of equal parts of the time."""
     shown, rest = rows[: most // 2], rows[most // 2 :]
     times = [row["start_ns"] for row in rows if row["start_ns"] is not None]
-    width = (max(times) - min(times)) // (most - len(shown)) + 1 if times else 1
+    begin = min(times, default=0)
+    width = (max(times, default=0) - begin) // (most - len(shown)) + 1
     parts: dict[int, Row] = {}
     for row in rest:
         if row["start_ns"] is not None:
-            parts.setdefault((row["start_ns"] - min(times)) // width, row)
+            parts.setdefault((row["start_ns"] - begin) // width, row)
     shown += parts.values()
     taken = {id(row) for row in shown}
     return shown + [row for row in rest if id(row) not in taken][: most - len(shown)]

@@ -22,8 +22,9 @@ from amqpsniff.wire_text import harmless
 MAX_CASES = 60
 """Findings of one report."""
 
-MAX_LINES = 8
-"""Lines that are not folded: the first charts stand within a screen and a half."""
+MAX_LINES, FEW_LINES = 8, 3
+"""Lines that are not folded, on a wide screen and on a phone: the first charts stand within a
+screen and a half."""
 
 MAX_PLACES = 10
 """Places of a finding: enough to see what they have in common."""
@@ -80,7 +81,10 @@ class FindingList:
         if main:
             head = "".join(f"<span>{title}</span>" for title in _TITLES)
             parts.append(f'<div class="line head" aria-hidden="true">{head}</div>')
-            parts.append(_listed(main[:MAX_LINES]))
+            parts.append(_listed(main[:FEW_LINES]))
+            if others := main[FEW_LINES:MAX_LINES]:
+                told = plural(len(others), "more finding")
+                parts.append(_folded(told, _listed(others), "narrow"))
         if main[MAX_LINES:]:
             more = plural(len(main) - MAX_LINES, "more finding")
             parts.append(_folded(more, _listed(main[MAX_LINES:])))
@@ -212,8 +216,10 @@ def _listed(lines: Iterable[str]) -> str:
     return f'<ol class="lines">{"".join(lines)}</ol>'
 
 
-def _folded(heading: str, inside: str) -> str:
-    return f'<details class="folded"><summary>{heading}</summary>{inside}</details>'
+def _folded(heading: str, inside: str, where: str = "") -> str:
+    """Lines behind a heading; those that fold only on a `narrow` screen are folded by the script."""
+    kind = f'folded {where}" open' if where else 'folded"'
+    return f'<details class="{kind}><summary>{heading}</summary>{inside}</details>'
 
 
 def _marked(text: str) -> str:

@@ -165,6 +165,17 @@ function showFinding() {
   found.scrollIntoView();
 }
 
+// Lines after the first few are folded on a phone, so that charts stand near the top.
+const PHONE = matchMedia("(max-width: 640px)"); // as in the style
+
+function isWide(folded) {
+  return folded.classList.contains("narrow") && !PHONE.matches;
+}
+
+function foldNarrow() {
+  for (const one of document.querySelectorAll(".narrow")) one.open = isWide(one);
+}
+
 function findFindings(words, severities) {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   const lines = [...document.querySelectorAll("li.line")];
@@ -179,12 +190,14 @@ function findFindings(words, severities) {
   }
   const chosen = Boolean(wanted.length || severities);
   for (const one of document.querySelectorAll("#verdict .folded")) {
-    one.open = chosen && one.querySelector("li.line:not([hidden])") !== null;
+    one.open = chosen ? one.querySelector("li.line:not([hidden])") !== null : isWide(one);
   }
   document.querySelector(".find output").textContent = chosen ? `${shown} of ${lines.length}` : "";
 }
 
 function setUpFindings() {
+  foldNarrow();
+  PHONE.addEventListener("change", foldNarrow);
   addEventListener("hashchange", showFinding);
   for (const link of document.querySelectorAll("li.line a")) {
     link.addEventListener("click", () => setTimeout(showFinding)); // the same one once more

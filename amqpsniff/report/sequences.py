@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from amqpsniff.analysis.counting import is_one_of
 from amqpsniff.analysis.one_line import (
     LINE_COLUMNS,
     Part,
@@ -35,6 +34,7 @@ from amqpsniff.analysis.top_rows import Row
 from amqpsniff.findings import KINDS
 from amqpsniff.report.tables import shortened
 from amqpsniff.spec import SIDES
+from amqpsniff.tables.values import PlainRows, plain_rows, values
 from amqpsniff.units import octets, plural
 from amqpsniff.wire_text import harmless
 
@@ -113,12 +113,16 @@ class Sequences:
             if sequence is not None:
                 sequence.expect(finding)
 
-    def add(self, table: str, batch: Any) -> None:
-        """Take a batch of `frames` or `messages`."""
-        for name, sequence in self._sequences.items():
-            some = batch.filter(is_one_of(batch.column("connection_id"), frozenset((name,))))
-            if some.num_rows:
-                sequence.take(table, some)
+    def add_rows(self, frames: Any, messages: Any, *names: Any) -> None:
+        """Take what a pipeline gives."""
+        for table, rows in (("frames", frames), ("messages", messages)):
+            batch = plain_rows(rows, self.COLUMNS[table], *names)
+            places: dict[str, list[int]] = {}
+            for row, name in enumerate(values(batch, "connection_id")):
+                places.setdefault(name, []).append(row)
+            for name, sequence in self._sequences.items():
+                if name in places:
+                    sequence.take(table, batch.take(places[name]))
 
     def told(self) -> list[dict[str, Any]]:
         """The conversations as the page's script expects them."""
@@ -147,7 +151,7 @@ class _Sequence:
         if len(self._findings) < MAX_FINDINGS:
             self._findings.append(finding)
 
-    def take(self, table: str, batch: Any) -> None:
+    def take(self, table: str, batch: PlainRows) -> None:
         """Take rows of the conversation."""
         if table == "messages":
             self._tell(self._timeline.messages(batch))
@@ -155,10 +159,7 @@ class _Sequence:
             for gap, piece in self._gaps.split(batch):
                 if gap is not None:
                     self._timeline.put(gap)
-                import pyarrow.compute as pc
-
-                unseen = is_one_of(piece.column("frame_type"), frozenset(FOLDED))
-                self._timeline.frames(piece.filter(pc.invert(unseen)))
+                self._timeline.frames(piece, without=FOLDED)
         self._tell(self._timeline.ready())
 
     def told(self) -> dict[str, Any]:

@@ -64,6 +64,22 @@ def extent(numbers: cython.longlong[::1]) -> Any:
     return least, most
 
 
+def folded(sums: cython.longlong[::1], peaks: cython.longlong[::1]) -> Any:
+    """Two steps become one: sums, and how far each rises above where it begins, in half the steps;
+    the rest is zero. Without `peaks` there are none.
+    """
+    size: cython.Py_ssize_t = len(sums)
+    at: cython.Py_ssize_t
+    found = array("q", bytes(8 * size)), array("q", bytes(8 * len(peaks)))
+    lower: cython.longlong[::1] = found[0]
+    higher: cython.longlong[::1] = found[1]
+    for at in range(size // 2):
+        lower[at] = sums[2 * at] + sums[2 * at + 1]
+        if len(peaks):
+            higher[at] = max(peaks[2 * at], sums[2 * at] + peaks[2 * at + 1])
+    return found
+
+
 def add_sums(
     sums: cython.longlong[::1],
     times: cython.longlong[::1],

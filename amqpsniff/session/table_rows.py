@@ -129,7 +129,7 @@ def connection_row(session: Any, dialect: str | None, packs: Any = None) -> Row:
     packets, tls = conversation.packets, conversation.tls
     octets = conversation.octets if tls is None else tls.octets
     sides_known = direction >= 0
-    login, products, properties, tuning = _said(*map(session.handshake_json, _SAID))
+    login, products, tuning = _said(*map(session.handshake_json, _SAID), packs)
     return {
         "capture": session.capture,
         **_ends(session.peer),
@@ -142,7 +142,6 @@ def connection_row(session: Any, dialect: str | None, packs: Any = None) -> Row:
         **login,
         "user": session.peer.user,
         **products,
-        **_framework(properties, packs),
         **tuning,
         "channels": session.channels_opened,
         "client_packets": packets[client] if sides_known else None,
@@ -176,11 +175,13 @@ _SAID = ("connection.start", "connection.start-ok", "connection.open", "connecti
 
 @lru_cache(ALIKE)
 def _said(
-    start: bytes | None, start_ok: bytes | None, opened: bytes | None, tune_ok: bytes | None
-) -> tuple[Row, Row, Row, Row]:
-    """What the arguments of a handshake tell: the login, the products, all that the client says of
-    itself, and the limits.
-    """
+    start: bytes | None,
+    start_ok: bytes | None,
+    opened: bytes | None,
+    tune_ok: bytes | None,
+    packs: Any,
+) -> tuple[Row, Row, Row]:
+    """What the arguments of a handshake tell: the login, the products, and the limits."""
     told, tuned = read_object(start_ok), read_object(tune_ok)
     client = _table(told, "client_properties")
     server = _table(read_object(start), "server_properties")
@@ -196,15 +197,11 @@ def _said(
         "server_product": peer_property(server, "product"),
         "server_version": peer_property(server, "version"),
     }
+    if packs is not None:
+        framework, application = packs.client(client)
+        products |= {"client_framework": framework, "client_application": application}
     limits = {name: tuned.get(name) for name in ("channel_max", "frame_max", "heartbeat")}
-    return login, products, client, limits
-
-
-def _framework(properties: Row, packs: Any) -> Row:
-    if packs is None:
-        return {}
-    framework, application = packs.client(properties)
-    return {"client_framework": framework, "client_application": application}
+    return login, products, limits
 
 
 def _table(arguments: Row, name: str) -> Row:

@@ -10,17 +10,89 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
+
+from amqpsniff.columns import NULL, Integers, Texts
+from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
+from amqpsniff.decode.rows import STATUS_NAMES
+from amqpsniff.session.entities import OUTCOMES
+from amqpsniff.spec import SIDES
+
+_ENDS = ("connection_id", "client", "server")
+_TRUTHS = dict.fromkeys(("redelivered", "mandatory", "immediate"), (False, True))
+WORDS: dict[str, Sequence[Any]] = {
+    "sender": SIDES, "frame_type": FRAME_TYPE_NAMES, "method": NAMES, "status": STATUS_NAMES,
+    "outcome": OUTCOMES, **_TRUTHS,
+}  # fmt: skip
+"""What the codes of a column stand for."""
 
 ROWS_AT_ONCE = 1_024
 """Rows of a batch that are made dicts together."""
 
 
+class PlainRows:
+    """Rows as Python values, column by column: a batch for `values` that needs no Arrow."""
+
+    def __init__(self, cells: dict[str, list[Any]], num_rows: int) -> None:
+        self.cells = cells
+        self.num_rows = num_rows
+
+    def slice(self, begin: int, length: int | None = None) -> PlainRows:
+        """So many rows from one on; None for all of them."""
+        rows = range(self.num_rows)[begin : None if length is None else begin + length]
+        cells = {name: cells[rows.start : rows.stop] for name, cells in self.cells.items()}
+        return PlainRows(cells, len(rows))
+
+    def take(self, rows: Sequence[int]) -> PlainRows:
+        """The rows with these numbers."""
+        if len(rows) == self.num_rows:
+            return self
+        cells = {name: [cells[row] for row in rows] for name, cells in self.cells.items()}
+        return PlainRows(cells, len(rows))
+
+
+def plain_rows(
+    rows: Any,
+    names: Iterable[str],
+    connections: Sequence[tuple[Any, ...]],
+    captures: Sequence[str],
+    method_names: Sequence[str],
+) -> PlainRows:
+    """Columns of rows of frames or messages, of what `Pipeline.take` gives."""
+    columns = rows.columns()
+    vocabularies = rows.vocabularies.by_name()
+    ends = list(zip(*connections, strict=True)) or [()] * len(_ENDS)
+    words = dict(zip(_ENDS, ends, strict=True)) | WORDS | {"capture": captures}
+    cells: dict[str, list[Any]] = {}
+    for name in names:
+        column = columns["connection" if name in _ENDS else name]
+        if isinstance(column, Texts):
+            octets = map(column.bytes_of, range(rows.rows))
+            cells[name] = [None if one is None else one.decode() for one in octets]
+            continue
+        wide = isinstance(column, Integers)
+        numbers = memoryview(column.storage).cast("q" if wide else "i")[: rows.rows].tolist()
+        texts = words.get(name)
+        if name in vocabularies:
+            texts = list(map(vocabularies[name].text, range(vocabularies[name].count)))
+        elif name == "method":
+            texts = [*NAMES, *method_names]
+        if wide:
+            cells[name] = [None if one == NULL else one for one in numbers]
+        elif texts is None:
+            cells[name] = [None if one < 0 else one for one in numbers]
+        else:
+            cells[name] = [None if one < 0 else texts[one] for one in numbers]
+    return PlainRows(cells, rows.rows)
+
+
 def values(batch: Any, name: str) -> list[Any]:
     """A column as Python values; repeated strings are one object."""
+    if isinstance(batch, PlainRows):
+        return batch.cells[name]
     column = batch.column(name)
     return _decoded(column, _dictionary(column))
 

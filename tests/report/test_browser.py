@@ -86,6 +86,9 @@ def test_page_fits(opened: Opened, name: str, size: str, scheme: str) -> None:
         box = place.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width + 0.5
+    if name == "pika":
+        assert view.locator(".chart").first.bounding_box()["y"] < 1.5 * SIZES[size][1]
+        assert view.locator("details.narrow[open]").count() == (size == "desktop")
     number = view.locator(".chart svg").count()
     assert number == view.locator(".chart").count() > 5
     back = view.evaluate("getComputedStyle(document.body).backgroundColor")

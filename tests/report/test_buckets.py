@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
+from array import array
 
-import pyarrow as pa
 import pytest
 
 from amqpsniff.analysis.buckets import (
@@ -21,8 +21,8 @@ from amqpsniff.session.counts import Histogram
 BEGIN_NS = 1_700_000_000_000_000_000
 
 
-def _array(numbers: list[int]) -> pa.Array:
-    return pa.array(numbers, pa.int64())
+def _array(numbers: list[int]) -> array[int]:
+    return array("q", numbers)
 
 
 @pytest.mark.parametrize("length_ns", [1, 10**6, 10**9, 10**13, 10**17])

@@ -222,7 +222,7 @@ def test_kept_rows_are_bounded() -> None:
          "server_bytes": 0, "connection_id": ""}
         for at in range(500)
     ]  # fmt: skip
-    some = top_rows.TopRows(10, top_rows.connection_weight)
+    some = top_rows.TopRows(10, top_rows.connection_weight, ("client_bytes", "closed_by"))
     for row in rows:
         some.add(row)
     assert [row["client_bytes"] for row in some.rows()] == [77, *range(499, 490, -1)]

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from amqpsniff.archive import Batch
+from amqpsniff.spark_jobs import reports
 from tests.archive.splits import by_one_engine, deal, packets_of, rows_of
 from tests.archive.tables import everything, manifest, written_rows
 from tests.waiting import PATIENCE, wait_for
@@ -52,6 +53,28 @@ def test_tables_reports_and_a_page(
     alone = by_one_engine([Path(name) for name in captures])
     for table in TABLES:
         assert written_rows(output, table) == alone[table]
+
+
+def test_spark_makes_a_report_that_duckdb_has_no_memory_for(
+    job: Job, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = (samples / "pika_mix.pcap", "-o", tmp_path / "tables", "--report", "losses")
+    by_duckdb = job(*given)
+    monkeypatch.setattr("amqpsniff.tables.query.FILES_MEMORY", "1KB")
+    asked: list[str] = []
+    monkeypatch.setattr(
+        "amqpsniff.spark_jobs.reports.make",
+        lambda spark, name, config, make=reports.make: (
+            asked.append(name),
+            make(spark, name, config),
+        )[1],
+    )
+    by_spark = job(*given)
+    assert (by_duckdb.code, by_spark.code, asked) == (0, 0, ["losses"])
+    assert "Publishes at risk" in by_spark.out
+    assert by_spark.out.count("Publishes at risk") == 1
+    told = [text[text.index("Publishes at risk") :] for text in (by_duckdb.out, by_spark.out)]
+    assert told[0] == told[1]
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
