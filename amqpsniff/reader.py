@@ -503,9 +503,8 @@ class Capture:
     def operations(self, **part: Unpack[Filters]) -> pa.Table:
         """Messages by what frameworks call them: rates, retries, failures, times.
 
-        What `amqpsniff summary --by operation` prints; `amqpsniff.analysis.operations.OPERATIONS`
-        explains the columns. The arguments choose messages: see
-        `amqpsniff.analysis.selection.Selection`.
+        What `amqpsniff summary --by operation` prints; the report `operations` explains the
+        columns. The arguments choose messages: see `amqpsniff.analysis.selection.Selection`.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("tests/captures/packs/dramatiq.pcap.gz")

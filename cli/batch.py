@@ -102,6 +102,14 @@ def batch(
     links: Annotated[
         bool, option("--links", "Fill the columns of messages that link them across connections.")
     ] = False,
+    frameworks: Annotated[
+        bool,
+        option(
+            "--frameworks",
+            "Fill the columns that say what messages mean, as --packs does. The "
+            "report `operations` needs them and --links, and turns both on.",
+        ),
+    ] = False,
     storage: Annotated[
         str, option("--storage JSON", 'Options for fsspec, such as {"anon": true}.', INPUT)
     ] = "{}",
@@ -144,18 +152,17 @@ def batch(
     """
     if not output.strip():
         raise UsageError("--output is empty; name a folder for the tables")
-    if decoding.packs:
-        raise UsageError("--packs: a batch reads the built-in packs only; see sql and export")
     values: dict[str, Iterable[Any] | None] = {
         "--output": [output], "--master": [master], "--tables": [tables], "--rows": [limit],
         "--table-dialect": [decoding.table_dialect], "--storage": [storage], "--writer": [writer],
         "--format": [format_], "--progress": ["json"], "--report": report, "--port": decoding.port,
         "--tls-key": decoding.tls_key, "--tls-keylog": _given(keylog(decoding.tls_keylog)),
-        "--dialect": _given(decoding.dialect),
+        "--dialect": _given(decoding.dialect), "--packs": decoding.packs,
     }  # fmt: skip
     flags = {
         "--html": html, "--bodies": bodies, "--body-sha256": body_sha256,
         "--show-secrets": decoding.show_secrets, "--links": links,
+        "--frameworks": frameworks,
     }  # fmt: skip
     # in one word and behind `--`: any of them may begin with a dash
     given = [f"{name}={one}" for name, several in values.items() for one in several or ()]
