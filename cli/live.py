@@ -13,6 +13,7 @@ from amqpsniff.errors import UsageError
 
 from .completions import interfaces
 from .options import (
+    By,
     Decoding,
     Rows,
     argument,
@@ -135,6 +136,7 @@ def live(
             "writing rows: OTLP over HTTP, as in http://localhost:4318.",
         ),
     ] = None,
+    by: By = None,
     format_: Annotated[
         str | None, format_option(FORMATS, ". Default: dashboard on a terminal, else ndjson")
     ] = None,
@@ -151,6 +153,7 @@ def live(
 
         sudo amqpsniff live -i eth0 --port 5672
         amqpsniff live -i lo --exchange orders | jq .routing_key
+        amqpsniff live -i eth0 --by operation
         amqpsniff live -w trace.pcapng --rotate-size 100MB --keep 10 --metrics :9419
         amqpsniff live -i eth0 --exchange orders --otlp http://localhost:4318
         ssh broker tcpdump -i any -U -w - port 5672 | amqpsniff live -
@@ -159,6 +162,8 @@ def live(
     form = ("dashboard" if drawn_on else "ndjson") if format_ is None else format_
     if otlp is not None and (format_ is not None or table not in (None, "messages")):
         raise UsageError("--otlp sends spans of the table messages; leave out --format and --table")
+    if by and (form != "dashboard" or otlp is not None):
+        raise UsageError("--by is for the dashboard; rows have the columns of `messages`")
     if form == "dashboard" and otlp is None:
         _check_dashboard(sources, rows, table, settle, drawn_on=drawn_on)
     if otlp is None and form == "arrow" and sys.stdout.isatty():
@@ -167,7 +172,8 @@ def live(
     from .watching import Live
 
     settle_seconds = _settle(SETTLE if settle is None else settle)
-    run = Live(sources, recording, decoding, rows, settle_seconds=settle_seconds, metrics=metrics)
+    more = {"metrics": metrics, "by": by}
+    run = Live(sources, recording, decoding, rows, settle_seconds=settle_seconds, **more)
     if otlp is not None:
         return run.send(otlp)
     if form == "dashboard":
