@@ -795,21 +795,22 @@ class Capture:
         connection: str | Iterable[str] = (),
         title: str | None = None,
         by: Literal["operation"] | None = None,
+        body_limit: int = 0,
         **part: Unpack[PartFilters],
     ) -> None:
         """Write what happened as one HTML page that needs nothing else, as `amqpsniff report`.
 
         `connection` names the connections whose conversations are shown; without it there is one
-        for each finding that matters. With `by` the page has the rows of `operations`. The other
-        arguments choose a part of the traffic, as in `summary`. Raises UsageError for a connection
-        that is not there, and if the package with the charts' library is missing (the extra
-        `report`).
+        for each finding that matters. With `by` the page has the rows of `operations`; `body_limit`
+        bytes of each body stand in conversations. The other arguments choose a part of the traffic,
+        as in `summary`. Raises UsageError for a connection that is not there, and if the package
+        with the charts' library is missing (the extra `report`).
         """
         named = (connection,) if isinstance(connection, str) else tuple(connection)
         page = self.report_page(named, title, **part)
         if by is not None:
             self.read_operations(page, **part)
-        self.read_sequences(page)
+        self.read_sequences(page, body_limit)
         Path(path).write_bytes(page.html().encode(errors="backslashreplace"))
 
     def traces(self, **part: Unpack[Filters]) -> Rereadable[dict[str, Any]]:
@@ -932,13 +933,16 @@ class Capture:
             raise UsageError("operations take a second reading; give a file, not standard input")
         page.operations = self.operations(**part).to_pylist()
 
-    def read_sequences(self, page: CapturePage) -> None:
-        """Read the conversations that a page shows; nothing if the input is read only once."""
-        sequences = None if self.once else page.sequences()
+    def read_sequences(self, page: CapturePage, body_limit: int = 0) -> None:
+        """Read the conversations that a page shows, with so many bytes of each body; nothing if the
+        input is read only once.
+        """
+        sequences = None if self.once else page.sequences(body_limit)
         if sequences is not None:
-            columns = sequences.COLUMNS
+            columns, share = sequences.columns, sequences.share
+            options = replace(self.options, bodies=body_limit > 0)
             for table, batch in self.tables(
-                *columns, encoded=True, columns=columns, share=sequences.share
+                *columns, encoded=True, columns=columns, share=share, options=options
             ):
                 sequences.add(table, batch)
             page.show(sequences)

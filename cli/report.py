@@ -8,7 +8,7 @@ from typing import Annotated
 
 from amqpsniff.errors import UsageError
 
-from .options import By, Input, Names, option, spread
+from .options import By, Input, Names, body_limit_option, option, spread
 from .severities import FailOn
 
 PAGE = Path("report.html")
@@ -39,6 +39,9 @@ def report(
         ),
     ] = PAGE,
     by: By = None,
+    body_limit: Annotated[
+        int, body_limit_option("Bytes of each body that conversations show, 0 for none.")
+    ] = 0,
     title: Annotated[
         str | None,
         option("--title TEXT", "Title of the page. Default: the names of the captures."),
@@ -78,7 +81,7 @@ def report(
         reading.capture.read_operations(page, **part.part())
     if page.data.missed:
         reading.warn_of_nothing(NO_ROW)
-    reading.capture.read_sequences(page)
+    reading.capture.read_sequences(page, body_limit)
     _write(page.html(), output, quiet=source.quiet)
     return reading.exit_code or (FOUND if page.data.diagnosis.fails(fail_on) else 0)
 
