@@ -502,9 +502,8 @@ class Capture:
     def operations(self, **part: Unpack[Filters]) -> pa.Table:
         """Messages by what frameworks call them: rates, retries, failures, times.
 
-        What `amqpsniff summary --by operation` prints; `amqpsniff.analysis.operations.OPERATIONS`
-        explains the columns. The arguments choose messages: see
-        `amqpsniff.analysis.selection.Selection`.
+        What `amqpsniff summary --by operation` prints; the report `operations` explains the
+        columns. The arguments choose messages: see `amqpsniff.analysis.selection.Selection`.
 
         >>> import amqpsniff
         >>> capture = amqpsniff.open("tests/captures/packs/dramatiq.pcap.gz")
@@ -795,21 +794,22 @@ class Capture:
         connection: str | Iterable[str] = (),
         title: str | None = None,
         by: Literal["operation"] | None = None,
+        body_limit: int = 0,
         **part: Unpack[PartFilters],
     ) -> None:
         """Write what happened as one HTML page that needs nothing else, as `amqpsniff report`.
 
         `connection` names the connections whose conversations are shown; without it there is one
-        for each finding that matters. With `by` the page has the rows of `operations`. The other
-        arguments choose a part of the traffic, as in `summary`. Raises UsageError for a connection
-        that is not there, and if the package with the charts' library is missing (the extra
-        `report`).
+        for each finding that matters. With `by` the page has the rows of `operations`; `body_limit`
+        bytes of each body stand in conversations. The other arguments choose a part of the traffic,
+        as in `summary`. Raises UsageError for a connection that is not there, and if the package
+        with the charts' library is missing (the extra `report`).
         """
         named = (connection,) if isinstance(connection, str) else tuple(connection)
         page = self.report_page(named, title, **part)
         if by is not None:
             self.read_operations(page, **part)
-        self.read_sequences(page)
+        self.read_sequences(page, body_limit)
         Path(path).write_bytes(page.html().encode(errors="backslashreplace"))
 
     def traces(self, **part: Unpack[Filters]) -> Rereadable[dict[str, Any]]:
@@ -934,13 +934,16 @@ class Capture:
             raise UsageError("operations take a second reading; give a file, not standard input")
         page.operations = self.operations(**part).to_pylist()
 
-    def read_sequences(self, page: CapturePage) -> None:
-        """Read the conversations that a page shows; nothing if the input is read only once."""
-        sequences = None if self.once else page.sequences()
+    def read_sequences(self, page: CapturePage, body_limit: int = 0) -> None:
+        """Read the conversations that a page shows, with so many bytes of each body; nothing if the
+        input is read only once.
+        """
+        sequences = None if self.once else page.sequences(body_limit)
         if sequences is not None:
-            columns = sequences.COLUMNS
+            columns = sequences.columns
             plan = Plan(tuple(columns), columns, share=sequences.share)
-            deque(self._read(plan, sequences.add_rows), 0)
+            options = replace(self.options, bodies=body_limit > 0)
+            deque(self._read(plan, sequences.add_rows, options=options), 0)
             page.show(sequences)
 
     def timeline_pieces(
@@ -1071,13 +1074,14 @@ class Capture:
         plan: Plan,
         take: Callable[..., None] | None = None,
         record: Callable[[Any], None] | None = None,
+        options: Options | None = None,
     ) -> Iterator[int]:
         """One reading of the input without Arrow; gives the number of packets now and then.
 
         `take` is called with each of what `Pipeline.take` gives, `record` with what
         `Pipeline.records` does.
         """
-        pipeline = self._pipeline(plan)
+        pipeline = self._pipeline(plan, options)
         with self.packets() as packets:
             for _ in run(packets, pipeline):
                 if record is not None and pipeline.tracker.rows >= RECORDS_PER_BATCH:

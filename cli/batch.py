@@ -56,6 +56,8 @@ MAX_TOLD = 15
         --html: Write all reports with charts to DIR/report.html.
         -n --limit N: Rows of a report that are shown. [default]
         --links: Fill the columns of messages that link them across connections.
+        --frameworks: Fill the columns that say what messages mean, as --packs does. The report
+            `operations` needs them and --links, and turns both on.
 
     Input:
         --storage JSON: Options for fsspec, such as {"anon": true}.
@@ -77,6 +79,7 @@ def batch(
     bodies: bool = False,
     body_sha256: bool = False,
     links: bool = False,
+    frameworks: bool = False,
     storage: str = "{}",
     master: str = "local[*]",
     writer: Annotated[str, one_of(WRITERS, "no writer {}")] = WRITERS[0],
@@ -96,18 +99,17 @@ def batch(
     """
     if not output.strip():
         raise UsageError("--output is empty; name a folder for the tables")
-    if decoding.packs:
-        raise UsageError("--packs: a batch reads the built-in packs only; see sql and export")
     values: dict[str, Iterable[Any] | None] = {
         "--output": [output], "--master": [master], "--tables": [tables], "--rows": [limit],
         "--table-dialect": [decoding.table_dialect], "--storage": [storage], "--writer": [writer],
         "--format": [format_], "--progress": ["json"], "--report": report, "--port": decoding.port,
         "--tls-key": decoding.tls_key, "--tls-keylog": _given(keylog(decoding.tls_keylog)),
-        "--dialect": _given(decoding.dialect),
+        "--dialect": _given(decoding.dialect), "--packs": decoding.packs,
     }  # fmt: skip
     flags = {
         "--html": html, "--bodies": bodies, "--body-sha256": body_sha256,
         "--show-secrets": decoding.show_secrets, "--links": links,
+        "--frameworks": frameworks,
     }  # fmt: skip
     # in one word and behind `--`: any of them may begin with a dash
     given = [f"{name}={one}" for name, several in values.items() for one in several or ()]

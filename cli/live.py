@@ -10,7 +10,7 @@ from typing import Annotated
 from amqpsniff.errors import UsageError
 
 from .completions import interfaces
-from .options import TABLES, Decoding, Rows, at_least, group, offer, one_of, spread
+from .options import TABLES, By, Decoding, Rows, at_least, group, offer, one_of, spread
 from .parse_units import size, span
 
 FORMATS = ("dashboard", "ndjson", "csv", "arrow")
@@ -96,6 +96,7 @@ def live(
     settle: str | None = None,
     metrics: str | None = None,
     otlp: str | None = None,
+    by: By = None,
     format_: Annotated[str | None, one_of(FORMATS, "no format {} here")] = None,
 ) -> int:
     """Watch traffic as it happens: a dashboard on a terminal, rows when piped.
@@ -110,6 +111,7 @@ def live(
 
         sudo amqpsniff live -i eth0 --port 5672
         amqpsniff live -i lo --exchange orders | jq .routing_key
+        amqpsniff live -i eth0 --by operation
         amqpsniff live -w trace.pcapng --rotate-size 100MB --keep 10 --metrics :9419
         amqpsniff live -i eth0 --exchange orders --otlp http://localhost:4318
         ssh broker tcpdump -i any -U -w - port 5672 | amqpsniff live -
@@ -118,6 +120,8 @@ def live(
     form = ("dashboard" if drawn_on else "ndjson") if format_ is None else format_
     if otlp is not None and (format_ is not None or table not in (None, "messages")):
         raise UsageError("--otlp sends spans of the table messages; leave out --format and --table")
+    if by and (form != "dashboard" or otlp is not None):
+        raise UsageError("--by is for the dashboard; rows have the columns of `messages`")
     if form == "dashboard" and otlp is None:
         _check_dashboard(sources, rows, table, settle, drawn_on=drawn_on)
     if otlp is None and form == "arrow" and sys.stdout.isatty():
@@ -126,7 +130,8 @@ def live(
     from .watching import Live
 
     settle_seconds = _settle(SETTLE if settle is None else settle)
-    run = Live(sources, recording, decoding, rows, settle_seconds=settle_seconds, metrics=metrics)
+    more = {"metrics": metrics, "by": by}
+    run = Live(sources, recording, decoding, rows, settle_seconds=settle_seconds, **more)
     if otlp is not None:
         return run.send(otlp)
     if form == "dashboard":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
 from amqpsniff.errors import UsageError
 
-from .options import By, Input, Names, spread
+from .options import By, Input, Names, at_least, spread
 from .severities import FailOn
 
 PAGE = Path("report.html")
@@ -23,6 +24,7 @@ STANDARD_OUTPUT = Path("-")
             matters. Nothing else of the report is left out.
         -o --output FILE: Write to this file. It is replaced once all is written; `-` is standard
             output. [default]
+        --body-limit N: Bytes of each body that conversations show, 0 for none. [default]
         --title TEXT: Title of the page. Default: the names of the captures.
         --fail-on SEVERITY: Exit with 1 if there is a finding of this severity (info, warning,
             error) or a worse one.
@@ -33,6 +35,7 @@ def report(
     connection: list[str] | None = None,
     output: Path = PAGE,
     by: By = None,
+    body_limit: Annotated[int, at_least(0)] = 0,
     title: str | None = None,
     fail_on: FailOn = None,
 ) -> int:
@@ -69,7 +72,7 @@ def report(
         reading.capture.read_operations(page, **part.part())
     if page.data.missed:
         reading.warn_of_nothing(NO_ROW)
-    reading.capture.read_sequences(page)
+    reading.capture.read_sequences(page, body_limit)
     _write(page.html(), output, quiet=source.quiet)
     return reading.exit_code or (FOUND if page.data.diagnosis.fails(fail_on) else 0)
 

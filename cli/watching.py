@@ -20,6 +20,7 @@ from .output import Output, settings
 from .parse_units import span
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.selection import RowFilter
     from amqpsniff.capture.writer import CaptureWriter
     from amqpsniff.live.metrics import Server
     from amqpsniff.live.watch import Source, Watch
@@ -48,6 +49,7 @@ class Live:
         *,
         settle_seconds: float | None,
         metrics: str | None,
+        by: str | None = None,
     ) -> None:
         self._sources = sources
         self._recording = recording
@@ -55,6 +57,7 @@ class Live:
         self._rows = rows
         self._settle = settle_seconds
         self._metrics = metrics
+        self._by = by
         self._told_trouble = False
         self._server: Server | None = None
         self._seconds = None if sources.duration is None else span(sources.duration, "duration")
@@ -118,27 +121,33 @@ class Live:
 
     def show(self) -> int:
         """Show the dashboard on the terminal; the exit code."""
+        from amqpsniff.analysis.selection import RowFilter
+        from amqpsniff.live.operations import COLUMNS
+
         from .dashboard.dashboard import Dashboard
 
-        self._open((), judge=True)
+        wanted = RowFilter(self._rows.selection(), "messages", self._started)
+        columns = {"messages": frozenset((*COLUMNS, *wanted.columns))}
+        self._open(("messages",) if self._by else (), judge=True, columns=columns)
         try:
             with (
                 Steps(self.watch, self._seconds) as steps,
-                Dashboard(self.watch, self.figures, self._rows.selection()) as dashboard,
+                Dashboard(self.watch, self.figures, self._rows.selection(), self._by) as dashboard,
             ):
-                self._watch_on(steps, dashboard)
+                self._watch_on(steps, dashboard, wanted)
         finally:
             self._close()
         self._summarise(sys.stdout)
         return self._exit_code()
 
-    def _watch_on(self, steps: Steps, dashboard: Dashboard) -> None:
+    def _watch_on(self, steps: Steps, dashboard: Dashboard, wanted: RowFilter) -> None:
         """Step the run and its dashboard until one of them is over."""
         steps.keys = dashboard.keyboard.descriptor
         for _ in steps:
             for note in self._notes():
                 dashboard.pictures.note(note)
-            deque(self.watch.rows(), 0)
+            for _, batch in self.watch.rows():
+                dashboard.pictures.operations.add(wanted.of(batch))
             dashboard.step()
             if dashboard.over:
                 steps.stop()

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.analysis.report_tables import REPORTS, find
+from amqpsniff.analysis.report_tables import OPERATIONS, find, made_of
 from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.batch_reports import is_here, make_here, write_page
 from amqpsniff.archive.plan import TASK_BYTES
@@ -91,7 +91,7 @@ def _run(given: argparse.Namespace, say: Say) -> int:
 def _run_batch(batch: Batch, given: argparse.Namespace, say: Say) -> int:
     from .session import session
 
-    names = list(REPORTS) if given.html else given.report
+    names = [*made_of(batch.frameworks)] if given.html else given.report
     direct = given.writer == WRITERS[0]
     batch.find()  # report a wrong name before Spark starts
     spark = None
@@ -149,13 +149,16 @@ def _batch(given: argparse.Namespace) -> Batch:
         show_secrets=given.show_secrets,
         tls_keylog=given.tls_keylog,
         tls_keys=tuple(given.tls_key),
+        packs=tuple(given.packs),
     )
+    operations = OPERATIONS in given.report
     return Batch(
         given.inputs,
         given.output,
         options,
         [one.strip() for one in given.tables.split(",")],
-        links=given.links,
+        links=given.links or operations,
+        frameworks=bool(given.frameworks or given.packs or operations),
         storage=json_object("--storage", given.storage),
         task_bytes=given.task_bytes,
     )
@@ -238,6 +241,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--bodies", action="store_true", help="fill the column body")
     add("--body-sha256", action="store_true", help="fill the column body_sha256")
     add("--links", action="store_true", help="fill the columns that link messages")
+    add("--frameworks", action="store_true", help="fill the columns that packs fill")
+    add("--packs", action="append", default=[], metavar="FILE", help="and with these packs too")
     add("--show-secrets", action="store_true")
     add("--tls-keylog", metavar="FILE", help="open TLS with this key log")
     add("--tls-key", action="append", default=[], metavar="FILE", help="and with this RSA key")

@@ -13,7 +13,7 @@ from amqpsniff.archive.batch import Batch, Summary
 from amqpsniff.archive.output_folder import clear, write_manifest
 from amqpsniff.archive.task_io import DAY_NS, TIMES
 from amqpsniff.tables.file_errors import schema as error_schema
-from amqpsniff.tables.schema import LINKED_MESSAGES, TABLES, schema_of
+from amqpsniff.tables.schema import TABLES, batch_schema
 
 from .errors import saving
 
@@ -41,6 +41,7 @@ def _write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
         batch.given,
         batch.tables,
         links=batch.links,
+        frameworks=batch.frameworks,
         storage=batch.storage,
         task_bytes=batch.task_bytes,
     )
@@ -58,7 +59,10 @@ def _write_frames(spark: SparkSession, batch: Batch, form: str) -> Summary:
     batch.plan, batch.results = direct.plan, direct.results
     batch.lock.check()
     files = dict.fromkeys(summary.rows, ())
-    write_manifest(batch.folder, batch.inputs, batch.plan.files, files, summary.rows, form=form)
+    write_manifest(
+        batch.folder, batch.inputs, batch.plan.files, files, summary.rows, form,
+        frameworks=batch.frameworks,
+    )  # fmt: skip
     return summary
 
 
@@ -66,9 +70,8 @@ def _made(spark: SparkSession, direct: Batch, table: str) -> DataFrame:
     """A table that workers have written."""
     from .tables import read_table
 
-    schema = error_schema() if table == "errors" else schema_of(table)
-    if table == "messages" and direct.links:
-        schema = LINKED_MESSAGES
+    more = {"links": direct.links, "frameworks": direct.frameworks}
+    schema = error_schema() if table == "errors" else batch_schema(table, **more)
     return read_table(spark, direct.folder.name, table, schema.names, direct.storage)
 
 

@@ -24,7 +24,14 @@ from amqpsniff.analysis.report_tables import (
     find,
     schema,
 )
-from amqpsniff.archive.batch_reports import MAX_ROWS, Manifest, Result, bucket_of, manifest_of
+from amqpsniff.archive.batch_reports import (
+    MAX_ROWS,
+    Manifest,
+    Result,
+    bucket_of,
+    check_columns,
+    manifest_of,
+)
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.listing import list_captures
 from amqpsniff.archive.survey_cache import survey_files
@@ -65,6 +72,7 @@ def dataframe(spark: SparkSession, name: str, config: Config) -> DataFrame:
     Those of `topology` are made at once, the others when Spark is asked for them.
     """
     report, manifest = find(name), _manifest(config)
+    check_columns(name, manifest)
     tables = {
         table: _load(spark, config, manifest, table, columns)
         for table, columns in report.reads().items()

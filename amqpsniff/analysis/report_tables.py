@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 TOPOLOGY = "topology"
 
+OPERATIONS = "operations"
+"""The report that needs columns of packs."""
+
 ERRORS = "errors"
 """The table of what could not be read of the files, which only reports know beside the others."""
 
@@ -252,6 +255,29 @@ REPORTS = {
             },
         ),
         Report(
+            OPERATIONS,
+            "Operations of frameworks",
+            "Messages by what they ask for: rates, retries, failures, time in the queue and at "
+            "work.",
+            "the most failures, then the most messages",
+            {
+                "framework": "the framework that wrote the messages; null if unknown",
+                "operation": "the task, the event, the type of message; null if unknown",
+                "published": "messages that clients published",
+                "per_second": "publishes a second, from the first to the last; null for one",
+                "delivered": "messages that the broker delivered, or gave to basic.get",
+                "retried": "publishes of messages that were tried before",
+                "most_retries": "the most times that one of them was tried before",
+                "failed": "publishes that report an exception: in error queues, in replies",
+                "error_type": "the most frequent exception",
+                "refused": "deliveries that the client put back or rejected",
+                "queue_p50_ms": "time from publish to delivery, percentile in milliseconds",
+                "queue_p95_ms": "the same",
+                "work_p50_ms": "time from delivery to its settlement, percentile in milliseconds",
+                "work_p95_ms": "the same",
+            },
+        ),
+        Report(
             "quality",
             "Quality of the captures",
             "What is missing from each capture.",
@@ -291,6 +317,11 @@ REPORTS = {
     )
 }
 """The reports, in the order in which they are listed and shown on a page."""
+
+
+def made_of(frameworks: bool) -> list[str]:
+    """The names of all reports that tables can give, with columns of frameworks or without."""
+    return [name for name in REPORTS if frameworks or name != OPERATIONS]
 
 
 def find(name: str) -> Report:
@@ -351,7 +382,7 @@ def schema(table: str) -> Any:
         return of_errors()
     from amqpsniff.tables.schema import schema_of
 
-    return schema_of(table)
+    return schema_of(table, everything=True)
 
 
 def _chosen(whole: Any, names: Iterable[str]) -> Any:

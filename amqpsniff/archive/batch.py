@@ -27,7 +27,7 @@ from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.tables.file_errors import error_rows, error_table
 from amqpsniff.tables.file_errors import schema as error_schema
-from amqpsniff.tables.schema import LINKED_MESSAGES, ROWS_FORM, TABLES, schema_of
+from amqpsniff.tables.schema import ROWS_FORM, TABLES, batch_schema
 
 from .dealing import PIECE, Deal, Parts, block_bytes
 from .delta_log import DeltaLog
@@ -118,6 +118,7 @@ class Batch:
         options: How captures are decoded; files of keys are read here.
         tables: Names of the tables to write; `errors` is always written.
         links: Make the columns of messages that link them across connections too.
+        frameworks: Make the columns that packs fill too.
         storage: What fsspec is told, where it is used.
 
     Raises UsageError for a table that is not there, CaptureError for a name that is not there,
@@ -132,6 +133,7 @@ class Batch:
         tables: Iterable[str] = tuple(TABLES),
         *,
         links: bool = False,
+        frameworks: bool = False,
         storage: StorageOptions | None = None,
         task_bytes: int = TASK_BYTES,
     ) -> None:
@@ -146,6 +148,7 @@ class Batch:
         if links and "messages" not in self.tables:
             raise UsageError("links are columns of the table messages, which is not among those")
         self.links = links
+        self.frameworks = frameworks
         self.folder = Folder(whole_path(output), self.storage)
         self.lock = FolderLock(self.folder)
         self._entered = 0
@@ -258,9 +261,9 @@ class Batch:
         for task in self.plan.tasks:
             base = task.key(salt)
             place = (self.tables, self.folder.name, self.storage)
-            key = base + mark
+            more = {"links": self.links, "frameworks": self.frameworks}
             specs.append(
-                TaskSpec(task, key, base, options, *place, seed=self._seed, links=self.links)
+                TaskSpec(task, base + mark, base, options, *place, seed=self._seed, **more)
             )
         return specs
 
@@ -309,7 +312,7 @@ class Batch:
         options = asdict(self.options) | {"ports": sorted(self.options.ports)}
         for name in ("tls_keylog", "tls_keys", "secrets"):
             del options[name]
-        more = ["links"] if self.links else []
+        more = [name for name in ("links", "frameworks") if getattr(self, name)]
         return json.dumps([FORM, ROWS_FORM, options, sorted(self.tables), *more])
 
     def _surveys(self, runner: Runner, notice: Callable[[Step], None]) -> list[Surveyed]:
@@ -383,7 +386,7 @@ class Batch:
             files["findings"] = self._write_findings(findings)
             rows["findings"] = len(findings)
         if "links" in self.tables and not files["links"]:  # most archives have none
-            empty = schema_of("links").empty_table()
+            empty = batch_schema("links").empty_table()
             files["links"] = [self._write(f"links/capture_date={NO_DATE}", empty)]
         files["errors"] = [self._write("errors", error_table(errors))]
         rows["errors"] = len(errors)
@@ -392,7 +395,8 @@ class Batch:
         for table, names in files.items():
             DeltaLog(self.folder, table).commit(names, self._schema(table), there)
         cost = self._cost()
-        write_manifest(self.folder, self.inputs, self.plan.files, files, rows, cost=cost)
+        more = {"cost": cost, "frameworks": self.frameworks}
+        write_manifest(self.folder, self.inputs, self.plan.files, files, rows, **more)
         tidy(
             self.folder, {name for names in files.values() for name in names} | self._kept(), files
         )
@@ -438,7 +442,7 @@ class Batch:
     def _schema(self, table: str) -> Any:
         if table == "errors":
             return error_schema()
-        return LINKED_MESSAGES if self.links and table == "messages" else schema_of(table)
+        return batch_schema(table, links=self.links, frameworks=self.frameworks)
 
     def _written(self) -> tuple[dict[str, list[str]], dict[str, int]]:
         """The files of tasks and their rows, by table."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.analysis.report_tables import DUCKDB_SETUP, Report, bucket_for, find
+from amqpsniff.analysis.report_tables import DUCKDB_SETUP, OPERATIONS, Report, bucket_for, find
 from amqpsniff.capture.formats import is_remote
+from amqpsniff.errors import UsageError
 from amqpsniff.report.batch_page import page
 from amqpsniff.report.tables import plain
 
@@ -33,6 +34,12 @@ def manifest_of(folder: Folder) -> Manifest | None:
     """The manifest of a batch's folder, or None."""
     content = folder.read(MANIFEST)
     return None if content is None else dict(json.loads(content))
+
+
+def check_columns(name: str, manifest: Manifest | None) -> None:
+    """Raise UsageError for a report of columns that a batch has not written."""
+    if name == OPERATIONS and manifest is not None and not manifest.get("frameworks"):
+        raise UsageError(f"the tables lack what `{name}` reads; run `batch --report {name}`")
 
 
 def bucket_of(manifest: Manifest) -> int:
@@ -102,6 +109,7 @@ def make_here(folder: Folder, name: str, shown: int, bucket_seconds: int = 0) ->
 
     report = find(name)
     manifest = manifest_of(folder) or {"tables": {}, "captures": []}
+    check_columns(name, manifest)
     tables = {}
     for table, columns in report.reads().items():
         files = [Path(folder.name, one) for one in manifest["tables"].get(table, ())]

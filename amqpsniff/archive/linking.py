@@ -23,7 +23,7 @@ from amqpsniff.session.link_records import LOG_NUMBERS, LinkLog
 from amqpsniff.session.linker import COLUMNS, FOUND, DistributedLinker
 from amqpsniff.tables.batches import integer_array
 from amqpsniff.tables.export import ParquetRows
-from amqpsniff.tables.schema import LINKED, LINKED_MESSAGES, MESSAGES
+from amqpsniff.tables.schema import LINKED, LINKED_MESSAGES, batch_schema
 
 from .filesystem import Folder
 from .ordered_merge import Open, Sighted, WitnessFile, buffer_of, in_order, number_columns
@@ -229,9 +229,11 @@ def _join_file(folder: Folder, name: str, target: str, links: _Links) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    schema = LINKED_MESSAGES
-    encoded = [one.name for one in MESSAGES if one.type == pa.string()]
     with folder.open(name) as file, folder.create(target) as sink:
+        frameworks = "framework" in parquet.read_schema(file).names
+        schema = batch_schema("messages", links=True, frameworks=frameworks)
+        texts = [one.name for one in schema if one.type == pa.string()]
+        encoded = [name for name in texts if name not in LINKED]
         source = parquet.ParquetFile(file, read_dictionary=encoded)
         writer = ParquetRows(sink, schema)
         for group in range(source.num_row_groups):

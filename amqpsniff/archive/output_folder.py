@@ -104,11 +104,14 @@ def write_manifest(
     rows: Mapping[str, int],
     form: str | None = None,
     cost: Mapping[str, Any] | None = None,
+    *,
+    frameworks: bool = False,
 ) -> None:
     """Say what counts: files and rows by table, and the captures that they are of.
 
     `form` is that of tables that Spark has written and reads as a whole: their files are not named.
-    `cost` says how captures are read, and the bytes that takes.
+    `cost` says how captures are read, and the bytes that takes; `frameworks` that there are the
+    columns that packs fill.
     """
     manifest = {
         "form": FORM,
@@ -118,6 +121,7 @@ def write_manifest(
         "tables": {table: sorted(names) for table, names in files.items()},
         "rows": rows,
         **(cost or {}),
+        "frameworks": frameworks,
         "captures": [_told(one) for one in captures],
     }
     folder.write(MANIFEST, json.dumps(manifest, indent=1).encode())

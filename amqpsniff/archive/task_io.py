@@ -24,6 +24,7 @@ from amqpsniff.capture.file import Opener
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
+from amqpsniff.tables.schema import batch_schema
 
 from .dealing import Deal, Dealt, Objects, Parts
 from .filesystem import Folder, opener_for
@@ -71,6 +72,7 @@ class TaskSpec:
     """A task with all that is needed to do it in another process; `seed` is that of sightings.
 
     With `links` messages wait in `linking.UNLINKED`, and what links need to know stands beside.
+    With `frameworks` rows have the columns that packs fill.
 
     `deal` says what it deals out to others, `parts` what was dealt out to it.
 
@@ -89,9 +91,16 @@ class TaskSpec:
     beside: bool = False
     seed: int = 0
     links: bool = False
+    frameworks: bool = False
     deal: Deal | None = None
     parts: Parts | None = None
     home: str = field(default_factory=lambda: str(Path.cwd()))
+
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        """Columns by table where they are not the usual ones."""
+        wanted = self.tables if self.frameworks else ()
+        return {one: batch_schema(one, frameworks=True).names for one in wanted}
 
     @property
     def opener(self) -> Opener | None:
@@ -251,7 +260,8 @@ def carry_out(spec: TaskSpec) -> TaskResult:
     linkables = LinkablesFile(folder, f"{LINKABLES}/{spec.key}.parquet", spec.seed)
     objects = spec.objects(folder)
     run = TaskRun(
-        spec.task, spec.options, spec.tables, encoded=True, opener=spec.opener,
+        spec.task, spec.options, spec.tables, columns=spec.columns, encoded=True,
+        opener=spec.opener,
         watch=lambda packets: heartbeat(packets, sum(rows.values())),
         sightings=file.sightings, linkables=linkables.linkables if spec.links else None,
         parts=spec.parts, objects=objects,

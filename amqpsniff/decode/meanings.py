@@ -23,7 +23,16 @@ from cython.cimports.amqpsniff.decode.rows import Vocabularies
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.packs.catalogue import CALLS, COLUMNS, KEYS, NUMBERS, WORDS, Shape
+from amqpsniff.packs.catalogue import (
+    CALLS,
+    COLUMNS,
+    JUDGED,
+    KEYS,
+    NUMBERS,
+    TIMES,
+    WORDS,
+    Shape,
+)
 from amqpsniff.packs.forms import FORMS, instant, whole
 
 TYPE_CHECKING = False
@@ -175,7 +184,7 @@ class Field:
     def __init__(self, column: Any, source: Any, headers: Any, body: Any) -> None:
         self.column = column
         self.place = COLUMNS.index(column) if column in COLUMNS else len(COLUMNS)
-        self.kind = 0 if column in WORDS else 2 if column in NUMBERS else 1
+        self.kind = 0 if column in WORDS else 2 if column in (*NUMBERS, *TIMES) else 1
         self.source = source
         self.only = None if source.only is None else headers.names.index(source.only[0])
         self.at = -1
@@ -354,11 +363,12 @@ class MeaningWriter:
             value = names.value(self.body_data if field.in_body else self.header_data, field.at)
         if value is None or field.plain:
             return value
-        if field.only is not None and (
-            not self.headers.has(field.only)
-            or self.headers.value(self.header_data, field.only) != field.source.only[1]
-        ):
-            return None
+        if field.only is not None:
+            wanted = field.source.only[1]
+            if not self.headers.has(field.only):
+                return None
+            if wanted not in (None, self.headers.value(self.header_data, field.only)):
+                return None
         return taken(field.source, value, out.ts_ns.values[row])
 
     @cython.boundscheck(False)  # the range is checked
@@ -444,7 +454,7 @@ class MeaningWriter:
 TRIES = 5
 """Times that a message was tried before, from which on rules are told of it."""
 
-SAID = ("operation", "message_key", "error_type", *NUMBERS, "trace_id", *CALLS)
+SAID = ("operation", "message_key", "error_type", *NUMBERS, "trace_id", *CALLS, *JUDGED)
 """What rules are told of messages that stand out."""
 
 
@@ -452,8 +462,9 @@ class Note:
     """What rules are told of a message: of many the same object, of one that stands out its own.
 
     `traced`: it carries the context of a trace. `internal`: it is the framework's own. `said` has
-    `framework`, `findings` (codes), `call` (see `NoteWriter`), `delayed` (true of a delivery that
-    was to come later) and the values of columns; None where nothing stands out.
+    `framework`, `findings` (codes), `call` (see `NoteWriter`) with `awaited` and `broadcast` of its
+    pack, `delayed` (true of a delivery that was to come later) and the values of columns; None
+    where nothing stands out.
     """
 
     traced: cython.bint
@@ -522,15 +533,8 @@ class NoteWriter(MeaningWriter):
 
     def _more(self, reading: Any) -> Any:
         """(the reading, whether values are looked at, the note where none stands out)."""
-        named = (
-            column
-            for column, sources in reading.fields
-            if column not in NUMBERS or any(one.place != "property" for one in sources)
-        )
-        columns = set(named)
-        looked = {*CALLS} if self.links or reading.awaited else set()
-        if not self.links:
-            looked.update(("error_type", *NUMBERS))
+        columns = {column for column, _ in reading.fields}
+        looked = set(CALLS) if self.links else {"error_type", *NUMBERS, *CALLS, *JUDGED}
         looks = not columns.isdisjoint(looked) or bool(reading.findings)
         traced = "trace_id" in columns
         plain = Note(traced, reading.internal, None) if traced or reading.internal else None
@@ -543,20 +547,23 @@ class NoteWriter(MeaningWriter):
         reading = fields[4]
         said: dict[Any, Any] = {}
         step: Field
+        delivered: cython.bint = out.sender.values[row] == 1
         if out.notes is None:
             out.notes = {}
         for step in fields[1]:
-            if step.at < 0 and step.kind == 2:  # a delay in a routing key is gone as it comes
+            if step.column == "not_before" and delivered:
+                there = self._value(out, row, step) if step.at < 0 else self._there(step)
+                if there:  # when it was due is known from its publish
+                    said["delayed"] = True
+            elif step.column == "expires_at" and not delivered:
                 continue
-            if step.column == "not_before" and out.sender.values[row] == 1:
-                if self._there(step):
-                    said["delayed"] = True  # when it was due is known from its publish
-            elif step.kind == 2 or step.column == "error_type":
+            elif step.kind == 2 or step.column == "error_type" or step.column in JUDGED:
                 self._say(out, row, step, said)
-        if reading.awaited:
-            call = self._call(out, row, fields[1])
-            if call is not None:
-                said["call"] = call
+        if not 0 < 1_000 * said.get("expires_at", 0) < out.ts_ns.values[row]:
+            said.pop("expires_at", None)
+        call = self._call(out, row, fields[1])
+        if call is not None and (call[2] is not None or not delivered):
+            said["call"] = call
         tries = said.get("retry_count", 0)
         if tries < TRIES and len(said) == ("retry_count" in said) and not reading.findings:
             if plain is not None:
@@ -566,6 +573,8 @@ class NoteWriter(MeaningWriter):
             if step.column == "operation" or step.column == "message_key":
                 self._say(out, row, step, said)
         said["framework"], said["findings"] = reading.framework, reading.findings
+        if call is not None:
+            said["awaited"], said["broadcast"] = reading.awaited, reading.broadcast
         traced = plain is not None and plain.traced
         out.notes[row] = Note(traced, reading.internal, said)
         return 0
@@ -641,7 +650,7 @@ def _word_of(writer: MeaningWriter, field: Field) -> tuple[Any, ...]:
 def as_number(value: Any, column: Any) -> Any:
     """A value as the number of a column; None for what is none."""
     number = whole(value)
-    return instant(value) if number is None and column == "not_before" else number
+    return instant(value) if number is None and column in TIMES else number
 
 
 def as_text(value: Any) -> Any:

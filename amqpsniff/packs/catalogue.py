@@ -38,10 +38,25 @@ CALLS = ("request_key", "reply_address", "answers_key")
 reply is to go (a message without it is no request, where a pack names a place for it), and the id
 of the request that a message answers."""
 
-FIELDS = (*COLUMNS[1:], *CALLS)
+JUDGED = {
+    "loops": "message-loops", "audit": "workers-controlled", "expires_at": "message-expired",
+}  # fmt: skip
+"""Values that are looked at for findings alone, and their codes: of a message that went round, of
+an order to workers, of one that is delivered after that time."""
+
+TIMES = ("not_before", "expires_at")
+"""Values that are times, in microseconds since 1970."""
+
+FIELDS = (*COLUMNS[1:], *CALLS, *JUDGED)
 """What a pack has sources for."""
 
-FINDINGS = ("firehose-on", "message-skipped", "retries-exhausted", "serialized-code")
+FINDINGS = (
+    "delay-too-long",
+    "firehose-on",
+    "message-skipped",
+    "retries-exhausted",
+    "serialized-code",
+)
 """Findings that a pack may raise for messages of a shape."""
 
 SHAPE = ("exchange", "content_type", "type")
@@ -54,13 +69,13 @@ NAMED = ("header", "body", "client")
 """Places in which a value has a name: headers, the first level of a JSON body, and the client
 properties of connection.start-ok."""
 
-_FLAGS = ("internal", "awaited")
+_FLAGS = ("internal", "awaited", "broadcast")
 _OTHER_KEYS = ("title", "framework", "when", "client", "application", "findings", *_FLAGS)
 _PLACE = r"(?:(?P<place>header|body|client):(?P<name>[^ ]+)|(?P<property>[a-z_]+))"
 _SOURCE = re.compile(
     _PLACE + r"(?: \$(?P<path>(?:\.[^.\[\] ]+|\[-?\d+\])+))?"
     r"(?: ~ (?P<pattern>.+?))?(?: as (?P<form>\w+))?"
-    r"(?: if header:(?P<header>[^ ]+) = (?P<wanted>.+))?"
+    r"(?: if header:(?P<header>[^ ]+)(?: = (?P<wanted>.+))?)?"
 )
 _CONDITION = re.compile(r"(?P<no>not )?" + _PLACE + r"(?: (?P<relation>[=~]) (?P<text>.+))?")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(-?\d+)\]")
@@ -76,7 +91,8 @@ class Source:
         path: Names and places inside the value; a step into a text reads the text as JSON.
         pattern: Of a text only its first group; null without a match.
         form: A function of `amqpsniff.packs.forms` that the value goes through.
-        only: (header, its text) without which there is no value; None for no such condition.
+        only: (header, its text; None for any) without which there is no value; None for no such
+            condition.
     """
 
     place: str
@@ -84,7 +100,7 @@ class Source:
     path: tuple[str | int, ...] = ()
     pattern: re.Pattern[str] | None = None
     form: str | None = None
-    only: tuple[str, str] | None = None
+    only: tuple[str, str | None] | None = None
 
     @property
     def plain(self) -> bool:
@@ -130,7 +146,8 @@ class Pack:
         application: Sources of the client's application.
         findings: Codes, each with conditions that a recognised message has to meet besides.
         internal: Its messages are the framework's own, and not of the application.
-        awaited: Who sends a request waits for the reply.
+        awaited: Who sends a request waits for the reply. Else it is one that may be answered.
+        broadcast: Several may answer a request.
     """
 
     name: str
@@ -143,6 +160,7 @@ class Pack:
     findings: tuple[tuple[str, tuple[Condition, ...]], ...] = ()
     internal: bool = False
     awaited: bool = False
+    broadcast: bool = False
 
 
 @dataclass(frozen=True)
@@ -169,8 +187,7 @@ class Reading:
         fields: (column, its sources) of what can be there.
         needs_body: The body was not looked at and must be.
         findings: Codes that the shape shows.
-        internal: Messages of the framework itself.
-        awaited: Who sends a request waits for the reply.
+        internal, awaited, broadcast: As a `Pack` says it.
     """
 
     framework: str | None
@@ -179,6 +196,7 @@ class Reading:
     findings: tuple[str, ...] = ()
     internal: bool = False
     awaited: bool = False
+    broadcast: bool = False
 
 
 class Packs:

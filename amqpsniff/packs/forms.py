@@ -61,6 +61,20 @@ def _hex64(value: object, _: int | None) -> str | None:
     return f"{number:016x}" if number < 1 << 64 else None
 
 
+def _shovelled_twice(value: object, _: int | None) -> str | None:
+    """Of the list that shovels write, the name of one that is there twice, in words."""
+    listed = value if isinstance(value, list) else []
+    names = [one.get("shovel-name") for one in listed if isinstance(one, dict)]
+    twice = next((one for one in names if one and names.count(one) > 1), None)
+    return f"shovel {twice} moved it twice" if twice else None
+
+
+def _visited(value: object, _: int | None) -> str | None:
+    """A count of visits from two on, in words."""
+    visits = whole(value)
+    return f"{visits} visits to the same queue" if visits is not None and visits > 1 else None
+
+
 FORMS: dict[str, Callable[[object, int | None], object]] = {
     "unix_s": lambda value, _: _time(value, 1_000_000),
     "unix_ms": lambda value, _: _time(value, 1_000),
@@ -68,5 +82,7 @@ FORMS: dict[str, Callable[[object, int | None], object]] = {
     "after_ms": lambda value, ts_ns: _after(value, 1_000, ts_ns),
     "delay_bits": _delay_bits,
     "hex64": _hex64,
+    "shovelled_twice": _shovelled_twice,
+    "visited": _visited,
 }
 """Forms by name."""

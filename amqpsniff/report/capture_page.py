@@ -108,10 +108,13 @@ class CapturePage:
         name = capture_name(self._summary["captures"])
         self._page = Page(title or f"AMQP in {name}", narrative.headline(self._summary))
 
-    def sequences(self) -> Sequences | None:
-        """What a second pass is to fill before `show`; None if no connection is to be shown."""
+    def sequences(self, body_limit: int = 0) -> Sequences | None:
+        """What a second pass is to fill before `show`; None if no connection is to be shown.
+
+        At most `body_limit` bytes of each body are shown.
+        """
         chosen = choose(self.data, self.data.diagnosis.findings)
-        return Sequences(self.data, chosen) if chosen else None
+        return Sequences(self.data, chosen, body_limit) if chosen else None
 
     def show(self, sequences: Sequences) -> None:
         """Show the conversations that were filled."""

@@ -216,6 +216,15 @@ def findings(rows: Rows) -> Specs:
     return made
 
 
+def operations(rows: Rows) -> Specs:
+    """Messages and failures by operation."""
+    counts, worse = ["published", "delivered"], ["failed", "retried", "refused"]
+    return [
+        bars(summed(rows, "operation", counts), "Messages", "operation", counts, "messages"),
+        bars(summed(rows, "operation", worse), "Trouble", "operation", worse, "messages"),
+    ]
+
+
 CHARTS: dict[str, Callable[[Rows], Specs]] = {
     "traffic": traffic,
     "latency": latency,
@@ -225,6 +234,7 @@ CHARTS: dict[str, Callable[[Rows], Specs]] = {
     "churn": churn,
     "closes": closes,
     "topology": topology,
+    "operations": operations,
     "quality": quality,
     "findings": findings,
 }

@@ -7,9 +7,11 @@ a bounded number of events is kept; what is left out is said where it is missing
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+from amqpsniff.analysis.body_text import COLUMNS as READ_BY
+from amqpsniff.analysis.body_text import body_text
 from amqpsniff.analysis.one_line import (
     LINE_COLUMNS,
     Part,
@@ -93,20 +95,23 @@ class Sequences:
     Args:
         data: The first pass.
         chosen: Rows of connections.
+        body_limit: Bytes of each body that are shown, 0 for none.
 
     Attributes:
         share: The conversations to follow; None for all, if some cannot be told apart.
+        columns: Columns that are to be read, by table.
     """
 
-    COLUMNS: ClassVar[dict[str, Collection[str]]] = {
-        "frames": FRAME_COLUMNS, "messages": (*MESSAGE_KEY, *LINE_COLUMNS),
-    }  # fmt: skip
-
-    def __init__(self, data: ReportData, chosen: list[Row]) -> None:
+    def __init__(self, data: ReportData, chosen: list[Row], body_limit: int = 0) -> None:
+        wanted = (*LINE_COLUMNS, *READ_BY) if body_limit else LINE_COLUMNS
+        self.columns: dict[str, Collection[str]] = {
+            "frames": FRAME_COLUMNS, "messages": (*MESSAGE_KEY, *wanted),
+        }  # fmt: skip
         several = len(data.summary["captures"]) > 1
         self.share = _share(chosen)
         self._sequences = {
-            row["connection_id"]: _Sequence(row, data.start_ns, several) for row in chosen
+            row["connection_id"]: _Sequence(row, data.start_ns, several, wanted, body_limit)
+            for row in chosen
         }
         for finding in data.diagnosis.findings:
             sequence = self._sequences.get(finding["connection_id"])
@@ -116,7 +121,7 @@ class Sequences:
     def add_rows(self, frames: Any, messages: Any, *names: Any) -> None:
         """Take what a pipeline gives."""
         for table, rows in (("frames", frames), ("messages", messages)):
-            batch = plain_rows(rows, self.COLUMNS[table], *names)
+            batch = plain_rows(rows, self.columns[table], *names)
             places: dict[str, list[int]] = {}
             for row, name in enumerate(values(batch, "connection_id")):
                 places.setdefault(name, []).append(row)
@@ -132,11 +137,14 @@ class Sequences:
 class _Sequence:
     """Makes events of the entries of one conversation, and keeps some of them."""
 
-    def __init__(self, row: Row, start_ns: int | None, several: bool) -> None:
+    def __init__(
+        self, row: Row, start_ns: int | None, several: bool, wanted: Sequence[str], body_limit: int
+    ) -> None:
+        self._body_limit = body_limit
         self.row = row
         self._start = start_ns
         self._several = several
-        self._timeline = Timeline(CONTENT_METHODS, LINE_COLUMNS)
+        self._timeline = Timeline(CONTENT_METHODS, tuple(wanted))
         self._gaps = Gaps()
         self._findings: deque[Row] = deque()
         self._events: list[Event] = []
@@ -245,7 +253,18 @@ class _Sequence:
         level = _level(entry.method, arguments, ending)
         side = entry.sender if entry.sender in SIDES else NOTE
         told = [shortened(_text(parts), MAX_CHARACTERS) for parts in (detail, ending)]
+        if entry.message is not None and self._body_limit:
+            told[0] = f"{told[0]} {self._body(entry.message)}".rstrip()
         return [*when, side, _channel(entry.channel), entry.method, *told, level]
+
+    def _body(self, message: Row) -> str:
+        """The beginning of a body, as all commands show it; bytes that are no text in hex."""
+        found = body_text(message, self._body_limit)
+        if found is None or not found.octets:
+            return ""
+        text = found.octets[: self._body_limit].hex(" ") if found.text is None else found.text
+        form = f"{found.form}: " if found.form else ""
+        return form + shortened(harmless(text), self._body_limit)
 
     def _when(self, ts_ns: int | None) -> str:
         return "" if ts_ns is None else seconds(ts_ns - (self._start or 0))

@@ -18,13 +18,15 @@ from typing import Any
 import pyarrow as pa
 
 from amqpsniff.columns import NULL, Integers, Texts
+from amqpsniff.decode.amqp10.columns import DeliveryColumns
+from amqpsniff.decode.meanings import MeaningColumns
 from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
 from amqpsniff.decode.rows import STATUS_NAMES, FrameRows, MessageRows
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import SHOWN, Finding, Kind
 from amqpsniff.plan import Plan
 from amqpsniff.session.entities import OUTCOMES
-from amqpsniff.session.link_columns import MATCHES
+from amqpsniff.session.link_columns import MATCHES, LinkColumns
 from amqpsniff.session.row_buffer import CHANGING
 from amqpsniff.tables import bitmaps
 from amqpsniff.tables.schema import (
@@ -105,6 +107,10 @@ _WORDS = {
 }
 
 
+_CODED = frozenset((*MeaningColumns.CODES, *DeliveryColumns.NAMES, *LinkColumns().by_name()))
+"""Columns with words of their own that batches have or have not."""
+
+
 class _Columns:
     """Makes columns of one batch; each of the decoder's columns is taken once, when it is wanted.
 
@@ -130,8 +136,8 @@ class _Columns:
         """The column of that name and type; null throughout when the decoder has none."""
         source = _SOURCES.get(name, name)
         column = self._source.get(source)
-        if column is None:
-            return pa.nulls(self._rows, kind)
+        if column is None:  # as batches that have it: those of a file are alike
+            return pa.nulls(self._rows, _ENCODED if name in _CODED else kind)
         if isinstance(column, Texts):
             return self._texts(column, kind)
         storage, bitmap, nulls = self._take(source, column)

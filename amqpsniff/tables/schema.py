@@ -191,6 +191,15 @@ TABLES: Final[dict[str, pa.Schema]] = {
 LINKED_MESSAGES: Final = pa.schema([*MESSAGES, *_LINKED])
 """The messages of a batch that links them."""
 
+
+def batch_schema(table: str, *, links: bool = False, frameworks: bool = False) -> pa.Schema:
+    """The schema of a table that a batch writes, with columns of links and of packs or without."""
+    more = {"messages": [*(_MEANINGS if frameworks else ()), *(_LINKED if links else ())]}
+    if frameworks:
+        more["connections"] = list(_CLIENTS)
+    return pa.schema([*schema_of(table), *more.get(table, ())])
+
+
 EVERYTHING: Final = TABLES | {
     "messages": pa.schema([*LINKED_MESSAGES, *DELIVERIES, *_MEANINGS]),
     "connections": pa.schema([*CONNECTIONS, *_CLIENTS, *_PROCESSES]),

@@ -19,6 +19,7 @@ from .keys import Keyboard
 from .screen import Screen
 from .snapshot import Picture, Pictures
 from .state import State
+from .views import OPERATIONS, VIEWS
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Selection
@@ -39,10 +40,15 @@ class Dashboard:
         watch: The run.
         figures: Its figures.
         selection: The part of the traffic that is shown.
+        by: What messages are counted by too: `operation`; None for nothing.
     """
 
-    def __init__(self, watch: Watch, figures: Figures, selection: Selection) -> None:
+    def __init__(
+        self, watch: Watch, figures: Figures, selection: Selection, by: str | None = None
+    ) -> None:
         self.state = State()
+        if by:
+            self.state.views, self.state.view = (*VIEWS, OPERATIONS), OPERATIONS.name
         self.pictures = Pictures(watch, figures, by_name(selection))
         self.keyboard = Keyboard()
         self._selection = selection

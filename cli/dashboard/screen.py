@@ -24,7 +24,7 @@ from .panels import FINDING_LINES, counted, finding, latest, names
 from .snapshot import Picture
 from .state import KEYS, WORDS, State
 from .views import KEYS as KEYS_VIEW
-from .views import MIN_RATE, NAMED, VIEWS, Row, often, ordered, text
+from .views import MIN_RATE, NAMED, Row, often, ordered, text
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Selection
@@ -33,7 +33,7 @@ MIN_ROWS = 5
 """Rows that the view has before anything stands below it."""
 
 MIN_COLUMNS, MIN_LINES = 40, 11
-FOOTER = "q quit  ? help  1-5 view  s sort  / filter  p pause  ↑↓ enter: connection"
+FOOTER = "q quit  ? help  1-{} view  s sort  / filter  p pause  ↑↓ enter: connection"
 PANEL_LINES = 6
 LATEST_LINES = 4
 METHODS_SHOWN = 8
@@ -125,7 +125,7 @@ class Screen:
     def _tabs(self, width: int) -> Text:
         state = self._state
         shown = Text()
-        for at, view in enumerate(VIEWS, 1):
+        for at, view in enumerate(state.views, 1):
             shown.append(f" {at} {view.name} ", "reverse" if view.name == state.view else "key")
         if state.sort:
             shown.append(f"  by {state.shown.called(state.sort)}", "key")
@@ -197,9 +197,8 @@ class Screen:
             return "nothing was found"
         if not picture.open and not picture.ended:
             return "no AMQP yet"
-        return {"exchanges": "nothing was published", "queues": "nothing was delivered"}.get(
-            view, "nothing is open"
-        )
+        nothing = {"exchanges": "published", "queues": "delivered", "operations": "settled yet"}
+        return f"nothing was {nothing[view]}" if view in nothing else "nothing is open"
 
     def _about(self, width: int) -> Iterator[Text]:
         """Facts of the connection on the screen: up to five lines."""
@@ -298,7 +297,7 @@ class Screen:
             shown.append(f"where {harmless(self._where)}  ", "warning")
         if state.filter:
             shown.append(f"/{harmless(state.filter)}  ", "warning")
-        shown.append(FOOTER, "key")
+        shown.append(FOOTER.format(len(state.views)), "key")
         shown.truncate(width, overflow="ellipsis")
         return shown
 

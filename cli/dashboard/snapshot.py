@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.analysis.diagnosis import diagnosis_of
 from amqpsniff.analysis.verdict import Verdict
 from amqpsniff.findings import SEVERITIES
+from amqpsniff.live.operations import Operations
 from amqpsniff.units import duration
 
 from .filter import chosen
@@ -46,7 +47,7 @@ class Picture:
         open, ended: Connections.
         totals: Rates and latencies over all connections.
         methods: Frames per second by method, the most frequent first.
-        connections, exchanges, keys, queues, findings: Rows of the views.
+        connections, exchanges, keys, queues, findings, operations: Rows of the views.
         severities: Findings by severity.
         notes: What happened to the capture, the latest last.
         verdict: What `diagnose` says of all that was captured so far.
@@ -69,6 +70,7 @@ class Picture:
     keys: list[Row]
     queues: list[Row]
     findings: list[Row]
+    operations: list[Row]
     severities: Counter[str]
     notes: list[str]
     verdict: Verdict
@@ -91,6 +93,7 @@ class Pictures:
         self._began = time.monotonic()
         self._notes: list[tuple[float, str]] = []
         self._ticked = 0.0
+        self.operations = Operations()
         self._verdict = Verdict([])
 
     def note(self, text: str) -> None:
@@ -104,6 +107,7 @@ class Pictures:
         if now - self._ticked >= TICK_SECONDS:
             self._ticked = now
             figures.tick()
+            self.operations.tick(now)
             self._verdict = self._judge()
         statistics = watch.source.statistics()
         writer = watch.writer
@@ -124,6 +128,7 @@ class Pictures:
             keys=self._chosen("keys", figures.keys),
             queues=self._chosen("queues", figures.queues),
             findings=self._chosen("findings", findings),
+            operations=self._chosen("operations", self.operations.rows),
             severities=watch.severities(),
             notes=[text for at, text in self._notes if now - at < NOTE_SECONDS],
             verdict=self._verdict,

@@ -8,7 +8,7 @@ from typing import Any
 from .views import VIEWS, Row, View
 
 KEYS = (
-    ("1 to 5, tab", "another view"),
+    ("1 to 6, tab", "another view"),
     ("↑ ↓ page", "choose a line"),
     ("enter", "the connection chosen"),
     ("escape", "back to all connections"),
@@ -38,6 +38,7 @@ class State:
     """What is shown.
 
     Attributes:
+        views: The views that there are.
         view: Name of the view.
         sorts: Number of the column sorted by, by view.
         backwards: Views that are sorted the other way round.
@@ -51,6 +52,7 @@ class State:
         paused, help, over, redraw: As they are called.
     """
 
+    views: tuple[View, ...] = VIEWS
     view: str = VIEWS[0].name
     sorts: dict[str, int] = field(default_factory=dict)
     backwards: set[str] = field(default_factory=set)
@@ -72,11 +74,11 @@ class State:
             self._type(key)
         elif key in ("q", "interrupt"):
             self.over = True
-        elif key in "12345":
+        elif key.isdecimal() and 0 < int(key) <= len(self.views):
             self._turn(int(key) - 1)
         elif key in ("tab", "right", "back-tab", "left"):
             step = 1 if key in ("tab", "right") else -1
-            self._turn((self._place + step) % len(VIEWS))
+            self._turn((self._place + step) % len(self.views))
         elif key in ("up", "down", "page-up", "page-down", "home", "end", "k", "j"):
             self._move(key, rows)
         elif key == "enter":
@@ -100,7 +102,7 @@ class State:
     @property
     def shown(self) -> View:
         """The view."""
-        return VIEWS[self._place]
+        return self.views[self._place]
 
     @property
     def sort(self) -> str:
@@ -109,14 +111,14 @@ class State:
 
     @property
     def _place(self) -> int:
-        return next(at for at, view in enumerate(VIEWS) if view.name == self.view)
+        return next(at for at, view in enumerate(self.views) if view.name == self.view)
 
     @property
     def _sorts(self) -> tuple[str, ...]:
         return self.shown.sorts
 
     def _turn(self, place: int) -> None:
-        self.view = VIEWS[place].name
+        self.view = self.views[place].name
         self.help = False
 
     def at(self, rows: list[Row]) -> int:
@@ -154,7 +156,7 @@ class State:
         if self.help:
             self.help = False
         elif self.view == "connection":
-            self.view = VIEWS[0].name
+            self.view = self.views[0].name
         else:
             self.filter = ""
 

@@ -213,6 +213,30 @@ CONNECTION = View(
     ("channel",),
 )
 
+OPERATIONS = View(
+    "operations",
+    (
+        ("operation", "=operation", name),
+        ("framework", "=?framework", text),
+        ("published_per_s", ">pub/s", often),
+        ("delivered_per_s", ">dlv/s", often),
+        ("published", ">published", number),
+        ("delivered", ">?delivered", number),
+        ("retried", ">?retried", number),
+        ("refused", ">refused", number),
+        ("failed", ">failed", number),
+        ("queue_p50_ms", ">?queue p50", wait),
+        ("queue_p95_ms", ">???queue p95", wait),
+        ("work_p50_ms", ">?work p50", wait),
+        ("work_p95_ms", ">???work p95", wait),
+        ("error_type", "*?error", lambda value: text(value) if value else NONE),
+    ),
+    ("failed", "published_per_s", "delivered_per_s", "published", "retried", "work_p95_ms",
+     "queue_p95_ms", "operation"),
+    ("framework", "operation"),
+)  # fmt: skip
+"""What `live --by operation` shows besides."""
+
 FILTERS: dict[str, dict[str, tuple[str, ...]]] = {
     "clients": {"client": ("label", "client", "product"), "user": ("user",), "vhost": ("vhost",)},
     "exchanges": {"exchange": ("exchange",)},
@@ -228,7 +252,7 @@ NAMED = tuple(dict.fromkeys(name for filters in FILTERS.values() for name in fil
 VIEWS = (CLIENTS, EXCHANGES, QUEUES, FINDINGS, CONNECTION)
 """The views in the order of their keys, 1 to 5."""
 
-ASCENDING = frozenset(("label", "queue", "code", "channel"))
+ASCENDING = frozenset(("label", "queue", "code", "channel", "operation"))
 """Columns that are sorted from the least; of others the most comes first."""
 
 

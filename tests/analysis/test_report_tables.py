@@ -32,7 +32,7 @@ CAPTURES = [*captures_of("samples"), *captures_of("incidents")]
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tables that a batch has written of the captures."""
     output = tmp_path_factory.mktemp("tables")
-    Batch(CAPTURES, str(output)).run()
+    Batch(CAPTURES, str(output), links=True, frameworks=True).run()
     return output
 
 

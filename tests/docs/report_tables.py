@@ -11,7 +11,7 @@ PAGE = REPO / "docs" / "report-tables.md"
 
 BEGIN = """# Reports as tables
 
-This page explains ten reports that answer common questions. Each is one SQL query over the
+This page explains eleven reports that answer common questions. Each is one SQL query over the
 [tables](tables.md), so its rows are the same in every place:
 
 | where | how |

@@ -39,6 +39,19 @@ def _delayed(ms: int) -> str:
     )
 
 
+def _delayed_by_levels(ms: int) -> str:
+    """The same in the levels of NServiceBus: the routing key has the seconds in bits."""
+    key = ".".join(f"{5:028b}") + ".bills"
+    headers = table(**_NSB)
+    return (
+        CONSUMER
+        + f"C1: basic.publish exchange=nsb.v2.delay-level-02 routing_key={key} "
+        + f"| body=5 message_id=m headers='{headers}'\n"
+        + f"@+{ms}ms S1: basic.deliver exchange=nsb.v2.delay-delivery routing_key={key} "
+        + f"delivery_tag=1 consumer_tag=c | body=5 message_id=m headers='{headers}'\n"
+    )
+
+
 def _delivered(name: str = "traceparent", exchange: str = "x", value: object = None) -> str:
     headers = table(**{name: value or _TRACE["traceparent"]})
     return (
@@ -52,6 +65,39 @@ def _traced(first: str) -> str:
     came = "".join(_delivered().replace("{n}", str(n)) for n in (1, 2, 3))
     headers = {first: _TRACE["traceparent"]}
     return CONSUMER + came + _published(headers) + "C1: basic.publish routing_key=q | body=5\n" * 3
+
+
+def _moved(*names: str) -> str:
+    hops = [{"shovel-name": name} for name in names]
+    return OPEN + _published({"x-shovelled": hops})
+
+
+def _told(command: str) -> str:
+    body = table(method=command, arguments={}, ticket="t")
+    start = OPEN.replace("handshake", """handshake client='{"product": "py-amqp"}'""", 1)
+    return start + f"C1: basic.publish exchange=celery.pidbox | body='text:{body}'\n"
+
+
+def _expiring(text: str) -> str:
+    headers = table(task="bill", id="t", expires=text)
+    return CONSUMER + (
+        f"S1: basic.deliver exchange=x delivery_tag=1 consumer_tag=c | body=5 headers='{headers}'\n"
+    )
+
+
+_ASKED = {
+    "NServiceBus.MessageId": "r1", "NServiceBus.ReplyToAddress": "q",
+    "NServiceBus.EnclosedMessageTypes": "Shop.Bill", "NServiceBus.MessageIntent": "Send",
+}  # fmt: skip
+_REPLY = {"NServiceBus.RelatedTo": "r1", "NServiceBus.MessageIntent": "Reply"}
+
+
+def _answered(times: int) -> str:
+    """Two requests, one of which is answered so many times, the other one once."""
+    other = _ASKED | {"NServiceBus.MessageId": "r2"}
+    replies = [_REPLY | {"NServiceBus.MessageId": f"a{n}"} for n in range(times)]
+    replies.append(_REPLY | {"NServiceBus.MessageId": "b", "NServiceBus.RelatedTo": "r2"})
+    return OPEN + "".join(map(_published, (_ASKED, other, *replies)))
 
 
 _DEATHS = [
@@ -70,6 +116,13 @@ PAIRS: dict[str, Pair] = {
         _typed("bills_error", "application/vnd.masstransit+json"),
     ),
     "delay-missed": Pair(_delayed(6_001), _delayed(6_000)),
+    "delay-too-long": Pair(
+        OPEN + _published({"x-delay": 86_400_001}), OPEN + _published({"x-delay": 86_400_000})
+    ),
+    "message-loops": Pair(_moved("a", "b", "a"), _moved("a", "b", "c")),
+    "workers-controlled": Pair(_told("shutdown"), _told("stats")),
+    "message-expired": Pair(_expiring("1970-01-02T00:00:00+00:00"), _expiring("2170-01-01")),
+    "rpc-answered-twice": Pair(_answered(2), _answered(1)),
     "trace-context-lost": Pair(_traced("tracepart"), _traced("traceparent")),
     "serialized-code": Pair(
         _typed("x", "application/x-python-serialize"), _typed("x", "application/json")
@@ -84,3 +137,8 @@ PAIRS: dict[str, Pair] = {
     ),
 }
 """By code: scripts that differ in one message."""
+
+CONDITIONS: dict[str, Pair] = {
+    "delay-missed in levels": Pair(_delayed_by_levels(6_001), _delayed_by_levels(6_000)),
+}
+"""Other ways to a finding."""

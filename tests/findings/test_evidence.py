@@ -133,7 +133,7 @@ MADE_IN: dict[str, str] = {
     "tls-outdated": "tls/test_troubles.py",
     "tls-certificate-expired": "tls/test_troubles.py",
     **dict.fromkeys(
-        "delay-missed firehose-on message-skipped operation-retried retries-exhausted".split(),
+        "message-skipped retries-exhausted delay-too-long message-loops rpc-answered-twice".split(),
         "findings/pairs_of_frameworks.py",
     ),
 }

@@ -32,6 +32,7 @@ PAIRS: dict[str, Pair] = {
     **pairs_of_frameworks.PAIRS,
 }
 EVERY = {**PAIRS, **pairs_of_conditions.PAIRS, **pairs_of_links.CONDITIONS}
+EVERY |= pairs_of_frameworks.CONDITIONS
 SCRIPTS = [name for name, pair in PAIRS.items() if isinstance(pair.near, str) and not pair.bounds]
 CUTS = 4
 """Places at which a near miss is cut; any place is silent, which takes 20 s to see."""

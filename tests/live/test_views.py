@@ -6,8 +6,10 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import amqpsniff
 from amqpsniff.analysis.selection import Selection
 from amqpsniff.capture import read
 from amqpsniff.capture.tail import FileCapture
@@ -20,6 +22,7 @@ from amqpsniff.cli.render.grid import Grid
 from amqpsniff.cli.render.text import cut_middle
 from amqpsniff.cli.render.theme import Paint
 from amqpsniff.live.figures import Figures
+from amqpsniff.live.operations import COLUMNS, COUNTS, MAX_OPERATIONS, Operations
 from amqpsniff.live.watch import Watch
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
@@ -224,6 +227,7 @@ def test_what_hangs(tmp_path: Path, after: int, hangs: str | None) -> None:
 
 
 INCIDENTS = Path(__file__).parents[1] / "captures" / "incidents"
+PACKS = INCIDENTS.with_name("packs")
 
 
 def run_of(capture: Path, **wanted: Any) -> Picture:
@@ -244,6 +248,36 @@ def test_the_verdict_of_now_and_what_hangs_first() -> None:
     first, *_ = ordered(picture.connections, "urgency", backwards=False, view=CLIENTS)
     assert first["label"] == "orders-worker"
     assert first["waits"].startswith("acks 16.")
+
+
+@pytest.mark.parametrize("name", ["celery", "dramatiq"])
+def test_operations_are_those_of_the_report(name: str) -> None:
+    path = PACKS / f"{name}.pcap.gz"
+    watch = Watch(FileCapture([str(path)]), Options(), ("messages",), columns={"messages": COLUMNS})
+    watch.step()
+    counted = Operations()
+    for _, batch in (*watch.rows(), *watch.finish()):
+        counted.add(batch)
+    watch.close()
+    counted.tick(0.0)
+    told = ["framework", "operation", *COUNTS, "error_type"]
+    report = {
+        tuple(row[one] for one in told) for row in amqpsniff.open(path).operations().to_pylist()
+    }
+    assert {tuple(row[one] for one in told) for row in counted.rows} == report
+
+
+def test_operations_without_end_are_one_row() -> None:
+    names = [f"o{n}" for n in range(MAX_OPERATIONS + 9)]
+    batch = pa.RecordBatch.from_pydict(
+        {one: [None] * len(names) for one in COLUMNS}
+        | {"operation": names, "method": ["basic.publish"] * len(names)}
+    )
+    counted = Operations()
+    counted.add(batch)
+    counted.tick()
+    assert [row["published"] for row in counted.rows if row["operation"] is None] == [9]
+    assert len(counted.rows) == MAX_OPERATIONS + 1
 
 
 def test_a_joined_connection_is_named_by_its_messages() -> None:

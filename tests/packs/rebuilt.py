@@ -336,6 +336,8 @@ ROWS = (
         {"x-death": [{"count": 3, "reason": "expired", "queue": "q"}, {"count": 9}]},
     ),
     Rebuilt("delayed-exchange", None, {"not_before": 2_000_001}, {"x-delay": 2000}),
+    Rebuilt("shovel", None, {}, {"x-shovelled": [{"shovel-name": "dr"}, {"shovel-name": "dr"}]}),
+    Rebuilt("federation", None, {}, {"x-received-from": [{"uri": "amqp://up", "visit-count": 2}]}),
     Rebuilt("pickle", None, {}, properties={"content_type": "application/x-python-serialize"}),
     Rebuilt(
         "java-serialized",

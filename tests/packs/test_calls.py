@@ -58,7 +58,7 @@ MESSAGES: dict[str, tuple[str, str, str]] = {
         headers(**{"rbs2-msg-id": "r9", "rbs2-in-reply-to": "r2", "rbs2-intent": "p2p"}),
     ),
     "celery-control": (
-        body(method="ping", arguments={}, ticket="r1"),
+        body(method="ping", arguments={}, ticket="r1", reply_to={"routing_key": "k"}),
         headers(ticket="r1"),
         headers(ticket="r2"),
     ),
@@ -96,21 +96,37 @@ def test_what_is_no_reply(framework: str) -> None:
     assert other["request_packet_number"] is None
 
 
-def found(second: str) -> set[str]:
-    """Findings about a request of MassTransit that waits for a reply."""
+CLIENTS = {
+    "masstransit": ("client_api", "MassTransit", "bus-1"),
+    "oslo.messaging": ("product", "py-amqp", "q"),
+    "nservicebus": ("client_api", "NServiceBus", "q"),
+    "rebus": ("Type", "Rebus/.NET", "q"),
+    "celery-control": ("product", "py-amqp", "k.reply.celery.pidbox"),
+}
+"""What recognises a client, and the queue of its replies."""
+
+
+def found(framework: str, second: str) -> set[str]:
+    """Findings about a request that waits for a reply; one before it was answered."""
     script = Script()
+    name, value, queue = CLIENTS[framework]
+    first, answer, _ = MESSAGES[framework]
+    to = "celery.pidbox" if framework == "celery-control" else "x"
+    before = [one.replace("r1", id_) for id_ in ("r8", "r7") for one in (first, answer)]
     for line in (
-        """handshake client='{"client_api": "MassTransit"}'""", *OPENING[1:],
-        "C1: basic.consume queue=bus-1 consumer_tag=c", "S1: basic.consume-ok consumer_tag=c",
-        f"C1: basic.publish exchange=x | {MESSAGES['masstransit'][0]}",
-        f"@+20ms S1: basic.deliver delivery_tag=1 consumer_tag=c | {second}",
+        f"handshake client='{table(**{name: value})}'", *OPENING[1:],
+        f"C1: basic.consume queue={queue} consumer_tag=c", "S1: basic.consume-ok consumer_tag=c",
+        *(f"C1: basic.publish exchange={to} | {one}" for one in before),
+        f"C1: basic.publish exchange={to} | {first}",
+        f"@+20ms S1: basic.deliver exchange={to} delivery_tag=1 consumer_tag=c | {second}",
         "@+11000ms C1: basic.ack delivery_tag=1",
     ):  # fmt: skip
         script.add(line)
     return {one.code for one in scripts.feed(script).engine.findings()}
 
 
-def test_a_request_without_a_reply_is_found() -> None:
-    _, reply, other = MESSAGES["masstransit"]
-    assert "rpc-unanswered" not in found(reply)
-    assert "rpc-unanswered" in found(other)
+@pytest.mark.parametrize("framework", MESSAGES)
+def test_a_request_without_a_reply_is_found(framework: str) -> None:
+    _, reply, other = MESSAGES[framework]
+    assert "rpc-unanswered" not in found(framework, reply)
+    assert "rpc-unanswered" in found(framework, other)

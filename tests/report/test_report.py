@@ -129,6 +129,20 @@ def test_lives_are_coloured_by_their_ends(page: str) -> None:
     assert set(lives["encoding"]["color"]["scale"]["domain"]) == set(kinds)
 
 
+def test_bodies_where_they_are_asked_for(samples: Path, tmp_path: Path) -> None:
+    """As other commands show them: pickle is read and never loaded; at most so many bytes."""
+    said = []
+    for limit in (0, 12, 400):
+        path = tmp_path / f"{limit}.html"
+        amqpsniff.open(samples / "aiopika_rpc.pcap").report(path, body_limit=limit)
+        events = data_of(path.read_text())["conversations"][0]["events"]
+        said.append([event[5] for event in events if event[4] == "basic.publish"])
+    none, few, many = said
+    assert not any("pickle" in one for one in none)
+    assert few[0].endswith(" pickle: PROTO 4\\nBI…")
+    assert "pickle: PROTO 4\\nBININT1 0\\nSTOP" in many[0]
+
+
 def test_conversations_are_what_follow_shows(page: str) -> None:
     told = data_of(page)["conversations"]
     assert len(told) == 4

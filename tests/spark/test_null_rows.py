@@ -44,7 +44,7 @@ def test_reports(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     capture = write_capture(tmp_path / "texts.pcap", sorted(whole, key=lambda one: one.ts_ns))
     tables = tmp_path / "tables"
     changing(monkeypatch, halves(1))
-    Batch([str(CAPTURE), str(capture)], str(tables)).run()
+    Batch([str(CAPTURE), str(capture)], str(tables), links=True, frameworks=True).run()
     made = {name: make(spark, name, Config((str(tables),), bucket_seconds=60)) for name in REPORTS}
     folder = Folder(str(tables))
     for name, report in made.items():

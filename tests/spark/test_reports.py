@@ -16,9 +16,12 @@ from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.archive import Batch
 from amqpsniff.archive.batch_reports import make_here, write_page
 from amqpsniff.archive.filesystem import Folder
+from amqpsniff.errors import UsageError
+from amqpsniff.options import Options
 from amqpsniff.report.batch_page import page
 from amqpsniff.report.report_charts import CHARTS
 from amqpsniff.spark_jobs.reports import Config, make
+from amqpsniff.spark_jobs.runner import SparkRunner
 from amqpsniff.spark_jobs.tables import java_knows
 from tests.conftest import REPO
 from tests.report.drawn import wrong
@@ -46,7 +49,7 @@ def captures(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tables(captures: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a batch has written of them."""
     output = tmp_path_factory.mktemp("tables")
-    Batch([str(captures)], str(output)).run()
+    Batch([str(captures)], str(output), links=True, frameworks=True).run()
     return output
 
 
@@ -240,6 +243,31 @@ def test_tables_in_a_folder_whose_name_means_more_to_spark(
     assert there.table.equals(here.table)
 
 
+def test_operations_of_an_archive(spark: Any, tmp_path: Path) -> None:
+    """By packs of the user's own, which workers are sent with the job; DuckDB gives the same."""
+    packs = tmp_path / "shop.toml"
+    packs.write_text('[shop]\nframework = "shop"\nwhen = "header:traceparent"\n'
+                     'operation = "routing_key"\n')  # fmt: skip
+    capture = REPO / "tests" / "captures" / "packs" / "order.pcap.gz"
+    output = tmp_path / "tables"
+    options = Options(packs=(packs,))
+    batch = Batch([str(capture)], str(output), options, links=True, frameworks=True)
+    packs.unlink()
+    batch.run(SparkRunner(spark.sparkContext))
+    whole = make(spark, "operations", Config((str(output),))).table
+    shown = [(row["framework"], row["operation"], row["delivered"]) for row in whole.to_pylist()]
+    assert shown[1] == ("shop", "order.accepted", 6)
+    here = make_here(Folder(str(output)), "operations", 20).table
+    assert whole.to_pylist() == here.to_pylist()
+
+
+def test_operations_of_tables_that_lack_them(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "bad.pcap").write_bytes(b"")
+    Batch([str(tmp_path)], str(tmp_path / "tables")).run()
+    with pytest.raises(UsageError, match=r"lack what `operations` reads; run `batch --report "):
+        make_here(Folder(str(tmp_path / "tables")), "operations", 20)
+
+
 def test_the_page_holds_everything(spark: Any, tables: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     reports = [make(spark, name, Config((str(tables),))) for name in ("closes", "traffic")]
@@ -269,7 +297,7 @@ def test_hostile_names_stay_text_on_the_page() -> None:
 def plain_batch(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
     """The tables of one capture in which nothing was redelivered or lost."""
     output = tmp_path_factory.mktemp("plain")
-    Batch([str(samples / "php_churn.pcap")], str(output)).run()
+    Batch([str(samples / "php_churn.pcap")], str(output), links=True, frameworks=True).run()
     return output
 
 
@@ -299,7 +327,7 @@ def test_the_page_of_a_batch_without_redeliveries_can_be_scrolled(
 
 def test_an_empty_batch_has_empty_reports(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "bad.pcap").write_bytes(b"")
-    Batch([str(tmp_path)], str(tmp_path / "tables")).run()
+    Batch([str(tmp_path)], str(tmp_path / "tables"), links=True, frameworks=True).run()
     for name in REPORTS:
         report = make(spark, name, Config((str(tmp_path / "tables"),)))
         assert (name == "quality") == bool(report.table.num_rows) or name == "findings"

@@ -161,7 +161,7 @@ class Result(NamedTuple):
 def batch(packets: Sequence[Packet], first_number: int = 1) -> PacketBatch:
     """Packets as a batch of their own block."""
     columns = [array("q") for _ in range(6)]
-    block = b""
+    block = bytearray()
     for index, packet in enumerate(packets):
         original = len(packet.octets) if packet.original is None else packet.original
         row = (
@@ -175,7 +175,7 @@ def batch(packets: Sequence[Packet], first_number: int = 1) -> PacketBatch:
         for column, value in zip(columns, row, strict=True):
             column.append(value)
         block += packet.octets
-    return PacketBatch("capture", block, 0, len(packets), *columns)
+    return PacketBatch("capture", bytes(block), 0, len(packets), *columns)
 
 
 def _described(result: Result, output: StreamBatch) -> None:

@@ -31,6 +31,30 @@ FRAMEWORKS = (
          "Look at the backlog of its queue, and at the load of the broker: levels of delay are "
          "queues too.",
          "A worker that was stopped for a while."),
+    Kind("delay-too-long", "info", "high",
+         "A message is to wait for more than a day in the delayed message exchange",
+         "Its header x-delay has more than 86,400,000 ms.",
+         "Keep such messages in a database: the plugin holds them in memory of one node.",
+         category="note"),
+    Kind("message-expired", "info", "high",
+         "A task was delivered after it had expired",
+         "The header `expires` of a task lies before its delivery: the worker drops it.",
+         "Look at the backlog of the queue. A time to live of the message would end the wait in "
+         "the broker.",
+         category="cost"),
+    Kind("message-loops", "error", "high",
+         "A message goes round between brokers",
+         "The header x-shovelled names a shovel twice, or x-received-from counts two visits or "
+         "more to a federated queue.",
+         "Remove one of the shovels that feed each other; let consumers of a federated queue be "
+         "on one side only.",
+         "A message that was moved back by hand."),
+    Kind("workers-controlled", "info", "high",
+         "Celery workers were told to stop or to drop work",
+         "A command to workers is published: revoke, terminate, shutdown, pool_restart, "
+         "pool_shrink, rate_limit or cancel_consumer.",
+         "See who sent it, where tasks or workers are missing.",
+         category="note"),
     Kind("trace-context-lost", "warning", "medium",
          "A client does not hand on the context of traces",
          "It received three messages or more with the headers of a trace, and published three or "

@@ -50,6 +50,13 @@ TIMING = (
          "See whether the request waited in its queue or the answering consumer took the time; "
          "start more of them in the first case.",
          "Requests that get several answers, or reuse their ids."),
+    Kind("rpc-answered-twice", "warning", "medium",
+         "Requests are answered more than once",
+         "Two replies were published that name the same request, of a framework whose requests "
+         "have one reply. Most requests of the operation have one.",
+         "Look for two consumers that both do the work, and for a reply that is published again "
+         "after an error.",
+         "A reply that was published again since its first connection broke."),
     Kind("traffic-stopped", "warning", "medium",
          "Traffic stopped while a side had something to send",
          "A side owed a confirm, a reply or the rest of a message, and sent no frame for ten "

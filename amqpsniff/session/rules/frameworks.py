@@ -8,16 +8,20 @@ that a message counts once where its delivery was captured too.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from amqpsniff.decode.meanings import TRIES
+from amqpsniff.packs.catalogue import JUDGED
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
 from amqpsniff.session.rules.format import code_at, number_of
 from amqpsniff.session.rules.peers import application, client_host, client_property, client_text
+from amqpsniff.session.rules.rpc import SLOW_NS, UNANSWERED_NS, VERY_SLOW_NS
 from amqpsniff.session.rules.shared_state import (
+    MAX_KEPT,
     contribute,
     first_place,
     remembered,
@@ -29,6 +33,9 @@ from amqpsniff.units import duration
 LATE_NS = SECOND_NS
 LATE_SHARE = 10
 """A delayed message is late by more than this time and by more than a tenth of its delay."""
+
+DAY_NS = 86_400 * SECOND_NS
+"""A delay that the delayed message exchange is not made for is longer."""
 
 TRACED = 3
 """Messages with a trace's context that a client received, and others that it published without
@@ -46,13 +53,22 @@ def noted(context: RuleContext) -> None:
     said = context.facts["said"]
     published = code_at(context.facts["rows"].sender, context.facts["row"]) == 0
     for code in said["findings"]:
-        if code not in _BY_OPERATION:
+        if code == "delay-too-long":
+            if published:
+                _judge_length(context, said)
+        elif code not in _BY_OPERATION:
             who = (client_host(context), application(context))
             report_once(context, code, who, lambda: client_text(context))
+    for name, code in JUDGED.items():
+        if name in said and (published or name != "audit"):
+            words = partial(_JUDGED[name], context, said)
+            report_once(context, code, (said["framework"], said.get("operation")), words)
     if published:
         _judge_published(context, said)
     if "not_before" in said or "delayed" in said:
         _note_delay(context, said)
+    if "call" in said:
+        _note_call(context, said, published)
 
 
 def _judge_published(context: RuleContext, said: dict[str, Any]) -> None:
@@ -102,7 +118,29 @@ _BY_OPERATION: dict[str, Callable[[dict[str, Any]], str]] = {
 """Findings that there is one of for each operation, and their words."""
 
 
+def _late(context: RuleContext, said: dict[str, Any]) -> str:
+    late_ns = (context.ts_ns or 0) - 1_000 * said["expires_at"]
+    return f"{_operation(said)} was delivered {duration(late_ns)} after it had expired"
+
+
+_JUDGED: dict[str, Callable[[RuleContext, dict[str, Any]], str]] = {
+    "loops": lambda context, said: f"a message made a round: {said['loops']}",
+    "audit": lambda context, said: f"{said['audit']}, from {client_text(context)}",
+    "expires_at": _late,
+}
+"""Words of findings by the value that shows them."""
+
+
 # delays
+
+
+def _judge_length(context: RuleContext, said: dict[str, Any]) -> None:
+    """A message of the delayed message exchange is to wait for days."""
+    wanted_ns = 1_000 * said.get("not_before", 0) - (context.ts_ns or 0)
+    if wanted_ns > DAY_NS:
+        words = partial("a message is to wait {} in the delayed message exchange".format,
+                        duration(wanted_ns))  # fmt: skip
+        report_once(context, "delay-too-long", client_host(context), words)
 
 
 def _note_delay(context: RuleContext, said: dict[str, Any]) -> None:
@@ -149,6 +187,153 @@ def judge_delay(
         words = f"{name or 'a message'} was to wait {duration(wanted_ns)}"
         words += f" and waited {duration(ts_ns - published_ns)}"
         report_once(context, "delay-missed", (framework, name), lambda: words, Place(*place))
+
+
+# requests
+
+
+def note_reader(context: RuleContext) -> None:
+    """basic.consume: replies may come from its queue."""
+    if context.session.peer.reads_bodies and context.queue:
+        contribute(context, judge_reader, context.queue)
+
+
+def _note_call(context: RuleContext, said: dict[str, Any], published: bool) -> None:
+    """A request is published, or a reply is published or comes."""
+    asks, address, answers = said["call"]
+    if context.ts_ns is None:
+        return
+    if published and asks is not None:
+        context.memory["asks by packs"] = True
+        what = (said["framework"], said.get("operation"))
+        name = address and address.partition("?")[0].rpartition("/")[2]
+        flags = (said["awaited"], said["broadcast"])
+        contribute(context, judge_request, asks, context.ts_ns, what, name, flags, context.place)
+    if answers is not None:
+        contribute(context, judge_answer, answers, context.ts_ns, published, context.place)
+
+
+def note_asker(context: RuleContext) -> None:
+    """connection-ends: nobody waits for replies any more, or frames with replies may be missing."""
+    complete = context.complete
+    asked = "asks by packs" in context.memory
+    if context.session.peer.reads_bodies and (asked or not complete):
+        contribute(context, judge_asker, context.session.peer.name()[0], context.ts_ns, complete)
+
+
+class _Request:
+    """A request: when, for what, where its reply goes, the flags of its pack, its place, the time
+    of its first reply and how many were published.
+    """
+
+    def __init__(self, *facts: Any) -> None:
+        self.ts_ns, self.what, self.address, (self.awaited, self.broadcast), self.place = facts
+        self.answered_ns: int | None = None
+        self.replies = 0
+
+
+class _Requests:
+    """Requests of all connections; those that are answered are kept for a second reply."""
+
+    def __init__(self) -> None:
+        self.waiting: OrderedDict[str, _Request] = OrderedDict()
+        self.answered: OrderedDict[str, _Request] = OrderedDict()
+        self.times: dict[Any, list[Any]] = {}
+        self.twice: dict[Any, list[Place]] = {}
+        self.readers: set[str] = set()
+        self.ends: dict[str, int | None] = {}
+        self.complete = True
+
+
+def _requests(context: RuleContext) -> _Requests:
+    known: _Requests = context.shared.setdefault("requests by packs", _Requests())
+    return known
+
+
+def judge_reader(context: RuleContext, queue: str) -> None:
+    """A client of a framework consumes from a queue."""
+    readers = _requests(context).readers
+    if len(readers) < MAX_KEPT:
+        readers.update((queue, queue.partition(".reply.")[0]))  # of Celery: by its routing key
+
+
+def judge_asker(context: RuleContext, connection_id: str, ts_ns: int | None, whole: bool) -> None:
+    """The connection of a client that asked is over, or one of which frames may be missing."""
+    known = _requests(context)
+    known.complete = known.complete and whole
+    if len(known.ends) < MAX_KEPT:
+        known.ends[connection_id] = ts_ns
+
+
+def judge_request(context: RuleContext, key: str, *facts: Any) -> None:
+    """A request was published; a later one with the same id is the same."""
+    known = _requests(context)
+    ts_ns, what, address, flags, place = facts
+    if key not in known.waiting and key not in known.answered:
+        request = _Request(ts_ns, tuple(what), address, flags, Place(*place))
+        known.waiting[key] = request
+        if len(known.waiting) > MAX_KEPT:
+            known.waiting.popitem(last=False)
+
+
+def judge_answer(
+    context: RuleContext, key: str, ts_ns: int, published: bool, place: tuple[Any, ...]
+) -> None:
+    """A reply to a request was published, or delivered."""
+    known = _requests(context)
+    request = known.waiting.pop(key, None)
+    if request is not None:
+        known.answered[key] = request
+        if len(known.answered) > MAX_KEPT:
+            known.answered.popitem(last=False)
+        if request.address:
+            judge_reader(context, request.address)
+        took_ns = request.answered_ns = ts_ns - request.ts_ns
+        if request.what in known.times or len(known.times) < MAX_KEPT:
+            seen = known.times.setdefault(request.what, [0, 0, -1, request.place])
+            seen[0] += 1
+            seen[1] += took_ns
+            if took_ns > seen[2]:
+                seen[2:] = took_ns, request.place
+    request = known.answered.get(key)
+    if request is not None and published:
+        request.replies += 1
+        if request.replies == 2 and not request.broadcast:
+            known.twice.setdefault(request.what, []).append(Place(*place))
+
+
+def judge_requests(context: RuleContext) -> None:
+    """capture-ends: requests that were not answered, late, or twice."""
+    known: _Requests | None = context.shared.get("requests by packs")
+    if known is None:
+        return
+    unanswered: dict[Any, list[_Request]] = {}
+    for request in known.waiting.values():
+        until_ns = known.ends.get(request.place.connection_id or "")
+        waited = until_ns is not None and until_ns - request.ts_ns > UNANSWERED_NS
+        if waited and known.complete and request.address in known.readers:
+            unanswered.setdefault(request.what, []).append(request)
+    for what, requests in unanswered.items():
+        first = requests[0]
+        if first.awaited or len(requests) < known.times.get(what, [0])[0]:
+            count, last = len(requests), requests[-1].place.packet_number
+            words = f"{number_of(count, 'request')} without an answer, {_named(what)}"
+            report_at(context, first.place, "rpc-unanswered", words, count, last)
+    for what, (count, total, longest, place) in known.times.items():
+        if total >= SLOW_NS * count or longest >= VERY_SLOW_NS:
+            words = f"{number_of(count, 'answer')} to {_named(what)}, after "
+            words += f"{duration(total / count)} on average; the latest after {duration(longest)}"
+            report_at(context, place, "rpc-slow", words)
+    for what, places in known.twice.items():
+        if 2 * len(places) <= known.times[what][0]:
+            count, last = len(places), places[-1].packet_number
+            words = f"{number_of(count, 'request')} answered twice, {_named(what)}"
+            report_at(context, places[0], "rpc-answered-twice", words, count, last)
+
+
+def _named(what: tuple[str | None, str | None]) -> str:
+    """An operation in words."""
+    return _operation({"framework": what[0], "operation": what[1]})
 
 
 # traces
@@ -208,7 +393,8 @@ def judge_lost_traces(context: RuleContext) -> None:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
+    "basic.consume": (note_reader,),
     "noted": (noted,),
-    "connection-ends": (note_traces,),
-    "capture-ends": (judge_lost_traces,),
+    "connection-ends": (note_traces, note_asker),
+    "capture-ends": (judge_lost_traces, judge_requests),
 }

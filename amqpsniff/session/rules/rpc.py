@@ -12,7 +12,7 @@ from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import UNCLEAN, Place, Rule, RuleContext, requires, where
-from amqpsniff.session.rules.format import code_at, exchange_text, key_text, name_at, number_of
+from amqpsniff.session.rules.format import exchange_text, key_text, name_at, number_of
 from amqpsniff.session.rules.peers import application, end_ns
 from amqpsniff.session.rules.shared_state import (
     MAX_NAMES,
@@ -69,23 +69,7 @@ def note_call(context: RuleContext) -> None:
         if remember(context, queues, queue, [0, context.number, context.ts_ns]) is not None:
             queues[queue][0] += 1
     named = rows.correlation_id if rows.correlation_id.has(row) else rows.message_id  # of 1.0
-    _ask(context, queue, named.bytes_of(row))
-
-
-def note_named(context: RuleContext) -> None:
-    """noted: a request, or a reply, whose ids a framework keeps in a body."""
-    asks, address, answers = context.facts["said"].get("call") or (None, None, None)
-    published = code_at(context.facts["rows"].sender, context.facts["row"]) == 0
-    if published and asks is not None and address is not None:
-        queue = address.partition("?")[0].rpartition("/")[2]
-        _ask(context, queue, asks.encode())
-    elif not published and answers is not None:
-        _answer(context, answers.encode())
-
-
-def _ask(context: RuleContext, queue: str | None, identity: bytes) -> None:
-    """A request whose answer will come to a queue, if that is read here."""
-    rows, row = context.facts["rows"], context.facts["row"]
+    identity = named.bytes_of(row)
     calls = context.memory.setdefault("calls", {})
     if queue not in context.memory.get("read", {}):
         return
@@ -101,15 +85,11 @@ def _ask(context: RuleContext, queue: str | None, identity: bytes) -> None:
 def note_reply(context: RuleContext) -> None:
     """answered: which request, and how long it took."""
     rows, row = context.facts["rows"], context.facts["row"]
-    if rows.correlation_id.has(row):
-        _answer(context, rows.correlation_id.bytes_of(row))
-    else:
+    if not rows.correlation_id.has(row):
         context.memory["answer cut"] = True  # it may be any
-
-
-def _answer(context: RuleContext, identity: bytes) -> None:
-    """The answer to a request came."""
+        return
     calls = context.memory.get("calls", {})
+    identity = rows.correlation_id.bytes_of(row)
     call = calls.get(identity)
     if call is None or context.ts_ns is None or context.ts_ns < call[1]:
         return
@@ -291,7 +271,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "basic.consume": (note_consumer,),
     "called": (note_call,),
     "answered": (note_reply,),
-    "noted": (note_named,),
     "connection-waits": (watch_unanswered,),
     "connection-ends": (note_lost, note_waiting, judge_slow, judge_unanswered, judge_queues),
 }
