@@ -2,25 +2,30 @@ from amqpsniff.columns cimport Vocabulary
 from amqpsniff.decode.amqp10.performatives cimport Performative
 from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
-from amqpsniff.session.entities cimport Channel, PendingMessage, Session
+from amqpsniff.session.entities cimport Channel, Ledger, PendingMessage, Session
 from amqpsniff.session.links cimport Address, Link, Windows
 from amqpsniff.session.settling cimport Settler
 
-cdef class Transferred:
-    cdef public PendingMessage entry
-    cdef public Link link
-    cdef public int side, state, outcome
-    cdef public long long delivery_id, number, ts_ns
+cdef class Said:
+    cdef public int state, outcome
+    cdef public long long number, ts_ns
     cdef public bint undeliverable, presettled, settled
     cdef public str condition, transaction, settled_by
+    cdef int clear(self) except? -1
 
-cdef Transferred transferred_of(PendingMessage entry, Link link, int side, long long number)
+cdef Said said_of(PendingMessage entry)
+
+cdef Link link_of(PendingMessage entry)
+
+cdef transferred_of(PendingMessage entry, Said said)
 
 cdef class Amqp10Session:
     cdef public Channel channel
     cdef public tuple handles, unsettled
     cdef public dict links
     cdef public int ended, server_channel
+    cdef long long last_key
+    cdef Link last
     cdef public Windows windows
 
 cdef class Amqp10Connection:
@@ -36,11 +41,12 @@ cdef class Amqp10Tracker:
     cdef Settler settler
     cdef public long long links, link_bytes
     cdef dict awaited, arguments, handshakes, addresses
-    cdef Transferred latest
+    cdef PendingMessage latest
+    cdef Said scratch
     cdef long long latest_ordinal
     cdef Vocabularies words
     cdef long long large, batch
-    cdef bint rules_enabled
+    cdef public bint rules_enabled, accounts
     cdef ByteReader reader
     cdef dict _arguments(self, int code, bytes octets)
     cdef list _handshake(self, Amqp10Connection state)
@@ -54,7 +60,7 @@ cdef class Amqp10Tracker:
     cdef _learn(self, Session session, Amqp10Connection state, FrameRows frames, long long row, int side, int code)
     cdef _tell_connection(self, str event, Session session, FrameRows frames, long long row, dict facts)
     cdef _tell_left(self, Amqp10Session one)
-    cdef int _tell_message(self, Transferred transferred, MessageRows messages, long long row) except? -1
+    cdef int _tell_message(self, PendingMessage entry, int side, MessageRows messages, long long row) except? -1
     cdef _close(self, Session session, FrameRows frames, long long row, int side, Performative found)
     cdef _begin(self, Session session, Amqp10Connection state, FrameRows frames, long long row, int side, Performative found)
     cdef _use(self, Amqp10Session one, int side, int number)
@@ -71,15 +77,15 @@ cdef class Amqp10Tracker:
     cdef _end_link(self, Amqp10Session one, Link link)
     cdef _tell(self, str event, Amqp10Session one, Link link, FrameRows frames, long long row, int side, Performative found=*)
     cdef _transfer(self, Session session, Amqp10Session one, Link link, FrameRows frames, long long row, int side, Performative found)
-    cdef _await(self, Amqp10Session one, Transferred transferred, int side)
-    cdef _forget(self, Amqp10Session one, Transferred transferred, long long ts_ns)
-    cdef _let_go(self, Amqp10Session one, Transferred transferred, long long ts_ns)
-    cdef _leave(self, Transferred transferred, bint counted=*)
+    cdef _await(self, Amqp10Session one, PendingMessage entry, int side)
+    cdef _forget(self, Amqp10Session one, PendingMessage entry, int side, long long ts_ns)
+    cdef int _let_go(self, Amqp10Session one, PendingMessage entry, int side, long long ts_ns) except? -1
+    cdef _leave(self, PendingMessage entry, bint counted=*)
     cdef _disposition(self, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
-    cdef _dispose(self, Amqp10Session one, dict waiting, long long number, FrameRows frames, long long row, int side, Performative found)
-    cdef _say(self, Transferred transferred, Performative found, FrameRows frames, long long row)
-    cdef _settle(self, Amqp10Session one, Transferred transferred, FrameRows frames, long long row, int side)
-    cdef _decide(self, Transferred transferred, Channel channel)
+    cdef _dispose(self, Amqp10Session one, Ledger waiting, long long number, FrameRows frames, long long row, int side, Performative found)
+    cdef _note(self, PendingMessage entry, Performative found, FrameRows frames, long long row)
+    cdef int _say(self, Said said, Performative found, FrameRows frames, long long row) except? -1
+    cdef _settle(self, Amqp10Session one, PendingMessage entry, FrameRows frames, long long row, int side, Performative found)
+    cdef int _decide(self, PendingMessage entry, Said said) except? -1
     cdef int _count_outcome(self, Link link, int outcome) except? -1
-    cdef int _weigh(self, Link link, long long size) except? -1
-    cdef _write(self, Transferred transferred)
+    cdef int _write(self, PendingMessage entry, Said said) except? -1

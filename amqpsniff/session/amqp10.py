@@ -9,6 +9,7 @@ before a delivery is settled counts; one that was said but not settled counts at
 
 from __future__ import annotations
 
+from collections import namedtuple
 from json import dumps
 
 import cython
@@ -18,6 +19,7 @@ from cython.cimports.amqpsniff.decode.rows import MessageRows
 from cython.cimports.amqpsniff.session.entities import (
     Channel,
     ChannelSlot,
+    Ledger,
     PendingMessage,
     Session,
     pending_message,
@@ -95,17 +97,15 @@ _UNSETTLED = cython.declare(cython.int, entities.UNSETTLED)
 _FIRST = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 
 
-@cython.freelist(256)
-@cython.cclass
-class Transferred:
-    """A delivery that may be settled: its entry, and the last outcome that was said of it."""
+class Said:
+    """What was said of a delivery: the last outcome, and what else later words of it depend on.
 
-    entry: PendingMessage
-    link: Link
-    side: int
+    It hangs on the entry's `route`, which has no other use here, once something was said that is
+    not written yet; most deliveries are settled by the first word and their row is there.
+    """
+
     state: int
     outcome: int
-    delivery_id: int
     number: int
     ts_ns: int
     undeliverable: cython.bint
@@ -115,41 +115,54 @@ class Transferred:
     transaction: str
     settled_by: str
 
-    if not cython.compiled:
+    def __init__(self) -> None:
+        self.clear()
 
-        def __init__(self) -> None:
-            self.condition = self.transaction = self.settled_by = None
+    def clear(self) -> cython.int:
+        """Nothing was said."""
+        self.state = self.outcome = 0
+        self.number = -1
+        self.ts_ns = _NULL
+        self.undeliverable = self.presettled = self.settled = False
+        self.condition = self.transaction = self.settled_by = None
+        return 0
 
 
-def transferred_of(
-    entry: PendingMessage, link: Link, side: cython.int, number: cython.longlong
-) -> Transferred:
-    """A delivery of which nothing was said."""
-    found: Transferred = Transferred.__new__(Transferred)
-    if not cython.compiled:
-        found.__init__()  # type: ignore[misc]
-    found.entry = entry
-    found.link = link
-    found.side = side
-    found.delivery_id = number
-    found.state = found.outcome = 0
-    found.number = -1
-    found.ts_ns = _NULL
-    found.undeliverable = found.presettled = found.settled = False
-    return found
+Transferred = namedtuple("Transferred", "entry link delivery_id state outcome condition")
+"""A delivery as rules see it, with the last outcome that was said of it."""
+
+
+def said_of(entry: PendingMessage) -> Said:
+    """What was said of a delivery and is kept; None for nothing."""
+    return None if entry.route is None else entry.route[0]
+
+
+def link_of(entry: PendingMessage) -> Link:
+    """The link of a delivery, which is in the place of a consumer; None where it is not known."""
+    return cython.cast(Link, entry.consumer)
+
+
+def transferred_of(entry: PendingMessage, said: Said) -> Any:
+    """A delivery for the rules."""
+    words = (0, 0, None) if said is None else (said.state, said.outcome, said.condition)
+    return Transferred(entry, entry.consumer, entry.number, *words)
 
 
 class Amqp10Session:
     """A session; pairs are of what the client and the server send.
 
     `handles` has links by handle, `links` all that are there: by name and the side that sends, or
-    by handle where the name is not known. `server_channel`: the number that the server sends on.
+    by handle where the name is not known; `last` is the one that was found last, by its handle and
+    side (`last_key`, -1 for none). `unsettled` has deliveries that wait. `server_channel`: the
+    number that the server sends on.
     """
 
     ended: int
     server_channel: int
+    last_key: int
 
     channel: Channel
+    last: Link
     handles: tuple[Any, ...]
     unsettled: tuple[Any, ...]
     links: dict[Any, Any]
@@ -159,7 +172,9 @@ class Amqp10Session:
         self.channel = channel
         self.handles = ({}, {})
         self.links = {}
-        self.unsettled = ({}, {})
+        self.last = None
+        self.last_key = -1
+        self.unsettled = (Ledger(), Ledger())
         self.ended = 0
         self.server_channel = -1
         self.windows = Windows()
@@ -196,6 +211,7 @@ class Amqp10Tracker:
     Args:
         tracker: The `Tracker` that is given the rows.
         settler: Writes outcomes.
+        accounts: Whether credit and windows are read as rows; rules read them, too.
     """
 
     tracker: Any
@@ -205,22 +221,25 @@ class Amqp10Tracker:
     large: int
     batch: int
     rules_enabled: cython.bint
+    accounts: cython.bint
 
     settler: Settler
     awaited: dict[Any, Any]
     arguments: dict[Any, Any]
     handshakes: dict[Any, Any]
     addresses: dict[Any, Any]
-    latest: Transferred
+    latest: PendingMessage
+    scratch: Said
     words: Vocabularies
     reader: ByteReader
 
-    def __init__(self, tracker: Any, settler: Any) -> None:
+    def __init__(self, tracker: Any, settler: Any, accounts: Any) -> None:
         self.tracker = tracker
         self.settler = settler
         self.links = self.link_bytes = 0
         self.awaited = {}
         self.latest = None
+        self.scratch = Said()
         self.latest_ordinal = -1
         self.words = None
         self.batch = 0
@@ -228,6 +247,7 @@ class Amqp10Tracker:
         self.arguments, self.handshakes, self.addresses = {}, {}, {}
         self.large = tracker.large
         self.rules_enabled = tracker.rules_enabled
+        self.accounts = accounts or tracker.rules_enabled
 
     def follow(
         self, session: Session, frames: FrameRows, row: cython.longlong, found: Performative
@@ -496,9 +516,10 @@ class Amqp10Tracker:
         for link in list(one.links.values()):
             self._end_link(one, link)
         for side in range(2):
-            for transferred in list(one.unsettled[side].values()):
-                self._leave(transferred)
-            one.unsettled[side].clear()
+            waiting: Ledger = one.unsettled[side]
+            for entry in list(waiting):
+                self._leave(entry)
+            waiting.pop_until(-1)
         self.tracker.add_channel(channel)
         session: Session = channel.session
         session.published += channel.published
@@ -508,10 +529,10 @@ class Amqp10Tracker:
     def _tell_left(self, one: Amqp10Session) -> None:
         """Ask the rules about deliveries of a session that is over of which no outcome was said."""
         left: dict[Any, Any] = {}
-        transferred: Transferred
         for side in range(2):
-            for transferred in one.unsettled[side].values():
-                left.setdefault((side, transferred.link), []).append(transferred)
+            for entry in one.unsettled[side]:
+                key = (side, entry.consumer)
+                left.setdefault(key, []).append(transferred_of(entry, said_of(entry)))
         if left:
             channel: Channel = one.channel
             number = channel.closed_packet_number
@@ -551,15 +572,19 @@ class Amqp10Tracker:
         if code == _ATTACH:
             link = self._attach(one, frames, row, side, found)
         elif found.handle >= 0:
-            handles: dict[Any, Any] = one.handles[side]
-            link = handles.get(found.handle)
-            if link is None and code == _TRANSFER:
-                link = self._proved_link(one, side, found)
+            key: cython.longlong = found.handle << 1 | side
+            if one.last_key != key:
+                handles: dict[Any, Any] = one.handles[side]
+                one.last = handles.get(found.handle)
+                if one.last is None and code == _TRANSFER:
+                    one.last = self._proved_link(one, side, found)
+                one.last_key = key if one.last is not None else -1
+            link = one.last
         if code == _FLOW:
             one.windows.flow(side, found, number, ts_ns)
             if link is not None:
                 link.flow(found, side, number, ts_ns)
-        if link is not None and link.name is not None:
+        if link is not None and link.name is not None and (frames.wanted or self.rules_enabled):
             frames.consumer_tag.values[row] = self._code_of(link, frames.vocabularies)
             if code == _ATTACH and link.address is not None:
                 address: Address = link.address
@@ -634,6 +659,7 @@ class Amqp10Tracker:
             link.client_handle = handle
         else:
             link.server_handle = handle
+        one.last_key = -1
         one.handles[side][handle] = link
 
     def _proved_link(self, one: Amqp10Session, side: cython.int, found: Performative) -> Link:
@@ -656,6 +682,7 @@ class Amqp10Tracker:
     ) -> None:
         """A side detaches a link; the second ends it."""
         one.handles[side].pop(found.handle, None)
+        one.last_key = -1
         link.attached &= ~(1 << side)
         if link.detached_number < 0:
             link.detached_number = frames.packet_number.values[row]
@@ -672,6 +699,7 @@ class Amqp10Tracker:
         """A link is over."""
         channel: Channel = one.channel
         del one.links[link.key]
+        one.last_key = -1
         for side, handle in ((0, link.client_handle), (1, link.server_handle)):
             if one.handles[side].get(handle) is link:
                 del one.handles[side][handle]
@@ -744,24 +772,30 @@ class Amqp10Tracker:
         settler: Settler = self.settler
         channel: Channel = one.channel
         entry: PendingMessage
-        transferred: Transferred
+        said: Said = None
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
-        one.windows.transfer(side, number, ts_ns)
+        if self.accounts:
+            one.windows.transfer(side, number, ts_ns)
         if not found.begins:
-            transferred = self.awaited.get(found.delivery)
-            if transferred is None and found.delivery == self.latest_ordinal:
-                transferred = self.latest
+            entry = self.awaited.get(found.delivery)
+            if entry is None and found.delivery == self.latest_ordinal:
+                entry = self.latest
+            if entry is None:
+                return
+            said = said_of(entry)
         else:
-            if link is not None and link.deliver(number, ts_ns):
+            if self.accounts and link is not None and link.deliver(number, ts_ns):
                 self._tell("credit-awaited", one, link, frames, row, side, found)
-            kind: cython.int = _PUBLISH if side == 0 else _DELIVER
-            entry = pending_message(channel, kind, number, ts_ns)
+            entry = pending_message(channel, _PUBLISH if side == 0 else _DELIVER, number, ts_ns)
             entry.number = found.first
-            transferred = transferred_of(entry, link, side, found.first)
+            entry.consumer = link
+            if found.more == 1:
+                said = Said()
+                entry.route = (said,)
             if self.latest is not None:
                 self.awaited[self.latest_ordinal] = self.latest
-            self.latest, self.latest_ordinal = transferred, found.delivery
+            self.latest, self.latest_ordinal = entry, found.delivery
             if side == 0:
                 channel.published += 1
                 channel.next_number += 1
@@ -774,37 +808,37 @@ class Amqp10Tracker:
                     channel.first_delivery_ns = ts_ns
                 channel.last_delivery_ns = ts_ns
             if found.settled != 1 and found.first >= 0:
-                self._await(one, transferred, side)
+                self._await(one, entry, side)
             elif found.settled != 1:
                 settler._close_row(entry, -1)  # nothing can name it
-        if transferred is None:
-            return
-        if found.settled == 1 and not transferred.settled:
-            transferred.presettled = transferred.settled = True
+        presettled: cython.bint = found.settled == 1 and (said is None or not said.settled)
+        if presettled:
             if link is not None:
                 link.presettled += 1
-            self._forget(one, transferred, ts_ns)
-            entry = transferred.entry
+            self._forget(one, entry, side, ts_ns)
             if side == 1 and entry.outcome < 0 and not entry.ended:
                 entry.wants = False
                 settler.settle(entry, _AUTOMATIC, entry.packet_number, entry.ts_ns)
             else:
                 settler._close_row(entry, -1)
-        if found.aborted == 1 and not transferred.settled:
-            transferred.settled = True
+        elif found.aborted == 1 and (said is None or not said.settled):
             if link is not None:
                 link.aborted += 1
             self._tell("delivery-aborted", one, link, frames, row, side, found)
-            self._forget(one, transferred, ts_ns)
-            settler._close_row(transferred.entry, -1)
-        if found.state and not transferred.presettled:
-            self._say(transferred, found, frames, row)
+            self._forget(one, entry, side, ts_ns)
+            settler._close_row(entry, -1)
+        if said is not None:
+            said.presettled = said.presettled or presettled
+            said.settled = said.settled or presettled or found.aborted == 1
+            presettled = said.presettled
+        if found.state and not presettled:
+            self._note(entry, found, frames, row)
 
-    def _await(self, one: Amqp10Session, transferred: Transferred, side: cython.int) -> None:
+    def _await(self, one: Amqp10Session, entry: PendingMessage, side: cython.int) -> None:
         """A delivery waits for its settlement."""
         settler: Settler = self.settler
-        entry: PendingMessage = transferred.entry
         channel: Channel = one.channel
+        link: Link = link_of(entry)
         if settler.outstanding >= settler.most:
             settler.limit_reached("outstanding")
             if side == 0:
@@ -813,17 +847,19 @@ class Amqp10Tracker:
                 channel.deliveries_uncertain = True
             settler._close_row(entry, -1)
             return
-        waiting: dict[Any, Any] = one.unsettled[side]
-        before: Transferred = waiting.setdefault(transferred.delivery_id, transferred)
-        if before is not transferred:
-            self._let_go(one, before, _NULL)
+        waiting: Ledger = one.unsettled[side]
+        before: PendingMessage = waiting.add(entry)
+        if before is not None:
+            self._let_go(one, before, side, _NULL)
             self._leave(before, False)
-            waiting[transferred.delivery_id] = transferred
         settler.outstanding += 1
-        if transferred.link is not None:
-            transferred.link.hold(entry.packet_number)
         entry.wants = True
+        if link is not None and link.unsettled == 0:
+            link.oldest_number = entry.packet_number
         if side == 0:
+            if link is not None:
+                link.unsettled += 1
+                link.unsettled_max = max(link.unsettled_max, link.unsettled)
             if channel.unconfirmed == 0:
                 channel.waited_publishes += 1
             channel.unconfirmed += 1
@@ -831,37 +867,45 @@ class Amqp10Tracker:
         else:
             settler._count_unsettled(channel, entry)
 
-    def _forget(self, one: Amqp10Session, transferred: Transferred, ts_ns: cython.longlong) -> None:
+    def _forget(
+        self, one: Amqp10Session, entry: PendingMessage, side: cython.int, ts_ns: cython.longlong
+    ) -> None:
         """A delivery does not wait any longer: it is counted out."""
-        waiting: dict[Any, Any] = one.unsettled[transferred.side]
-        if waiting.get(transferred.delivery_id) is transferred:
-            del waiting[transferred.delivery_id]
-            self._let_go(one, transferred, ts_ns)
+        if entry.held:
+            waiting: Ledger = one.unsettled[side]
+            waiting.pop(entry.number)
+            self._let_go(one, entry, side, ts_ns)
 
-    def _let_go(self, one: Amqp10Session, transferred: Transferred, ts_ns: cython.longlong) -> None:
+    def _let_go(
+        self, one: Amqp10Session, entry: PendingMessage, side: cython.int, ts_ns: cython.longlong
+    ) -> cython.int:
         """A delivery that waited does not any longer."""
         settler: Settler = self.settler
         channel: Channel = one.channel
+        link: Link = link_of(entry)
         settler.outstanding -= 1
-        if transferred.link is not None:
-            transferred.link.let_go(ts_ns)
-        if transferred.side == 0:
-            channel.unconfirmed -= 1
-        else:
-            settler._count_settled(channel, transferred.entry)
+        if link is not None:
+            link.settled_ns = ts_ns
+        if side == 1:
+            return settler._count_settled(channel, entry)
+        channel.unconfirmed -= 1
+        if link is not None:
+            link.unsettled -= 1
+        return 0
 
-    def _leave(self, transferred: Transferred, counted: cython.bint = True) -> None:
+    def _leave(self, entry: PendingMessage, counted: cython.bint = True) -> None:
         """A delivery that was not settled is left so; what was said of it counts."""
         settler: Settler = self.settler
-        entry: PendingMessage = transferred.entry
         channel: Channel = entry.channel
+        said: Said = said_of(entry)
         if counted:
             settler.outstanding -= 1
-        if transferred.state and self._decide(transferred, channel):
+        if said is not None and said.state:
+            self._decide(entry, said)
             return
         session: Session = channel.session
         sure: cython.bint = not session.has_loss and session.server_seen and not session.missing
-        open_end: cython.int = _UNCONFIRMED if transferred.side == 0 else _UNSETTLED
+        open_end: cython.int = _UNCONFIRMED if entry.kind == _PUBLISH else _UNSETTLED
         settler._close_row(entry, open_end if sure else -1)
 
     def _disposition(
@@ -874,24 +918,24 @@ class Amqp10Tracker:
     ) -> None:
         """A range of deliveries gets an outcome, is settled, or both."""
         sender: cython.int = 1 - side if found.role == 1 else side
-        waiting: dict[Any, Any] = one.unsettled[sender]
-        if found.first < 0 or not waiting:
+        waiting: Ledger = one.unsettled[sender]
+        if found.first < 0 or waiting.waiting == 0:
             return
         span: cython.longlong = (found.last - found.first) & _MASK
-        if span < len(waiting):
+        if span < waiting.waiting:
             i: cython.longlong
             for i in range(span + 1):
                 number: cython.longlong = (found.first + i) & _MASK
                 self._dispose(one, waiting, number, frames, row, side, found)
             return
-        for each in list(waiting):
+        for each in [entry.number for entry in waiting]:
             if (each - found.first) & _MASK <= span:
                 self._dispose(one, waiting, each, frames, row, side, found)
 
     def _dispose(
         self,
         one: Amqp10Session,
-        waiting: dict[Any, Any],
+        waiting: Ledger,
         number: cython.longlong,
         frames: FrameRows,
         row: cython.longlong,
@@ -899,99 +943,111 @@ class Amqp10Tracker:
         found: Performative,
     ) -> None:
         """A delivery, if one of this number waits, gets an outcome, is settled, or both."""
-        transferred: Transferred
-        transferred = waiting.pop(number, None) if found.settled == 1 else waiting.get(number)
-        if transferred is None:
+        entry: PendingMessage
+        entry = waiting.pop(number) if found.settled == 1 else waiting.find(number)
+        if entry is None:
             return
-        if found.condition is not None and side == 1 and transferred.side == 1:
-            self._tell("settlement-refused", one, transferred.link, frames, row, side, found)
-        if found.state:
-            self._say(transferred, found, frames, row)
+        if found.condition is not None and side == 1 and entry.kind == _DELIVER:
+            self._tell("settlement-refused", one, link_of(entry), frames, row, side, found)
         if found.settled == 1:
-            self._settle(one, transferred, frames, row, side)
+            self._settle(one, entry, frames, row, side, found)
+        elif found.state:
+            self._note(entry, found, frames, row)
+
+    def _note(
+        self, entry: PendingMessage, found: Performative, frames: FrameRows, row: cython.longlong
+    ) -> None:
+        """An outcome is said of a delivery that is not settled by it."""
+        said: Said = said_of(entry)
+        if said is None:
+            said = Said()
+            entry.route = (said,)
+        self._say(said, found, frames, row)
 
     def _say(
-        self, transferred: Transferred, found: Performative, frames: FrameRows, row: cython.longlong
-    ) -> None:
+        self, said: Said, found: Performative, frames: FrameRows, row: cython.longlong
+    ) -> cython.int:
         """An outcome is said of a delivery."""
-        outcome: cython.int = found.outcome
-        if found.state == _RECEIVED or found.state < _RECEIVED:
-            return
-        if outcome < _ACCEPTED and found.state != _DECLARED:
-            transferred.transaction = found.transaction or transferred.transaction
-            return
-        transferred.state = found.state
-        transferred.outcome = outcome or _ACCEPTED
-        transferred.number = frames.packet_number.values[row]
-        transferred.ts_ns = frames.ts_ns.values[row]
-        transferred.condition = found.condition
-        transferred.transaction = found.transaction or transferred.transaction
-        transferred.undeliverable = found.undeliverable == 1
+        if found.state <= _RECEIVED:
+            return 0
+        if found.transaction:
+            said.transaction = found.transaction
+        if found.outcome < _ACCEPTED and found.state != _DECLARED:
+            return 0
+        said.state = found.state
+        said.outcome = found.outcome or _ACCEPTED
+        said.number = frames.packet_number.values[row]
+        said.ts_ns = frames.ts_ns.values[row]
+        said.condition = found.condition
+        said.undeliverable = found.undeliverable == 1
+        return 0
 
     def _settle(
         self,
         one: Amqp10Session,
-        transferred: Transferred,
+        entry: PendingMessage,
         frames: FrameRows,
         row: cython.longlong,
         side: cython.int,
+        found: Performative,
     ) -> None:
         """A delivery is settled by a side."""
-        settler: Settler = self.settler
-        transferred.settled = True
-        transferred.settled_by = SIDES[side]
-        if transferred.side == 1 and side == 0:
+        sender: cython.int = 0 if entry.kind == _PUBLISH else 1
+        link: Link = link_of(entry)
+        said: Said = said_of(entry)
+        if said is None:
+            said = self.scratch
+            said.clear()
+        self._say(said, found, frames, row)
+        said.settled = True
+        said.settled_by = SIDES[side]
+        if sender == 1 and side == 0:
             channel: Channel = one.channel
             channel.acks += 1
             channel.last_ack_ns = frames.ts_ns.values[row]
-        self._let_go(one, transferred, frames.ts_ns.values[row])
-        if not transferred.state and transferred.link is not None:
-            default = transferred.link.default_outcome
-            for code, name in enumerate(_STATES):
-                if name is not None and name == default:
-                    transferred.state = transferred.outcome = code
-                    transferred.number = frames.packet_number.values[row]
-                    transferred.ts_ns = frames.ts_ns.values[row]
-        if not transferred.state or not self._decide(transferred, one.channel):
-            settler._close_row(transferred.entry, -1)
+        self._let_go(one, entry, sender, frames.ts_ns.values[row])
+        default: str = None if said.state or link is None else link.default_outcome
+        if default is not None and default in _STATES:
+            said.state = said.outcome = _STATES.index(default)
+            said.number = frames.packet_number.values[row]
+            said.ts_ns = frames.ts_ns.values[row]
+        if said.state:
+            self._decide(entry, said)
+        else:
+            self.settler._close_row(entry, -1)
+        if entry.rows is None and said is self.scratch:
+            entry.route = (said,)  # until the row is there
+            self.scratch = Said()
 
-    def _decide(self, transferred: Transferred, channel: Channel) -> Any:
+    def _decide(self, entry: PendingMessage, said: Said) -> cython.int:
         """The last outcome that was said of a delivery is its outcome."""
         settler: Settler = self.settler
-        entry: PendingMessage = transferred.entry
-        outcome: cython.int = transferred.outcome
+        channel: Channel = entry.channel
+        outcome: cython.int = said.outcome
         if entry.outcome >= 0 or entry.ended:
-            return True
-        number: cython.longlong = transferred.number
-        ts_ns: cython.longlong = transferred.ts_ns
-        if transferred.link is not None:
-            self._count_outcome(transferred.link, outcome)
-        if transferred.side == 1:
-            means: cython.int = _ACKED
-            if outcome == _REJECTED_STATE or (outcome == _MODIFIED and transferred.undeliverable):
+            return 0
+        number: cython.longlong = said.number
+        ts_ns: cython.longlong = said.ts_ns
+        if entry.consumer is not None:
+            self._count_outcome(link_of(entry), outcome)
+        self._write(entry, said)
+        means: cython.int = _ACKED
+        if entry.kind == _DELIVER:
+            if outcome == _REJECTED_STATE or (outcome == _MODIFIED and said.undeliverable):
                 means = _DISCARDED
             elif outcome == _RELEASED or outcome == _MODIFIED:
                 means = _REQUEUED
-            self._write(transferred)
-            settler._conclude(channel, entry, means, number, ts_ns)
-            return True
-        self._write(transferred)
+            return settler._conclude(channel, entry, means, number, ts_ns)
         if self.rules_enabled and outcome != _ACCEPTED:
-            self.tracker.emit("publish-outcome", channel, number, ts_ns, {"of": transferred})
+            facts = {"of": transferred_of(entry, said)}
+            self.tracker.emit("publish-outcome", channel, number, ts_ns, facts)
         if outcome == _RELEASED or outcome == _MODIFIED:
             channel.returned += 1
-            settler.settle(entry, _RETURNED, number, ts_ns)
-        else:
-            settler.outstanding += 1  # which is counted out by it
-            channel.unconfirmed += 1
-            settler._confirm(
-                channel,
-                entry,
-                _REJECTED if outcome == _REJECTED_STATE else _CONFIRMED,
-                number,
-                ts_ns,
-            )
-        return True
+            return settler.settle(entry, _RETURNED, number, ts_ns)
+        settler.outstanding += 1  # which is counted out by it
+        channel.unconfirmed += 1
+        means = _REJECTED if outcome == _REJECTED_STATE else _CONFIRMED
+        return settler._confirm(channel, entry, means, number, ts_ns)
 
     def _count_outcome(self, link: Link, outcome: cython.int) -> cython.int:
         """A delivery of a link has its outcome."""
@@ -1010,24 +1066,26 @@ class Amqp10Tracker:
     def attach(self, messages: MessageRows, row: cython.longlong) -> cython.int:
         """The row of a delivery is there."""
         settler: Settler = self.settler
-        transferred: Transferred
+        entry: PendingMessage
         ordinal: cython.longlong = messages.ordinal.values[row]
         if ordinal == self.latest_ordinal:
-            transferred, self.latest = self.latest, None
+            entry, self.latest = self.latest, None
         else:
-            transferred = self.awaited.pop(ordinal, None)
-        if transferred is None:
+            entry = self.awaited.pop(ordinal, None)
+        if entry is None:
             return 0
-        entry: PendingMessage = transferred.entry
+        side: cython.int = 0 if entry.kind == _PUBLISH else 1
         channel: Channel = entry.channel
         more: DeliveryColumns = messages.deliveries
-        link: Link = transferred.link
+        link: Link = link_of(entry)
         if link is not None:
             if link.name is not None:
                 messages.consumer_tag.values[row] = self._code_of(link, messages.vocabularies)
-            self._weigh(link, more.message_bytes.values[row])
+            if more.told:
+                link.bytes += more.message_bytes.values[row]
+                link.largest = max(link.largest, more.message_bytes.values[row])
             address: Address = link.address
-            if address is None and more.address.values[row] >= 0 and transferred.side == 0:
+            if address is None and more.address.values[row] >= 0 and side == 0:
                 address = self._address(more.address.words.text(more.address.values[row]), True)
             if address is not None:
                 self._find_codes(address, messages.vocabularies)
@@ -1039,17 +1097,19 @@ class Amqp10Tracker:
         entry.mark = messages.mark.values[row]
         size: cython.longlong = messages.sent(row)
         if size > 0:
-            if transferred.side == 0:
+            if side == 0:
                 channel.publish_bytes += size
             else:
                 channel.deliver_bytes += size
         settler.attach(entry, messages, row)
         if self.rules_enabled:
-            self._tell_message(transferred, messages, row)
-        if transferred.state and (entry.outcome >= 0 or entry.ended):
-            self._write(transferred)
-        elif transferred.transaction is not None:
-            more.transaction.put(row, transferred.transaction)
+            self._tell_message(entry, side, messages, row)
+        said: Said = said_of(entry)
+        if said is not None and more.told:
+            if said.state and (entry.outcome >= 0 or entry.ended):
+                self._write(entry, said)
+            elif said.transaction is not None:
+                more.transaction.put(row, said.transaction)
         return 0
 
     def _address(self, text: str, sends: cython.bint) -> Address:
@@ -1062,13 +1122,16 @@ class Amqp10Tracker:
         return known
 
     def _tell_message(
-        self, transferred: Transferred, messages: MessageRows, row: cython.longlong
+        self,
+        entry: PendingMessage,
+        side: cython.int,
+        messages: MessageRows,
+        row: cython.longlong,
     ) -> cython.int:
         """Ask the rules about a message that stands out."""
-        entry: PendingMessage = transferred.entry
         channel: Channel = entry.channel
         events: list[Any] = None
-        link: Link = transferred.link
+        link: Link = link_of(entry)
         named: cython.bint = messages.correlation_id.has(row)
         if messages.body_size.values[row] > self.large:
             events = ["large"]
@@ -1079,7 +1142,7 @@ class Amqp10Tracker:
             messages.headers.offsets[row + 1] - messages.headers.offsets[row] > _LARGE_HEADERS
         ):
             events = _with(events, "large-headers")
-        if transferred.side == 0:
+        if side == 0:
             if messages.reply_to.values[row] >= 0 and (named or messages.message_id.has(row)):
                 events = _with(events, "called")
         elif link is not None and link.address is not None and link.address.claims:
@@ -1098,24 +1161,19 @@ class Amqp10Tracker:
             self.tracker.emit(event, channel, entry.packet_number, entry.ts_ns, facts)
         return 0
 
-    def _weigh(self, link: Link, size: cython.longlong) -> cython.int:
-        """A message of a link is whole: count its bytes."""
-        link.bytes += size
-        link.largest = max(link.largest, size)
-        return 0
-
-    def _write(self, transferred: Transferred) -> None:
+    def _write(self, entry: PendingMessage, said: Said) -> cython.int:
         """Write what became of a delivery into its row, where that is there and open."""
-        entry: PendingMessage = transferred.entry
         rows: MessageRows = entry.rows
         if rows is None or rows.given or not rows.wanted or rows.deliveries is None:
-            return
+            return 0
         more: DeliveryColumns = rows.deliveries
-        if transferred.state < len(_STATES):
-            more.state.put(entry.row, _STATES[transferred.state])
-        more.state_error.put(entry.row, transferred.condition)
-        more.settled_by.put(entry.row, transferred.settled_by)
-        more.transaction.put(entry.row, transferred.transaction)
+        if not more.told:
+            return 0
+        if said.state < len(_STATES):
+            more.state.put(entry.row, _STATES[said.state])
+        more.state_error.put(entry.row, said.condition)
+        more.settled_by.put(entry.row, said.settled_by)
+        return more.transaction.put(entry.row, said.transaction)
 
 
 def _keep(known: Any, key: Any, value: Any) -> None:

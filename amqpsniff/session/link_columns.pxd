@@ -1,15 +1,14 @@
 from amqpsniff.columns cimport Codes, Integers, Vocabulary
+from amqpsniff.decode.amqp10.columns cimport SideColumns
 from amqpsniff.decode.octets cimport ByteReader
 
-cdef class LinkColumns:
-    cdef public long long capacity
+cdef class LinkColumns(SideColumns):
     cdef public Vocabulary connections
     cdef public dict codes
     cdef public ByteReader reader
     cdef public Codes link_confidence, published_connection_id, request_connection_id, reply_late
     cdef public Integers published_packet_number, published_ns, delivery_number
     cdef public Integers request_packet_number, request_ns
-    cpdef int reserve(self, long long rows) except? -1
     cdef int published(self, long long row, long long number, long long connection_id, long long ns, int link_confidence, long long delivery_number) except? -1
     cdef int replies(self, long long row, long long number, long long connection_id, long long ns, bint reply_late) except? -1
     cdef int _code(self, long long connection_id) except? -1

@@ -8,11 +8,8 @@ They are made only if links are requested, and hang on the rows they belong to
 from __future__ import annotations
 
 import cython
-from cython.cimports.amqpsniff.columns import (
-    Codes,
-    Integers,
-    Vocabulary,
-)
+from cython.cimports.amqpsniff.columns import Codes, Integers, Vocabulary
+from cython.cimports.amqpsniff.decode.amqp10.columns import SideColumns
 from cython.cimports.amqpsniff.decode.octets import ByteReader
 
 from amqpsniff.columns import NULL
@@ -40,10 +37,8 @@ def id_text(number: Any) -> Any:
     return f"{number & 0xFFFFFFFFFFFFFFFF:016x}"
 
 
-class LinkColumns:
+class LinkColumns(SideColumns):
     """Links of the rows of one batch of messages; null where there are none."""
-
-    capacity: int
 
     connections: Vocabulary
     codes: dict[Any, Any]
@@ -58,36 +53,24 @@ class LinkColumns:
     request_packet_number: Integers
     request_ns: Integers
 
-    INTEGERS = "published_packet_number published_ns delivery_number request_packet_number".split()
-    INTEGERS += ["request_ns"]
-    CODES = "link_confidence published_connection_id request_connection_id reply_late".split()
+    INTEGERS = tuple(
+        "published_packet_number published_ns delivery_number request_packet_number "
+        "request_ns".split()
+    )
+    CODES = tuple(
+        "link_confidence published_connection_id request_connection_id reply_late".split()
+    )
 
     def __init__(self) -> None:
-        self.capacity = 0
+        SideColumns.__init__(self)
         self.connections = Vocabulary()
         self.codes = {}
         self.reader = ByteReader()
-        for name in self.CODES:
-            setattr(self, name, Codes())
-        for name in self.INTEGERS:
-            setattr(self, name, Integers())
-
-    def columns(self) -> Any:
-        """Every column by name."""
-        return {name: getattr(self, name) for name in self.CODES + self.INTEGERS}
 
     def by_name(self) -> Any:
         """Vocabularies by the name of their columns."""
         names = ("published_connection_id", "request_connection_id")
         return dict.fromkeys(names, self.connections)
-
-    def reserve(self, rows: cython.longlong) -> cython.int:
-        """Make room for as many rows as their messages have."""
-        if rows > self.capacity:
-            for column in self.columns().values():
-                column.reserve(rows)
-            self.capacity = rows
-        return 0
 
     def published(
         self,

@@ -1,5 +1,5 @@
 from amqpsniff.decode.amqp10.performatives cimport Performative
-from amqpsniff.session.entities cimport Channel
+from amqpsniff.session.entities cimport Channel, Consumer
 
 cdef class Address:
     cdef public str text, exchange, routing_key, queue
@@ -16,12 +16,10 @@ cdef class Allowance:
     cdef int run_out(self, long long number, long long ts_ns) except? -1
     cdef bint use(self, long long number, long long ts_ns) except? -1
 
-cdef class Link:
+cdef class Link(Consumer):
     cdef public str name, source, target, durable, expiry_policy, distribution_mode, filter
     cdef public str sender_mode, receiver_mode, closed_by, condition, description, default_outcome
     cdef public int sender, attached, answered, first_side
-    cdef long long batch
-    cdef int code
     cdef public Channel channel
     cdef public Address address
     cdef public object key, asked, given, dynamic, suspended
@@ -30,14 +28,12 @@ cdef class Link:
     cdef public long long client_handle, server_handle, attached_number, detached_number
     cdef public long long attached_ns, answered_ns, detached_ns, limit_bytes, weight
     cdef public long long deliveries, bytes, flows, drains, accepted, rejected, released, modified
-    cdef public long long presettled, unsettled, unsettled_max, aborted, largest, promised
+    cdef public long long presettled, aborted, largest, promised
     cdef public long long available, oldest_number, first_number, settled_ns, first_ns, last_ns
     cpdef learn(self, int side, dict arguments, texts)
     cdef _learn_filter(self, int side, dict source, texts)
     cdef bint deliver(self, long long number, long long ts_ns) except? -1
     cdef int flow(self, Performative found, int side, long long number, long long ts_ns) except? -1
-    cdef int hold(self, long long number) except? -1
-    cdef int let_go(self, long long ts_ns) except? -1
 
 cdef class Windows:
     cdef public Allowance client, server

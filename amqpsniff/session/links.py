@@ -16,6 +16,7 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 import cython
+from cython.cimports.amqpsniff.session.entities import Consumer
 
 from amqpsniff.columns import NULL
 from amqpsniff.session.entities import MAX_WAIT_NS
@@ -205,25 +206,23 @@ class Allowance:
         return before == 0
 
 
-class Link:
-    """A link: its name, the side that sends (`sender`), where that is from or to, and its counts.
+class Link(Consumer):
+    """A link, in the place of a consumer: its name, the side that sends (`sender`), where that is
+    from or to, and its counts.
 
     `handles` are those of client and server, -1 for none; `attached` has a bit for each side while
     it is attached, `answered` for each that ever was. `refused`: the answer to the attach had no
     terminus. `limit_bytes`: the largest message that the receiver takes, 0 for any, -1 where it did
-    not say. `weight`: bytes of what is kept of it, `key`: its
-    place among the links of its session. `asked`, `given`: names of filters of the
-    client's attach and the server's. `promised`: credit that was given before the sender said where
-    its count begins, -1 for none. `batch`: that in whose vocabularies the name has its `code`.
-    Times are ns, `NULL` for none.
+    not say. `weight`: bytes of what is kept of it, `key`: its place among the links of its session.
+    `asked`, `given`: names of filters of the client's attach and the server's. `promised`: credit
+    that was given before the sender said where its count begins, -1 for none. Times are ns, `NULL`
+    for none.
     """
 
     sender: int
     attached: int
     answered: int
     first_side: int
-    batch: int
-    code: int
     refused: cython.bint
     coordinator: cython.bint
     client_handle: int
@@ -244,8 +243,6 @@ class Link:
     released: int
     modified: int
     presettled: int
-    unsettled: int
-    unsettled_max: int
     aborted: int
     largest: int
     promised: int
@@ -279,11 +276,11 @@ class Link:
     credit: Allowance
 
     def __init__(self, name: Any, sender: Any, channel: Any) -> None:
+        Consumer.__init__(self, None, None)
         self.name = name
         self.sender = sender
         self.channel = channel
         self.key = self.address = self.default_outcome = None
-        self.batch = self.code = -1
         self.attached = self.answered = 0
         self.client_handle = self.server_handle = self.first_side = -1
         self.attached_number = self.detached_number = -1
@@ -298,8 +295,7 @@ class Link:
         self.credit = Allowance()
         self.weight = self.deliveries = self.bytes = self.flows = self.drains = 0
         self.accepted = self.rejected = self.released = self.modified = self.presettled = 0
-        self.unsettled = self.unsettled_max = self.aborted = 0
-        self.largest = self.available = 0
+        self.aborted = self.largest = self.available = 0
         self.promised = -1
         self.oldest_number = self.first_number = -1
         self.settled_ns = self.first_ns = self.last_ns = _NULL
@@ -399,20 +395,6 @@ class Link:
                 self.promised = found.link_credit
             if count >= 0:
                 self.credit.allow(count + found.link_credit, number, ts_ns)
-        return 0
-
-    def hold(self, number: cython.longlong) -> cython.int:
-        """A delivery waits for its settlement."""
-        if self.unsettled == 0:
-            self.oldest_number = number
-        self.unsettled += 1
-        self.unsettled_max = max(self.unsettled_max, self.unsettled)
-        return 0
-
-    def let_go(self, ts_ns: cython.longlong) -> cython.int:
-        """A delivery does not wait any longer."""
-        self.unsettled -= 1
-        self.settled_ns = ts_ns
         return 0
 
     @property

@@ -414,7 +414,8 @@ class Tracker:
         self.settler = Settler(self.limits)
         self.settler.emitter = self if self.rules_enabled else None
         self.reader = ByteReader()
-        self.amqp10 = Amqp10Tracker(self, self.settler)
+        accounts = not tables.isdisjoint(("channels", "links"))
+        self.amqp10 = Amqp10Tracker(self, self.settler, accounts)
         self.consumers_known = 0
         self.handshakes_bytes = 0
         self.handshakes = {}

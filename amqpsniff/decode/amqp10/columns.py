@@ -59,10 +59,63 @@ class Names(Codes):
         return 0
 
 
-class DeliveryColumns:
-    """Columns of the rows of one batch of messages; null in rows of other messages."""
+class SideColumns:
+    """Columns that hang on the rows of one batch of messages, by the names that a class gives them:
+    `NAMES`, `CODES`, `INTEGERS` and `TEXTS`; `made` are those that are made.
+    """
 
     capacity: int
+    made: dict[Any, Any]
+
+    NAMES: tuple[str, ...] = ()
+    CODES: tuple[str, ...] = ()
+    INTEGERS: tuple[str, ...] = ()
+    TEXTS: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        self.capacity = 0
+        self.made = {}
+        kinds = ((self.NAMES, Names), (self.CODES, Codes), (self.INTEGERS, Integers))
+        for names, kind in (*kinds, (self.TEXTS, Texts)):
+            for name in names:
+                self.made[name] = kind()
+                setattr(self, name, self.made[name])
+
+    def columns(self) -> Any:
+        """Every column by name."""
+        return self.made
+
+    def by_name(self) -> Any:
+        """Vocabularies by the name of their columns."""
+        return {name: self.made[name].words for name in self.NAMES if name in self.made}
+
+    def octets(self) -> Any:
+        """Bytes of texts."""
+        return sum([self.made[name].used for name in self.TEXTS if name in self.made])
+
+    def reserve(self, rows: cython.longlong) -> cython.int:
+        """Make room for as many rows as their messages have."""
+        if rows > self.capacity:
+            for column in self.made.values():
+                column.reserve(rows)
+            self.capacity = rows
+        return 0
+
+    def clear(self, rows: cython.longlong) -> cython.bint:
+        """Forget the first `rows` rows; false (nothing done) where there are many texts."""
+        if sum([words.used for words in self.by_name().values()]) > MAX_TEXT_BYTES:
+            return False
+        for column in self.made.values():
+            column.clear(rows)
+        return True
+
+
+class DeliveryColumns(SideColumns):
+    """Columns of deliveries; null in rows of other messages. Of one that is not `told`, only the
+    addresses are made.
+    """
+
+    told: cython.bint
 
     transfers: Codes
     delivery_count: Codes
@@ -81,42 +134,8 @@ class DeliveryColumns:
     NAMES = ("state", "state_error", "settled_by", "transaction", "address")
     TEXTS = ("tag", "annotations")
 
-    def __init__(self) -> None:
-        self.capacity = 0
-        for name in self.CODES:
-            setattr(self, name, Codes())
-        for name in self.NAMES:
-            setattr(self, name, Names())
-        for name in self.INTEGERS:
-            setattr(self, name, Integers())
-        for name in self.TEXTS:
-            setattr(self, name, Texts())
-
-    def columns(self) -> Any:
-        """Every column by name."""
-        names = (*self.CODES, *self.NAMES, *self.INTEGERS, *self.TEXTS)
-        return {name: getattr(self, name) for name in names}
-
-    def by_name(self) -> Any:
-        """Vocabularies by the name of their columns."""
-        return {name: getattr(self, name).words for name in self.NAMES}
-
-    def octets(self) -> Any:
-        """Bytes of texts."""
-        return self.tag.used + self.annotations.used
-
-    def reserve(self, rows: cython.longlong) -> cython.int:
-        """Make room for as many rows as their messages have."""
-        if rows > self.capacity:
-            for column in self.columns().values():
-                column.reserve(rows)
-            self.capacity = rows
-        return 0
-
-    def clear(self, rows: cython.longlong) -> cython.bint:
-        """Forget the first `rows` rows; false (nothing done) where there are many texts."""
-        if sum([words.used for words in self.by_name().values()]) > MAX_TEXT_BYTES:
-            return False
-        for column in self.columns().values():
-            column.clear(rows)
-        return True
+    def __init__(self, told: Any) -> None:
+        SideColumns.__init__(self)
+        self.told = told
+        if not told:
+            self.made = {"address": self.address}

@@ -13,6 +13,7 @@ cdef class Delivery:
     cdef public bytes tag
     cdef public object capture, hash
     cdef public StreamBuffer store
+    cdef TypedReader source
     cdef public Octets body
     cdef long long places[9]
     cdef int begin(self, Half half, long long ordinal, object capture) except? -1
@@ -21,7 +22,7 @@ cdef class DeliveryAssembler:
     cdef public MessageRows messages
     cdef public object report, new_hash, capture
     cdef public MemoryBudget budget
-    cdef public bint keep_bodies
+    cdef public bint keep_bodies, told
     cdef public MeaningWriter meanings
     cdef public TypedReader reader
     cdef public PerformativeDecoder fields
@@ -54,7 +55,6 @@ cdef class DeliveryAssembler:
     cdef int _code_of_ttl(self, long long ttl) except? -1
     cdef int _write_properties(self, TypedReader reader, long long at, long long end, long long row) except? -1
     cdef int _write_to(self, TypedReader reader, long long row) except? -1
-    cdef int _write_address(self, Delivery found, long long row) except? -1
     cdef int _name(self, Codes column, Vocabulary vocabulary, long long row, TypedReader reader, int place) except? -1
     cdef int _id(self, Texts column, long long row, TypedReader reader, int place) except? -1
 

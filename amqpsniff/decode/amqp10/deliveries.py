@@ -17,7 +17,6 @@ from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader, ValueCac
 from cython.cimports.amqpsniff.decode.rows import (
     MessageRows,
     Vocabularies,
-    copy_name,
     copy_text,
     put_text,
 )
@@ -79,8 +78,9 @@ class Delivery:
     `reads`: the sections before the body are wanted. `body_left` are the bytes still to come of the
     section of a body. `store` holds the sections that are whole, each from its constructor on at
     one of `places`, and behind them, from `read` on, the beginning of one that is not, of which
-    `wanted` bytes are needed. `unread`: what comes is only counted. `lost` counts bytes that were
-    not captured, `seen` those that were.
+    `wanted` bytes are needed. Of a message that one frame holds, sections stay in the data of its
+    `source`, which is None for others. `unread`: what comes is only counted. `lost` counts bytes
+    that were not captured, `seen` those that were.
     """
 
     ordinal: int
@@ -110,6 +110,7 @@ class Delivery:
     capture: Any
     hash: Any
     store: StreamBuffer
+    source: TypedReader
     body: Octets
     places: IntView
 
@@ -117,6 +118,7 @@ class Delivery:
         if not cython.compiled:
             self.places = [-1] * 9
         self.store = StreamBuffer(budget)
+        self.source = None
         self.body = None
         self.hash = None
 
@@ -150,11 +152,13 @@ class DeliveryAssembler:
         new_hash: Makes a hash object for bodies, or None.
         keep_bodies: Whether bodies are kept.
         meanings: The `MeaningWriter` that says what messages mean; None not to ask.
+        told: Whether more columns of deliveries are made than addresses.
     """
 
     report: Any
     new_hash: Any
     keep_bodies: cython.bint
+    told: cython.bint
     ttl: int
     ttl_code: int
     begun: int
@@ -182,6 +186,7 @@ class DeliveryAssembler:
         new_hash: Any,
         keep_bodies: Any,
         meanings: Any,
+        told: Any,
     ) -> None:
         self.messages = messages
         self.report = report
@@ -189,6 +194,7 @@ class DeliveryAssembler:
         self.new_hash = new_hash
         self.keep_bodies = keep_bodies
         self.meanings = meanings
+        self.told = told
         self.reader = TypedReader(messages.headers)
         self.fields = PerformativeDecoder(False)
         self.properties, self.annotations = ValueCache(), ValueCache()
@@ -204,7 +210,6 @@ class DeliveryAssembler:
     def use(self, messages: Any) -> None:
         """Write into these rows from now on."""
         self.messages = messages
-        self.reader.out = messages.headers
         self.ttl_words = None
 
     # transfers
@@ -244,6 +249,7 @@ class DeliveryAssembler:
             known.delivery_id = sent.first
             known.secret = secret
             known.listed = listed
+            known.source = None if listed else reader
             if listed:
                 under_way[key] = known
         known.key = key
@@ -265,7 +271,7 @@ class DeliveryAssembler:
         self.begun += 1
         found.format = -1
         found.reads = self.messages.wanted
-        if found.reads:
+        if found.reads and self.told:
             found.format = fields.number(reader, 3)
             found.tag = fields.octets(reader, 2)
             if found.tag is not None and len(found.tag) > 64:
@@ -352,11 +358,16 @@ class DeliveryAssembler:
                     return end
                 found.wanted = place - at + size
                 break
-            if 0 <= code <= _FOOTER and found.reads and self._may_keep(found, after - place):
+            if not found.reads or code < 0 or code > _FOOTER:
+                pass
+            elif not self.told and (code == 1 or code == 2 or code == _FOOTER):
+                pass  # annotations that nobody reads
+            elif found.source is not None or self._may_keep(found, after - place):
                 if found.places[code] < 0:
-                    found.places[code] = found.store.used
-                reader.copy_to(found.store, place, after - place)
-                found.read = found.store.used
+                    found.places[code] = place if found.source is not None else found.store.used
+                if found.source is None:
+                    reader.copy_to(found.store, place, after - place)
+                    found.read = found.store.used
                 if code == _APPLICATION_PROPERTIES and self._asks_for_token(reader, place, after):
                     found.secret = True
             at = after
@@ -506,7 +517,7 @@ class DeliveryAssembler:
         if connection.client_direction >= 0:
             side = half.direction ^ connection.client_direction
         if out.deliveries is None:
-            out.deliveries = DeliveryColumns()
+            out.deliveries = DeliveryColumns(self.told)
         more: DeliveryColumns = out.deliveries
         if more.capacity < out.capacity:
             more.reserve(out.capacity)
@@ -536,17 +547,16 @@ class DeliveryAssembler:
             out.mandatory.values[row] = -1
             out.immediate.values[row] = -1
             out.redelivered.values[row] = -1
-            more.transfers.values[row] = found.transfers
-            more.message_bytes.values[row] = found.seen + found.lost
-            if found.format >= 0:
-                more.message_format.values[row] = found.format
-        if not out.wanted:
-            if found.reads and found.places[_PROPERTIES] >= 0:
-                self._write_address(found, row)
-        else:
-            if found.tag is not None:
-                put_tag(more.tag, row, found.tag)
+            if more.told:
+                more.transfers.values[row] = found.transfers
+                more.message_bytes.values[row] = found.seen + found.lost
+                if found.format >= 0:
+                    more.message_format.values[row] = found.format
+        if found.reads:
             self._write_sections(half, found, row)
+        if out.wanted:
+            if more.told and found.tag is not None:
+                put_tag(more.tag, row, found.tag)
             if self.meanings is not None:
                 body: Octets = found.body if found.keeping else None
                 self.meanings.write(out, row, body, 0 if body is None else body.used)
@@ -570,10 +580,22 @@ class DeliveryAssembler:
     def _write_sections(self, half: Half, found: Delivery, row: cython.longlong) -> cython.int:
         """Write the columns that are made of the sections before the body."""
         out: MessageRows = self.messages
-        reader: TypedReader = self.reader
-        reader.data = found.store.octets
-        reader.oddities = 0
+        reader: TypedReader = found.source
         end: cython.longlong = found.read
+        if reader is None:
+            reader = self.reader
+            reader.data = found.store.octets
+        else:
+            end = len(reader.data)
+        if not out.wanted:
+            if found.places[_PROPERTIES] >= 0 and self.fields.locate(
+                reader, found.places[_PROPERTIES], end
+            ):
+                self._write_to(reader, row)
+            return 0
+        before: Texts = reader.out
+        reader.out = out.headers
+        reader.oddities = 0
         if found.places[_HEADER] >= 0:
             self._write_header(reader, found.places[_HEADER], end, row)
         if found.places[_PROPERTIES] >= 0:
@@ -584,6 +606,7 @@ class DeliveryAssembler:
             out.headers.end()
         if found.places[1] >= 0 or found.places[2] >= 0 or found.places[_FOOTER] >= 0:
             self._write_annotations(reader, found, end, row)
+        reader.out = before
         if reader.oddities or (found.unread and not found.lost and not found.aborted):
             place = (found.channel, found.number, found.ts_ns)
             self.report("field-table-malformed", half, "sections of a message", place)
@@ -636,7 +659,7 @@ class DeliveryAssembler:
             out.redelivered.values[row] = 1
         elif fields.truth(reader, 3) == 1:
             out.redelivered.values[row] = 0
-        if value >= 0:
+        if value >= 0 and more.told:
             more.delivery_count.values[row] = min(value, 0x7FFFFFFF)
         return 0
 
@@ -687,14 +710,6 @@ class DeliveryAssembler:
         reader.oddities = odd
         return 0
 
-    def _write_address(self, found: Delivery, row: cython.longlong) -> cython.int:
-        """Write only the address of the properties of a message."""
-        reader: TypedReader = self.reader
-        reader.data = found.store.octets
-        if self.fields.locate(reader, found.places[_PROPERTIES], found.read):
-            self._write_to(reader, row)
-        return 0
-
     def _name(
         self,
         column: Codes,
@@ -705,19 +720,20 @@ class DeliveryAssembler:
     ) -> cython.int:
         """Write a text of the properties as a code."""
         fields: PerformativeDecoder = self.fields
-        if fields.start(place) < 0:
+        if place >= fields.fields or fields.starts[place] < 0:
             return 0
         length: cython.longlong = reader.text_at(fields.starts[place], fields.ends[place])
         if length < 0:
             return 0
-        return copy_name(column, vocabulary, row, reader, reader.items, length)
+        column.values[row] = reader.code_in(vocabulary, reader.items, length)
+        return 0
 
     def _id(
         self, column: Texts, row: cython.longlong, reader: TypedReader, place: cython.int
     ) -> cython.int:
         """Write an identifier as text: a string as it is, a number, a UUID, bytes in hex."""
         fields: PerformativeDecoder = self.fields
-        at: cython.longlong = fields.start(place)
+        at: cython.longlong = fields.starts[place] if place < fields.fields else -1
         if at < 0:
             return 0
         code: cython.int = reader.data[at]

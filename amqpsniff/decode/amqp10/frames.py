@@ -8,6 +8,7 @@ the session goes by is put in `FrameRows.performatives`, in the order of the row
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.deliveries import Delivery, DeliveryAssembler
 from cython.cimports.amqpsniff.decode.amqp10.performatives import (
     JsonCache,
@@ -125,6 +126,7 @@ class Amqp10Frames:
             new_hash,
             keep_bodies,
             handler.contents.writer.meanings,
+            _told(asked),
         )
         self.reader = TypedReader(handler.frames.arguments)
         self.scratch = TypedReader(handler.frames.arguments)
@@ -209,7 +211,8 @@ class Amqp10Frames:
             self._complain(half, reader, answer, whole)
         if found is None:
             return -1
-        self._learn(half, reader, found, state)
+        if code == _ATTACH or code == _OPEN or code == _INIT:
+            self._learn(half, reader, found, state)
         if payload >= 0 and self.delivers:
             if state.first_part == 0:
                 self.transfer(half, reader, at + payload, end, state, whole, found)
@@ -342,6 +345,16 @@ class Amqp10Frames:
             elif address.endswith(CBS_NODE) and len(state.secret_links) < MAX_MARKED_LINKS:
                 state.secret_links.add(key)
         return 0
+
+
+def _told(asked: Any) -> bool:
+    """True if columns of deliveries are read: in the messages that are asked for, or by others."""
+    if asked.judged or "links" in asked.tables:
+        return True
+    columns = asked.columns_of("messages")
+    if columns is None:
+        return "messages" in asked.tables
+    return not DeliveryColumns(True).made.keys().isdisjoint(columns)
 
 
 def _as_start_ok(mechanism: bytes, response: bytes) -> bytes:

@@ -76,6 +76,10 @@ _ALLOWED = cython.declare(
         for row in PERFORMATIVES
     ),
 )
+_STEPS = cython.declare(
+    bytes, _table({row.code: 1 + row.width for row in ENCODINGS if row.category == "fixed"}, 0)
+)
+"""Bytes of values with their constructor, by it; 0 where they say how many they are."""
 _SECRETS = cython.declare(
     dict,
     {
@@ -201,19 +205,7 @@ class PerformativeDecoder:
         self.place = _PLACES[code]
         if not reader.open_list(place, end):
             return _UNREAD if reader.limit <= end else _SHORT
-        answer: cython.int = self._fields(reader, end, _COUNTS[code])
-        self._check_types(reader, 256 * _ROOM * self.place)
-        return answer
-
-    def _check_types(self, reader: TypedReader, allowed: cython.int) -> cython.int:
-        """Look at the constructors of the fields; those allowed begin there in the table."""
-        i: cython.int
-        for i in range(self.fields):
-            if self.starts[i] >= 0:
-                if _ALLOWED[allowed + 256 * i + reader.data[self.starts[i]]] == 0:
-                    self.wrong = i
-                    return 0
-        return 0
+        return self._fields(reader, end, _COUNTS[code], 256 * _ROOM * self.place)
 
     @property
     def wrong_field(self) -> Any:
@@ -225,13 +217,19 @@ class PerformativeDecoder:
         self.fields = 0
         if not reader.open_list(at, end):
             return False
-        self._fields(reader, end, _ROOM)
+        self._fields(reader, end, _ROOM, -1)
         return True
 
     def _fields(
-        self, reader: TypedReader, end: cython.longlong, known: cython.longlong
+        self,
+        reader: TypedReader,
+        end: cython.longlong,
+        known: cython.longlong,
+        allowed: cython.longlong,
     ) -> cython.int:
-        """Find the fields of the list that the reader has opened."""
+        """Find the fields of the list that the reader has opened; constructors that are `allowed`
+        begin there in the table, -1 for any.
+        """
         limit: cython.longlong = reader.limit
         count: cython.longlong = reader.count
         answer: cython.int = _EXACT
@@ -246,27 +244,30 @@ class PerformativeDecoder:
         i: cython.longlong
         octet: cython.int
         after: cython.longlong
-        for i in range(count):
-            if at >= limit:
-                return _SHORT
-            octet = reader.data[at]
-            if octet == 0x40:
-                self.starts[i] = -1
-                at += 1
-            else:
-                if 0x41 <= octet <= 0x45:  # the constructor is all
-                    after = at + 1
-                elif 0x50 <= octet <= 0x56:
-                    after = at + 2
-                elif (octet == 0xA0 or octet == 0xA1 or octet == 0xA3) and at + 1 < limit:
-                    after = at + 2 + reader.data[at + 1]
-                else:
-                    after = reader.skip(at, limit)
-                if after < 0 or after > limit:
+        if at < 0 or limit > len(reader.data):
+            raise IndexError("fields outside the data")
+        with cython.boundscheck(False):  # the range was checked, and tables have a place for each
+            for i in range(count):
+                if at >= limit:
                     return _SHORT
-                self.starts[i] = at
-                self.ends[i] = at = after
-            self.fields = i + 1
+                octet = reader.data[at]
+                self.starts[i] = -1
+                if octet == 0x40:
+                    at += 1
+                else:
+                    if _STEPS[octet]:
+                        after = at + _STEPS[octet]
+                    elif (octet == 0xA0 or octet == 0xA1 or octet == 0xA3) and at + 1 < limit:
+                        after = at + 2 + reader.data[at + 1]
+                    else:
+                        after = reader.skip(at, limit)
+                    if after < 0 or after > limit:
+                        return _SHORT
+                    if allowed >= 0 and _ALLOWED[allowed + 256 * i + octet] == 0 and self.wrong < 0:
+                        self.wrong = cython.cast(cython.int, i)
+                    self.starts[i] = at
+                    self.ends[i] = at = after
+                self.fields = i + 1
         return answer
 
     def start(self, place: cython.int) -> cython.longlong:
@@ -277,12 +278,18 @@ class PerformativeDecoder:
         """An unsigned number; -1 for one that is not there."""
         if place >= self.fields or self.starts[place] < 0:
             return -1
+        octet: cython.int = reader.data[self.starts[place]]
+        if octet == 0x43:
+            return 0
         return reader.number(self.starts[place], self.ends[place])
 
     def truth(self, reader: TypedReader, place: cython.int) -> cython.int:
         """1 or 0; -1 for a truth that is not there."""
         if place >= self.fields or self.starts[place] < 0:
             return -1
+        octet: cython.int = reader.data[self.starts[place]]
+        if octet == 0x41 or octet == 0x42:
+            return octet == 0x41
         return reader.truth(self.starts[place], self.ends[place])
 
     def octets(self, reader: TypedReader, place: cython.int) -> bytes:
@@ -333,9 +340,11 @@ class PerformativeDecoder:
             found.first = self.number(reader, 1)
             found.settled = self.truth(reader, 4)
             found.more = self.truth(reader, 5)
-            found.aborted = self.truth(reader, 9)
-            found.resume = self.truth(reader, 8)
-            self._state(reader, found, 7)
+            found.aborted = found.resume = -1
+            if self.fields > 6:
+                found.resume = self.truth(reader, 8)
+                found.aborted = self.truth(reader, 9)
+                self._state(reader, found, 7)
         elif code == _DISPOSITION:
             found.role = self.truth(reader, 0)
             found.first = self.number(reader, 1)

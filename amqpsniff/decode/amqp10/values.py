@@ -122,8 +122,11 @@ class TypedReader(ValueReader):
         if at >= end:
             return -1
         code: cython.int = self.data[at]
-        if (code == 0xC0 or code == 0xC1 or code == 0xA0 or code == 0xA1) and at + 1 < end:
-            at += 2 + self.data[at + 1]
+        if code >= 0xA0 and _SHAPE[code]:
+            wide: cython.bint = code & 0x10 != 0
+            if at + 2 + 3 * wide > end:
+                return -1
+            at += 5 + self.u32(at + 1) if wide else 2 + self.data[at + 1]
             return at if at <= end else -1
         if code:
             return self._after(code, at + 1, end)
