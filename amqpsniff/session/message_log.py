@@ -41,12 +41,13 @@ PLACES = "place connection_id client server channel_number".split()
 """Columns that say which channel it is, with the first sighting there; `place` is its capture."""
 
 PUBLISH, NAMED, DELIVER, FORGET, COUNTED, AGAIN_NAMED, AGAIN, PUT_BACK, DISCARDED = range(9)
-CLOSED, OVER = 9, 10
+CLOSED, OVER, LOST = 9, 10, 11
 """Kinds of sightings. A publish with a correlation-id, one with a message-id; the first delivery of
 a message with either; a publish that the broker did not take. A delivery of which the broker says
 how often it has come (in `mark`); one that comes again with a message-id, and one without; one that
 is given back, and one that is rejected. The end of a channel of which there are sightings, and of a
-connection on which messages came again."""
+connection on which messages came again. Frames of the broker that may be missing on a connection
+that published."""
 
 _NULL = cython.declare(cython.longlong, NULL)
 _NOTHING = cython.declare(cython.ulonglong, 0x5851F42D4C957F2D)
@@ -105,6 +106,7 @@ class MessageLog(EventLog):
             )
         else:
             self._text(None, None, None, None)
+        named = named and channel.session.server_seen
         self._put(_NAMED if named else _PUBLISH, channel, messages, row)
         return 0
 
@@ -144,6 +146,12 @@ class MessageLog(EventLog):
             self.returning.discard(session.number)
             self._text(None, None, None, None)
             self._write(OVER, session.number, -1, 0, 0, _NULL, 0)
+
+    def lose(self, session: Session) -> None:
+        """Frames of the broker may be missing on a connection."""
+        if session.published:
+            self._text(None, None, None, None)
+            self._write(LOST, session.number, -1, 0, 0, _NULL, 0)
 
     def key(
         self, text: str | None, octets: bytes | None, mark: cython.ulonglong

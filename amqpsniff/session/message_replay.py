@@ -38,7 +38,8 @@ _AGAIN = cython.declare(cython.longlong, message_log.AGAIN)
 _PUT_BACK = cython.declare(cython.longlong, message_log.PUT_BACK)
 _DISCARDED = cython.declare(cython.longlong, message_log.DISCARDED)
 _CLOSED = cython.declare(cython.longlong, message_log.CLOSED)
-# Channels of a task, more than packets can open.
+_LOST = cython.declare(cython.longlong, message_log.LOST)
+# Channels and connections of a task, more than packets can open.
 _CHANNEL_BITS = cython.declare(cython.int, 40)
 
 
@@ -126,8 +127,9 @@ class MessageReplay:
             if kind <= _NAMED:
                 named: cython.bint = kind == _NAMED
                 first = self.recent_publishes.publish(
-                    marks[at], routes[at], named, numbers[at], times[at]
-                )
+                    marks[at], routes[at], named, numbers[at], times[at],
+                    (tasks[at] << _CHANNEL_BITS) | connections[at],
+                )  # fmt: skip
                 if first >= 0:
                     self._repeat(tasks[at], channels[at], rows[at], numbers[at], times[at], first)
             elif kind == _DELIVER:
@@ -143,6 +145,8 @@ class MessageReplay:
                 self.recent_publishes.forget(marks[at])
             elif kind == _CLOSED:
                 self._close(tasks[at], channels[at])
+            elif kind == _LOST:
+                self.recent_publishes.lose((tasks[at] << _CHANNEL_BITS) | connections[at])
             else:
                 self._again(
                     kind, tasks[at], rows[at], connections[at], channels[at], marks[at],

@@ -4,7 +4,8 @@
 A message is known by the `mark` of its content header (size and properties) and its route. Bodies
 are not compared, so only messages with a message-id or a correlation-id are looked at. The last
 `MAX_PUBLISHES` are kept, in a ring; of those with one mark the last. What is forgotten is not
-found, and nothing is found that is not there. `amqpsniff.session.link_recorder` finds more, for
+found, and nothing is found that is not there: where frames of a broker are missing after a publish,
+it may have been returned or refused in them, and the next one is not taken for a repetition. `amqpsniff.session.link_recorder` finds more, for
 those who ask for links, at several times the cost.
 """
 
@@ -40,13 +41,19 @@ _MASK63 = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
 class RecentPublishes:
     """The publishes with an id that came last; `forgotten` counts those before them.
 
-    `since` is when one was published whose deliveries can only be of it, else null.
+    `since` is when one was published whose deliveries can only be of it, else null. `owners`: its
+    connection, by a number; `lost`: how many publishes came before the last loss of what the broker
+    sent, by connection; `stamps`: how many came before it.
     """
 
     count: int
     forgotten: int
+    published: int
 
     places: dict[Any, Any]
+    lost: dict[Any, Any]
+    owners: Integers
+    stamps: Integers
     marks: Integers
     routes: Integers
     numbers: Integers
@@ -54,8 +61,10 @@ class RecentPublishes:
     since: Integers
 
     def __init__(self) -> None:
-        self.places = {}
-        self.count = self.forgotten = 0
+        self.places, self.lost = {}, {}
+        self.count = self.forgotten = self.published = 0
+        self.owners = Integers()
+        self.stamps = Integers()
         self.marks = Integers()
         self.routes = Integers()
         self.numbers = Integers()
@@ -63,19 +72,32 @@ class RecentPublishes:
         self.since = Integers()
         for column in (self.marks, self.routes, self.numbers, self.times, self.since):
             column.reserve(MAX_PUBLISHES)
+        for column in (self.owners, self.stamps):
+            column.reserve(MAX_PUBLISHES)
 
-    def first(self, messages: MessageRows, row: cython.longlong) -> cython.longlong:
-        """Packet of the publish that a row repeats; or -1, and then it is remembered itself."""
+    def first(
+        self,
+        messages: MessageRows,
+        row: cython.longlong,
+        owner: cython.longlong,
+        answered: cython.bint,
+    ) -> cython.longlong:
+        """Packet of the publish that a row repeats; or -1, and then it is remembered itself.
+
+        `owner` is a number of the connection; `answered`: the broker was heard on it.
+        """
         keyed: cython.bint = messages.routing_key.values[row] >= 0  # it was not cut
         named: cython.bint = keyed and messages.message_id.has(row)
         if not named and not messages.correlation_id.has(row):
             return -1
+        named = named and answered
         return self.publish(
             messages.mark.values[row],
             self._route(messages, row),
             named,
             messages.packet_number.values[row],
             messages.ts_ns.values[row],
+            owner,
         )
 
     def publish(
@@ -85,8 +107,10 @@ class RecentPublishes:
         named: cython.bint,
         number: cython.longlong,
         now: cython.longlong,
+        owner: cython.longlong,
     ) -> cython.longlong:
         """The same of a publish with an id, as numbers."""
+        self.published += 1
         place: Any = self.places.get(mark)
         slot: cython.longlong
         since: cython.longlong = now
@@ -99,14 +123,32 @@ class RecentPublishes:
             if self.routes.values[slot] == route:
                 since = _NULL
                 before: cython.longlong = self.times.values[slot]
-                if named and _NULL not in (now, before) and now - before <= _WITHIN:
+                recent: cython.bint = _NULL not in (now, before) and now - before <= _WITHIN
+                if named and recent and not self._may_be_refused(slot):
                     self.since.values[slot] = _NULL
                     return self.numbers.values[slot]
         self.since.values[slot] = since
         self.routes.values[slot] = route
         self.numbers.values[slot] = number
         self.times.values[slot] = now
+        self.owners.values[slot] = owner
+        self.stamps.values[slot] = self.published
         return -1
+
+    def lose(self, owner: cython.longlong) -> cython.int:
+        """Frames that the broker sent on a connection may be missing."""
+        if len(self.lost) >= 2 * MAX_PUBLISHES:
+            kept = {self.owners.values[at] for at in range(min(self.count, _MAX))}
+            self.lost = {one: stamp for one, stamp in self.lost.items() if one in kept}
+        self.lost[owner] = self.published
+        return 0
+
+    def _may_be_refused(self, slot: cython.longlong) -> cython.bint:
+        """True if what the broker said of a publish may be missing."""
+        if not self.lost:
+            return False
+        stamp: cython.longlong = self.lost.get(self.owners.values[slot], 0)
+        return stamp >= self.stamps.values[slot]
 
     def slot_of(self, messages: MessageRows, row: cython.longlong) -> cython.longlong:
         """The slot of the publish that a delivery is of, or -1 if it is unknown or has no time."""

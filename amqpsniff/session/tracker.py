@@ -45,6 +45,7 @@ from cython.cimports.amqpsniff.session.methods import (
     move_connection,
     move_slot,
     open_channel,
+    reopen_channel,
     resume_side,
 )
 from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes
@@ -793,8 +794,31 @@ class Tracker:
             lose_frames(session, side)
             if side == 1:
                 self._lose_refusals(session)
+                self._lose_answers(session)
             if self.rules_enabled:
                 self.emit_connection("frames-lost", session, None, None, {"side": side})
+        return 0
+
+    def _is_opened_again(self, session: Session, channel: Channel) -> cython.bint:
+        """True if frames of the client are missing since the last delivery on a channel; those that
+        the broker has acknowledged and nobody captured are a loss from here on.
+        """
+        peer: Connection = session.peer
+        way: cython.int = peer.client_direction
+        if channel.last_tag == channel.tag_before_loss:
+            return True
+        if way < 0 or not peer.conversation.owed[way]:
+            return False
+        self._on_loss(peer, way)
+        return True
+
+    def _lose_answers(self, session: Session) -> cython.int:
+        """Frames of the broker may be missing, among them what it said of publishes."""
+        message_log: MessageLog = self.dated_log(session)
+        if message_log is not None:
+            message_log.lose(session)
+        elif self.recent_publishes is not None:
+            self.recent_publishes.lose(session.number)
         return 0
 
     def _lose_refusals(self, session: Session) -> cython.int:
@@ -919,8 +943,12 @@ class Tracker:
             if frames.flags.values[row] & _CUT:
                 channel.maybe_returned_to = channel.next_number - 1
             return entry
-        channel.delivered += 1
         entry.number = frames.delivery_tag.values[row]
+        if 0 <= entry.number <= channel.last_tag and self._is_opened_again(session, channel):
+            capture = self.capture_of(frames, row)
+            channel = reopen_channel(self, session, slot, capture, entry.ts_ns)
+            entry.channel = channel
+        channel.delivered += 1
         if channel.first_delivery_ns == _NULL:
             channel.first_delivery_ns = entry.ts_ns
         channel.last_delivery_ns = entry.ts_ns
@@ -1465,7 +1493,10 @@ class Tracker:
         elif message_log is not None and messages.redelivered.values[row] != 1:
             message_log.deliver(channel, messages, row)
         elif publish:
-            first: cython.longlong = self.recent_publishes.first(messages, row)
+            session: Session = channel.session
+            first: cython.longlong = self.recent_publishes.first(
+                messages, row, session.number, session.server_seen
+            )
             if first >= 0:
                 channel.repeats += 1
                 channel.last_repeat = number

@@ -758,7 +758,8 @@ class TlsConversation:
             yield Trouble(code, f"{detail}; {shown}", number, ts_ns)
             return
         if server is None and not self.why:
-            if decided and conversation.ended is not None and not any(conversation.gaps):
+            silent = not conversation.octets[1 - self.client_of(conversation)]
+            if decided and silent and conversation.ended and not any(conversation.gaps):
                 yield Trouble(
                     "tls-handshake-unanswered", f"{self._shown()}; {_ended(conversation)}"
                 )

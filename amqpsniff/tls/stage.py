@@ -403,7 +403,8 @@ class TlsStage(Stage):
 
     def _contradict(self, flow: Any, half: Any, event: Any, octets: Any) -> None:
         """The other side of what looked like TLS begins with no record."""
-        if flow.undecided is None or not flow.conversation.syn_seen:
+        known = flow.conversation.syn_seen or octets[:4] == b"AMQP"
+        if flow.undecided is None or not known:
             flow.conversation.tls = flow.tls  # its first bytes were not captured
             flow.undecided = None
             self.states[half] = _TLS

@@ -13,7 +13,7 @@ from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.ordered_merge import Sighted, in_order
 from amqpsniff.archive.sightings import SightingsFile
 from amqpsniff.session.entities import Channel, ChannelSlot, Session
-from amqpsniff.session.message_log import CLOSED, COUNTED, DELIVER, NAMED, NUMBERS, PUBLISH
+from amqpsniff.session.message_log import CLOSED, COUNTED, DELIVER, LOST, NAMED, NUMBERS, PUBLISH
 from amqpsniff.session.message_replay import COLUMNS, MessageReplay
 from amqpsniff.session.recent_publishes import MAX_PUBLISHES
 from amqpsniff.session.rules.shared_state import of_messages
@@ -86,6 +86,20 @@ def test_publishes_that_are_forgotten_are_counted() -> None:
 
     assert told(MAX_PUBLISHES) == (1, {})
     assert told(MAX_PUBLISHES + 2) == (0, {"publishes with an id": 3})
+
+
+@pytest.mark.parametrize(("task", "connection", "repeats"), [(0, 4, 0), (1, 4, 1), (0, 5, 1)])
+def test_what_a_broker_said_of_a_publish_may_be_missing(
+    task: int, connection: int, repeats: int
+) -> None:
+    """On the connection of the first publish, whatever connection has the second."""
+    review = MessageReplay()
+    first = {"kind": NAMED, "mark": 7, "connection": 4, "channel": 1}
+    again = {**first, "connection": 9, "channel": 2, "seen_number": 2}
+    _feed(review, first, {"kind": LOST, "task": task, "connection": connection}, again)
+    assert sum(one.repeats for one in review.seen.values()) == repeats
+    _feed(review, {**again, "seen_number": 3})
+    assert sum(one.repeats for one in review.seen.values()) == repeats + 1
 
 
 def test_channels_that_are_over_are_kept_when_there_is_something_to_say() -> None:

@@ -298,6 +298,10 @@ class Connection:
                 incarnation.ended = True
                 self._no_reply([event.channel], ("client", "server"), CLOSES)
             return
+        if incarnation and incarnation.is_another(event):
+            incarnation.doubt(event.ts_ns)
+            incarnation.ended = True
+            incarnation = None
         incarnation = incarnation or self._begin(event, known=False)
         if event.method == "channel.close":
             if not incarnation.closers:

@@ -175,7 +175,7 @@ def _judged(row: Row, whole: Row, unseen: Unseen) -> str:
         return "same" if whole["outcome"] is None else "less"
     if row["outcome"] == whole["outcome"]:
         return "same"
-    if row["outcome"] in OPEN and unseen.hides(whole):
+    if row["outcome"] in OPEN and unseen.hides(whole["outcome_packet_number"]):
         return "unseen"
     return "wrong"
 
@@ -188,13 +188,8 @@ class Unseen:
         self._kept = [found for one in kept if (found := self._segments[one[0]]) is not None]
         self._numbers = {one[0] for one in kept}
 
-    def has(self, number: int | None) -> bool:
-        """True if a packet was kept."""
-        return number in self._numbers
-
-    def hides(self, row: Row) -> bool:
-        """True if nothing that is left shows that bytes of the answer are missing."""
-        number = row["outcome_packet_number"]
+    def hides(self, number: int | None) -> bool:
+        """True if a packet was lost, and nothing that is left shows that its bytes are missing."""
         answer = self._segments.get(number) if number is not None else None
         if answer is None or number in self._numbers:
             return False
@@ -238,19 +233,26 @@ def _segment(packet: Packet) -> Segment | None:
 def _compare_channels(
     whole: Said, said: Said, unseen: Unseen, damage: Damage, verdict: Verdict
 ) -> None:
-    """Counts may be lower; how many waited has to be the same or unknown."""
+    """Counts may be lower; how many waited has to be the same or unknown, unless the damage leaves
+    no sign of an answer or of the close that is missing: such a capture ends earlier.
+    """
     known = {}
     for row in whole.channels:
         if row["opened_packet_number"] is not None:
             known[row["client"], row["channel"], row["opened_packet_number"]] = row
-    hidden = {(row["client"], row["channel"]) for row in whole.messages if unseen.hides(row)}
+    hidden = {
+        (row["client"], row["channel"])
+        for row in whole.messages
+        if unseen.hides(row["outcome_packet_number"])
+    }
     for row in said.channels:
         key = (row["client"], row["channel"], row["opened_packet_number"])
         one = known.get(key)
         if one is None:
             continue
         wrong = [name for name in COUNTS if row[name] > one[name]]
-        over = unseen.has(one["closed_packet_number"])
+        closed = one["closed_packet_number"]
+        over = closed is not None and closed <= damage.packets[-1][0] and not unseen.hides(closed)
         exact = over and key[:2] not in hidden
         for name in DEPTHS:
             if row[name] is None or one[name] is None:

@@ -202,6 +202,12 @@ class Incarnation:
             self.add_consumer(tag, self.cancelled[tag])
         return self.consumers.get(tag)
 
+    def is_another(self, event: Event) -> bool:
+        """[C9]"""
+        tag = event.arguments.get("delivery_tag", -1)
+        delivers = event.method in ("basic.deliver", "basic.get-ok")
+        return delivers and 0 <= tag <= self.last_tag == self.lost_tag
+
     def deliver(self, event: Event, row: Row, consumer: Consumer | None) -> None:
         """[D3, D4, D5]"""
         message = Message(event, row)

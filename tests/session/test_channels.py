@@ -1,8 +1,11 @@
 # ruff: noqa: E501 (one packet, one line)
 """Channels: opening, closing by either side, incarnations, modes."""
 
+import pytest
+
 from tests.session.comparing import check
 from tests.session.conftest import Ask
+from tests.session.script import Script, feed
 
 
 def test_opened_and_closed_by_the_client(ask: Ask) -> None:
@@ -128,6 +131,54 @@ def test_opened_twice_without_a_close_between(ask: Ask) -> None:
             1.2 opened=two closed_by=fin
         """,
     )
+
+
+def test_opened_again_in_a_hole(ask: Ask) -> None:
+    """Tags begin at 1 again: what comes from there on is of another opening."""
+    check(
+        ask,
+        """
+        handshake
+        [one] C1: channel.open
+        S1: channel.open-ok
+        C1: basic.consume queue=q consumer_tag=t
+        S1: basic.consume-ok consumer_tag=t
+        [d1] S1: basic.deliver consumer_tag=t delivery_tag=1 | body=5
+        [d2] S1: basic.deliver consumer_tag=t delivery_tag=2 | body=5
+        [a1] C1: basic.ack delivery_tag=1
+        GAP C 60
+        GAP S 60
+        [d3] S1: basic.deliver consumer_tag=u delivery_tag=1 | body=5
+        [d4] S1: basic.deliver consumer_tag=u delivery_tag=2 | body=5
+        """,
+        """
+        replies:
+            one channel.open -> #9 1ms
+        messages:
+            d1 deliver queue=q acked a1 2ms
+            d2 deliver queue=q -
+            d3 deliver -
+            d4 deliver -
+        channels:
+            1.1 opened=one delivered=2 acknowledged=1 unsettled=? unconfirmed=? consumers=1
+            1.2 delivered=2 unsettled=? unconfirmed=?
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    ("lost", "tag", "rows"), [("GAP S 60", 1, 1), ("GAP C 60", 3, 1), ("GAP C 60", 2, 2)]
+)
+def test_tags_that_show_no_other_opening(lost: str, tag: int, rows: int) -> None:
+    """Without a loss of the client's frames its channel.open would have been seen."""
+    text = (
+        "handshake\nC1: channel.open\nS1: channel.open-ok\n"
+        "S1: basic.deliver consumer_tag=t delivery_tag=1 | body=5\n"
+        "S1: basic.deliver consumer_tag=t delivery_tag=2 | body=5\n"
+        f"{lost}\nS1: basic.deliver consumer_tag=t delivery_tag={tag} | body=5\n"
+    )
+    engine = feed(Script(text)).engine
+    assert len(engine.take("channels").to_pylist()) == rows
 
 
 def test_both_sides_close_at_once(ask: Ask) -> None:

@@ -51,6 +51,16 @@ def test_a_late_nack_of_several_behind_a_loss() -> None:
     assert (outcomes[112], outcomes[117]) == ("confirmed", None)
 
 
+@pytest.mark.parametrize("begin", [12, 18, 20])
+def test_a_channel_opened_again_where_the_client_was_not_captured(begin: int) -> None:
+    """Three deliveries, and the same three on the next opening, whose tags begin at 1 again."""
+    packets = packets_of(HOSTILE / "multiack_refused.pcap")
+    client = packets[0][2][26:30]
+    said = rows_of([one for one in packets if one[0] < begin or one[2][26:30] != client])
+    assert [row["delivered"] for row in said.channels] == [3, 3]
+    assert "unsettled" not in {row["outcome"] for row in said.messages}
+
+
 def test_answers_in_bytes_that_a_snap_length_cut() -> None:
     said = rows_of(packets_of(HOSTILE / "snap120_reorder.pcap"))
     assert not {"unconfirmed", "unsettled"} & {row["outcome"] for row in said.messages}

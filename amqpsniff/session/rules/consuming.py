@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff.columns import NULL
 from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
 from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.consumer_timeouts import timed_out
@@ -84,6 +85,12 @@ def deleted(context: RuleContext) -> None:
     _note(context, context.memory.setdefault("deleted", {}), context.frame.queue, True)
 
 
+def deleted_before(context: RuleContext) -> None:
+    """queue.delete-ok: its request is from before the capture, and the name of the queue with it."""
+    if context.request is None:
+        _note(context, context.memory.setdefault("deleted", {}), None, True)
+
+
 def cancelled(context: RuleContext) -> None:
     """The broker cancelled a consumer."""
     consumer = context.facts["consumer"]
@@ -92,6 +99,9 @@ def cancelled(context: RuleContext) -> None:
     deleted = context.memory.get("deleted", {})
     if queue in deleted or None in deleted or timed_out(context, consumer):
         return
+    session = context.session
+    if queue is None and not session.peer.began and session.last_client_ns == NULL:
+        return  # a deletion that nobody answers may be what the client sent last
     if len(lost) >= MAX_CANCELLED:
         context.forget("consumers")
         return
@@ -157,6 +167,7 @@ def _note(context: RuleContext, known: dict[Any, Any], key: Any, value: Any) -> 
 RULES: dict[str, tuple[Rule, ...]] = {
     "queue.declare": (declared,),
     "queue.delete": (deleted,),
+    "queue.delete-ok": (deleted_before,),
     "basic.consume": (automatic, consumed),
     "basic.get": (automatic,),
     "consumer-cancelled": (cancelled,),

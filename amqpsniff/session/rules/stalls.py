@@ -24,28 +24,49 @@ MAX_UNDER_WAY = 16
 
 
 def note_half_sent(context: RuleContext) -> None:
-    """half-sent: report one that took too long; one that is not whole is judged at the end."""
+    """half-sent: report one that took too long; one that is not whole is judged at the end, and one
+    since which nothing came from the broker.
+    """
     rows, row, took = context.facts["rows"], context.facts["row"], context.facts["took_ns"]
     exchange = name_at(rows, "exchange", row)
     size = integer_at(rows.body_size, row)
     captured = integer_at(rows.body_captured, row)
     what = f"{octets(size)} to {exchange_text(exchange)}" if size >= 0 else exchange_text(exchange)
-    if took is None:
+    if took is not None and not _is_long(took, captured):
+        return
+    if took is None or not _is_heard(context, context.ts_ns):
         under_way = context.memory.setdefault("under way", [])
         if len(under_way) < MAX_UNDER_WAY and context.certain:
-            under_way.append((context.number, context.ts_ns, context.channel, captured, what))
-    elif _is_long(took, captured) and _may_judge(context):
-        detail = f"the message of {what} took {duration(took)}"
-        context.report("message-stalled", detail)
+            place = context.number, context.ts_ns, context.channel
+            under_way.append((*place, captured, what, took))
+    elif _may_judge(context):
+        context.report("message-stalled", _took_words(what, took))
+
+
+def _took_words(what: str, took: int) -> str:
+    return f"the message of {what} took {duration(took)}"
+
+
+def _is_heard(context: RuleContext, since_ns: int) -> bool:
+    """True if a packet of the broker came after this time."""
+    peer = context.session.peer
+    return bool(peer.conversation.last_times_ns[1 - peer.client_direction] > since_ns)
 
 
 @requires("under way")
 def judge_unfinished(context: RuleContext) -> None:
-    """connection-ends: messages that never were whole."""
-    for number, ts_ns, channel, captured, what in context.memory.get("under way", ()):
+    """connection-ends: messages that never were whole, or only after long."""
+    for number, ts_ns, channel, captured, what, took_ns in context.memory.get("under way", ()):
         ends = (context.ts_ns, context.session.close_ns, channel.end_ns)
         known = [end_ns for end_ns in ends if end_ns is not None]
         if ts_ns is None or not known or not _may_judge(context):
+            continue
+        if took_ns is not None:
+            peer = context.session.peer
+            again = peer.conversation.retransmissions[peer.client_direction]
+            if not again or _is_heard(context, ts_ns):  # else TCP tried in vain all that time
+                words = _took_words(what, took_ns)
+                context.report("message-stalled", words, number=number, ts_ns=ts_ns)
             continue
         took = min(known) - ts_ns
         if _is_long(took, captured):
@@ -62,7 +83,9 @@ def judge_incomplete(context: RuleContext) -> None:
         return
     side = ender(context)
     who = "TCP was ended" if side is None else f"{('the client', 'the broker')[side]} ended TCP"
-    for number, ts_ns, channel, captured, what in context.memory["under way"]:
+    for number, ts_ns, channel, captured, what, took_ns in context.memory["under way"]:
+        if took_ns is not None:
+            continue
         sent = f"{octets(max(captured, 0))} of the message of {what}"
         detail = f"{sent} were sent on channel {channel.number} when {who}"
         detail += f" ({conversation.ended.upper()})"

@@ -197,6 +197,28 @@ def test_a_deletion_that_may_be_missing(without: tuple[int, ...], later_ms: int)
         assert "deliveries-in-doubt" not in left
 
 
+def test_a_deletion_of_which_only_the_answer_was_captured() -> None:
+    """The client deleted the queue whose consumer the broker then cancelled."""
+    packets = packets_in(CAPTURES / "incidents/v_shovel.pcap")[582:]
+    late = [one._replace(ts_ns=one.ts_ns + 7000 * MS * (at > 0)) for at, one in enumerate(packets)]
+    for pieces in (1, len(late)):
+        left = {one.code for one in left_of(rows_of_live(late, pieces))}
+        assert "consumer-cancelled" not in left
+
+
+def test_a_message_whose_first_copy_is_missing() -> None:
+    """The path was cut: the client's TCP sent the rest again and again, the client did not wait."""
+    packets = packets_in(CAPTURES / "incidents/i_dead_path.pcap")
+    late = [
+        one._replace(ts_ns=one.ts_ns + 35_000 * MS * (at > 202))
+        for at, one in enumerate(packets, 1)
+        if at != 202
+    ]
+    for pieces in (1, len(late)):
+        left = {one.code for one in left_of(rows_of_live(late, pieces))}
+        assert "message-stalled" not in left
+
+
 @pytest.mark.parametrize("without", [(), (6,), (6, 8), (1, 2, 3, 4, 5, 6)])
 def test_what_follows_a_close_whose_answer_is_missing(without: tuple[int, ...]) -> None:
     """Or is read later, for the client's frames wait for a hole or for a beginning."""

@@ -224,6 +224,25 @@ def test_a_message_that_came_back_may_be_sent_again() -> None:
     assert said(OPEN + publish + back + publish, "publish-repeated") == []
 
 
+@pytest.mark.parametrize(
+    ("lost", "times"),
+    [("", 2), ("GAP S 21\n", 1), ("S1: basic.ack delivery_tag=1\nGAP C 30\n", 2)],
+)
+@pytest.mark.parametrize("again", ["a.C1:", "b.C1: channel.open\nb.S1: channel.open-ok\nb.C1:"])
+def test_a_refusal_that_may_be_missing(lost: str, times: int, again: str) -> None:
+    """In what was lost of the broker's frames between a publish and the next one like it."""
+    publish = "basic.publish exchange=e routing_key=k | body=3 message_id=m1\n"
+    script = CONFIRMING + f"C1: {publish}{lost}{again} {publish}@+9000ms S: connection.unblocked\n"
+    assert len(said(script, "publish-repeated")) == times - 1
+    later = script + f"a.C1: {publish}"  # of the second one nothing is missing
+    assert len(said(later, "publish-repeated")) >= 1
+
+
+def test_a_broker_that_was_never_captured() -> None:
+    publish = "C1: basic.publish exchange=e routing_key=k | body=3 message_id=m1\n"
+    assert not said("midstream\n" + publish + publish, "publish-repeated")
+
+
 def test_a_confirm_captured_before_its_publish() -> None:
     script = CONFIRMING + "S1: basic.ack delivery_tag=1\nC1: basic.publish\nC: connection.close"
     assert said(script, "publishes-in-doubt") == []
