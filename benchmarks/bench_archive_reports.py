@@ -44,7 +44,9 @@ def tables_of(octets: int, folder: Path) -> Path:
         make(name, octets // len(MIXES), captures / f"{name}.pcap")
     if not (tables / "_manifest.json").exists():
         made = run([sys.executable, "-c", TABLES, str(captures), str(tables)], core=None)
-        print(f"tables: {made.cpu:.1f} s, wall {made.wall:.1f} s, {made.megabytes:.0f} MB", flush=True)
+        print(
+            f"tables: {made.cpu:.1f} s, wall {made.wall:.1f} s, {made.megabytes:.0f} MB", flush=True
+        )
     return tables
 
 
