@@ -58,22 +58,23 @@ class First(NamedTuple):
     known: int
 
 
+@cython.cclass
 class ReplayedChannel:
     """A channel: `repeated` and `poisoned` are `First`, or None; the rest is as of a channel."""
 
-    task: int
-    channel: int
-    repeats: int
-    last_repeat: int
-    poisons: int
-    last_poison: int
-    queued: int
-    queued_ns: int
-    queued_ns_max: int
+    task = cython.declare(cython.longlong, visibility="public")
+    channel = cython.declare(cython.longlong, visibility="public")
+    repeats = cython.declare(cython.longlong, visibility="public")
+    last_repeat = cython.declare(cython.longlong, visibility="public")
+    poisons = cython.declare(cython.longlong, visibility="public")
+    last_poison = cython.declare(cython.longlong, visibility="public")
+    queued = cython.declare(cython.longlong, visibility="public")
+    queued_ns = cython.declare(cython.longlong, visibility="public")
+    queued_ns_max = cython.declare(cython.longlong, visibility="public")
 
-    repeated: Any
-    poisoned: Any
-    longest: tuple[Any, ...]
+    repeated = cython.declare(object, visibility="public")
+    poisoned = cython.declare(object, visibility="public")
+    longest = cython.declare(tuple, visibility="public")
 
     def __init__(self, task: Any, channel: Any) -> None:
         self.task = task
@@ -89,15 +90,15 @@ class ReplayedChannel:
         return self.repeats > 0 or self.poisons > 0 or is_long(self)
 
 
+@cython.cclass
 class MessageReplay:
     """Judges sightings; `seen` are the channels that there may be something to say about."""
 
-    returns: Any
-    order: int
-
-    recent_publishes: RecentPublishes
-    seen: dict[Any, Any]
-    outstanding: dict[Any, Any]
+    returns = cython.declare(object, visibility="public")
+    order = cython.declare(cython.longlong, visibility="public")
+    recent_publishes = cython.declare(RecentPublishes, visibility="public")
+    seen = cython.declare(dict, visibility="public")
+    outstanding = cython.declare(dict, visibility="public")
 
     def __init__(self) -> None:
         self.recent_publishes = RecentPublishes()
@@ -106,6 +107,7 @@ class MessageReplay:
         self.outstanding = {}
         self.order = 0
 
+    @cython.ccall
     def feed(self, columns: dict[Any, Any], count: cython.longlong) -> cython.int:
         """Go over the next `count` sightings: `columns` are buffers of `COLUMNS`."""
         tasks: cython.longlong[::1] = columns["task"]
@@ -122,6 +124,7 @@ class MessageReplay:
         first: cython.longlong
         slot: cython.longlong
         waited: cython.longlong
+        seen: ReplayedChannel
         for at in range(count):
             kind = kinds[at]
             if kind <= _NAMED:
@@ -131,16 +134,24 @@ class MessageReplay:
                     (tasks[at] << _CHANNEL_BITS) | connections[at],
                 )  # fmt: skip
                 if first >= 0:
-                    self._repeat(tasks[at], channels[at], rows[at], numbers[at], times[at], first)
+                    seen = self._channel(tasks[at], channels[at])
+                    seen.repeats += 1
+                    seen.last_repeat = numbers[at]
+                    if seen.repeated is None:
+                        place = (rows[at], numbers[at], times[at], _NAMED, first)
+                        seen.repeated = First(self._now(), *place)
             elif kind == _DELIVER:
                 slot = self.recent_publishes.place_of(marks[at], routes[at])
                 if slot >= 0 and times[at] != _NULL:
                     waited = times[at] - self.recent_publishes.since.values[slot]
                     if waited >= 0:
-                        first = self.recent_publishes.numbers.values[slot]
-                        self._queued(
-                            tasks[at], channels[at], rows[at], numbers[at], times[at], waited, first
-                        )
+                        seen = self._channel(tasks[at], channels[at])
+                        seen.queued += 1
+                        seen.queued_ns += waited
+                        if waited > seen.queued_ns_max:
+                            seen.queued_ns_max = waited
+                            first = self.recent_publishes.numbers.values[slot]
+                            seen.longest = (numbers[at], times[at], rows[at], first)
             elif kind == _FORGET:
                 self.recent_publishes.forget(marks[at])
             elif kind == _CLOSED:
@@ -155,6 +166,7 @@ class MessageReplay:
         self.order += count
         return 0
 
+    @cython.cfunc
     def _channel(self, task: cython.longlong, channel: cython.longlong) -> ReplayedChannel:
         key: cython.longlong = (task << _CHANNEL_BITS) | channel
         seen: ReplayedChannel = self.seen.get(key)
@@ -162,40 +174,7 @@ class MessageReplay:
             seen = self.seen[key] = ReplayedChannel(task, channel)
         return seen
 
-    def _repeat(
-        self,
-        task: cython.longlong,
-        channel: cython.longlong,
-        row: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-        first: cython.longlong,
-    ) -> cython.int:
-        seen: ReplayedChannel = self._channel(task, channel)
-        seen.repeats += 1
-        seen.last_repeat = number
-        if seen.repeated is None:
-            seen.repeated = First(self._now(), row, number, ts_ns, _NAMED, first)
-        return 0
-
-    def _queued(
-        self,
-        task: cython.longlong,
-        channel: cython.longlong,
-        row: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-        waited: cython.longlong,
-        published: cython.longlong,
-    ) -> cython.int:
-        seen: ReplayedChannel = self._channel(task, channel)
-        seen.queued += 1
-        seen.queued_ns += waited
-        if waited > seen.queued_ns_max:
-            seen.queued_ns_max = waited
-            seen.longest = (number, ts_ns, row, published)
-        return 0
-
+    @cython.cfunc
     def _close(self, task: cython.longlong, channel: cython.longlong) -> cython.int:
         """A channel is over: forget it, when there is nothing to say about it."""
         key: cython.longlong = (task << _CHANNEL_BITS) | channel
@@ -204,6 +183,7 @@ class MessageReplay:
             del self.seen[key]
         return 0
 
+    @cython.cfunc
     def _again(
         self,
         kind: cython.longlong,
@@ -240,6 +220,7 @@ class MessageReplay:
                 seen.poisoned = First(self._now(), row, number, ts_ns, kind, times)
         return 0
 
+    @cython.cfunc
     def _now(self) -> cython.longlong:
         """A number that grows with what is found."""
         self.order += 1

@@ -7,6 +7,8 @@ To import Arrow takes as long as to decode 50 MB, and a summary of rows needs fe
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.columns import Vocabulary
+from cython.cimports.amqpsniff.decode.rows import FrameRows, MessageRows
 from cython.cimports.amqpsniff.session.counts import RouteCounter
 
 from amqpsniff.columns import NULL
@@ -18,14 +20,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.columns import Vocabulary
-    from amqpsniff.decode.rows import FrameRows, MessageRows
-
 _WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
 _ways = cython.declare(bytes, bytes(_WAYS.get(name, 2) for name in NAMES))
 _MAX_SUMS = cython.declare(cython.longlong, 2 * MAX_NAMES)
 
 
+@cython.cclass
 class RouteSums:
     """Messages and bytes by client, exchange, and routing key (published) or queue (delivered)."""
 
@@ -36,6 +36,7 @@ class RouteSums:
         self.numbers = {}
         self.sums = {}
 
+    @cython.ccall
     def add(self, messages: MessageRows, clients: list[Any]) -> list[Any]:
         """Count rows of messages; `clients` are numbers, by the code of a connection.
 
@@ -74,6 +75,7 @@ class RouteSums:
             known.add(way, messages.sent(row))
         return self.drain() if len(self.sums) + len(self.numbers) > _MAX_SUMS else []
 
+    @cython.ccall
     def drain(self) -> list[Any]:
         """Give all away: (way, client, exchange, name, counts in the form of `TopCounts`)."""
         texts: list = [None, *self.numbers]
@@ -85,6 +87,7 @@ class RouteSums:
         self.sums = {}
         return taken
 
+    @cython.cfunc
     def _numbers_of(self, words: Vocabulary) -> list[Any]:
         """The numbers from 1 of the texts of a vocabulary, by their codes and 1: null is 0."""
         numbers: dict = self.numbers
@@ -95,6 +98,7 @@ class RouteSums:
         return found
 
 
+@cython.ccall
 def frames_of(frames: FrameRows, methods: bytes, connections: list[Any]) -> list[Any]:
     """Rows of frames with methods that have a 1 in `methods`, as dicts with columns that a topology
     needs; `connections` has (id, client, server) by the code of a connection.
