@@ -261,7 +261,7 @@ class Batch:
         for task in self.plan.tasks:
             base = task.key(salt)
             place = (self.tables, self.folder.name, self.storage)
-            more = {"links": self.links, "frameworks": self.frameworks}
+            more: dict[str, Any] = {"links": self.links, "frameworks": self.frameworks}
             specs.append(
                 TaskSpec(task, base + mark, base, options, *place, seed=self._seed, **more)
             )
@@ -395,7 +395,7 @@ class Batch:
         for table, names in files.items():
             DeltaLog(self.folder, table).commit(names, self._schema(table), there)
         cost = self._cost()
-        more = {"cost": cost, "frameworks": self.frameworks}
+        more: dict[str, Any] = {"cost": cost, "frameworks": self.frameworks}
         write_manifest(self.folder, self.inputs, self.plan.files, files, rows, **more)
         tidy(
             self.folder, {name for names in files.values() for name in names} | self._kept(), files

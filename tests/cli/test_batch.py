@@ -138,8 +138,16 @@ def test_a_report_in_a_pipe_is_whole(
     assert "column 19" in " ".join(narrow[-3:])
 
 
-def test_packs_are_refused(tmp_path: Path) -> None:
-    done = run("batch", CAPTURE, "-o", tmp_path / "tables", "--packs", "shop.toml")
+def test_by_operation_of_rows_is_refused() -> None:
+    done = run("live", "--by", "operation", "--format", "ndjson", CAPTURE)
     assert done.code == 2
-    assert "see sql and export" in done.err
+    assert "--by is for the dashboard" in done.err
+
+
+def test_packs_that_are_wrong(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    (tmp_path / "shop.toml").write_text('[shop]\nopration = "type"\n')
+    done = run("batch", CAPTURE, "-o", tmp_path / "tables", "--packs", tmp_path / "shop.toml")
+    assert done.code == 2
+    assert "shop.toml, line 2, [shop]: no key `opration`" in done.err
     assert not (tmp_path / "tables").exists()

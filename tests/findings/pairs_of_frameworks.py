@@ -86,17 +86,17 @@ def _expiring(text: str) -> str:
 
 
 _ASKED = {
-    "NServiceBus.MessageId": "r1", "NServiceBus.ReplyToAddress": "q",
+    "NServiceBus.MessageId": "r5", "NServiceBus.ReplyToAddress": "q",
     "NServiceBus.EnclosedMessageTypes": "Shop.Bill", "NServiceBus.MessageIntent": "Send",
 }  # fmt: skip
-_REPLY = {"NServiceBus.RelatedTo": "r1", "NServiceBus.MessageIntent": "Reply"}
+_REPLY = {"NServiceBus.RelatedTo": "r5", "NServiceBus.MessageIntent": "Reply"}
 
 
 def _answered(times: int) -> str:
     """Two requests, one of which is answered so many times, the other one once."""
-    other = _ASKED | {"NServiceBus.MessageId": "r2"}
+    other = _ASKED | {"NServiceBus.MessageId": "r13"}
     replies = [_REPLY | {"NServiceBus.MessageId": f"a{n}"} for n in range(times)]
-    replies.append(_REPLY | {"NServiceBus.MessageId": "b", "NServiceBus.RelatedTo": "r2"})
+    replies.append(_REPLY | {"NServiceBus.MessageId": "b", "NServiceBus.RelatedTo": "r13"})
     return OPEN + "".join(map(_published, (_ASKED, other, *replies)))
 
 

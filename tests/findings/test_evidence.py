@@ -57,6 +57,8 @@ SEEN_IN: dict[str, str] = {
     "packs/amqplib.pcap.gz": ("dead-lettered"),
     "packs/celery.pcap.gz": ("operation-failed"),
     "packs/order.pcap.gz": ("trace-context-lost"),
+    "packs/firehose.pcap.gz": ("firehose-on"),
+    "packs/workers.pcap.gz": ("delay-missed operation-retried workers-controlled"),
     "samples/aiopika_rpc.pcap": (
         "connection-shared credentials-in-clear connection-unencrypted software-outdated"
     ),
@@ -133,7 +135,8 @@ MADE_IN: dict[str, str] = {
     "tls-outdated": "tls/test_troubles.py",
     "tls-certificate-expired": "tls/test_troubles.py",
     **dict.fromkeys(
-        "message-skipped retries-exhausted delay-too-long message-loops rpc-answered-twice".split(),
+        "message-skipped retries-exhausted delay-too-long message-loops message-expired "
+        "rpc-answered-twice".split(),
         "findings/pairs_of_frameworks.py",
     ),
 }

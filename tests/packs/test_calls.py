@@ -107,12 +107,16 @@ CLIENTS = {
 
 
 def found(framework: str, second: str) -> set[str]:
-    """Findings about a request that waits for a reply; one before it was answered."""
+    """Findings about a request that waits for a reply; two before it were answered.
+
+    Their ids are among those that are followed of frameworks whose requests need no reply.
+    """
     script = Script()
     name, value, queue = CLIENTS[framework]
     first, answer, _ = MESSAGES[framework]
     to = "celery.pidbox" if framework == "celery-control" else "x"
-    before = [one.replace("r1", id_) for id_ in ("r8", "r7") for one in (first, answer)]
+    before = [one.replace("r1", id_) for id_ in ("r13", "r18") for one in (first, answer)]
+    first, second = (one.replace("r1", "r5") for one in (first, second))
     for line in (
         f"handshake client='{table(**{name: value})}'", *OPENING[1:],
         f"C1: basic.consume queue={queue} consumer_tag=c", "S1: basic.consume-ok consumer_tag=c",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import amqpsniff
+from amqpsniff.findings.catalogue.frameworks import FRAMEWORKS
 from amqpsniff.packs import COLUMNS
 from tests.conftest import REPO
 
@@ -88,6 +89,18 @@ FINDINGS = {
         )
     },
     "chord": set(),
+    "workers": {
+        ("delay-missed", "tasks.report was to wait 1.99 s and waited 6.15 s"),
+        ("operation-failed", "RETRY (celery-result) failed with ValueError"),
+        ("operation-retried", "tasks.bill (celery) was published with 5 tries behind it"),
+        ("workers-controlled", "revoke, from user 'guest' (py-amqp) from 127.0.0.1"),
+    },
+    "unanswered": {("rpc-unanswered", "1 request without an answer, ping (celery-control)")},
+    "firehose": {
+        ("firehose-on", "user 'guest' (Pika Python Client Library) from 127.0.0.1"),
+    },
+    "oslo": {("operation-failed", "a message of oslo.messaging failed with ValueError")},
+    "nameko": {("operation-failed", "a message of nameko failed with ValueError")},
 }
 """What packs say of the traffic, as (code, detail)."""
 
@@ -127,7 +140,8 @@ def test_nameko_calls_are_a_tree() -> None:
 
 @pytest.mark.parametrize("name", FINDINGS)
 def test_findings(name: str) -> None:
-    codes = {"operation-failed", "retries-exhausted", "trace-context-lost", "delay-missed"}
+    others = {"celery-event-noise", "serialized-code"}
+    codes = {one.code for one in FRAMEWORKS} - others | {"rpc-unanswered", "rpc-answered-twice"}
     found = amqpsniff.open(PACKS / f"{name}.pcap.gz").findings()
     assert {(one.code, one.detail) for one in found if one.code in codes} == FINDINGS[name]
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import amqpsniff
+from amqpsniff.archive import Batch
 from amqpsniff.packs import COLUMNS
 from tests.conftest import REPO
 from tests.decode.feeding import packets_of
@@ -27,6 +29,17 @@ def test_packets_one_by_one(name: str, tmp_path: Path) -> None:
     assert (
         rows.to_pylist() == capture.table("messages", columns=COLUMNS).select(COLUMNS).to_pylist()
     )
+
+
+@pytest.mark.parametrize("name", ["unanswered", "workers"])
+def test_findings_of_an_archive(name: str, tmp_path: Path) -> None:
+    """Its tasks read some connections each; what is about all of them is judged together."""
+    path = PACKS / f"{name}.pcap.gz"
+    Batch([str(path)], str(tmp_path), task_bytes=2_000).run()
+    files = (tmp_path / "findings").rglob("*.parquet")
+    rows = [row for file in files for row in pq.read_table(file).to_pylist()]
+    found = [(one.code, one.detail, one.count) for one in amqpsniff.open(path).findings()]
+    assert sorted((row["code"], row["detail"], row["count"]) for row in rows) == sorted(found)
 
 
 @pytest.mark.parametrize("name", NAMES)

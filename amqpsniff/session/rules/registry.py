@@ -175,6 +175,7 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
     routes.judge_routes(whole)
     delivery_limits.judge_limits(whole)
     frameworks.judge_lost_traces(whole)
+    frameworks.judge_requests(whole)
     records.forget(whole.shared.get("forgotten", {}))
     if forgotten := records.forgotten:
         detail = shared_state.forgotten_words(forgotten)
