@@ -55,9 +55,19 @@ said before."""
 MAX_ALIKE_BYTES = 1024
 """Longest arguments that are remembered."""
 
+FREE_EFFORT, EFFORT_PER_DELIVERY = 1 << 22, 64
+"""Deliveries that the dispositions of a session may look at, in all and for each delivery: a frame
+of 30 bytes may name all that wait, again and again. Later ones are not followed."""
+
+MAX_UNOPENED_BYTES = 2048
+"""Longest open whose texts and properties are kept until both sides have opened."""
+
 _NULL = cython.declare(cython.longlong, NULL)
 _MAX_ALIKE = cython.declare(cython.int, MAX_ALIKE)
 _MAX_ALIKE_BYTES = cython.declare(cython.int, MAX_ALIKE_BYTES)
+_FREE_EFFORT = cython.declare(cython.longlong, FREE_EFFORT)
+_EFFORT = cython.declare(cython.longlong, EFFORT_PER_DELIVERY)
+_MAX_UNOPENED = cython.declare(cython.int, MAX_UNOPENED_BYTES)
 _MAX_LINKS = cython.declare(cython.longlong, MAX_LINKS)
 _MAX_LINK_BYTES = cython.declare(cython.longlong, MAX_LINK_BYTES)
 _MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
@@ -72,6 +82,7 @@ _DETACH = cython.declare(cython.int, performatives.DETACH)
 _END = cython.declare(cython.int, performatives.END)
 _CLOSE = cython.declare(cython.int, performatives.CLOSE)
 _OPEN = cython.declare(cython.int, performatives.OPEN)
+_MECHANISMS = cython.declare(cython.int, performatives.SASL_MECHANISMS)
 _SASL_INIT = cython.declare(cython.int, performatives.SASL_INIT)
 _SASL_OUTCOME = cython.declare(cython.int, performatives.SASL_OUTCOME)
 _RECEIVED = cython.declare(cython.int, performatives.RECEIVED)
@@ -143,11 +154,13 @@ class Amqp10Session:
     """A session; pairs are of what the client and the server send.
 
     `handles` has links by handle, `links` all that are there: by name and the side that sends, or
-    by handle where the name is not known. `server_channel`: the number that the server sends on.
+    by handle where the name is not known. `effort`: see `FREE_EFFORT`.
+    `server_channel`: the number that the server sends on.
     """
 
     ended: int
     server_channel: int
+    effort: int
 
     channel: Channel
     handles: tuple[Any, ...]
@@ -161,6 +174,7 @@ class Amqp10Session:
         self.links = {}
         self.unsettled = ({}, {})
         self.ended = 0
+        self.effort = 0
         self.server_channel = -1
         self.windows = Windows()
 
@@ -287,13 +301,23 @@ class Amqp10Tracker:
         code: cython.int,
     ) -> None:
         """An open or a SASL frame: what the peers say of themselves."""
-        if code != _OPEN and code != _SASL_INIT and code != _SASL_OUTCOME:
+        if code not in (_OPEN, _MECHANISMS, _SASL_INIT, _SASL_OUTCOME):
             return
-        arguments = self._arguments(code, frames.arguments.bytes_of(row))
+        octets: bytes = frames.arguments.bytes_of(row)
+        arguments = self._arguments(code, octets)
+        if code == _MECHANISMS:
+            self._tell_connection("login-offered", session, frames, row, arguments)
+            return
         if code == _SASL_OUTCOME:
             if arguments.get("code"):
                 self._tell_connection("login-refused", session, frames, row, arguments)
             return
+        kept: tuple[str, ...] = ()
+        if None not in state.opens:  # one more, which nothing allows
+            if code != _OPEN:
+                return
+            of_client = ("connection.start-ok", "connection.open")
+            kept = of_client if side == 1 else ("connection.start",)
         if code == _OPEN:
             state.opens[side] = arguments
             size = arguments.get("max_frame_size")
@@ -304,14 +328,18 @@ class Amqp10Tracker:
                     state.client_limit = size
         else:
             state.init = arguments
-        for method, octets in self._handshake(state):
+        for method, fact in self._handshake(state):
             known = session.handshake.get(method)
-            if known is None or known.json != octets:
+            if method not in kept and (known is None or known.json != fact):
                 if known is not None:
                     self.tracker.forget_handshake(known)
-                session.handshake[method] = self.tracker.remember(method, octets, True)
+                session.handshake[method] = self.tracker.remember(method, fact, True)
         if code == _OPEN and None not in state.opens:
             self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
+            state.opens = [_numbers_of(each) for each in state.opens]
+        elif len(octets) > _MAX_UNOPENED:
+            state.opens = [each and _numbers_of(each) for each in state.opens]
+            state.init = {name: state.init[name] for name in state.init if name == "mechanism"}
 
     def _arguments(self, code: cython.int, octets: bytes) -> dict[Any, Any]:
         """The arguments of a performative as `typed` gives them; shared, not to be changed."""
@@ -331,7 +359,8 @@ class Amqp10Tracker:
         if known is None:
             facts = handshake_of(state).items()
             known = (said, [(method, dumps(fact).encode()) for method, fact in facts])
-            _keep(self.handshakes, key, known)
+            if sum(len(fact) for _, fact in known[1]) <= 4 * _MAX_ALIKE_BYTES:
+                _keep(self.handshakes, key, known)
         return known[1]
 
     def _tell_connection(
@@ -393,8 +422,13 @@ class Amqp10Tracker:
             one.windows.begin(side, found)
 
     def _use(self, one: Amqp10Session, side: cython.int, number: cython.int) -> None:
-        """A side sends on a number: the client's is that of the session."""
+        """A side sends on a number, and on no other: the client's is that of the session."""
         channel: Channel = one.channel
+        state: Amqp10Connection = channel.session.amqp10
+        before: cython.int = channel.number if side == 0 else one.server_channel
+        if before != number and state.channels[side].get(before) is one:
+            del state.channels[side][before]
+            state.last_key = -1
         if side == 1:
             one.server_channel = number
         elif channel.number != number or channel.slot is not channel.session.slots.get(number):
@@ -499,8 +533,14 @@ class Amqp10Tracker:
             for transferred in list(one.unsettled[side].values()):
                 self._leave(transferred)
             one.unsettled[side].clear()
-        self.tracker.add_channel(channel)
         session: Session = channel.session
+        state: Amqp10Connection = session.amqp10
+        for side, number in ((0, channel.number), (1, one.server_channel)):
+            if state.channels[side].get(number) is one:
+                del state.channels[side][number]
+        if state.last is one:
+            state.last_key = -1
+        self.tracker.add_channel(channel)
         session.published += channel.published
         session.delivered += channel.delivered
         session.acknowledged += channel.acknowledged
@@ -878,8 +918,16 @@ class Amqp10Tracker:
         if found.first < 0 or not waiting:
             return
         span: cython.longlong = (found.last - found.first) & _MASK
+        i: cython.longlong = min(span + 1, len(waiting))
+        if i > 1:
+            channel: Channel = one.channel
+            one.effort += i
+            if one.effort > _FREE_EFFORT + _EFFORT * (channel.published + channel.delivered):
+                channel.publishes_uncertain = channel.deliveries_uncertain = True
+                channel.session.has_loss = True
+                self.settler.limit_reached("dispositions")
+                return
         if span < len(waiting):
-            i: cython.longlong
             for i in range(span + 1):
                 number: cython.longlong = (found.first + i) & _MASK
                 self._dispose(one, waiting, number, frames, row, side, found)
@@ -952,8 +1000,11 @@ class Amqp10Tracker:
                     transferred.state = transferred.outcome = code
                     transferred.number = frames.packet_number.values[row]
                     transferred.ts_ns = frames.ts_ns.values[row]
-        if not transferred.state or not self._decide(transferred, one.channel):
+        if not transferred.state:
+            self._write(transferred)
             settler._close_row(transferred.entry, -1)
+        else:
+            self._decide(transferred, one.channel)
 
     def _decide(self, transferred: Transferred, channel: Channel) -> Any:
         """The last outcome that was said of a delivery is its outcome."""
@@ -1046,7 +1097,9 @@ class Amqp10Tracker:
         settler.attach(entry, messages, row)
         if self.rules_enabled:
             self._tell_message(transferred, messages, row)
-        if transferred.state and (entry.outcome >= 0 or entry.ended):
+        if transferred.settled_by is not None or (
+            transferred.state and (entry.outcome >= 0 or entry.ended)
+        ):
             self._write(transferred)
         elif transferred.transaction is not None:
             more.transaction.put(row, transferred.transaction)
@@ -1100,7 +1153,7 @@ class Amqp10Tracker:
 
     def _weigh(self, link: Link, size: cython.longlong) -> cython.int:
         """A message of a link is whole: count its bytes."""
-        link.bytes += size
+        link.bytes += max(size, 0)  # it may not be known
         link.largest = max(link.largest, size)
         return 0
 
@@ -1123,6 +1176,15 @@ def _keep(known: Any, key: Any, value: Any) -> None:
     if len(known) >= _MAX_ALIKE:
         known.clear()
     known[key] = value
+
+
+def _numbers_of(opening: Any) -> Any:
+    """What is kept of an open: numbers, and the name of the host."""
+    return {
+        name: value
+        for name, value in opening.items()
+        if type(value) is int or (name == "hostname" and len(value) <= 256)
+    }
 
 
 def _with(events: Any, event: Any) -> Any:
