@@ -408,6 +408,14 @@ class Decoder:
         ):
             place = (None, server.number, server.ts_ns)
             self._report("login-demanded", server, "AMQP 1.0 without SASL was asked for", place)
+        elif (
+            client.connection.asked == _SASL_HEADER[4:]
+            and server.first_bytes == b"AMQP" + _AMQP10_HEADER
+            and client.connection.login is None
+        ):
+            place = (None, server.number, server.ts_ns)
+            detail = "the client asked for AMQP 1.0 SASL, the broker offers AMQP 1.0"
+            self._report("protocol-version-refused", server, detail, place)
         elif client.connection.asked is None or conversation.tls is not None:
             return
         elif server.first_bytes[:4] == b"AMQP":

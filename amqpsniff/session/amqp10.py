@@ -57,9 +57,13 @@ said before."""
 MAX_ALIKE_BYTES = 1024
 """Longest arguments that are remembered."""
 
+MAX_UNOPENED_BYTES = 2048
+"""Longest open whose texts and properties are kept until both sides have opened."""
+
 _NULL = cython.declare(cython.longlong, NULL)
 _MAX_ALIKE = cython.declare(cython.int, MAX_ALIKE)
 _MAX_ALIKE_BYTES = cython.declare(cython.int, MAX_ALIKE_BYTES)
+_MAX_UNOPENED = cython.declare(cython.int, MAX_UNOPENED_BYTES)
 _MAX_LINKS = cython.declare(cython.longlong, MAX_LINKS)
 _MAX_LINK_BYTES = cython.declare(cython.longlong, MAX_LINK_BYTES)
 _MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
@@ -74,6 +78,7 @@ _DETACH = cython.declare(cython.int, performatives.DETACH)
 _END = cython.declare(cython.int, performatives.END)
 _CLOSE = cython.declare(cython.int, performatives.CLOSE)
 _OPEN = cython.declare(cython.int, performatives.OPEN)
+_MECHANISMS = cython.declare(cython.int, performatives.SASL_MECHANISMS)
 _SASL_INIT = cython.declare(cython.int, performatives.SASL_INIT)
 _SASL_OUTCOME = cython.declare(cython.int, performatives.SASL_OUTCOME)
 _RECEIVED = cython.declare(cython.int, performatives.RECEIVED)
@@ -307,13 +312,23 @@ class Amqp10Tracker:
         code: cython.int,
     ) -> None:
         """An open or a SASL frame: what the peers say of themselves."""
-        if code != _OPEN and code != _SASL_INIT and code != _SASL_OUTCOME:
+        if code not in (_OPEN, _MECHANISMS, _SASL_INIT, _SASL_OUTCOME):
             return
-        arguments = self._arguments(code, frames.arguments.bytes_of(row))
+        octets: bytes = frames.arguments.bytes_of(row)
+        arguments = self._arguments(code, octets)
+        if code == _MECHANISMS:
+            self._tell_connection("login-offered", session, frames, row, arguments)
+            return
         if code == _SASL_OUTCOME:
             if arguments.get("code"):
                 self._tell_connection("login-refused", session, frames, row, arguments)
             return
+        kept: tuple[str, ...] = ()
+        if None not in state.opens:  # one more, which nothing allows
+            if code != _OPEN:
+                return
+            of_client = ("connection.start-ok", "connection.open")
+            kept = of_client if side == 1 else ("connection.start",)
         if code == _OPEN:
             state.opens[side] = arguments
             size = arguments.get("max_frame_size")
@@ -324,14 +339,18 @@ class Amqp10Tracker:
                     state.client_limit = size
         else:
             state.init = arguments
-        for method, octets in self._handshake(state):
+        for method, fact in self._handshake(state):
             known = session.handshake.get(method)
-            if known is None or known.json != octets:
+            if method not in kept and (known is None or known.json != fact):
                 if known is not None:
                     self.tracker.forget_handshake(known)
-                session.handshake[method] = self.tracker.remember(method, octets, True)
+                session.handshake[method] = self.tracker.remember(method, fact, True)
         if code == _OPEN and None not in state.opens:
             self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
+            state.opens = [_numbers_of(each) for each in state.opens]
+        elif len(octets) > _MAX_UNOPENED:
+            state.opens = [each and _numbers_of(each) for each in state.opens]
+            state.init = {name: state.init[name] for name in state.init if name == "mechanism"}
 
     def _arguments(self, code: cython.int, octets: bytes) -> dict[Any, Any]:
         """The arguments of a performative as `typed` gives them; shared, not to be changed."""
@@ -351,7 +370,8 @@ class Amqp10Tracker:
         if known is None:
             facts = handshake_of(state).items()
             known = (said, [(method, dumps(fact).encode()) for method, fact in facts])
-            _keep(self.handshakes, key, known)
+            if sum(len(fact) for _, fact in known[1]) <= 4 * _MAX_ALIKE_BYTES:
+                _keep(self.handshakes, key, known)
         return known[1]
 
     def _tell_connection(
@@ -413,8 +433,13 @@ class Amqp10Tracker:
             one.windows.begin(side, found)
 
     def _use(self, one: Amqp10Session, side: cython.int, number: cython.int) -> None:
-        """A side sends on a number: the client's is that of the session."""
+        """A side sends on a number, and on no other: the client's is that of the session."""
         channel: Channel = one.channel
+        state: Amqp10Connection = channel.session.amqp10
+        before: cython.int = channel.number if side == 0 else one.server_channel
+        if before != number and state.channels[side].get(before) is one:
+            del state.channels[side][before]
+            state.last_key = -1
         if side == 1:
             one.server_channel = number
         elif channel.number != number or channel.slot is not channel.session.slots.get(number):
@@ -520,8 +545,14 @@ class Amqp10Tracker:
             for entry in list(waiting):
                 self._leave(entry)
             waiting.pop_until(-1)
-        self.tracker.add_channel(channel)
         session: Session = channel.session
+        state: Amqp10Connection = session.amqp10
+        for side, number in ((0, channel.number), (1, one.server_channel)):
+            if state.channels[side].get(number) is one:
+                del state.channels[side][number]
+        if state.last is one:
+            state.last_key = -1
+        self.tracker.add_channel(channel)
         session.published += channel.published
         session.delivered += channel.delivered
         session.acknowledged += channel.acknowledged
@@ -1014,6 +1045,7 @@ class Amqp10Tracker:
         if said.state:
             self._decide(entry, said)
         else:
+            self._write(entry, said)
             self.settler._close_row(entry, -1)
         if entry.rows is None and said is self.scratch:
             entry.route = (said,)  # until the row is there
@@ -1082,7 +1114,7 @@ class Amqp10Tracker:
             if link.name is not None:
                 messages.consumer_tag.values[row] = self._code_of(link, messages.vocabularies)
             if more.told:
-                link.bytes += more.message_bytes.values[row]
+                link.bytes += max(more.message_bytes.values[row], 0)  # it may not be known
                 link.largest = max(link.largest, more.message_bytes.values[row])
             address: Address = link.address
             if address is None and more.address.values[row] >= 0 and side == 0:
@@ -1106,7 +1138,9 @@ class Amqp10Tracker:
             self._tell_message(entry, side, messages, row)
         said: Said = said_of(entry)
         if said is not None and more.told:
-            if said.state and (entry.outcome >= 0 or entry.ended):
+            if said.settled_by is not None or (
+                said.state and (entry.outcome >= 0 or entry.ended)
+            ):
                 self._write(entry, said)
             elif said.transaction is not None:
                 more.transaction.put(row, said.transaction)
@@ -1181,6 +1215,15 @@ def _keep(known: Any, key: Any, value: Any) -> None:
     if len(known) >= _MAX_ALIKE:
         known.clear()
     known[key] = value
+
+
+def _numbers_of(opening: Any) -> Any:
+    """What is kept of an open: numbers, and the name of the host."""
+    return {
+        name: value
+        for name, value in opening.items()
+        if type(value) is int or (name == "hostname" and len(value) <= 256)
+    }
 
 
 def _with(events: Any, event: Any) -> Any:

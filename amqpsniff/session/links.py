@@ -163,7 +163,7 @@ class Allowance:
         if left == 0:
             self.run_out(number, ts_ns)
         elif left > 0:
-            if self.least < 0:
+            if left < self.least or self.least < 0:
                 self.least = left
             if self.empty_ns != _NULL:
                 if ts_ns != _NULL:

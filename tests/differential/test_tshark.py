@@ -6,6 +6,7 @@ fails too, so that the rows of `amqpsniff.opinion.known` stay true.
 
 from __future__ import annotations
 
+import os
 import shutil
 from functools import cache
 from pathlib import Path
@@ -52,6 +53,7 @@ KNOWN_IN: dict[str, dict[str, int]] = {
     "amqp10.pcap": {},
     "websocket.pcap.gz": {"websocket": 72},
     "rabbit_outcomes.pcap": {"message-sections": 74},
+    "qpid_router.pcap.gz": {"message-sections": 2},
     "violations_proton.pcap": {
         "protocol-header": 2, "message-sections": 1, "long-descriptor": 2, "data-offset": 1,
         "type-of-1-0": 1,
@@ -79,6 +81,13 @@ OPENED = {
 """What opens captures of TLS: files beside them."""
 
 
+OF_1_0 = [
+    *sorted((CAPTURES / "amqp10").glob("*.pcap")),
+    *(CAPTURES / "amqp10" / f"{name}.pcap.gz" for name in ("websocket", "azure_js", "qpid_router")),
+]
+"""Captures of AMQP 1.0."""
+
+
 def opened(path: Path) -> amqpsniff.Capture:
     """A capture with its keys."""
     keys = {option: path.parent / name for option, name in OPENED.get(path.name, {}).items()}
@@ -97,9 +106,7 @@ def paths() -> list[Path]:
         for name in ("tcp_*.pcap", "sem2_spoofed_rst.pcap", "reuse_*.pcap")
         for path in sorted((CAPTURES / "hostile").glob(name))
     ]
-    of_1_0 = sorted((CAPTURES / "amqp10").glob("*.pcap"))
-    of_1_0 += [CAPTURES / "amqp10" / name for name in ("websocket.pcap.gz", "azure_js.pcap.gz")]
-    every = [*own_captures().values(), *of_1_0, *others, *hostile]
+    every = [*own_captures().values(), *OF_1_0, *others, *hostile]
     known = [path for path in every if path.name in KNOWN_IN]
     return [*known, *some([path for path in every if path not in known])]
 
@@ -135,6 +142,39 @@ def test_capture(path: Path) -> None:
         assert dict(comparison.known) == ({"protocol-header": headers} if headers else {})
         assert comparison.compared == comparison.equal == comparison.theirs
         assert comparison.compared or path.name not in OPENED
+
+
+NEWER_ROOTS = os.environ.get("AMQPSNIFF_BROKER_ROOTS", "").split(os.pathsep)
+NEWER = next((root for root in NEWER_ROOTS if root and Path(root, "usr/bin/tshark").exists()), None)
+NEWER_WITH = (4, 6)
+
+KNOWN_NEWER: dict[str, dict[str, int]] = {"rabbit_outcomes.pcap": {}}
+"""Captures of AMQP 1.0 in which tshark 4.6 has other disagreements."""
+
+
+@pytest.fixture(scope="session")
+def newer(tmp_path_factory: pytest.TempPathFactory) -> tshark.Tshark:
+    """A tshark of another system, on the libraries of that one."""
+    if NEWER is None:
+        pytest.skip("no tshark 4.6 (a folder with one in AMQPSNIFF_BROKER_ROOTS)")
+    root = Path(NEWER)
+    script = tmp_path_factory.mktemp("newer") / "tshark"
+    libraries = ":".join(map(str, (root / "usr/lib").glob("*-linux-*")))
+    loader = next((root / "usr").glob("lib*/*/ld-linux*.so*"))
+    run = f"{loader} --library-path {libraries} {root}/usr/bin/tshark"
+    script.write_text(f'#!/bin/sh\nexec {run} "$@"\n')
+    script.chmod(0o755)
+    return tshark.find(str(script))
+
+
+@pytest.mark.parametrize("path", OF_1_0, ids=lambda path: path.name)
+def test_newer(path: Path, newer: tshark.Tshark) -> None:
+    """Captures of AMQP 1.0 beside tshark 4.6."""
+    comparison = Comparison(opened(path), newer)
+    assert [each.row() for each in comparison if each.known is None] == []
+    if newer.version[:2] == NEWER_WITH:
+        assert dict(comparison.known) == KNOWN_NEWER.get(path.name, KNOWN_IN.get(path.name, {}))
+    assert comparison.compared or comparison.known
 
 
 def test_0_10(tmp_path: Path) -> None:

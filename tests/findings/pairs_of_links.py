@@ -348,6 +348,15 @@ def _login(code: int) -> str:
     )  # fmt: skip
 
 
+def _offered(*more: Step) -> str:
+    """A client that knows the broker's mechanisms, and ends TCP."""
+    return said(
+        ("C", SASL_HEADER), ("S", SASL_HEADER),
+        ("S", frame("sasl_mechanisms", sasl_server_mechanisms=Symbol("PLAIN"))),
+        *more, ("C", "FIN"),
+    )  # fmt: skip
+
+
 def _called(ms: int) -> str:
     """A request to which no answer comes, and something later."""
     asked = composite("properties", message_id="m", reply_to="q")
@@ -421,6 +430,7 @@ PAIRS: dict[str, Pair] = {
     ),
     "outcome-not-settled": Pair(_second(10), _second(9), 2),
     "publish-released": Pair(_outcome(RELEASED), _outcome(ACCEPTED)),
+    "login-not-tried": Pair(_offered(), _offered(("C", frame("sasl_init", mechanism="PLAIN")))),
     "login-demanded": Pair(
         _greeted_without_login(("S", SASL_HEADER)), _greeted_without_login(("S", HEADER))
     ),

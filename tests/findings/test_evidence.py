@@ -89,6 +89,7 @@ SEEN_IN: dict[str, str] = {
     "amqp10/azure_renewals.pcap.gz": "lock-renewals-many",
     "amqp10/azure_token_expired.pcap.gz": "token-refused",
     "amqp10/erlang_shovel.pcap": "credit-exceeded",
+    "amqp10/login_not_tried.pcap.gz": "login-not-tried",
     "amqp10/links.pcap": ("link-refused link-detached-idle link-reattach-loop publish-released"),
     "amqp10/proton_window.pcap.gz": "session-window-violated",
     "amqp10/rabbitmq43_window.pcap.gz": "session-window-closed",

@@ -9,7 +9,7 @@ cdef class Delivery:
     cdef public long long ordinal, key, number, last_number, ts_ns, delivery_id, format
     cdef public long long seen, lost, body_left, body_bytes, body_seen, read, wanted
     cdef public int channel, transfers
-    cdef public bint reads, secret, unread, keeping, aborted, more, listed
+    cdef public bint reads, secret, unread, keeping, aborted, holed, more, listed
     cdef public bytes tag
     cdef public object capture, hash
     cdef public StreamBuffer store
@@ -32,7 +32,7 @@ cdef class DeliveryAssembler:
     cdef Vocabularies ttl_words
     cdef Delivery idle
     cdef public list spare, captures
-    cdef public long long begun, ended_at
+    cdef public long long begun, open, ended_at
     cdef public int capture_code
     cdef Delivery transfer(self, Half half, dict under_way, Performative sent, long long key, PerformativeDecoder fields, TypedReader reader, bint secret, bint whole)
     cdef Delivery _new(self, Half half, PerformativeDecoder fields, TypedReader reader)

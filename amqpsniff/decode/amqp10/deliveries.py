@@ -46,10 +46,14 @@ MAX_DESCRIPTOR_BYTES = 512
 MAX_OPEN_DELIVERIES = 1024
 """Deliveries under way of one direction: one a link; more are given up, the oldest first."""
 
+MAX_ALL_OPEN_DELIVERIES = 65_536
+"""The same of all connections, some 1 KB each; more are cut at their first transfer."""
+
 _NULL = cython.declare(cython.longlong, NULL)
 _MAX_SECTION = cython.declare(cython.longlong, MAX_SECTION_BYTES)
 _MAX_DESCRIPTOR = cython.declare(cython.longlong, MAX_DESCRIPTOR_BYTES)
 _MAX_OPEN = cython.declare(cython.longlong, MAX_OPEN_DELIVERIES)
+_MAX_ALL_OPEN = cython.declare(cython.longlong, MAX_ALL_OPEN_DELIVERIES)
 _MAX_READ = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_BYTES)
 _COMPLETE = cython.declare(cython.int, rows.COMPLETE)
@@ -104,6 +108,7 @@ class Delivery:
     unread: cython.bint
     keeping: cython.bint
     aborted: cython.bint
+    holed: cython.bint
     more: cython.bint
     listed: cython.bint
     tag: bytes
@@ -135,7 +140,7 @@ class Delivery:
         self.read = self.wanted = 0
         self.store.used = 0
         self.secret = self.unread = self.keeping = False
-        self.aborted = False
+        self.aborted = self.holed = False
         self.hash = None
         for place in range(9):
             self.places[place] = -1
@@ -162,6 +167,7 @@ class DeliveryAssembler:
     ttl: int
     ttl_code: int
     begun: int
+    open: int
     capture_code: int
 
     messages: MessageRows
@@ -202,7 +208,7 @@ class DeliveryAssembler:
         self.ttl_words = None
         self.idle = None
         self.spare = []
-        self.begun = 0
+        self.begun = self.open = 0
         self.capture_code = 0
         self.captures = []
         self.capture = None
@@ -242,22 +248,28 @@ class DeliveryAssembler:
         more: cython.bint = not aborted and sent.more == 1
         if known is None:
             listed: cython.bint = more or not whole
-            if listed and len(under_way) >= _MAX_OPEN:
+            full: cython.bint = listed and self.open >= _MAX_ALL_OPEN
+            if listed and len(under_way) and (full or len(under_way) >= _MAX_OPEN):
                 self.end(half, under_way.pop(next(iter(under_way))), _INCOMPLETE)
                 self.budget.refuse("deliveries")
+            elif full:
+                self.budget.refuse("deliveries")
+                listed = False
             known = self._new(half, fields, reader)
             known.delivery_id = sent.first
             known.secret = secret
             known.listed = listed
             known.source = None if listed else reader
+            known.holed = full and not listed
             if listed:
+                self.open += 1
                 under_way[key] = known
         known.key = key
         known.transfers += 1
         known.last_number = half.number
         if aborted:
             known.aborted = True
-        known.more = more and not known.aborted
+        known.more = more and not known.aborted and known.listed
         return known
 
     def _new(self, half: Half, fields: PerformativeDecoder, reader: TypedReader) -> Delivery:
@@ -315,6 +327,13 @@ class DeliveryAssembler:
         if known < count:
             found.unread = True
         return 0
+
+    def lose(self, under_way: dict[Any, Any]) -> None:
+        """Frames of a half-stream may be missing: those of what is under way, too."""
+        found: Delivery
+        for found in under_way.values():
+            found.holed = found.unread = True
+            found.hash = None
 
     def _sections(
         self, found: Delivery, reader: TypedReader, at: cython.longlong, end: cython.longlong
@@ -495,7 +514,9 @@ class DeliveryAssembler:
 
     def end(self, half: Half, found: Delivery, status: cython.int) -> cython.int:
         """A delivery is over: write its row."""
-        if found.lost and status == _COMPLETE:
+        if found.listed:
+            self.open -= 1
+        if (found.lost or found.holed) and status == _COMPLETE:
             status = _TRUNCATED
         self._write(half, found, status)
         if found.body is not None and found.body.size > _MAX_KEPT:
@@ -549,7 +570,7 @@ class DeliveryAssembler:
             out.redelivered.values[row] = -1
             if more.told:
                 more.transfers.values[row] = found.transfers
-                more.message_bytes.values[row] = found.seen + found.lost
+                more.message_bytes.values[row] = _NULL if found.holed else found.seen + found.lost
                 if found.format >= 0:
                     more.message_format.values[row] = found.format
         if found.reads:
@@ -607,7 +628,7 @@ class DeliveryAssembler:
         if found.places[1] >= 0 or found.places[2] >= 0 or found.places[_FOOTER] >= 0:
             self._write_annotations(reader, found, end, row)
         reader.out = before
-        if reader.oddities or (found.unread and not found.lost and not found.aborted):
+        if reader.oddities or (found.unread and not (found.lost or found.holed or found.aborted)):
             place = (found.channel, found.number, found.ts_ns)
             self.report("field-table-malformed", half, "sections of a message", place)
         return 0

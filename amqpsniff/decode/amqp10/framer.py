@@ -173,6 +173,7 @@ class Amqp10Framer:
         state.current = None
         state.first_part = 0
         self.handler.contents.note_loss(half)
+        self.frames.deliveries.lose(state.under_way)
         half.lossy = True
         return 0
 

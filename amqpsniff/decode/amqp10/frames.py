@@ -20,7 +20,7 @@ from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.rows import FrameRows, put_text
 from cython.cimports.amqpsniff.decode.state import Connection
 
-from amqpsniff.decode import method_layout
+from amqpsniff.decode import method_layout, rows
 from amqpsniff.decode.amqp10 import performatives
 from amqpsniff.decode.values import oddity_codes, oddity_text
 from amqpsniff.spec.amqp10 import PERFORMATIVES
@@ -48,6 +48,9 @@ _ATTACH = cython.declare(cython.int, performatives.ATTACH)
 _FLOW = cython.declare(cython.int, performatives.FLOW)
 _TRANSFER = cython.declare(cython.int, performatives.TRANSFER)
 _DISPOSITION = cython.declare(cython.int, performatives.DISPOSITION)
+_DETACH = cython.declare(cython.int, performatives.DETACH)
+_BEGIN = cython.declare(cython.int, performatives.BEGIN)
+_END = cython.declare(cython.int, performatives.END)
 _MECHANISMS = cython.declare(cython.int, performatives.SASL_MECHANISMS)
 _CLOSE = cython.declare(cython.int, performatives.CLOSE)
 _INIT = cython.declare(cython.int, performatives.SASL_INIT)
@@ -56,6 +59,7 @@ _EXACT = cython.declare(cython.int, performatives.EXACT)
 _UNREAD = cython.declare(cython.int, performatives.UNREAD)
 _UNKNOWN = cython.declare(cython.int, performatives.UNKNOWN)
 _LONG = cython.declare(cython.int, performatives.LONG)
+_INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
 _FIRST_ROW = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 _NAMES = {row.code: row.name for row in PERFORMATIVES}
 
@@ -323,7 +327,22 @@ class Amqp10Frames:
             mechanism: bytes = decoder.octets(reader, 0) or b""
             response: bytes = decoder.octets(reader, 1) or b""
             connection.login = _as_start_ok(mechanism[:255], response[:4096])
+        elif len(state.under_way) > 0 and (
+            found.code == _DETACH or found.code == _END or found.code == _BEGIN
+        ):
+            self._cut(half, found, state)
         return 0
+
+    def _cut(self, half: Half, found: Performative, state: Amqp10Half) -> None:
+        """A link or a session of this side is over: its deliveries do not go on behind it."""
+        self.deliveries.ended_at = self.handler.frames.rows - 1
+        channel: cython.int = half.frame_channel
+        keys: list[Any] = [found.handle << 16 | channel]
+        if found.code != _DETACH:
+            keys = [key for key in state.under_way if key & 0xFFFF == channel]
+        for key in keys:
+            if key in state.under_way:
+                self.deliveries.end(half, state.under_way.pop(key), _INCOMPLETE)
 
     def _learn_link(
         self, half: Half, reader: TypedReader, found: Performative, state: Amqp10Half

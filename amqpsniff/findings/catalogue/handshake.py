@@ -88,6 +88,15 @@ HANDSHAKE = (
          "SASL (AMQP 1.0 §5.3.2), and the client has sent no sasl-init.",
          "Let the client log in: give it a user and password, or a mechanism such as ANONYMOUS or "
          "EXTERNAL. Otherwise allow connections without SASL at the broker."),
+    Kind("login-not-tried", "error", "medium",
+         "A client ended the connection when it saw how it may log in",
+         "In AMQP 1.0 the broker named its login mechanisms in sasl-mechanisms, and the client "
+         "ended TCP without a sasl-init.",
+         "So end clients that have none of these mechanisms: compare them with the mechanism that "
+         "the client is set to, such as EXTERNAL without TLS, ANONYMOUS or XOAUTH2, and with its "
+         "libraries for SASL. PLAIN is often not used without TLS unless it is allowed. Or enable "
+         "the client's mechanism at the broker.",
+         "A health check, or a client that was stopped at that moment."),
     Kind("protocol-header-unknown", "error", "high",
          "A protocol header names an unknown version",
          "`AMQP` is followed by four bytes that no version of the protocol uses.",

@@ -48,7 +48,8 @@ PUBLISHING = (
          "store the message. The detail has the limits of the queue if its publisher declares it. "
          "In AMQP 1.0: the outcome rejected, with the broker's error.",
          "Publish them again after a pause. A queue that is full needs more consumers, or a higher "
-         "limit (x-max-length, or a policy); a quorum queue that cannot store needs its majority."),
+         "limit (x-max-length, or a policy); a quorum queue that cannot store needs its majority. "
+         "A router of AMQP 1.0 hands on what the consumer said: ask the consumer then."),
     Kind("publishes-in-doubt", "error", "medium",
          "A channel ended with publishes that the broker had not confirmed",
          "In confirm mode, publishes had neither ack nor nack when the channel or connection "

@@ -13,6 +13,7 @@ from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.heartbeats import TOO_SHORT_S
 from amqpsniff.session.rules.links import UNAUTHORIZED, WINDOW, is_limit, reason_of
+from amqpsniff.session.rules.opening import HANDSHAKE_GIVEN_UP_NS
 from amqpsniff.session.rules.peers import (
     application,
     began_ns,
@@ -54,6 +55,44 @@ def opened(context: RuleContext) -> None:
     took = context.ts_ns - began
     if took >= SLOW_NS and context.certain:
         context.report("handshake-slow", f"{duration(took)} until both sides had opened")
+
+
+def login_offered(context: RuleContext) -> None:
+    """login-offered: how the broker lets clients log in, for a client that does not try."""
+    offered = context.facts.get("sasl_server_mechanisms")
+    names = offered if isinstance(offered, list) else [offered]
+    context.memory["offered"] = (", ".join(map(str, names)), context.number, context.ts_ns)
+
+
+def not_opened(context: RuleContext) -> None:
+    """connection-ends: TCP ended before the broker's open, and nobody had closed the connection."""
+    session, now_ns, side = context.session, end_ns(context), ender(context)
+    state = session.amqp10
+    if state is None or state.opens[SERVER] or session.closed_by or not context.complete:
+        return
+    names, number, ts_ns = context.memory.get("offered", (None, None, None))
+    who, began = client_text(context), began_ns(context)
+    waited = None if now_ns is None or ts_ns is None else now_ns - ts_ns
+    age = None if now_ns is None or began is None else now_ns - began
+    if side == CLIENT:
+        if names is not None and not state.init and not state.opens[CLIENT]:
+            took = "" if waited is None else f" {duration(waited)} later"
+            detail = f"{who}: the broker offers {names}, and the client ended TCP{took}"
+            context.memory["failure"] = "the client did not log in"
+            context.report("login-not-tried", detail, number=number, ts_ns=ts_ns)
+    elif side == SERVER and age is not None:
+        if state.init and waited is not None and session.last_server_ns <= ts_ns:
+            detail = f"the broker ended TCP {duration(waited)} after it had named {names}"
+            context.report("authentication-failed", f"{who}: {detail}, without a sasl-outcome")
+            note_refused_login(context)
+        elif age >= HANDSHAKE_GIVEN_UP_NS and not state.opens[CLIENT]:
+            awaited = "open" if state.init or names is None else "sasl-init"
+            context.memory["failure"] = "the handshake was given up"
+            detail = f"the broker gave up after {duration(age)}, waiting for the client's {awaited}"
+            context.report("handshake-slow", detail)
+        elif state.opens[CLIENT]:
+            detail = f"the broker ended TCP after {duration(age)} and did not answer open"
+            context.report("disconnect-unclean", detail)
 
 
 def login_refused(context: RuleContext) -> None:
@@ -140,8 +179,9 @@ def ended(context: RuleContext) -> None:
 
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
     "amqp10-opened": (opened,),
+    "login-offered": (login_offered,),
     "login-refused": (login_refused,),
     "amqp10-closed": (closed,),
     "frame-oversized": (oversized,),
-    "connection-ends": (ended,),
+    "connection-ends": (not_opened, ended),
 }

@@ -73,6 +73,7 @@ EVENTS = {
     "`Performative`)",
     "frame-oversized": "a frame of AMQP 1.0 above the other side's max-frame-size; facts: side, "
     "size, limit",
+    "login-offered": "the broker's sasl-mechanisms; facts: its arguments",
     "login-refused": "a sasl-outcome that is not ok; facts: its arguments",
     "session-ended": "the first end of a session; facts: side, found, of (its `Amqp10Session`)",
     "link-attached": "both sides have attached a link; facts: link, side (of the second), of",
