@@ -21,6 +21,7 @@ cdef class Amqp10Session:
     cdef public tuple handles, unsettled
     cdef public dict links
     cdef public int ended, server_channel
+    cdef public long long in_vain
     cdef public Windows windows
 
 cdef class Amqp10Connection:

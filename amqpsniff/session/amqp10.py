@@ -139,14 +139,24 @@ def transferred_of(
     return found
 
 
+MAX_LOOKS = 8
+"""Times that dispositions may look at a delivery, on average: an outcome, the settlement of one
+side and that of the other are three."""
+
+_MAX_LOOKS = cython.declare(cython.longlong, MAX_LOOKS)
+
+
 class Amqp10Session:
     """A session; pairs are of what the client and the server send.
 
     `handles` has links by handle, `links` all that are there: by name and the side that sends, or
     by handle where the name is not known. `server_channel`: the number that the server sends on.
+    `in_vain`: how many deliveries dispositions looked at, beyond one a frame and
+    `MAX_LOOKS` a delivery.
     """
 
     ended: int
+    in_vain: int
     server_channel: int
 
     channel: Channel
@@ -160,7 +170,7 @@ class Amqp10Session:
         self.handles = ({}, {})
         self.links = {}
         self.unsettled = ({}, {})
-        self.ended = 0
+        self.ended = self.in_vain = 0
         self.server_channel = -1
         self.windows = Windows()
 
@@ -814,6 +824,7 @@ class Amqp10Tracker:
             settler._close_row(entry, -1)
             return
         waiting: dict[Any, Any] = one.unsettled[side]
+        one.in_vain -= _MAX_LOOKS
         before: Transferred = waiting.setdefault(transferred.delivery_id, transferred)
         if before is not transferred:
             self._let_go(one, before, _NULL)
@@ -878,6 +889,10 @@ class Amqp10Tracker:
         if found.first < 0 or not waiting:
             return
         span: cython.longlong = (found.last - found.first) & _MASK
+        one.in_vain += min(span, len(waiting) - 1)
+        if one.in_vain > self.settler.max_disorder:
+            self._give_up(one, waiting)
+            return
         if span < len(waiting):
             i: cython.longlong
             for i in range(span + 1):
@@ -887,6 +902,18 @@ class Amqp10Tracker:
         for each in list(waiting):
             if (each - found.first) & _MASK <= span:
                 self._dispose(one, waiting, each, frames, row, side, found)
+
+    def _give_up(self, one: Amqp10Session, waiting: dict[Any, Any]) -> None:
+        """Dispositions name the same deliveries again and again: what became of those that wait is
+        not followed."""
+        transferred: Transferred
+        self.settler.limit_reached("disorder")
+        one.in_vain = 0
+        one.channel.publishes_uncertain = one.channel.deliveries_uncertain = True
+        for transferred in waiting.values():
+            self._let_go(one, transferred, _NULL)
+            self.settler._close_row(transferred.entry, -1)
+        waiting.clear()
 
     def _dispose(
         self,
