@@ -1,5 +1,5 @@
 """Hostile traffic of other protocols and layers than AMQP 0-9-1: AMQP 1.0, WebSocket, TLS, 0-10,
-TCP, IP and pcapng. Bytes are made here, by hand: what is measured must not be made by what is measured.
+TCP, IP and pcapng. Bytes are made here by hand: what is measured must not make what it measures.
 
 An attack gives turns as those of `attacks.py`, whole packets, or blocks of a pcapng file.
 """
