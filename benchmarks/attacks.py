@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from attacks_of_layers import FILES, FLOWS, ON_CHANNEL, PACKETS
 from talk import CLIENT, SERVER, Connection, frame, long, method, short, write
 
 SEGMENT_BYTES = 1_448
@@ -30,10 +31,11 @@ DEEP = 60
 
 
 class Attack(NamedTuple):
-    """Turns without end, and microseconds from a packet to the next."""
+    """Turns without end, and microseconds from a packet to the next; `made`: they are packets."""
 
     turns: Callable[[], Turns]
     step_micros: int = 1_000
+    made: bool = False
 
 
 class Hole(NamedTuple):
@@ -78,10 +80,13 @@ def packets(turns: Iterable[Iterable[Said]]) -> Iterator[list[bytes]]:
 
 def make_attack(name: str, octets: int, path: Path) -> Path:
     """Write the attack `name` as a capture of at least so many bytes, unless it is there."""
-    if not path.exists() or path.stat().st_size < octets:
-        attack = ATTACKS[name]
-        write(path, packets(attack.turns()), octets, attack.step_micros)
-    return path
+    if path.exists() and path.stat().st_size >= octets:
+        return path
+    if name in FILES:
+        return FILES[name](path, octets)
+    attack = ATTACKS[name]
+    turns = attack.turns() if attack.made else packets(attack.turns())
+    return write(path, turns, octets, attack.step_micros)
 
 
 # what is said
@@ -734,5 +739,10 @@ ATTACKS = {
     "chains of candidates": Attack(behind_a_hole(chains)),
     "heads of frames": Attack(behind_a_hole(heads)),
     "noise behind holes": Attack(behind_a_hole(noise)),
+    # other protocols and layers
+    **{name: Attack(turns) for name, turns in FLOWS.items()},
+    **{name: Attack(said(make)) for name, make in ON_CHANNEL.items()},
+    **{name: Attack(turns, made=True) for name, turns in PACKETS.items()},
+    **dict.fromkeys(FILES),
 }
 """By what there is much of."""

@@ -26,6 +26,7 @@ cdef class Amqp10Session:
     cdef public int ended, server_channel
     cdef long long last_key
     cdef Link last
+    cdef public long long in_vain
     cdef public Windows windows
 
 cdef class Amqp10Connection:

@@ -153,6 +153,13 @@ def transferred_of(entry: PendingMessage, said: Said) -> Any:
     return Transferred(entry, entry.consumer, entry.number, *words)
 
 
+MAX_LOOKS = 8
+"""Times that dispositions may look at a delivery, on average: an outcome, the settlement of one
+side and that of the other are three."""
+
+_MAX_LOOKS = cython.declare(cython.longlong, MAX_LOOKS)
+
+
 class Amqp10Session:
     """A session; pairs are of what the client and the server send.
 
@@ -160,9 +167,12 @@ class Amqp10Session:
     by handle where the name is not known; `last` is the one that was found last, by its handle and
     side (`last_key`, -1 for none). `unsettled` has deliveries that wait. `server_channel`: the
     number that the server sends on.
+    `in_vain`: how many deliveries dispositions looked at, beyond one a frame and
+    `MAX_LOOKS` a delivery.
     """
 
     ended: int
+    in_vain: int
     server_channel: int
     last_key: int
 
@@ -180,7 +190,7 @@ class Amqp10Session:
         self.last = None
         self.last_key = -1
         self.unsettled = (Ledger(), Ledger())
-        self.ended = 0
+        self.ended = self.in_vain = 0
         self.server_channel = -1
         self.windows = Windows()
 
@@ -879,6 +889,7 @@ class Amqp10Tracker:
             settler._close_row(entry, -1)
             return
         waiting: Ledger = one.unsettled[side]
+        one.in_vain -= _MAX_LOOKS
         before: PendingMessage = waiting.add(entry)
         if before is not None:
             self._let_go(one, before, side, _NULL)
@@ -953,6 +964,10 @@ class Amqp10Tracker:
         if found.first < 0 or waiting.waiting == 0:
             return
         span: cython.longlong = (found.last - found.first) & _MASK
+        one.in_vain += min(span, waiting.waiting - 1)
+        if one.in_vain > self.settler.max_disorder:
+            self._give_up(one, waiting, sender)
+            return
         if span < waiting.waiting:
             i: cython.longlong
             for i in range(span + 1):
@@ -962,6 +977,18 @@ class Amqp10Tracker:
         for each in [entry.number for entry in waiting]:
             if (each - found.first) & _MASK <= span:
                 self._dispose(one, waiting, each, frames, row, side, found)
+
+    def _give_up(self, one: Amqp10Session, waiting: Ledger, sender: cython.int) -> None:
+        """Dispositions name the same deliveries again and again: what became of those that wait is
+        not followed."""
+        entry: PendingMessage
+        self.settler.limit_reached("disorder")
+        one.in_vain = 0
+        one.channel.publishes_uncertain = one.channel.deliveries_uncertain = True
+        for entry in list(waiting):
+            self._let_go(one, entry, sender, _NULL)
+            self.settler._close_row(entry, -1)
+        waiting.pop_until(-1)
 
     def _dispose(
         self,

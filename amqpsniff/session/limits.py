@@ -24,6 +24,7 @@ class Limits(NamedTuple):
             of 20,000 that all say something else.
         disorder: Deliveries of one channel whose tag is not above the last: a broker counts, so
             beyond this the tags mean nothing, and the channel's acknowledgements are not followed.
+            Of AMQP 1.0: deliveries of a session that dispositions name again and again.
         held_rows: Rows that wait for replies and acknowledgements, some 130 bytes each. Beyond,
             the oldest are given out as they are: what is not settled by then has no outcome, and
             no reply.

@@ -5,8 +5,9 @@ A message is known by the `mark` of its content header (size and properties) and
 are not compared, so only messages with a message-id or a correlation-id are looked at. The last
 `MAX_PUBLISHES` are kept, in a ring; of those with one mark the last. What is forgotten is not
 found, and nothing is found that is not there: where frames of a broker are missing after a publish,
-it may have been returned or refused in them, and the next one is not taken for a repetition. `amqpsniff.session.link_recorder` finds more, for
-those who ask for links, at several times the cost.
+it may have been returned or refused in them, and the next one is not taken for a repetition.
+`amqpsniff.session.link_recorder` finds more, for those who ask for links, at several times the
+cost.
 """
 
 from __future__ import annotations

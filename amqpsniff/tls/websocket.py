@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """WebSocket taken off a conversation: the payloads of its frames are the bytes of AMQP.
 
 A client asks for it with an HTTP request that names a subprotocol of AMQP, the server answers 101,
@@ -12,7 +13,12 @@ Stream offsets count unwrapped bytes.
 from __future__ import annotations
 
 import re
-from typing import Any
+
+import cython
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_HEAD_BYTES = 8192
 """Longest head of a request or answer, what servers commonly allow."""
@@ -32,7 +38,12 @@ _SUBPROTOCOL = re.compile(
 )
 """`amqp` is that of OASIS's binding, `AMQPWSB10` an older one of Azure."""
 
-_CONTROL, _COMPRESSED, _RESERVED = 0x08, 0x40, 0x70
+FEW_BYTES = 64
+"""Bytes of a payload that are unmasked one by one."""
+
+_MAX_LEFT = cython.declare(cython.longlong, (1 << 63) - 1)
+_CONTROL = cython.declare(cython.int, 0x08)
+_RESERVED = cython.declare(cython.int, 0x70)
 _OPCODES = frozenset((0, 1, 2, 8, 9, 10))
 
 
@@ -66,28 +77,56 @@ class Way:
         if not self._left:
             octets = self._kept + octets
             self._kept = b""
-        at = 0
+        at: cython.Py_ssize_t = 0
+        end: cython.Py_ssize_t = len(octets)
+        left: cython.longlong = self._left
+        count: cython.longlong
+        size: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        mask: bytes = self._mask
+        skipped: cython.bint = self._skipped
         if self._in_head:
-            end = octets.find(_END)
-            if end < 0:
+            at = octets.find(_END)
+            if at < 0:
                 self._kept = octets
                 return
             self._in_head = False
-            at = end + len(_END)
-        pieces: list[bytes] = []
-        while at < len(octets):
-            if not self._left:
-                size = self._open(octets, at)
-                if not size:
-                    self._kept = octets[at:]
+            at += len(_END)
+        clear = bytearray()
+        while at < end:
+            if left == 0:
+                if end - at < 2:
                     break
-                at += size
-            count = min(self._left, len(octets) - at)
-            if count:
-                self._payload(octets[at : at + count], pieces)
-            self._left -= count
+                size = octets[at + 1] & 0x7F
+                left = size if size < 126 else 0
+                size = 2 if size < 126 else 4 if size == 126 else 10
+                mask = octets[at + size : at + size + 4] if octets[at + 1] & 0x80 else b""
+                if end - at < size or (octets[at + 1] & 0x80 and len(mask) < 4):
+                    left = 0
+                    break
+                if size > 2:
+                    left = int.from_bytes(octets[at + 2 : at + size], "big") & _MAX_LEFT
+                skipped = octets[at] & _CONTROL
+                at += size + len(mask)
+            count = min(left, end - at)
+            if count and not skipped:
+                if not mask:
+                    clear += octets[at : at + count]
+                elif count < FEW_BYTES:
+                    for place in range(count):
+                        clear.append(octets[at + place] ^ mask[place & 3])
+                else:
+                    clear += _unmasked(octets[at : at + count], mask)
+            left -= count
             at += count
-        self._give(pieces, number, ts_ns)
+            if left and mask and count & 3:
+                mask = mask[count & 3 :] + mask[: count & 3]
+        self._left, self._mask, self._skipped = left, mask, skipped
+        if at < end:
+            self._kept = octets[at:]
+        if clear:
+            self.sink.put(self.index, bytes(clear), self.offset, number, ts_ns)
+            self.offset += len(clear)
 
     def gap(self, missing: int, number: int, ts_ns: int) -> None:
         """Bytes that the capture has not."""
@@ -102,63 +141,40 @@ class Way:
             self._left, self._kept, self._in_head = 0, b"", False
             self._miss(missing - known, number, ts_ns)
 
-    def _open(self, octets: bytes, at: int) -> int:
-        """Begin the frame whose header is at `at`; the bytes of the header, 0 where not whole."""
-        head = _header(octets, at)
-        if head is None:
-            return 0
-        size, self._left, self._mask = head
-        self._skipped = bool(octets[at] & _CONTROL)
-        return size
-
-    def _payload(self, octets: bytes, pieces: list[bytes]) -> None:
-        """More of the payload of the frame under way."""
-        if self._mask:
-            count = len(octets)
-            mask = (self._mask * (count // 4 + 1))[:count]
-            octets = (int.from_bytes(octets, "big") ^ int.from_bytes(mask, "big")).to_bytes(
-                count, "big"
-            )
-            turn = count % 4
-            self._mask = self._mask[turn:] + self._mask[:turn]
-        if not self._skipped:
-            pieces.append(octets)
-
-    def _give(self, pieces: list[bytes], number: int, ts_ns: int) -> None:
-        octets = b"".join(pieces)
-        if octets:
-            self.sink.put(self.index, octets, self.offset, number, ts_ns)
-            self.offset += len(octets)
-
     def _miss(self, count: int, number: int, ts_ns: int) -> None:
         self.sink.miss(self.index, count, self.offset, number, ts_ns)
         self.offset += count
 
     def _is_plausible(self, octets: bytes) -> bool:
         """True if a frame begins so, as one side of a conversation writes them."""
-        head = _header(octets, 0)
+        head = _announced(octets)
         return (
             head is not None
             and octets[0] & _RESERVED == 0
             and octets[0] & 0x0F in _OPCODES
             and bool(octets[1] & 0x80) == self.masked
-            and head[1] <= MAX_FRAME_BYTES
+            and head <= MAX_FRAME_BYTES
         )
 
 
-def _header(octets: bytes, at: int) -> tuple[int, int, bytes] | None:
-    """Of the frame header at `at`: its bytes, those of the payload, the mask; None if not whole."""
-    there = len(octets) - at
+def _unmasked(octets: bytes, mask: bytes) -> bytes:
+    """Bytes that a mask of four was laid over."""
+    count = len(octets)
+    over = (mask * (count // 4 + 1))[:count]
+    value = int.from_bytes(octets, "big") ^ int.from_bytes(over, "big")
+    return value.to_bytes(count, "big")
+
+
+def _announced(octets: bytes) -> int | None:
+    """Bytes of the payload of the frame that these begin with; None if its header is not whole."""
+    there = len(octets)
     if there < 2:
         return None
-    short = octets[at + 1] & 0x7F
+    short = octets[1] & 0x7F
     size = 2 + {126: 2, 127: 8}.get(short, 0)
-    masked = octets[at + 1] & 0x80
-    if there < size + (4 if masked else 0):
+    if there < size + (4 if octets[1] & 0x80 else 0):
         return None
-    left = int.from_bytes(octets[at + 2 : at + size], "big") if short > 125 else short
-    mask = octets[at + size : at + size + 4] if masked else b""
-    return size + len(mask), left, mask
+    return int.from_bytes(octets[2:size], "big") if short > 125 else short
 
 
 class WebSocketFlow:

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from amqpsniff import Engine
 from amqpsniff.limits import Limits
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
 from amqpsniff.session.limits import Limits as SessionLimits
+from tests.amqp10 import composite, frame, message
+from tests.findings.pairs_of_links import opening, sender
 from tests.session.script import Script
 from tests.tcp import wire
 
@@ -95,3 +98,29 @@ def test_handshakes_that_are_too_long() -> None:
     joined = fed([OPEN], fact=4)
     assert limits_hit(joined) == ["handshakes: 6 times"]
     assert products(joined) == [None]
+
+
+def test_deliveries_that_are_named_again_and_again() -> None:
+    """By dispositions of AMQP 1.0 that settle nothing: what became of them is not known then."""
+
+    def outcomes(sent: int, times: int) -> tuple[set[str | None], list[str]]:
+        steps = [*opening(), *sender()]
+        for at in range(sent):
+            tag = at.to_bytes(4, "big")
+            given = {"handle": 0, "delivery_id": at, "delivery_tag": tag, "message_format": 0}
+            steps.append(("C", frame("transfer", payload=message(), settled=False, **given)))
+        named = {"role": True, "first": 0, "last": 2**32 - 1, "state": composite("accepted")}
+        steps += [("S", frame("disposition", **named, settled=False))] * times
+        talk = wire.Talk().hands()
+        for side, octets in steps:
+            talk.put("CS".index(side), octets)
+        limits = Limits(session=SessionLimits(disorder=100))
+        engine = Engine(limits=limits)
+        for packet in talk.goodbye().packets:
+            engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
+        engine.finish()
+        hit = [each.detail for each in engine.findings() if each.code == "session-limit"]
+        return {row["outcome"] for row in engine.take("messages").to_pylist()}, hit
+
+    assert outcomes(20, 4) == ({"confirmed"}, [])
+    assert outcomes(20, 60) == ({None}, ["disorder: 1 time"])

@@ -86,7 +86,7 @@ def deleted(context: RuleContext) -> None:
 
 
 def deleted_before(context: RuleContext) -> None:
-    """queue.delete-ok: its request is from before the capture, and the name of the queue with it."""
+    """queue.delete-ok whose request, with the name of the queue, is from before the capture."""
     if context.request is None:
         _note(context, context.memory.setdefault("deleted", {}), None, True)
 
