@@ -29,7 +29,9 @@ def integers(column: Any, null: int) -> array[int]:
         column = column.fill_null(null)
     begin, size = column.offset, numbers.itemsize
     if len(column):
-        numbers.frombytes(memoryview(column.buffers()[1])[size * begin : size * (begin + len(column))])
+        numbers.frombytes(
+            memoryview(column.buffers()[1])[size * begin : size * (begin + len(column))]
+        )
     return numbers
 
 
