@@ -64,7 +64,8 @@ from amqpsniff.tables.schema import schema_of
 from amqpsniff.session.rules import shared_state
 log.MAX_FINDINGS = log.MAX_PLACES = 5_000_000  # as many as a batch keeps
 shared_state.MAX_KEPT = 5_000_000  # what is said once for many is counted without a bound there
-folder, captures, LINKS, tables = Path(sys.argv[1]), sys.argv[2], "links" in sys.argv, sys.argv[4:]
+folder, captures, wanted, *tables = sys.argv[1:]
+folder, LINKS = Path(folder), wanted == "links"
 folder.mkdir()
 links = {"messages": schema_of("messages", everything=True).names} if LINKS else {}
 sinks = {table: (folder / f"{table}.parquet").open("wb") for table in tables}

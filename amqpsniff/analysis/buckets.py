@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
+from operator import add
 from typing import Any
 
 from amqpsniff.session.counts import (
@@ -239,8 +240,7 @@ class Delays:
             if known is None:
                 self._counts[step // 2] = counts
             else:
-                for place, count in enumerate(counts):
-                    known[place] += count
+                known[:] = map(add, known, counts)
 
     def add(self, times: Any, delays: Any) -> None:
         """Count a delay at each time; both are arrays of 64 bits, in ns.

@@ -175,7 +175,7 @@ class ReportData:
         kept = (self._filters[table].kept for table in ("frames", "messages", "findings"))
         return not self._whole and bool(self.totals.connections) and not any(kept)
 
-    def add_rows(self, frames: Any, messages: Any, connections: Sequence[Any], *_: Any) -> None:
+    def add_rows(self, frames: Any, messages: Any, connections: list[Any], *_: Any) -> None:
         """Take what a pipeline gives, all of it, without Arrow, whose import takes as long as 50 MB
         of traffic.
         """

@@ -71,7 +71,7 @@ def channel_weight(row: Row) -> tuple[Any, ...]:
 
 
 def shown(value: Any) -> Any:
-    """A value as Arrow has it, which keeps no text that is not UTF-8: names of files need not be."""
+    """A value as Arrow has it, which keeps no text that is not UTF-8: a file's name may be none."""
     if isinstance(value, str) and not value.isascii():
         return value.encode(errors="backslashreplace").decode()
     return value

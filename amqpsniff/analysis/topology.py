@@ -193,15 +193,36 @@ class Topology:
     def add_counts(self, batch: Any) -> None:
         """Count messages that were counted already by `method`, ends and names.
 
-        Columns: `messages`, `octets` (their sum) and `sized` (how many of them have a size).
+        Columns: `messages`, `bytes` (their sum) and `sized` (how many of them have a size). They
+        are summed up by client before Python sees them: there may be a million.
         """
-        for row in batch.to_pylist():
-            ends = row["connection_id"], row["client"], row["exchange"]
-            sent = row["messages"], row["bytes"], row["sized"]
-            if row["method"] in PUBLISHES:
-                self._publish(*ends, row["routing_key"], sent)
-            elif row["method"] in DELIVERIES:
-                self._deliver(*ends, row["queue"], sent)
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        ids, addresses = (
+            batch.column(name).dictionary_encode(null_encoding="encode")
+            for name in ("connection_id", "client")
+        )
+        width = max(1, len(addresses.dictionary))
+        pairs = pc.add(pc.multiply(ids.indices.cast(pa.int64()), width), addresses.indices)
+        pairs = pairs.dictionary_encode()
+        named, reached = ids.dictionary.to_pylist(), addresses.dictionary.to_pylist()
+        clients: dict[Client, int] = {}
+        numbers = []
+        for pair in pairs.dictionary.to_pylist():
+            client = self._client(named[pair // width], reached[pair % width])
+            numbers.append(clients.setdefault(client, len(clients)))
+        known = list(clients)
+        number_of = pc.take(pa.array(numbers, pa.int64()), pairs.indices)
+        batch = batch.append_column("number", number_of)
+        sums = [("messages", "sum"), ("bytes", "sum"), ("sized", "sum")]
+        rows = batch.filter(is_one_of(batch.column("method"), PUBLISHES))
+        names = ("number", "exchange", "routing_key")
+        for number, exchange, key, *sent in grouped(rows, names, sums):
+            self._count_published(known[number], exchange, key, _counts(sent, NOTHING))
+        rows = batch.filter(is_one_of(batch.column("method"), DELIVERIES))
+        for number, exchange, queue, *sent in grouped(rows, ("number", "exchange", "queue"), sums):
+            self._count_delivered(known[number], exchange, queue, _counts(NOTHING, sent))
 
     def _publish(self, connection: str, address: Any, exchange: Any, key: Any, sent: Any) -> None:
         client = self._client(connection, address)

@@ -16,15 +16,16 @@ ORDER = ("packet_number", "stream_offset")
 """Columns by which the rows of `reports/topology.sql` are sorted: frames in the order of capture,
 then counts of messages, in which both are null."""
 
+_TEXTS = ("vhost", "source_kind", "source", "target_kind", "target", "label")
+
 
 def schema() -> Any:
     """The schema of the edges."""
     import pyarrow as pa
 
-    texts = ("vhost", "source_kind", "source", "target_kind", "target", "label")
     return pa.schema(
         [
-            *((name, pa.string()) for name in texts),
+            *((name, pa.string()) for name in _TEXTS),
             ("removed", pa.bool_()),
             ("messages", pa.int64()),
             ("bytes", pa.int64()),
@@ -40,13 +41,14 @@ def edges(batches: Iterable[Any]) -> pa.Table:
     for batch in batches:
         topology.add_frames(batch)
         topology.add_counts(batch.filter(batch.column("messages").is_valid()))
-    rows = [dict(zip(schema().names, row, strict=True)) for row in _edges(topology)]
+    names = schema().names
+    rows = [dict(zip(names, row, strict=True)) for row in _edges(topology)]
     return pa.Table.from_pylist(sorted(rows, key=_place), schema())
 
 
 def _place(row: dict[str, Any]) -> Any:
     """The place of an edge: those with most messages first, bindings last."""
-    names = [(row[name] is not None, row[name] or "") for name in schema().names[:6]]
+    names = [(row[name] is not None, row[name] or "") for name in _TEXTS]
     return row["messages"] is None, -(row["messages"] or 0), names
 
 

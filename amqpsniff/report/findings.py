@@ -217,7 +217,7 @@ def _listed(lines: Iterable[str]) -> str:
 
 
 def _folded(heading: str, inside: str, where: str = "") -> str:
-    """Lines behind a heading; those that fold only on a `narrow` screen are folded by the script."""
+    """Lines behind a heading; the script folds those that fold on a `narrow` screen only."""
     kind = f'folded {where}" open' if where else 'folded"'
     return f'<details class="{kind}><summary>{heading}</summary>{inside}</details>'
 

@@ -186,7 +186,7 @@ def _replies(session: Any) -> Iterator[Debt]:
     asked = [request for slot in session.slots.values() for request in slot.requests]
     if _is_closed(session):
         asked = [request for request in asked if NAMES[request.method] == "connection.close"]
-    for side in (CLIENT, SERVER):
+    for side in (CLIENT, SERVER) if asked else ():
         of_side = [request for request in asked if request.side == side]
         if of_side:
             first = min(of_side, key=lambda request: int(request.number))
