@@ -111,14 +111,21 @@ class FindingLog:
 
         Who raises a finding often asks this first, and need not put it into words again.
         """
-        key = (code, connection_id or capture, channel, variant)
-        known = self._findings.get(key)
+        known = self._findings.get((code, connection_id or capture, channel, variant))
         if known is None:
             return False
-        if self._news is not None:
-            self._news[key] = known
-        _count(known, count, last)
+        self.count(known, count, last)
         return True
+
+    def find(self, code: str, connection_id: str) -> Finding | None:
+        """The finding of a connection as a whole; None if there is none."""
+        return self._findings.get((code, connection_id, None, None))
+
+    def count(self, known: Finding, count: int, last: int | None) -> None:
+        """Count more of a finding that is in the log."""
+        if self._news is not None:
+            self._news[known.key] = known
+        _count(known, count, last)
 
     def again_unplaced(self, code: str, count: int, last: int | None) -> bool:
         """Count more of what gets no place of its own, as `add` would; False if it may get one, or
