@@ -112,15 +112,25 @@ class FindingLog:
 
         Who raises a finding often asks this first, and need not put it into words again.
         """
-        key = (code, connection_id or capture, channel, variant)
-        known = self._findings.get(key)
+        known = self._findings.get((code, connection_id or capture, channel, variant))
         if known is not None:
-            if self._news is not None:
-                self._news[key] = known
-        elif (known := self._unplaced.get(code)) is None or self.has_room(code):
+            self.count(known, count, last)
+            return True
+        known = self._unplaced.get(code)
+        if known is None or self.has_room(code):
             return False
         _count(known, count, last)
         return True
+
+    def find(self, code: str, connection_id: str) -> Finding | None:
+        """The finding of a connection as a whole; None if there is none."""
+        return self._findings.get((code, connection_id, None, None))
+
+    def count(self, known: Finding, count: int, last: int | None) -> None:
+        """Count more of a finding that is in the log."""
+        if self._news is not None:
+            self._news[known.key] = known
+        _count(known, count, last)
 
     def foresee(self, finding: Finding, quiet: bool = False) -> bool:
         """Record what goes on; False when it is there already, or has no place.

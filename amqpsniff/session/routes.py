@@ -40,7 +40,8 @@ _CODES = cython.declare(cython.longlong, 1 << 31)
 class Route:
     """Messages on one route: their number, packet and time of the first and the last.
 
-    `steps` are (time, messages before it), a step every 2 to the power of `step_bits` ns.
+    `steps` are (time, messages before it), a step every 2 to the power of `step_bits` ns; None of
+    deliveries.
     `mandatory`: the publisher learns what was not routed, of one message at least. `told`: what a
     rule says of its connection, when that is over.
     """
@@ -69,7 +70,7 @@ class Route:
 
     def add(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
         """One more message."""
-        if ts_ns >> self.step_bits != self.step:
+        if self.steps is not None and ts_ns >> self.step_bits != self.step:
             self.steps.append((ts_ns, self.count))
             if len(self.steps) > _MAX_STEPS:
                 del self.steps[1::2]
@@ -90,6 +91,25 @@ def known_until(steps: Any, ts_ns: Any) -> Any:
 def known_after(count: Any, steps: Any, ts_ns: Any) -> Any:
     """Messages of a route that came after a time, at least; `count` and `steps` as of a `Route`."""
     return next((count - before for at, before in steps if at > ts_ns), 0)
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _keep(
+    kept: Any, name: tuple[Any, ...], route: Route, told: Any, most: Any, of_each: Any
+) -> cython.int:
+    """Put a route among those of a name; gives how many names had to go."""
+    lost: cython.int = 0
+    listed = kept.get(name)
+    if listed is None:
+        if len(kept) >= most:
+            kept.popitem(last=False)
+            lost = 1
+        listed = kept[name] = []
+    if len(listed) < of_each:
+        route.told = told
+        listed.append(route)
+    return lost
 
 
 class Routes:
@@ -186,16 +206,19 @@ class Routes:
         """
         lost: cython.longlong = 0
         for names, route in self.published.items():
-            name = where + names
-            listed = kept.get(name)
-            if listed is None:
-                if len(kept) >= most:
-                    kept.popitem(last=False)
-                    lost += 1
-                listed = kept[name] = []
-            if len(listed) < of_each:
-                route.told = told
-                listed.append(route)
+            lost += _keep(kept, where + names, route, told, most, of_each)
+        return lost
+
+    def keep_delivered(
+        self, kept: Any, where: tuple[Any, ...], consumers: Any, most: Any, of_each: Any
+    ) -> Any:
+        """The same of what was delivered; `consumers` has what is told, by channel
+        number, incarnation and consumer tag.
+        """
+        lost: cython.longlong = 0
+        route: Route
+        for names, route in self.delivered.items():
+            lost += _keep(kept, where + names[3:], route, consumers[names[:3]], most, of_each)
         return lost
 
     def forget(self) -> cython.int:
@@ -233,6 +256,7 @@ class Routes:
         )
         route: Route = self._known(self.delivered, names)
         if route is not None:
+            route.steps = None
             self.by_codes[codes] = route
         return route
 

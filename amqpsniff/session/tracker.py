@@ -66,8 +66,11 @@ from amqpsniff.session.rules.context import (
     BEHIND_NS,
     BULKY_BYTES,
     BULKY_NS,
+    BUSY,
+    BUSY_MESSAGES,
     DEEP,
     DELIVERED,
+    EXCLUSIVE,
     EXTENDED,
     LARGE_BYTES,
     LARGE_HEADERS_BYTES,
@@ -191,6 +194,8 @@ _BEHIND = cython.declare(cython.longlong, BEHIND_NS)
 _ANYTHING = cython.declare(cython.int, ANYTHING)
 _PUBLISHED_BIT = cython.declare(cython.int, PUBLISHED)
 _DELIVERED_BIT = cython.declare(cython.int, DELIVERED)
+_BUSY_BIT = cython.declare(cython.int, BUSY)
+_BUSY_MESSAGES = cython.declare(cython.longlong, BUSY_MESSAGES)
 _UNOPENED_BIT = cython.declare(cython.int, UNOPENED)
 _UNCLEAN_BIT = cython.declare(cython.int, UNCLEAN)
 _LEFT_OPEN_BIT = cython.declare(cython.int, LEFT_OPEN)
@@ -199,6 +204,7 @@ _ZERO_WINDOW_BIT = cython.declare(cython.int, ZERO_WINDOW)
 _CHECK_BITS = cython.declare(cython.int, CHECK_BITS)
 _PASSIVE_BIT = cython.declare(cython.int, PASSIVE)
 _EXTENDED_BIT = cython.declare(cython.int, EXTENDED)
+_EXCLUSIVE_BIT = cython.declare(cython.int, EXCLUSIVE)
 _NESTED_BIT = cython.declare(cython.int, NESTED)
 _DEEP = cython.declare(cython.int, DEEP)
 _MANY_BYTES = cython.declare(cython.longlong, MANY_ENTRIES_BYTES)
@@ -247,7 +253,7 @@ def argument_bits(column: Texts, row: cython.longlong) -> cython.int:
     """The bits of a row's arguments that `rules.context.where` asks for."""
     start: cython.longlong = column.offsets[row]
     end: cython.longlong = column.offsets[row + 1]
-    bits: cython.int = ~(_PASSIVE_BIT | _EXTENDED_BIT | _NESTED_BIT)
+    bits: cython.int = ~(_PASSIVE_BIT | _EXTENDED_BIT | _NESTED_BIT | _EXCLUSIVE_BIT)
     tables: cython.int = 0
     at: cython.longlong
     octet: cython.int
@@ -262,18 +268,22 @@ def argument_bits(column: Texts, row: cython.longlong) -> cython.int:
     octets: bytes = column.bytes_of(row)
     if octets is not None and b'"passive":true' in octets:
         bits |= _PASSIVE_BIT
+    if octets is not None and b'"exclusive":true' in octets:
+        bits |= _EXCLUSIVE_BIT
     return bits
 
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
-def _message_bits(channel: Channel) -> cython.int:
-    """The messages of a channel, as bits of `rules.context`."""
+def _message_bits(published: cython.longlong, delivered: cython.longlong) -> cython.int:
+    """Messages of a channel or connection, as bits of `rules.context`."""
     bits: cython.int = 0
-    if channel.published:
+    if published:
         bits |= _PUBLISHED_BIT
-    if channel.delivered:
+    if delivered:
         bits |= _DELIVERED_BIT
+    if published >= _BUSY_MESSAGES or delivered >= _BUSY_MESSAGES:
+        bits |= _BUSY_BIT
     return bits
 
 
@@ -283,16 +293,16 @@ def _end_bits(session: Session) -> cython.int:
     """What became of a connection that ends, as bits of `rules.context`."""
     slot: ChannelSlot
     bits: cython.int = 0
+    published: cython.longlong = session.published
+    delivered: cython.longlong = session.delivered
     tcp = session.peer.conversation
-    if session.published:
-        bits |= _PUBLISHED_BIT
-    if session.delivered:
-        bits |= _DELIVERED_BIT
     for slot in session.slots.values():
         if slot.requests:
             bits |= _WAITING_BIT
         if slot.channel is not None:
-            bits |= _message_bits(slot.channel)
+            published += slot.channel.published
+            delivered += slot.channel.delivered
+    bits |= _message_bits(published, delivered)
     if "connection.start" in session.handshake and "connection.open-ok" not in session.handshake:
         bits |= _UNOPENED_BIT
     if session.closed_by is None or not session.over:
@@ -857,7 +867,8 @@ class Tracker:
     def add_channel(self, channel: Channel) -> cython.int:
         """A channel incarnation is over."""
         if self.rules_enabled:
-            number, bits = channel.closed_packet_number, _message_bits(channel)
+            number = channel.closed_packet_number
+            bits: cython.int = _message_bits(channel.published, channel.delivered)
             self.emit("channel-ends", channel, number, channel.end_ns, {}, bits)
         self.settler.finish(channel)
         self.on_channel_closed(channel)
@@ -1348,6 +1359,8 @@ class Tracker:
             bits: cython.int = _ANYTHING
             if frame.name in self.gated:
                 bits = argument_bits(frame.rows.arguments, frame.row)
+                if frame.flags & _FLAGS_CUT:
+                    bits |= _EXCLUSIVE_BIT
             _ask(rules, context, session.memory, bits)
         if request is None or channel is None or request.side != 0:
             return

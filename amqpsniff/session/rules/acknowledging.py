@@ -329,8 +329,8 @@ def _remember(context: RuleContext, name: str, key: Any, left: Unsettled) -> Non
 
 def _unsettled_of(channel: Any) -> Unsettled | None:
     """What is outstanding on a channel that is over; None when nothing is, or it is not over."""
-    end = _end_of(channel)
-    if end is None or not channel.deliveries:
+    end = _end_of(channel) if channel.deliveries else None
+    if end is None:
         return None
     tags = sorted(entry.number for entry in islice(channel.deliveries, MAX_UNSETTLED_TAGS))
     return Unsettled(*end, _ranges(tags))

@@ -10,7 +10,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.peers import client_host, client_property
 from amqpsniff.session.rules.shared_connections import closed_together
-from amqpsniff.session.rules.shared_state import contribute, published_and_delivered
+from amqpsniff.session.rules.shared_state import contribute
 from amqpsniff.units import duration, rate
 
 SHORT_NS = SECOND_NS
@@ -49,7 +49,7 @@ def judge_connection(context: RuleContext) -> None:
         return
     if conversation.ended is None and session.closed_by is None:
         return  # it may go on for long after the capture
-    if max(published_and_delivered(session)) > FEW_MESSAGES or not client_host(context):
+    if max(context.messages) > FEW_MESSAGES or not client_host(context):
         return
     number, where = conversation.first_packet_number, session.peer.name()
     contribute(context, judge_short, session.capture, start_ns, number, where)
@@ -71,6 +71,9 @@ def judge_short(
             clients.popitem(last=False)
             context.forget("clients")
         seen = clients[address] = [deque(maxlen=SHORT_CONNECTIONS), None]
+    if isinstance(seen[1], Finding):
+        context.tracker.log.count(seen[1], 1, number)
+        return
     seen[0].append((start_ns, number, where))
     _judge_client(context, capture, address, seen)
 
@@ -106,6 +109,7 @@ def _judge_client(context: RuleContext, capture: str | None, address: str, seen:
             last_packet_number=times[-1][1],
         )
     )
+    seen[1] = log.find("connection-churn", connection_id) or found
 
 
 def _spread_ns(times: deque[tuple[int, Any, Any]]) -> int:

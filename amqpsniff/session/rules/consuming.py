@@ -8,7 +8,7 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
 from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.consumer_timeouts import timed_out
-from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
+from amqpsniff.session.rules.context import EXCLUSIVE, Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import queue_text
 from amqpsniff.session.rules.peers import client_host
 from amqpsniff.session.rules.queues import deletion_words, queue_key
@@ -30,6 +30,7 @@ OF_BROKER = ("amq.gen-", "amq.rabbitmq.reply-to")
 """Queues that only the client which asked for them knows: replies, not work."""
 
 
+@where(EXCLUSIVE)
 def declared(context: RuleContext) -> None:
     """Remember queues that are private to the connection, or may be; None for one with its name
     cut.

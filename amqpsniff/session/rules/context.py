@@ -171,6 +171,9 @@ class Place(NamedTuple):
     server: str | None
 
 
+_NO_FACTS: dict[Any, Any] = {}
+
+
 class RuleContext:
     """One event.
 
@@ -212,7 +215,7 @@ class RuleContext:
         self.ts_ns = None if ts_ns is None or ts_ns == NULL else ts_ns
         self.frame = frame
         self.request = request
-        self.facts = facts or {}
+        self.facts = _NO_FACTS if facts is None else facts
         self._complete: bool | None = None
         self._place: Place | None = None
 
@@ -251,6 +254,20 @@ class RuleContext:
     def certain(self) -> bool:
         """True if no frame of the connection so far is missing, from its first one on."""
         return self.complete and bool(self.session.peer.began)
+
+    @property
+    def messages(self) -> tuple[int, int]:
+        """Publishes and deliveries of a connection that ends now, whose channels may have ended
+        before.
+        """
+        session: Session = self.session
+        published, delivered = session.published, session.delivered
+        for slot in session.slots.values():
+            channel = slot.channel
+            if channel is not None:
+                published += channel.published
+                delivered += channel.delivered
+        return published, delivered
 
     @property
     def place(self) -> Place:
@@ -406,16 +423,19 @@ class RuleContext:
 Rule = Callable[[RuleContext], None]
 
 
-PUBLISHED, DELIVERED, UNOPENED, UNCLEAN, LEFT_OPEN, WAITING, ZERO_WINDOW = (
-    1 << place for place in range(7)
+PUBLISHED, DELIVERED, BUSY, UNOPENED, UNCLEAN, LEFT_OPEN, WAITING, ZERO_WINDOW = (
+    1 << place for place in range(8)
 )
 """What became of a channel or connection that ends, as bits: it has publishes; it has deliveries;
-its handshake was begun and not completed; it was not closed by both sides; neither AMQP nor TCP
-ended it; requests wait for replies; a TCP window was closed."""
+`BUSY_MESSAGES` of either or more; its handshake was begun and not completed; it was not closed by
+both sides; neither AMQP nor TCP ended it; requests wait for replies; a TCP window was closed."""
 
-PASSIVE, EXTENDED, NESTED = (1 << place for place in range(7, 10))
+BUSY_MESSAGES = 10
+"""Messages below which there is nothing to judge of how a program works."""
+
+PASSIVE, EXTENDED, NESTED, EXCLUSIVE = (1 << place for place in range(8, 12))
 """Bits of a method's arguments: `passive` is true; a name begins with `x-`; the JSON is longer than
-`MANY_ENTRIES_BYTES` or has more than `DEEP` tables and arrays."""
+`MANY_ENTRIES_BYTES` or has more than `DEEP` tables and arrays; `exclusive` is true or was cut."""
 
 MANY_ENTRIES_BYTES = 20_000
 """Length of tables as JSON below which they cannot have as many entries as make a reader slow: in

@@ -7,6 +7,7 @@ from typing import Any
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import PUBLISH
 from amqpsniff.session.rules.context import (
+    BUSY,
     DELIVERED,
     LARGE_HEADERS_BYTES,
     PUBLISHED,
@@ -19,7 +20,6 @@ from amqpsniff.session.rules.links import link_text
 from amqpsniff.session.rules.shared_state import (
     exchanges_of,
     open_channels,
-    published_and_delivered,
 )
 from amqpsniff.units import octets
 
@@ -93,12 +93,12 @@ def _add(carried: list[int], channel: Any) -> None:
     carried[3] += channel.deliver_bytes
 
 
-@where(PUBLISHED | DELIVERED)
+@where(BUSY)
 def judge_overhead(context: RuleContext) -> None:
     """connection-ends: much more around the bodies than in them, at a high rate."""
     session = context.session
     conversation = session.peer.conversation
-    if max(published_and_delivered(session)) < OVERHEAD_MESSAGES:
+    if max(context.messages) < OVERHEAD_MESSAGES:
         return
     lasted = conversation.end_ns - conversation.start_ns
     if session.has_loss or conversation.start_ns <= 0:

@@ -17,7 +17,7 @@ from amqpsniff.session.rules.context import (
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import client_host, handshake, on_network, server_end
-from amqpsniff.session.rules.shared_state import Verdict, first_place, report_alike
+from amqpsniff.session.rules.shared_state import Verdict, report_alike
 from amqpsniff.units import duration, octets
 
 MIN_RETRANSMISSIONS = 10
@@ -38,7 +38,7 @@ def _ended(context: RuleContext) -> None:
         _doubts(context)
     if on_network(context):
         ends = client_host(context), server_end(context)
-        report_alike(context, _readable, *ends, place=first_place(context))
+        report_alike(context, _readable, *ends, at_first=True)
 
 
 def _readable(context: RuleContext) -> Iterator[Verdict]:

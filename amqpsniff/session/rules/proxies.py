@@ -45,11 +45,11 @@ class _Alike:
     server: few ever have one as both."""
 
     def __init__(self) -> None:
-        self.latest: deque[tuple[str, str, Place]] = deque()
+        self.latest: deque[tuple[str, str, tuple[Any, ...]]] = deque()
         self.clients: Counter[str] = Counter()
         self.servers: Counter[str] = Counter()
 
-    def add(self, client: str, server: str, place: Place) -> None:
+    def add(self, client: str, server: str, place: tuple[Any, ...]) -> None:
         """One more."""
         if len(self.latest) == MAX_ALIKE:
             before = self.latest.popleft()
@@ -71,10 +71,10 @@ def judge_passed_on(
     context: RuleContext, digest: str, client: str, server: str, where: tuple[Any, ...]
 ) -> None:
     """One more connection: its client or its server may be a proxy of one that is alike."""
-    place = Place(*where)
     alike = remembered(context, "logins", digest, _Alike)
     passes = client in alike.servers or server in alike.clients
-    for other_client, other_server, other in alike.latest if passes else ():
+    for other_client, other_server, there in alike.latest if passes else ():
+        place, other = Place(*where), Place(*there)
         if abs((other.ts_ns or 0) - (place.ts_ns or 0)) > WITHIN_NS:
             continue
         front, behind = (other, place) if other_server == client else (place, other)
@@ -82,7 +82,7 @@ def judge_passed_on(
             detail = f"{behind.client} passes on to {behind.server} what {front.client} sends to "
             report_at(context, behind, "proxy-on-both-sides", f"{detail}{front.server}")
             break
-    alike.add(client, server, place)
+    alike.add(client, server, where)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {"connection.open-ok": (opened,)}

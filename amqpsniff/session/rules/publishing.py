@@ -9,6 +9,7 @@ from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.message_log import FORGET
 from amqpsniff.session.rules.context import (
+    BUSY,
     EXTENDED,
     LATE_CONFIRM_NS,
     PUBLISHED,
@@ -319,7 +320,7 @@ def watch_confirms(context: RuleContext) -> None:
         context.report_provisional("confirms-slow", detail, entry.packet_number, entry.ts_ns)
 
 
-@where(PUBLISHED)
+@where(BUSY)
 def judge_waiting(context: RuleContext) -> None:
     """channel-ends: a publisher that waits for each confirm."""
     channel = context.channel

@@ -19,7 +19,15 @@ from amqpsniff.decode.method_layout import NO_WAIT
 from amqpsniff.findings.records import NEVER
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT, SERVER
-from amqpsniff.session.rules.context import DELIVERED, Place, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import (
+    DELIVERED,
+    EXCLUSIVE,
+    Place,
+    Rule,
+    RuleContext,
+    requires,
+    where,
+)
 from amqpsniff.session.rules.format import number_of, queue_text, took_text, when_closed
 from amqpsniff.session.rules.peers import application, client_host, handshake, server_end
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
@@ -112,6 +120,12 @@ def _asked(context: RuleContext) -> None:
         asked[context.channel.number, frame.number, frame.row] = name
     else:
         context.forget("queues")
+
+
+@where(EXCLUSIVE)
+def _declares(context: RuleContext) -> None:
+    """queue.declare, of an exclusive queue."""
+    _asked(context)
 
 
 @requires("queues asked")
@@ -500,7 +514,7 @@ def residence_words(times: Any, queue: str | None, published: int) -> str:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "queue.declare": (_asked,),
+    "queue.declare": (_declares,),
     "queue.delete": (_asked,),
     "basic.consume": (_consumed,),
     "queue.declare-ok": (_answered,),

@@ -10,6 +10,7 @@ import re
 from collections import deque
 from typing import Any
 
+from amqpsniff.findings import Finding
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import LEFT_OPEN, Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import number_of
@@ -28,7 +29,6 @@ from amqpsniff.session.rules.shared_state import (
     MAX_KEPT,
     contribute,
     first_place,
-    published_and_delivered,
     remembered,
     report_at,
 )
@@ -115,22 +115,23 @@ def judge_failure(
 
 
 class _Short:
-    """Short connections of one client."""
+    """Short connections of one client, and the finding of them once it is there."""
 
     def __init__(self) -> None:
         self.first: Place | None = None
+        self.finding: Finding | None = None
         self.count = 0
 
 
 def _was_short(context: RuleContext) -> None:
     """A connection of PHP that was for one request."""
-    if client_property(context, "product") != "AMQPLib":
-        return
     began, now = began_ns(context), end_ns(context)
     conversation = context.session.peer.conversation
     if began is None or now is None or now - began >= SHORT_NS:
         return
-    lived, published = now - began, published_and_delivered(context.session)[0]
+    if client_property(context, "product") != "AMQPLib":
+        return
+    lived, published = now - began, context.messages[0]
     if conversation.ended is None or published > SHORT_PUBLISHES or not context.complete:
         return
     client = (client_host(context), server_end(context))
@@ -147,7 +148,11 @@ def judge_short(
     place: tuple[Any, ...],
 ) -> None:
     """One more short connection of a client; `who` is for `client_words`."""
-    short, here = remembered(context, "short", client, _Short), Place._make(place)
+    short, log = remembered(context, "short", client, _Short), context.tracker.log
+    if short.finding is not None:
+        log.count(short.finding, 1, place[1])
+        return
+    here = Place._make(place)
     short.count += 1
     if short.first is None:
         short.first = here
@@ -160,6 +165,8 @@ def judge_short(
         )
     elif short.count > SHORT_CONNECTIONS:
         report_at(context, short.first, "php-short-connections", "", last=here.packet_number)
+    if short.count >= SHORT_CONNECTIONS:
+        short.finding = log.find("php-short-connections", short.first.connection_id)
 
 
 @where(LEFT_OPEN)

@@ -13,7 +13,7 @@ from typing import Any
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import SERVER
 from amqpsniff.session.method_frame import read_reason
-from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.context import PASSIVE, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import name_at, reason_text, route
 from amqpsniff.session.rules.peers import ender
 from amqpsniff.session.rules.remedies import is_exclusive, remedy
@@ -80,19 +80,21 @@ def closed(context: RuleContext) -> None:
             context.report("channel-closed-by-broker", said + what, variant=variant)
 
 
-def declared(context: RuleContext) -> None:
-    """queue.declare, exchange.declare: note what is asked for, and what is made that was asked
-    for."""
-    passive = b'"passive":true' in (context.frame.arguments_json or b"")
-    if context.frame.side == SERVER or not (passive or REFUSED in context.memory):
-        return
+@where(PASSIVE)
+def asks(context: RuleContext) -> None:
+    """queue.declare, exchange.declare: note what is asked for."""
     subject = subject_of(context.frame)
-    if passive and subject[1]:
+    if context.frame.side != SERVER and subject[1]:
         asked = context.memory.setdefault(ASKED, {})
         drop(context, asked, context.channel.number)
         remember(context, asked, context.channel.number, (context.number, subject))
-    probe = context.memory.get(REFUSED, {}).get(subject)
-    if probe is not None:
+
+
+@requires(REFUSED)
+def declared(context: RuleContext) -> None:
+    """queue.declare, exchange.declare: note what is made that was refused."""
+    probe = context.memory[REFUSED].get(subject_of(context.frame))
+    if probe is not None and context.frame.side != SERVER:
         probe.declared = context.number
 
 
@@ -229,8 +231,8 @@ def _ended_before(context: RuleContext) -> str:
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "channel.close": (closed,),
-    "queue.declare": (declared,),
-    "exchange.declare": (declared,),
+    "queue.declare": (asks, declared),
+    "exchange.declare": (asks, declared),
     "queue.declare-ok": (made,),
     "exchange.declare-ok": (made,),
     "frames-lost": (lost,),

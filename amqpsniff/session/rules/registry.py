@@ -52,6 +52,7 @@ from amqpsniff.session.rules import (
 )
 from amqpsniff.session.rules.context import (
     ANYTHING,
+    EXCLUSIVE,
     EXTENDED,
     NESTED,
     PASSIVE,
@@ -121,7 +122,7 @@ _AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     provisional.AMQP10_RULES,
 )
 
-OF_ARGUMENTS = (PASSIVE, EXTENDED, NESTED)
+OF_ARGUMENTS = (PASSIVE, EXTENDED, NESTED, EXCLUSIVE)
 
 Asked = tuple[str | None, int, Rule]
 """A rule, and what it needs to be asked: see `context.requires` and `context.where`."""

@@ -194,7 +194,10 @@ def judge_restored(context: RuleContext) -> None:
 
 def _queues(context: RuleContext) -> tuple[str, ...]:
     """The queues that the connection consumes from, without those that are its own."""
-    if not any(channel.by_tag for channel in open_channels(context.session)):
+    for channel in open_channels(context.session):
+        if channel.by_tag:
+            break
+    else:
         return ()
     private = context.memory.get("exclusive", {})
     given_up = context.memory.get(CANCELLED, set())

@@ -9,7 +9,7 @@ of the capture, nothing is said. Everything is judged at the end, whatever the o
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from amqpsniff.decode.json_objects import read_object
@@ -17,7 +17,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.routes import known_after, known_until
 from amqpsniff.session.rules.consuming import OF_BROKER
-from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import (
     exchange_text,
     in_packet,
@@ -111,6 +111,9 @@ WAITING = "queues with a waiting consumer"
 PUBLISHED = "published by route"
 """Name in `RuleContext.shared` of what each connection published, by route: `Route` as they are, of
 which few are ever looked at, or `_Published` of other readers."""
+
+DELIVERED = "delivered by route"
+"""Name in `RuleContext.shared` of what each consumer got, by route: `Route` or `_Delivered`."""
 
 LIMITS = "queues with a length limit"
 """Name in `RuleContext.memory` of x-max-length by queue, where messages go from the queue's head
@@ -209,6 +212,7 @@ def _note(context: RuleContext, name: str, key: Any, value: Any) -> None:
         context.memory[HIDDEN] = True
 
 
+@requires(SINCE)
 def channel_closed(context: RuleContext) -> None:
     """channel.close: its consumers were there until now."""
     _note_waiting(context, context.channel)
@@ -315,11 +319,11 @@ def ended(context: RuleContext) -> None:
         if routes is not None and routes.published:
             published = _published(context, where)
         if _has_consumers(context):
-            delivered = _delivered(context)
+            delivered = _delivered(context, where)
             until_ns, *rows = memory.get(THERE) or (None, _consumers(context), _idle(context))
             now_ns = until_ns or context.ts_ns or end_ns(context) or 0
             there = (min(last_packets_ns(context)[SERVER], now_ns), *rows)
-    if published or delivered or there[2] or any(made):
+    if published or delivered or any(there[1:]) or any(made):
         contribute(context, judge_connection, where, made, published, delivered, *there)
 
 
@@ -342,9 +346,7 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     who = application(context) or client_host(context)
     if context.tracker.log.recorded is None:
         kept = context.shared.setdefault(PUBLISHED, OrderedDict())
-        lost = routes.keep(kept, where, (who, capture, ends), MAX_KEPT, MAX_LISTED)
-        if lost:
-            context.forget("clients", lost)
+        _lose(context, routes.keep(kept, where, (who, capture, ends), MAX_KEPT, MAX_LISTED))
         return []
     return [
         (
@@ -355,26 +357,40 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     ]  # fmt: skip
 
 
-def _delivered(context: RuleContext) -> list[tuple[Any, ...]]:
-    """Deliveries by consumer and route; the queue is None where it is not known any more."""
-    found = []
-    for names, one, channel in _by_channel(context):
-        consumer = None if channel is None else channel.by_tag.get(names[2])
+def _lose(context: RuleContext, lost: int) -> None:
+    if lost:
+        context.forget("clients", lost)
+
+
+def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
+    """Deliveries by consumer and route, where they are not put down as those of `_published`; the
+    queue is None where it is not known any more.
+    """
+    routes, told = context.session.routes, {}
+    for name in _by_consumer(context):
+        channel = _channel_of(context, name)
+        consumer = None if channel is None else channel.by_tag.get(name[2])
         queue = None if consumer is None else consumer.queue
-        name = (context.session.peer.name()[0], *names[:3])
-        found.append((*names[3:], name, queue, one.last_ns, one.count))
-    return found
+        told[name] = (context.session.peer.name()[0], *name), queue
+    if context.tracker.log.recorded is None and routes is not None:
+        kept = context.shared.setdefault(DELIVERED, OrderedDict())
+        _lose(context, routes.keep_delivered(kept, where, told, MAX_KEPT, MAX_LISTED))
+        return []
+    return [
+        (*names[3:], *told[names[:3]], one.last_ns, one.count)
+        for names, one in (routes.delivered.items() if routes else ())
+    ]
 
 
 def _consumers(context: RuleContext) -> list[tuple[Any, ...]]:
     """The consumers that are there, but those whose window is known to be full."""
     gone = context.memory.get(CANCELLED, {})
-    of_consumer: dict[tuple[Any, ...], list[Any]] = {}
-    for names, one, channel in _by_channel(context):
+    told = []
+    for name, rows in _by_consumer(context).items():
+        channel = _channel_of(context, name)
         is_open = channel is not None and not any(channel.closing)
-        if is_open and names[2] is not None and (names[0], names[2]) not in gone:
-            of_consumer.setdefault(names[:3], []).append((names[3:], one, channel))
-    told = (_consumer(context, name, rows) for name, rows in of_consumer.items())
+        if is_open and name[2] is not None and (name[0], name[2]) not in gone:
+            told.append(_consumer(context, name, channel, rows))
     return [one for one in told if one is not None]
 
 
@@ -397,31 +413,38 @@ def _idle(context: RuleContext) -> list[tuple[Any, ...]]:
     return found
 
 
-def _by_channel(context: RuleContext) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
-    """Names and deliveries of each route, and the channel if that is still there."""
-    slots, routes = context.session.slots, context.session.routes
+def _by_consumer(context: RuleContext) -> dict[tuple[Any, ...], list[tuple[Any, Any]]]:
+    """Exchange and key, and deliveries, of each route by channel number, incarnation and tag."""
+    routes = context.session.routes
+    found: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
     for names, one in routes.delivered.items() if routes else ():
-        channel = slots[names[0]].channel if names[0] in slots else None
-        there = channel is not None and channel.incarnation == names[1]
-        yield names, one, channel if there else None
+        found.setdefault(names[:3], []).append((names[3:], one))
+    return found
+
+
+def _channel_of(context: RuleContext, name: tuple[Any, ...]) -> Any:
+    """The channel with a number and incarnation; None if it is not there any more."""
+    slot = context.session.slots.get(name[0])
+    channel = None if slot is None else slot.channel
+    return channel if channel is not None and channel.incarnation == name[1] else None
 
 
 def _consumer(
-    context: RuleContext, name: tuple[Any, ...], rows: list[Any]
+    context: RuleContext, name: tuple[Any, ...], channel: Any, rows: list[Any]
 ) -> tuple[Any, ...] | None:
     """The facts of a consumer; None if its window is known to be full."""
-    channel, known = rows[0][2], rows[0][2].by_tag.get(name[2])
+    known = channel.by_tag.get(name[2])
     if _is_full(channel, known):
         return None
-    last = max((one for _, one, _ in rows), key=lambda one: int(one.last_ns))
+    last = max((one for _, one in rows), key=lambda one: int(one.last_ns))
     held = len(channel.deliveries)
     queue = None if known is None else known.queue
     kept = f", and {number_of(held, 'delivery', 'deliveries')} of its channel not acknowledged"
     place = context.place._replace(packet_number=last.last_number, ts_ns=last.last_ns)
     return (
         f"consumer '{name[2]}' of {queue_text(queue)}", kept if channel.acks and held else "",
-        queue, (place.connection_id, *name), tuple(names for names, _, _ in rows),
-        sum(one.count for _, one, _ in rows), min(one.first_ns for _, one, _ in rows),
+        queue, (place.connection_id, *name), tuple(names for names, _ in rows),
+        sum(one.count for _, one in rows), min(one.first_ns for _, one in rows),
         last.last_number, last.last_ns, name[0], tuple(place),
     )  # fmt: skip
 
@@ -501,9 +524,7 @@ def judge_connection(
         if len(listed) < MAX_LISTED:
             listed.append(_Published._make((*row[2:-1], Place(*row[-1]))))
     for exchange, key, name, *rest in delivered:
-        got: list[_Delivered] = remembered(
-            context, "delivered by route", (*where, exchange, key), list
-        )
+        got: list[Any] = remembered(context, DELIVERED, (*where, exchange, key), list)
         if len(got) < MAX_LISTED:
             got.append(_Delivered(tuple(name), *rest))
     for row in consumers:
@@ -720,8 +741,8 @@ def judge_limited(
         if tuple(at) == where and _queues(context, where, exchange, key) == {queue}
         for one in _read(listed)
     ]
-    routes = context.shared.get("delivered by route", {}).items()
-    got = [one for key, listed in routes if key[:2] == where for one in listed]
+    routes = context.shared.get(DELIVERED, {})
+    got = [one for key in routes if key[:2] == where for one in _got(context, key, None)]
     came = sum(one.total for one in rows)
     taken = sum(one.total for one in got if one.queue in (None, queue))
     if came - taken <= most:
@@ -763,10 +784,15 @@ def judge_unreceived(
     report_at(context, first.place, "publishes-unreceived", detail, count, last)
 
 
-def _got(context: RuleContext, key: tuple[str, ...], ts_ns: int) -> list[_Delivered]:
-    """Who got messages on a route after a time."""
-    rows: list[_Delivered] = context.shared.get("delivered by route", {}).get(key, [])
-    return [one for one in rows if one.last_ns > ts_ns]
+def _got(context: RuleContext, key: tuple[str, ...], ts_ns: int | None) -> list[_Delivered]:
+    """Who got messages on a route after a time, or at all."""
+    return [
+        one
+        if isinstance(one, _Delivered)
+        else _Delivered._make((*one.told, one.last_ns, one.count))
+        for one in context.shared.get(DELIVERED, {}).get(key, ())
+        if ts_ns is None or one.last_ns > ts_ns
+    ]
 
 
 def _takes(kind: str, pattern: str, key: str) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import PUBLISHED, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import BUSY, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.shared_state import open_channels
 from amqpsniff.units import duration, octets
 
@@ -61,7 +61,7 @@ class Channels:
         self.reported = False
 
 
-@where(PUBLISHED)
+@where(BUSY)
 def judge_shared(context: RuleContext) -> None:
     """connection-ends: publishes and acknowledged deliveries on one connection."""
     published, acknowledged = context.session.published, context.session.acknowledged

@@ -200,25 +200,52 @@ MAX_ALIKE_BYTES = 8_192
 """Bytes of a handshake whose verdict is remembered: no library says nearly as much."""
 
 
+class _Verdict:
+    """What is said of connections whose facts are alike; `finding` counts them once it is there,
+    as long as `first` is what is remembered under the key.
+    """
+
+    __slots__ = ("code", "finding", "first", "key", "words")
+
+    def __init__(self, code: str, key: object, words: Callable[[], str]) -> None:
+        self.code, self.key, self.words = code, key, words().__str__
+        self.first: Place | None = None
+        self.finding: Finding | None = None
+
+
 def report_alike(
     context: RuleContext,
     judge: Callable[[RuleContext], Iterator[Verdict]],
     *alike: object,
-    place: Place | None = None,
+    at_first: bool = False,
 ) -> None:
-    """Raise what `judge` finds as `report_once` does; it is asked once for all connections whose
-    facts are `alike`.
+    """Raise what `judge` finds as `report_once` does, at the connection's first packet with
+    `at_first`; it is asked once for all connections whose facts are `alike`.
     """
-    known = context.shared.setdefault("verdicts", {})
+    log, shared = context.tracker.log, context.shared
+    known = shared.get("verdicts")
+    if known is None:
+        known = shared["verdicts"] = {}
     found = known.get((judge, alike))
     if found is None:
         if len(known) >= MAX_ALIKE:
             known.clear()
-        found = tuple((code, key, words().__str__) for code, key, words in judge(context))
+        found = tuple(_Verdict(*one) for one in judge(context))
         if all(len(one) <= MAX_ALIKE_BYTES for one in alike if isinstance(one, bytes)):
             known[judge, alike] = found
-    for code, key, words in found:
-        report_once(context, code, key, words, place)
+    for verdict in found:
+        first = shared.get(verdict.code, {}).get(verdict.key)
+        if verdict.finding is not None and first is verdict.first:
+            number = context.number
+            if at_first:
+                number = context.session.peer.conversation.first_packet_number or None
+            log.count(verdict.finding, 1, number)
+            continue
+        place = first_place(context) if at_first else None
+        report_once(context, verdict.code, verdict.key, verdict.words, place)
+        first = verdict.first = shared.get(verdict.code, {}).get(verdict.key)
+        if first is not None:
+            verdict.finding = log.find(verdict.code, first.connection_id)
 
 
 def published_and_delivered(session: Any) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from amqpsniff.decode.method_layout import FLAGS_CUT
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import PASSIVE, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import exchange_text, name_at, queue_text
-from amqpsniff.session.rules.shared_state import drop, published_and_delivered, remember
+from amqpsniff.session.rules.shared_state import drop, remember
 from amqpsniff.units import duration, rate
 
 REPEATED = 10
@@ -110,7 +110,7 @@ def forget_declaration(context: RuleContext) -> None:
 def judge_declarations(context: RuleContext) -> None:
     """connection-ends: more repeated declarations than one for two publishes."""
     series, method, (kind, name) = context.memory["repeated"]
-    published, _ = published_and_delivered(context.session)
+    published, _ = context.messages
     if context.session.has_loss or series.count < REPEATED or 2 * series.count <= published:
         return
     named = queue_text(name) if kind == "queue" else exchange_text(name)
