@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from amqpsniff.session.owing import stalled
-from amqpsniff.session.rules.shared_state import published_and_delivered
+from amqpsniff.session.rules.context import messages_of
 from amqpsniff.session.table_rows import connection_row
 
 WINDOW = 5
@@ -52,7 +52,7 @@ class Peer:
         peer = self.peer
         session = peer.session
         open_channels = [] if session is None else channels(session)
-        sent = (0, 0) if session is None else published_and_delivered(session)
+        sent = (0, 0) if session is None else messages_of(session)
         counts = (now, *sent, *bytes_of(peer))
         self.samples.append(counts)
         first = self.samples[0]

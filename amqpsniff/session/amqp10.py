@@ -1165,9 +1165,7 @@ class Amqp10Tracker:
             self._tell_message(entry, side, messages, row)
         said: Said = said_of(entry)
         if said is not None and more.told:
-            if said.settled_by is not None or (
-                said.state and (entry.outcome >= 0 or entry.ended)
-            ):
+            if said.settled_by is not None or (said.state and (entry.outcome >= 0 or entry.ended)):
                 self._write(entry, said)
             elif said.transaction is not None:
                 more.transaction.put(row, said.transaction)

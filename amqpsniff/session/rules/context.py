@@ -257,17 +257,8 @@ class RuleContext:
 
     @property
     def messages(self) -> tuple[int, int]:
-        """Publishes and deliveries of a connection that ends now, whose channels may have ended
-        before.
-        """
-        session: Session = self.session
-        published, delivered = session.published, session.delivered
-        for slot in session.slots.values():
-            channel = slot.channel
-            if channel is not None:
-                published += channel.published
-                delivered += channel.delivered
-        return published, delivered
+        """Publishes and deliveries of a connection that ends now; see `messages_of`."""
+        return messages_of(self.session)
 
     @property
     def place(self) -> Place:
@@ -418,6 +409,17 @@ class RuleContext:
         connection_id = session.peer.name()[0]
         again: bool = tracker.log.again(code, connection_id, None, place, 1, self.number)
         return again
+
+
+def messages_of(session: Session) -> tuple[int, int]:
+    """Publishes and deliveries of a connection, whose channels may have ended or are open."""
+    published, delivered = session.published, session.delivered
+    for slot in list(session.slots.values()):
+        channel = slot.channel
+        if channel is not None:
+            published += channel.published
+            delivered += channel.delivered
+    return published, delivered
 
 
 Rule = Callable[[RuleContext], None]

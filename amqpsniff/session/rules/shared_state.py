@@ -248,16 +248,6 @@ def report_alike(
             verdict.finding = log.find(verdict.code, first.connection_id)
 
 
-def published_and_delivered(session: Any) -> tuple[int, int]:
-    """Messages of a connection, whose channels may have ended before it or are open."""
-    published, delivered = session.published, session.delivered
-    for slot in list(session.slots.values()):
-        if slot.channel is not None:
-            published += slot.channel.published
-            delivered += slot.channel.delivered
-    return published, delivered
-
-
 def judge_limits(context: RuleContext) -> None:
     """capture-ends: name the limits that were reached."""
     forgotten = dict(context.shared.get("forgotten", {}))
