@@ -389,7 +389,7 @@ class RuleContext:
             return
         noted = self.memory[PROVISIONAL]
         known = noted.get((code, channel))
-        if known is not None and number in (None, known.number):
+        if known is not None and (number is None or number == known.number):
             del noted[code, channel]
             self.tracker.log.withdraw(known.key)
 
