@@ -7,6 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -126,13 +127,15 @@ class Live:
 
         from .dashboard.dashboard import Dashboard
 
-        wanted = RowFilter(self._rows.selection(), "messages", self._started)
+        selection = self._rows.selection()
+        # `where` is about the lines of views, each with columns of its own
+        wanted = RowFilter(replace(selection, where=None), "messages", self._started)
         columns = {"messages": frozenset((*COLUMNS, *wanted.columns))}
         self._open(("messages",) if self._by else (), judge=True, columns=columns)
         try:
             with (
                 Steps(self.watch, self._seconds) as steps,
-                Dashboard(self.watch, self.figures, self._rows.selection(), self._by) as dashboard,
+                Dashboard(self.watch, self.figures, selection, self._by) as dashboard,
             ):
                 self._watch_on(steps, dashboard, wanted)
         finally:

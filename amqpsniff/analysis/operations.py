@@ -14,7 +14,10 @@ from amqpsniff.analysis.report_tables import DUCKDB_SETUP, OPERATIONS, find
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COLUMNS = tuple(find(OPERATIONS).reads()["messages"])
+COLUMNS = (
+    "framework", "operation", "method", "ts_ns", "retry_count", "error_type", "outcome",
+    "outcome_ns", "published_ns",
+)  # fmt: skip
 """Columns of messages that are read."""
 
 

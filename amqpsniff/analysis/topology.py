@@ -18,6 +18,7 @@ from amqpsniff.analysis.counting import SENT, grouped, is_one_of, with_sent_byte
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.method_layout import NAMES
 from amqpsniff.session.counts import MAX_NAMES, NO_COUNTS, TopCounts, amounts
+from amqpsniff.session.links import Address
 from amqpsniff.session.route_sums import RouteSums, frames_of
 from amqpsniff.spec import DELIVERIES, PUBLISHES, peer_property
 from amqpsniff.tables.values import rows_of
@@ -399,16 +400,26 @@ class Topology:
         self._channel(row)["prefetch"] = arguments.get("prefetch_count")
 
     def _consumed(self, row: Facts, arguments: Facts) -> None:
-        if not _holds(row, arguments):
-            return
-        key = self._client(row["connection_id"], row["client"]), self._queue(row, arguments)
+        if _holds(row, arguments):
+            prefetch = self._channel(row)["prefetch"]
+            self._consume(row, self._queue(row, arguments), prefetch, arguments.get("no_ack"))
+
+    def _attached(self, row: Facts, arguments: Facts) -> None:
+        """The server's attach of a link on which it sends: the client consumes, by AMQP 1.0."""
+        address = (arguments.get("source") or {}).get("address")
+        if row["sender"] == "server" and arguments.get("role") is False and address:
+            mode = arguments.get("snd_settle_mode")
+            self._consume(row, Address(address, False).queue, None, SETTLED.get(mode))
+
+    def _consume(self, row: Facts, queue: str | None, prefetch: Any, no_ack: bool | None) -> None:
+        key = self._client(row["connection_id"], row["client"]), queue
         known = self.consumers.get(key)
         if known is None:
             known = {"consumers": 0}
             self._put(self.consumers, key, known)
         known["consumers"] += 1
-        known["prefetch_count"] = self._channel(row)["prefetch"]
-        known["no_ack"] = arguments.get("no_ack")
+        known["prefetch_count"] = prefetch
+        known["no_ack"] = no_ack
 
     # what comes out
 
@@ -448,6 +459,7 @@ class Topology:
             | {"removed": ("exchange", vhost, exchange) in self._gone}
             | _published(published.counts.get((vhost, exchange), NO_COUNTS))
             for vhost, exchange in names
+            if exchange is not None or (vhost, exchange) in published.counts
         ]
         return sorted(rows, key=lambda row: -row["published"])
 
@@ -523,14 +535,18 @@ METHODS = {
     "exchange.unbind": Topology._unbound_exchange,
     "basic.qos": Topology._limited,
     "basic.consume": Topology._consumed,
+    "attach": Topology._attached,
 }
 """Methods of frames that are looked at, and what learns from each."""
 
 _LOOKED_AT = bytes(name in METHODS for name in NAMES)
 
 
-TABLES = frozenset(("arguments", "client_properties"))
-"""Arguments that are field tables."""
+TABLES = frozenset(("arguments", "client_properties", "source"))
+"""Arguments that are tables, or the source of a link."""
+
+SETTLED: dict[Any, bool] = {0: False, 1: True}
+"""Whether deliveries come settled, by `snd_settle_mode`; 2 (mixed) leaves it open."""
 
 
 def _arguments(text: str | None) -> Facts:

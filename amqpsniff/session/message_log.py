@@ -46,8 +46,8 @@ CLOSED, OVER, LOST = 9, 10, 11
 a message with either; a publish that the broker did not take. A delivery of which the broker says
 how often it has come (in `mark`); one that comes again with a message-id, and one without; one that
 is given back, and one that is rejected. The end of a channel of which there are sightings, and of a
-connection on which messages came again. Frames of the broker that may be missing on a connection
-that published."""
+connection on which messages came again. A connection on which frames of the broker may be
+missing."""
 
 _NULL = cython.declare(cython.longlong, NULL)
 _NOTHING = cython.declare(cython.ulonglong, 0x5851F42D4C957F2D)
@@ -149,9 +149,8 @@ class MessageLog(EventLog):
 
     def lose(self, session: Session) -> None:
         """Frames of the broker may be missing on a connection."""
-        if session.published:
-            self._text(None, None, None, None)
-            self._write(LOST, session.number, -1, 0, 0, _NULL, 0)
+        self._text(None, None, None, None)
+        self._write(LOST, session.number, -1, 0, 0, _NULL, 0)
 
     def key(
         self, text: str | None, octets: bytes | None, mark: cython.ulonglong

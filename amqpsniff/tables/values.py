@@ -71,7 +71,10 @@ def plain_rows(
         column = columns["connection" if name in _ENDS else name]
         if isinstance(column, Texts):
             octets = map(column.bytes_of, range(rows.rows))
-            cells[name] = [None if one is None else one.decode() for one in octets]
+            if name == "body":  # the one column of bytes
+                cells[name] = list(octets)
+            else:
+                cells[name] = [None if one is None else one.decode() for one in octets]
             continue
         wide = isinstance(column, Integers)
         numbers = memoryview(column.storage).cast("q" if wide else "i")[: rows.rows].tolist()

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import amqpsniff
-from amqpsniff.analysis.operations import OPERATIONS
+from amqpsniff.analysis.report_tables import OPERATIONS, find
 from tests.cli.running import run
 from tests.conftest import REPO, SAMPLES
 
@@ -16,7 +16,7 @@ PACKS = REPO / "tests" / "captures" / "packs"
 def rows(name: str, **part: Any) -> dict[tuple[Any, Any], dict[str, Any]]:
     """The rows by framework and operation."""
     table = amqpsniff.open(PACKS / f"{name}.pcap.gz").operations(**part)
-    assert table.column_names == list(OPERATIONS.columns)
+    assert table.column_names == list(find(OPERATIONS).columns)
     return {(row["framework"], row["operation"]): row for row in table.to_pylist()}
 
 

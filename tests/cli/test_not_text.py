@@ -21,11 +21,13 @@ HEALTHY = 39_999
 """Client's port of a connection in which nothing is wrong; its names begin with `healthy.`"""
 
 FIRST = HEALTHY + 1
-BY_HOST = ("saturation", "redelivery", "churn", "closes", "quality", "findings")
+BY_NOBODY = (
+    "saturation", "redelivery", "churn", "closes", "quality", "findings", "operations",
+)  # fmt: skip
 LINKS = ("links {capture}", "-t links", "FROM links")
-SHOWS_ONE = ("follow", "--names", *LINKS, *(f"report-table {name}" for name in BY_HOST))
+SHOWS_ONE = ("follow", "--names", *LINKS, *(f"report-table {name}" for name in BY_NOBODY))
 """Ways that show one connection, replace names, have rows of AMQP 1.0 alone, or add up by the
-client's address."""
+client's address or by operation."""
 
 HOSTILE = REPO / "tests" / "captures" / "hostile"
 BY_NAME = (

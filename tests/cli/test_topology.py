@@ -267,6 +267,17 @@ def test_connections_and_channels_beyond_the_limit(
     assert found["forgotten"] is True
 
 
+def test_consumers_of_amqp_1_0() -> None:
+    """Links on which the broker sends; those of which nothing is settled beforehand, and one."""
+    found = read(SAMPLES.parent / "tests/captures/amqp10/rabbit_outcomes.pcap")
+    told = [(row["queue"], row["consumers"], row["no_ack"]) for row in found["consumers"]]
+    assert told == [
+        ("orders", 1, False), ("orders", 1, False), ("mixed", 1, True), ("orders", 1, False),
+        ("orders", 1, False),
+    ]  # fmt: skip
+    assert [row["exchange"] for row in found["exchanges"]] == ["", "amq.topic"]
+
+
 def test_an_unknown_format() -> None:
     """One line, and what there is."""
     result = run("topology", "pika_mix.pcap", "--format", "svg")

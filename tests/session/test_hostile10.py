@@ -54,7 +54,7 @@ def test_dispositions_that_name_everything_again_and_again() -> None:
     engine.finish()
     assert {row.outcome for row in engine.messages()} == {None}
     (found,) = [row.detail for row in engine.findings() if row.code == "session-limit"]
-    assert found.startswith("dispositions")
+    assert found.startswith("disorder")
     few = fed(*opened(sent, again * 10 + last))
     few.finish()
     assert {row.outcome for row in few.messages()} == {"confirmed"}

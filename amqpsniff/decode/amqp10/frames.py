@@ -217,6 +217,8 @@ class Amqp10Frames:
             return -1
         if code == _ATTACH or code == _OPEN or code == _INIT:
             self._learn(half, reader, found, state)
+        elif (code == _DETACH or code == _END or code == _BEGIN) and state.under_way:
+            self._cut(half, found, state)
         if payload >= 0 and self.delivers:
             if state.first_part == 0:
                 self.transfer(half, reader, at + payload, end, state, whole, found)
@@ -327,10 +329,6 @@ class Amqp10Frames:
             mechanism: bytes = decoder.octets(reader, 0) or b""
             response: bytes = decoder.octets(reader, 1) or b""
             connection.login = _as_start_ok(mechanism[:255], response[:4096])
-        elif len(state.under_way) > 0 and (
-            found.code == _DETACH or found.code == _END or found.code == _BEGIN
-        ):
-            self._cut(half, found, state)
         return 0
 
     def _cut(self, half: Half, found: Performative, state: Amqp10Half) -> None:
