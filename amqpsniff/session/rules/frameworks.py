@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from amqpsniff.decode.meanings import TRIES
+from amqpsniff.decode.meanings import FOLLOWED, TRIES
 from amqpsniff.packs.catalogue import JUDGED
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
@@ -239,7 +239,7 @@ class _Requests:
         self.waiting: OrderedDict[str, _Request] = OrderedDict()
         self.answered: OrderedDict[str, _Request] = OrderedDict()
         self.times: dict[Any, list[Any]] = {}
-        self.twice: dict[Any, list[Place]] = {}
+        self.twice: dict[Any, list[Any]] = {}
         self.readers: set[str] = set()
         self.ends: dict[str, int | None] = {}
         self.complete = True
@@ -298,8 +298,11 @@ def judge_answer(
     request = known.answered.get(key)
     if request is not None and published:
         request.replies += 1
-        if request.replies == 2 and not request.broadcast:
-            known.twice.setdefault(request.what, []).append(Place(*place))
+        counted = request.what in known.times
+        if request.replies == 2 and counted and not request.broadcast:
+            seen = known.twice.setdefault(request.what, [0, Place(*place), None])
+            seen[0] += 1
+            seen[2] = Place(*place).packet_number
 
 
 def judge_requests(context: RuleContext) -> None:
@@ -318,17 +321,18 @@ def judge_requests(context: RuleContext) -> None:
         if first.awaited or len(requests) < known.times.get(what, [0])[0]:
             count, last = len(requests), requests[-1].place.packet_number
             words = f"{number_of(count, 'request')} without an answer, {_named(what)}"
+            if not first.awaited:
+                words += f"; one request in {FOLLOWED} is followed"
             report_at(context, first.place, "rpc-unanswered", words, count, last)
     for what, (count, total, longest, place) in known.times.items():
         if total >= SLOW_NS * count or longest >= VERY_SLOW_NS:
             words = f"{number_of(count, 'answer')} to {_named(what)}, after "
             words += f"{duration(total / count)} on average; the latest after {duration(longest)}"
             report_at(context, place, "rpc-slow", words)
-    for what, places in known.twice.items():
-        if 2 * len(places) <= known.times[what][0]:
-            count, last = len(places), places[-1].packet_number
+    for what, (count, place, last) in known.twice.items():
+        if 2 * count <= known.times[what][0]:
             words = f"{number_of(count, 'request')} answered twice, {_named(what)}"
-            report_at(context, places[0], "rpc-answered-twice", words, count, last)
+            report_at(context, place, "rpc-answered-twice", words, count, last)
 
 
 def _named(what: tuple[str | None, str | None]) -> str:
