@@ -27,34 +27,48 @@ MAX_NAME_BYTES = 255
 """Bytes shown of a name in a handshake: more is no host name and no protocol's."""
 
 
+@cython.cclass
 class Fields:
     """Reads fields one after the other; past the end they are empty and `whole` is False."""
+
+    octets: bytes
+    at: cython.Py_ssize_t
+    whole = cython.declare(cython.bint, visibility="readonly")
 
     def __init__(self, octets: bytes) -> None:
         self.octets = octets
         self.at = 0
         self.whole = True
 
-    def take(self, count: int) -> bytes:
+    @cython.ccall
+    def take(self, count: cython.Py_ssize_t) -> bytes:
         """The next bytes, all of them or none."""
-        found = self.octets[self.at : self.at + count]
-        if len(found) < count:
+        if count > len(self.octets) - self.at:
             self.whole = False
             self.at = len(self.octets)
             return b""
         self.at += count
+        return self.octets[self.at - count : self.at]
+
+    @cython.ccall
+    @cython.exceptval(-1, check=True)
+    def number(self, count: cython.Py_ssize_t) -> cython.int:
+        """The next bytes as a number, three at most; 0 past the end."""
+        found: cython.int = 0
+        octets: bytes = self.take(count)
+        at: cython.Py_ssize_t
+        for at in range(len(octets)):
+            found = found << 8 | octets[at]
         return found
 
-    def number(self, count: int) -> int:
-        """The next bytes as a number; 0 past the end."""
-        return int.from_bytes(self.take(count), "big")
-
-    def vector(self, count: int) -> bytes:
+    @cython.ccall
+    def vector(self, count: cython.Py_ssize_t) -> bytes:
         """The next bytes, as many as a number of `count` bytes before them says."""
         return self.take(self.number(count))
 
-    @property
-    def more(self) -> bool:
+    @cython.ccall
+    @cython.exceptval(-1, check=True)
+    def more(self) -> cython.bint:
         """True if there are bytes left."""
         return self.at < len(self.octets)
 
@@ -104,7 +118,7 @@ def read_client_hello(body: bytes) -> ClientHello | None:
     found = _extensions(fields)
     versions = Fields(found.get(SUPPORTED_VERSIONS, b"")[1:])
     offered = [version]
-    while versions.more:
+    while versions.more():
         offered.append(versions.number(2))
     known = [one for one in offered if one <= TLS_1_3]  # others are fillers (RFC 8701) or drafts
     return ClientHello(
@@ -165,7 +179,7 @@ def read_protocols(extension: bytes) -> tuple[str, ...]:
     """The protocol names of an ALPN extension."""
     names = Fields(extension[2:])
     found = []
-    while names.more:
+    while names.more():
         name = names.vector(1)
         if name:
             found.append(_text(name))
@@ -210,7 +224,7 @@ def _suites(octets: bytes) -> tuple[int, ...]:
 def _server_name(extension: bytes) -> str:
     fields = Fields(extension)
     fields.take(2)
-    while fields.more:
+    while fields.more():
         kind = fields.number(1)
         name = fields.vector(2)
         if kind == 0:
