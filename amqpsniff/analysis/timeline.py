@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from amqpsniff.spec import FRAME_OVERHEAD_BYTES, METHODS
+from amqpsniff.spec.amqp010 import SEGMENT_HEADER_BYTES, SEGMENTS
 from amqpsniff.tables.values import values
 
 FOLDED = ("header", "body", "heartbeat")
@@ -24,6 +25,9 @@ CONTENT_METHODS = frozenset(row.name for row in METHODS if row.content)
 
 GAP = "gap"
 """The frame type of an entry that stands for missing bytes; its size is how many."""
+
+_OVERHEADS = {"protocol-header": 0, **dict.fromkeys(SEGMENTS, SEGMENT_HEADER_BYTES)}
+"""Bytes of a frame around its payload, by type; those of other types are of 0-9-1 or 1.0."""
 
 MAX_WAITING = 65_536
 """Entries that wait for a message to end. A content that a hostile or broken client never ends
@@ -165,7 +169,7 @@ class Gaps:
             if offset > expected:
                 yield gap, batch.slice(begin, at - begin)
                 begin, gap = at, _gap(batch.slice(at, 1), offset - expected)
-            end = offset + size + (0 if kind == "protocol-header" else FRAME_OVERHEAD_BYTES)
+            end = offset + size + _OVERHEADS.get(kind, FRAME_OVERHEAD_BYTES)
             self._next[sender] = max(expected, end)
         yield gap, batch.slice(begin)
 

@@ -12,6 +12,9 @@ another block begins behind it, and so is a packet whose own length says where i
 Behind anything else blocks are searched for. A section without its header, or with an interface
 description that cannot be read, is left out from there on: what its packets are is not known.
 
+Blocks are read in C where they carry packets, and else one by one, which takes some microseconds.
+So what is repeated byte for byte is read once: an interface description, a section without packets.
+
 Options of packets are left to `Section.packet_options`. Not read: drop counts of the obsolete
 Packet Block, names, custom data.
 
@@ -101,6 +104,8 @@ class PcapngReader(Reader):
         self._limits: set[str] = set()
         self._told: set[int] = set()
         self._needed = 12
+        # offset and packets before it of a section with nothing but interfaces so far; -1 for none
+        self._bare = (-1, 0)
 
     @property
     def statistics(self) -> list[InterfaceStatistics]:
@@ -163,6 +168,7 @@ class PcapngReader(Reader):
         Where the bytes do not say it yet, those needed are in `state`, and none is used.
         """
         position, _, why, kind, _ = state
+        self._bare = (-1, 0)
         length = number(block[position + 4 : position + 8], self._order)
         padded = length + 3 & ~3
         if why in (CAPTURED, NO_INTERFACE):
@@ -238,7 +244,10 @@ class PcapngReader(Reader):
         length = state[1]
         body = block[position + 8 : position + length - 4]
         if kind == INTERFACE_DESCRIPTION:
-            return length if self._interface(body, position) else 1
+            if not self._interface(body, position):
+                return 1
+            return length + self._repeated(block, position, length)
+        self._bare = (-1, 0)
         if kind == INTERFACE_STATISTICS:
             index = number(body[:4], self._order)
             if len(body) >= 12 and index < len(self.interfaces):
@@ -251,6 +260,15 @@ class PcapngReader(Reader):
 
     def _section(self, block: bytes, position: int, state: array[int]) -> int:
         """Begin a section: its byte order, then its header as a whole."""
+        begin, packets = self._bare
+        begin -= self._offset
+        if 0 <= begin < position and packets == self.packets:
+            before, end = block[begin:position], position
+            while block.startswith(before, end):
+                end += len(before)
+            if end > position:
+                return end - position
+        self._bare = (-1, 0)
         order = pcapng_byte_order(block[position : position + 12])
         if not order:
             if self._offset + position == 0:
@@ -277,10 +295,13 @@ class PcapngReader(Reader):
         for code, value in options(block[position + 24 : position + padded - 4], order):
             if code == OPT_COMMENT:
                 self._comment(value)
+        if padded == 28:
+            self._bare = (self._offset + position, self.packets)
         return padded
 
     def _no_section(self, position: int, what: str) -> int:
         """Search for the next section; bytes used of this one."""
+        self._bare = (-1, 0)
         self._end_section()
         self._order = ""
         self._lose(position, what)
@@ -323,6 +344,17 @@ class PcapngReader(Reader):
             )
         )
         return True
+
+    def _repeated(self, block: bytes, position: int, length: int) -> int:
+        """Take the interface just read as often as its block is repeated; bytes of those blocks."""
+        described = block[position : position + length]
+        row = self._table[-5:]
+        end = position + length
+        while block.startswith(described, end) and len(self.interfaces) < MAX_INTERFACES:
+            self.interfaces.append(self.interfaces[-1].repeated())
+            self._table.extend(row)
+            end += length
+        return end - position - length
 
     def _secret(self, body: bytes) -> None:
         length = number(body[4:8], self._order)

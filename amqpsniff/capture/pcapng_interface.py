@@ -71,7 +71,8 @@ class Interface:
     """One Interface Description Block: `body` is the block without its type and lengths."""
 
     __slots__ = (
-        "name",
+        "index",
+        "_name",
         "link_type",
         "snap_bytes",
         "binary",
@@ -82,7 +83,8 @@ class Interface:
     )
 
     def __init__(self, body: bytes, order: str, index: int) -> None:
-        self.name = f"interface {index}"
+        self.index = index
+        self._name: str | None = None
         self.link_type = number(body[0:2], order)
         self.snap_bytes = number(body[4:8], order)
         self.binary = False
@@ -93,7 +95,7 @@ class Interface:
         room = MAX_OPTION_BYTES
         for code, value in options(body[8:], order):
             if code == IF_NAME:
-                self.name = value[:MAX_NAME_BYTES].decode("utf-8", "replace")
+                self._name = value[:MAX_NAME_BYTES].decode("utf-8", "replace")
             elif code == IF_TSRESOL and value:
                 self.binary = value[0] >= 0x80
                 self.exponent = value[0] & 0x7F
@@ -102,6 +104,22 @@ class Interface:
             if code not in (IF_TSRESOL, IF_TSOFFSET) and len(value) <= room:
                 room -= len(value)
                 self.options.append((code, _little(code, value, order, _INTERFACE_NUMBERS)))
+
+    def repeated(self) -> Interface:
+        """The interface after this one, of a block with the same bytes."""
+        made = Interface.__new__(Interface)
+        made.index = self.index + 1
+        made._name = self._name
+        made.link_type, made.snap_bytes = self.link_type, self.snap_bytes
+        made.binary, made.exponent, made.offset_s = self.binary, self.exponent, self.offset_s
+        made.options = self.options
+        made.statistics = None
+        return made
+
+    @property
+    def name(self) -> str:
+        """The name that the block gives, or one with the interface's number."""
+        return f"interface {self.index}" if self._name is None else self._name
 
     @property
     def multiplier(self) -> int:

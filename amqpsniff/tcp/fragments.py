@@ -41,6 +41,12 @@ class _Partial:
 
     def add(self, start: int, end: int, octets: bytes) -> None:
         """Take what of `start` to `end` is not there yet; `octets` may be shorter than that."""
+        if not self.ends or start >= self.ends[-1]:
+            self.starts.append(start)
+            self.ends.append(end)
+            self.pieces.append(octets[: end - start])
+            self.held += len(self.pieces[-1])
+            return
         index = bisect_right(self.starts, start)
         if index and self.ends[index - 1] > start:
             index -= 1
@@ -127,7 +133,9 @@ class Fragments:
         elif len(partial.starts) >= self.limits.fragments_per_packet:
             self.dropped += 1
             self._forget(key)
-        self._shrink()
+        most, most_bytes = self.limits.fragmented_packets, self.limits.fragment_bytes
+        while self._partials and (len(self._partials) > most or self._held > most_bytes):
+            self._drop()
         return whole
 
     def _forget(self, key: Hashable) -> None:
@@ -135,17 +143,12 @@ class Fragments:
 
     def _expire(self, ts_ns: int) -> None:
         while self._partials and ts_ns != NO_TIME:
-            key = next(iter(self._partials))
-            first_ns = self._partials[key].first_ns
+            first_ns = self._partials[next(iter(self._partials))].first_ns
             if first_ns != NO_TIME and ts_ns - first_ns <= self.limits.fragment_ns:
                 return
-            self.dropped += 1
-            self._forget(key)
+            self._drop()
 
-    def _shrink(self) -> None:
-        while self._partials and (
-            len(self._partials) > self.limits.fragmented_packets
-            or self._held > self.limits.fragment_bytes
-        ):
-            self.dropped += 1
-            self._forget(next(iter(self._partials)))
+    def _drop(self) -> None:
+        """Give up the oldest packet."""
+        self.dropped += 1
+        self._held -= self._partials.popitem(last=False)[1].held

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import cython
+
 SERVER_NAME, ALPN, ENCRYPT_THEN_MAC, EXTENDED_MASTER_SECRET = 0, 16, 22, 23
 TICKET, PRE_SHARED_KEY, EARLY_DATA, SUPPORTED_VERSIONS = 35, 41, 42, 43
 
 SSL_3_0, TLS_1_2, TLS_1_3 = 0x0300, 0x0303, 0x0304
 TLS_1_3_SUITES = 0x13
 """First byte of the suites that only TLS 1.3 has."""
-
-SIGNALS = (0x00FF, 0x5600)
-"""Numbers among the suites that are none: renegotiation (RFC 5746), fallback (RFC 7507)."""
 
 RETRY_RANDOM = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 """The random of a ServerHello that is a HelloRetryRequest (RFC 8446 §4.1.3)."""
@@ -28,34 +27,48 @@ MAX_NAME_BYTES = 255
 """Bytes shown of a name in a handshake: more is no host name and no protocol's."""
 
 
+@cython.cclass
 class Fields:
     """Reads fields one after the other; past the end they are empty and `whole` is False."""
+
+    octets: bytes
+    at: cython.Py_ssize_t
+    whole = cython.declare(cython.bint, visibility="readonly")
 
     def __init__(self, octets: bytes) -> None:
         self.octets = octets
         self.at = 0
         self.whole = True
 
-    def take(self, count: int) -> bytes:
+    @cython.ccall
+    def take(self, count: cython.Py_ssize_t) -> bytes:
         """The next bytes, all of them or none."""
-        found = self.octets[self.at : self.at + count]
-        if len(found) < count:
+        if count > len(self.octets) - self.at:
             self.whole = False
             self.at = len(self.octets)
             return b""
         self.at += count
+        return self.octets[self.at - count : self.at]
+
+    @cython.ccall
+    @cython.exceptval(-1, check=True)
+    def number(self, count: cython.Py_ssize_t) -> cython.int:
+        """The next bytes as a number, three at most; 0 past the end."""
+        found: cython.int = 0
+        octets: bytes = self.take(count)
+        at: cython.Py_ssize_t
+        for at in range(len(octets)):
+            found = found << 8 | octets[at]
         return found
 
-    def number(self, count: int) -> int:
-        """The next bytes as a number; 0 past the end."""
-        return int.from_bytes(self.take(count), "big")
-
-    def vector(self, count: int) -> bytes:
+    @cython.ccall
+    def vector(self, count: cython.Py_ssize_t) -> bytes:
         """The next bytes, as many as a number of `count` bytes before them says."""
         return self.take(self.number(count))
 
-    @property
-    def more(self) -> bool:
+    @cython.ccall
+    @cython.exceptval(-1, check=True)
+    def more(self) -> cython.bint:
         """True if there are bytes left."""
         return self.at < len(self.octets)
 
@@ -105,7 +118,7 @@ def read_client_hello(body: bytes) -> ClientHello | None:
     found = _extensions(fields)
     versions = Fields(found.get(SUPPORTED_VERSIONS, b"")[1:])
     offered = [version]
-    while versions.more:
+    while versions.more():
         offered.append(versions.number(2))
     known = [one for one in offered if one <= TLS_1_3]  # others are fillers (RFC 8701) or drafts
     return ClientHello(
@@ -166,7 +179,7 @@ def read_protocols(extension: bytes) -> tuple[str, ...]:
     """The protocol names of an ALPN extension."""
     names = Fields(extension[2:])
     found = []
-    while names.more:
+    while names.more():
         name = names.vector(1)
         if name:
             found.append(_text(name))
@@ -174,29 +187,44 @@ def read_protocols(extension: bytes) -> tuple[str, ...]:
 
 
 def _extensions(fields: Fields) -> dict[int, bytes]:
-    """Extensions by type; those before a cut where there is one."""
+    """The extensions that are read, by type; those before a cut where there is one."""
     length = fields.number(2)
-    inner = Fields(fields.octets[fields.at : fields.at + length])
+    octets: bytes = fields.octets[fields.at : fields.at + length]
+    at: cython.Py_ssize_t = 0
+    end: cython.Py_ssize_t = len(octets)
     found: dict[int, bytes] = {}
-    while inner.more:
-        kind = inner.number(2)
-        value = inner.vector(2)
-        if inner.whole:
-            found[kind] = value
+    while end - at >= 4:
+        kind: cython.int = octets[at] << 8 | octets[at + 1]
+        size: cython.Py_ssize_t = octets[at + 2] << 8 | octets[at + 3]
+        at += 4
+        if end - at < size:
+            break
+        if kind <= 43:  # `SUPPORTED_VERSIONS`, the highest that is read: there may be thousands
+            found[kind] = octets[at : at + size]
+        at += size
     return found
 
 
 def _suites(octets: bytes) -> tuple[int, ...]:
-    """Numbers of cipher suites, without signals and the fillers of RFC 8701."""
-    pairs = zip(octets[::2], octets[1::2], strict=False)
-    numbers = (high << 8 | low for high, low in pairs if high != low or low & 15 != 10)
-    return tuple(number for number in numbers if number not in SIGNALS)
+    """Numbers of cipher suites, without the fillers of RFC 8701 and two signals.
+
+    Those are renegotiation, 0x00ff (RFC 5746), and fallback, 0x5600 (RFC 7507).
+    """
+    found = []
+    at: cython.Py_ssize_t
+    for at in range(0, len(octets) - 1, 2):
+        high: cython.int = octets[at]
+        low: cython.int = octets[at + 1]
+        number: cython.int = high << 8 | low
+        if (high != low or low & 15 != 10) and number != 0x00FF and number != 0x5600:
+            found.append(number)
+    return tuple(found)
 
 
 def _server_name(extension: bytes) -> str:
     fields = Fields(extension)
     fields.take(2)
-    while fields.more:
+    while fields.more():
         kind = fields.number(1)
         name = fields.vector(2)
         if kind == 0:

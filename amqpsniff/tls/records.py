@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import cython
+
 HEADER = 5
 CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE, DATA = 20, 21, 22, 23
 MAX_PAYLOAD = (1 << 14) + 2048
@@ -62,6 +64,7 @@ class Direction:
         later: Traffic secrets that come after it.
         encrypted: Whether its records are encrypted.
         messages: Bytes of handshake messages that are not whole.
+        records: Records handed on; those that only add to a message are not.
         held: Bytes kept of a record that is not whole.
         end: Stream offset behind the bytes that were heard, as they were sent.
         place: Stream offset of the record that is handed on.
@@ -125,21 +128,30 @@ class Direction:
 
     def _cut(self, octets: bytes, number: int, ts_ns: int) -> bytes:
         """Cut records off bytes that begin with one; those from where there is none."""
-        at, end = 0, len(octets)
-        while end - at >= HEADER:
-            length = octets[at + 3] << 8 | octets[at + 4]
+        at: cython.Py_ssize_t = 0
+        end: cython.Py_ssize_t = len(octets)
+        room: cython.Py_ssize_t = 0
+        while end - at >= 5:
+            kind: cython.int = octets[at]
+            length: cython.Py_ssize_t = octets[at + 3] << 8 | octets[at + 4]
             if not (
-                CHANGE_CIPHER_SPEC <= octets[at] <= DATA
+                20 <= kind <= 23
                 and octets[at + 1] == 3
                 and octets[at + 2] <= 4
                 and 0 < length <= MAX_PAYLOAD
             ):
                 self._confused()
                 return octets[at:]
-            length += HEADER
-            self._need = length
+            length += 5
             if end - at < length:
+                self._need = length
                 break
+            if kind == 22 and length - 5 <= room:  # a message may come a byte a record
+                self.messages += octets[at + 5 : at + length]
+                room -= length - 5
+                at += length
+                continue
+            self._need = length
             self.records += 1
             header, payload = octets[at : at + HEADER], octets[at + HEADER : at + length]
             self.place = self.end - (end - at)
@@ -147,10 +159,18 @@ class Direction:
             at += length
             if self.mode != CUTTING:
                 return b""
+            room = self._missing() - 1 if kind == 22 else 0
         else:
             self._need = HEADER
         self._buffer += octets[at:]
         return b""
+
+    def _missing(self) -> int:
+        """Bytes that a message in clear lacks; 0 where records have to be handed on one by one."""
+        if self.encrypted or self.protection is not None or self.conversation.claims is not None:
+            return 0
+        have = len(self.messages)
+        return 4 + int.from_bytes(self.messages[1:4], "big") - have if have >= 4 else 0
 
     def _confused(self) -> None:
         """The next bytes are no record."""

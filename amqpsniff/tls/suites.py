@@ -5,6 +5,7 @@ Source: the IANA registry of TLS cipher suites, compared in tests with that of t
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 _NAMES = """
@@ -182,6 +183,7 @@ SUITES = _suites()
 """Suites by number."""
 
 
+@cache
 def suite_of(number: int) -> Suite:
     """A suite by number; one that is not known has its number for a name and cannot be opened."""
     return SUITES.get(number) or Suite(f"0x{number:04X}")

@@ -213,3 +213,22 @@ def test_each_of_many_link_types_is_looked_up() -> None:
         reader._link(Link(link))
     assert reader.link_types == list(range(20_000))
     assert Link.compared < 10 * 40_000
+
+
+@pytest.mark.parametrize("between", [b"", block(0x7777, b"abcd")])
+def test_what_is_repeated_is_read_once_and_counts_each_time(between: bytes) -> None:
+    """Equal interfaces and sections behind each other; in pieces of a byte none is seen at once."""
+    nanoseconds = interface("<", (9, b"\x09"))
+    one = section() + nanoseconds * 3 + between
+    last = enhanced("<", 7, b"abcd", index=4)
+    octets = one * 4 + section() + interface() * 2 + nanoseconds * 3 + last
+    octets += section() + interface() + PACKET + section() + interface() + PACKET
+    octets += (section("<", (1, b"twice")) + interface() + statistics("<", 0, (4, 5))) * 2
+    found, reader = read(octets)
+    pieces = PcapngReader("capture")
+    batches = [pieces.feed(octets[at : at + 1]) for at in range(len(octets))]
+    assert build.rows([*batches, pieces.finish()]) == found
+    assert [row.ts_ns for row in found] == [7, 10**9, 10**9]
+    assert (pieces.comments, pieces.statistics) == (reader.comments, reader.statistics)
+    named = [one for one in reader.sections if len(one.interfaces) == 5]
+    assert [one.name for one in named[0].interfaces] == [f"interface {n}" for n in range(5)]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import amqpsniff
 from amqpsniff.analysis.frame_bytes import hidden_positions
 from amqpsniff.spec.amqp010 import SEGMENTS, UNITS
 from tests.conftest import SHARED
 from tests.decode.feeding import Feeder
+from tests.tcp.wire import Talk
+from tests.tls.talk import write
 
 HEADER = b"AMQP\1\1\0\x0a"
 FIRST, LAST = 0x0A, 0x05
@@ -104,6 +108,17 @@ def test_octet_by_octet_and_every_prefix() -> None:
     for end in range(len(CLIENT)):
         found = rows((0, CLIENT[:end]))
         assert found == EXPECTED[: len(found)]
+
+
+def test_no_bytes_are_missing_between_frames(tmp_path: Path) -> None:
+    talk = Talk().hands()
+    talk.put(0, CLIENT)
+    talk.put(1, SERVER)
+    told = amqpsniff.open(write(tmp_path / "x.pcap", talk.goodbye().packets)).follow()
+    assert told is not None
+    types = [entry.frame_type for entry in told.entries]
+    assert "command" in types
+    assert "gap" not in types
 
 
 def test_the_protocol_of_the_connection() -> None:

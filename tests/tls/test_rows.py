@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,45 @@ def test_records_in_any_segments(segment: int, tmp_path: Path) -> None:
         tls.write(tmp_path / f"{at}.pcap", one.packets) for at, one in enumerate((secret, clear))
     ]
     same(*paths, tls_keylog=keylog)
+
+
+class Pieces(tls.Channel):
+    """A channel on whose wire handshake messages in clear are cut into records of `size` bytes."""
+
+    size = 1
+    sealed = False, False
+
+    def deliver(self, side: int) -> None:
+        octets = self.outgoing[side].read()
+        self.incoming[1 - side].write(octets)
+        messages, at = b"", 0
+        while octets[at : at + 1] == b"\x16" and not self.sealed[side]:
+            end = at + 5 + int.from_bytes(octets[at + 3 : at + 5], "big")
+            messages += octets[at + 5 : end]
+            at = end
+        if octets[at:]:  # a change of the cipher: what follows is encrypted
+            self.sealed = (True, self.sealed[1]) if side == 0 else (self.sealed[0], True)
+        cut = (messages[at : at + self.size] for at in range(0, len(messages), self.size))
+        records = (struct.pack(">BHH", 22, 0x303, len(one)) + one for one in cut)
+        self.talk.put(side, b"".join(records) + octets[at:])
+
+
+@pytest.mark.parametrize("size", [1, 5, 300])
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_messages_in_any_records(version: str, size: int, tmp_path: Path) -> None:
+    keylog = tmp_path / "keys.txt"
+    secret = Talk(ports=(40000, 5671)).hands()
+    channel = Pieces(tls.Ends(version, None, keylog), secret)
+    channel.size = size
+    said = tls.conversation()
+    channel.handshake()
+    for side, octets in said:
+        channel.send(side, octets)
+    channel.close()
+    clear = tls.in_clear(Talk(ports=(40000, 5671)).hands(), said)
+    paths = [
+        tls.write(tmp_path / f"{at}.pcap", one.goodbye().packets)
+        for at, one in enumerate((secret, clear))
+    ]
+    same(*paths, tls_keylog=keylog)
+    assert len(secret.packets[3].octets) > 5 * (200 // size)  # the client's first message
