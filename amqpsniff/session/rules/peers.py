@@ -51,7 +51,9 @@ def _texts(octets: bytes | None) -> tuple[str | None, ...]:
 
 def user_of(context: RuleContext) -> str | None:
     """The user who logged in; None while that is not known."""
-    user: str | None = context.session.peer.user
+    user: str | None = context.memory.get("user")
+    if user is None:
+        user = context.memory["user"] = context.session.peer.user
     return user
 
 
