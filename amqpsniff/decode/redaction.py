@@ -28,6 +28,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Container
+from functools import lru_cache
 from itertools import pairwise
 
 from amqpsniff.decode import method_layout
@@ -284,8 +285,12 @@ def with_secrets(
             if len(secret) < MIN_SECRET_BYTES or secret == (login_name(payload) or "").encode():
                 return known
             found = (secret[:MAX_SECRET_BYTES], *(known or ()))
-            return tuple(dict.fromkeys(found))[:MAX_SECRETS]
+            return _alike(tuple(dict.fromkeys(found))[:MAX_SECRETS])
     return known
+
+
+_alike = lru_cache(256)(tuple)
+"""Gives one object for secrets that are equal: very many connections may log in with the same."""
 
 
 def password(mechanism: bytes, response: bytes) -> bytes:

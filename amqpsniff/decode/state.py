@@ -9,6 +9,8 @@ a method that carries content was seen and its header is awaited; the header was
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import cython
 from cython.cimports.amqpsniff.columns import Octets
 
@@ -124,10 +126,15 @@ class StreamBuffer(Octets):
         self.budget.stores -= 1
 
 
+_alike = lru_cache(256)(str)
+"""Gives one object for texts that are equal: very many connections have one user and one server."""
+
+
 class Connection:
     """One conversation as the decoder sees it; `began`: its first bytes are in the capture.
 
-    `login` is what `login_name` needs of connection.start-ok, secret and all, for `user`;
+    `login` is what `login_name` needs of connection.start-ok, secret and all, until `user` is
+    asked for: then it is that name, and False where it has none;
     `sent_secrets` are the secrets that its methods carried, null before the first. `asked` are the
     four bytes after `AMQP` in the client's protocol header; without one, those of a version that
     is not decoded where frames or the server's header show it, else null. `capture` is the one that
@@ -185,7 +192,10 @@ class Connection:
     @property
     def user(self) -> Any:
         """The name that logged in; None while it is not known."""
-        return None if self.login is None else login_name(self.login)
+        if isinstance(self.login, bytes):
+            name = login_name(self.login)
+            self.login = False if name is None else _alike(name)
+        return None if self.login is False else self.login
 
     @property
     def dialect_name(self) -> Any:
@@ -203,7 +213,7 @@ class Connection:
         if self.client_direction < 0 and conversation.ports[0] < conversation.ports[1]:
             client = 1
         ends = (conversation.a, conversation.b)
-        self.named = (conversation.connection_id, ends[client], ends[1 - client])
+        self.named = (conversation.connection_id, ends[client], _alike(ends[1 - client]))
         self.named_for = self.client_direction
         return self.named
 

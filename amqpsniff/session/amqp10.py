@@ -354,7 +354,7 @@ class Amqp10Tracker:
             if method not in kept and (known is None or known.json != fact):
                 if known is not None:
                     self.tracker.forget_handshake(known)
-                session.handshake[method] = self.tracker.remember(method, fact, True)
+                session.take_handshake(method, self.tracker.remember(method, fact, True))
         if code == _OPEN and None not in state.opens:
             self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
             state.opens = [_numbers_of(each) for each in state.opens]

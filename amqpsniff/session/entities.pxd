@@ -100,6 +100,7 @@ cdef class Session(Closeable):
     cdef public object confirms, acks
     cdef public LastSent last_sent
     cdef public long long last_client_ns, last_server_ns, silence_client_ns, silence_server_ns
+    cdef public long long opening_client_ns, opening_server_ns
     cdef public ChannelSlot last
     cdef public bint over
     cdef public str blocking

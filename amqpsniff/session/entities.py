@@ -669,6 +669,10 @@ def _pair(bits: Any) -> Any:
     return bits & 1 != 0, bits & 2 != 0
 
 
+class _Handshake:
+    """Its attributes are a dict that shares its keys with others, which takes half the memory."""
+
+
 class Session(Closeable):
     """A connection as its peers mean it; `number` counts them.
 
@@ -678,6 +682,7 @@ class Session(Closeable):
     `amqp10`: what `session.amqp10` knows of it. `confirms`, `acks`: `counts.LatencyHistogram` or
     None. `calls`: requests by message that wait for their answers. `last_sent`: of all channels,
     None before the client's first frame. `frames`: how many there were, where rules are asked.
+    `opening_…_ns`: what that was until the connection was open, -1 before, where rules are asked.
     `used_since_loss`: channel slots that were used since frames of a side were lost, a list a side;
     None while none were. `last_…_ns`: time of the last frame of a side, `silence_…_ns`: its longest
     pause. `owed`: who owed what at its end, a sentence; None where that is not known. `routes`: its
@@ -700,6 +705,8 @@ class Session(Closeable):
     last_server_ns: int
     silence_client_ns: int
     silence_server_ns: int
+    opening_client_ns: int
+    opening_server_ns: int
     over: cython.bint
     state_code: int
     no_reply_expected: int
@@ -731,7 +738,7 @@ class Session(Closeable):
         self.peer = peer
         self.capture = capture
         self.number = number
-        self.slots, self.handshake, self.memory = {}, {}, {}
+        self.slots, self.handshake, self.memory = {}, _NO_NAMES, {}
         self.last = self.amqp10 = None
         self.over = self.has_loss = self.server_seen = False
         self.state_code = _BEGUN if peer.began else _UNKNOWN
@@ -744,6 +751,7 @@ class Session(Closeable):
         self.frames = 0
         self.last_client_ns = self.last_server_ns = _NULL
         self.silence_client_ns = self.silence_server_ns = 0
+        self.opening_client_ns = self.opening_server_ns = -1
         self.blocked_since, self.blocked_ns = None, 0
         self.owed = self.routes = None
         self.used_since_loss = self.bulky = None
@@ -752,6 +760,12 @@ class Session(Closeable):
     def state(self) -> Any:
         """The state by its name."""
         return _STATES[self.state_code]
+
+    def take_handshake(self, method: Any, known: Any) -> None:
+        """Keep the `HandshakeArguments` of a method."""
+        if not self.handshake:
+            self.handshake = vars(_Handshake())
+        self.handshake[method] = known
 
     def handshake_json(self, method: Any) -> Any:
         """The arguments of a method of its handshake as JSON; None where it was not seen."""

@@ -476,9 +476,9 @@ ON_CHANNEL: dict[str, Callable[..., Any]] = {
 
 def learn(tracker: Any, session: Session, frame: MethodFrame, request: Request | None) -> None:
     """Keep what the peers say of themselves and agree on, as JSON."""
-    facts: dict[str, Any] = session.handshake
-    if frame.name not in facts:
-        facts[frame.name] = tracker.remember(frame.name, frame.arguments_json or b"", frame.whole)
+    if frame.name not in session.handshake:
+        arguments = tracker.remember(frame.name, frame.arguments_json or b"", frame.whole)
+        session.take_handshake(frame.name, arguments)
 
 
 def _close_connection(

@@ -4,9 +4,12 @@ from amqpsniff.session.settling cimport Settler
 from amqpsniff.session.entities cimport ChannelSlot, Session
 
 cdef class Answers:
+    cdef public str name
+    cdef public Answers before
     cdef public long long count, took_ns, longest_ns, number, ts_ns
 
 cdef class Waited:
+    cdef public Answers latest
     cdef public long long count, waited_ns, until_ns, number, ts_ns
 
 cdef long long note_answer(dict memory, str name, Request request, long long now) except? -1

@@ -30,15 +30,21 @@ _MAX_EARLY = cython.declare(cython.int, 16)
 
 
 class Answers:
-    """Times that answers to one method took. `number` and `ts_ns` are of the slowest request."""
+    """Times that answers to one method took. `number` and `ts_ns` are of the slowest request.
 
+    `before`: those of the method that was answered first before it, or None.
+    """
+
+    name: str
+    before: Answers
     count: int
     took_ns: int
     longest_ns: int
     number: int
     ts_ns: int
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, before: Answers | None) -> None:
+        self.name, self.before = name, before
         self.count = self.took_ns = self.number = 0
         self.longest_ns = -1
         self.ts_ns = _NULL
@@ -46,8 +52,10 @@ class Answers:
 
 class Waited:
     """Time in which a connection waited for answers, overlapping waits counted once. `number` and
-    `ts_ns` are of the first request.
+    `ts_ns` are of the first request; `latest` is of the method that was answered first last.
     """
+
+    latest: Answers
 
     number: int
     ts_ns: int
@@ -58,6 +66,16 @@ class Waited:
     def __init__(self, request: Request) -> None:
         self.number, self.ts_ns = request.number, request.ts_ns
         self.count = self.waited_ns = self.until_ns = 0
+        self.latest = None
+
+    def by_method(self) -> dict[str, Answers]:
+        """The answers by method, in the order in which each was answered first."""
+        answers: Answers = self.latest
+        found: list[Any] = []
+        while answers is not None:
+            found.append((answers.name, answers))
+            answers = answers.before
+        return dict(reversed(found))
 
 
 def note_answer(
@@ -65,19 +83,19 @@ def note_answer(
 ) -> cython.longlong:
     """Remember how long an answer took, by the request's method, and give that."""
     took: cython.longlong = max(now - request.ts_ns, 0)
-    of_methods: dict[Any, Any] = memory.get("answers")
-    if of_methods is None:
-        of_methods = memory["answers"] = {}
-        memory["waited"] = Waited(request)
-    answers: Answers = of_methods.get(name)
+    waited: Waited = memory.get("waited")
+    if waited is None:
+        waited = memory["waited"] = Waited(request)
+    answers: Answers = waited.latest
+    while answers is not None and answers.name != name:
+        answers = answers.before
     if answers is None:
-        answers = of_methods[name] = Answers()
+        answers = waited.latest = Answers(name, waited.latest)
     answers.count += 1
     answers.took_ns += took
     if took > answers.longest_ns:
         answers.longest_ns = took
         answers.number, answers.ts_ns = request.number, request.ts_ns
-    waited: Waited = memory["waited"]
     waited.count += 1
     since: cython.longlong = max(request.ts_ns, waited.until_ns)
     if now > since:

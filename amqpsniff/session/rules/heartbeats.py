@@ -64,14 +64,14 @@ def _opened(context: RuleContext) -> None:
     broker_ns = session.silence_server_ns
     if context.ts_ns is not None and session.last_server_ns > 0:
         broker_ns = max(broker_ns, context.ts_ns - session.last_server_ns)
-    context.memory["silence"] = (session.silence_client_ns, broker_ns)
+    session.opening_client_ns, session.opening_server_ns = session.silence_client_ns, broker_ns
 
 
 def _ended(context: RuleContext) -> None:
     beat = interval(context)
     if not beat:
         _judge_unanswered(context)
-    elif "silence" in context.memory:
+    elif context.session.opening_client_ns >= 0:
         _judge_silence(context, beat)
 
 
@@ -181,20 +181,20 @@ def _longest_ns(context: RuleContext) -> int:
 
 def _silences(context: RuleContext) -> list[tuple[str, int, bool]]:
     """(side, longest silence, whether the other side ended TCP in it) for both sides."""
-    session, now = context.session, end_ns(context)
-    ended = session.peer.conversation.ended is not None and session.closed_by is None
+    of, now = context.session, end_ns(context)
+    ended = of.peer.conversation.ended is not None and of.closed_by is None
     ended_by = ender(context)
     found = []
     sides = (
-        ("client", session.silence_client_ns, session.last_client_ns, ended_by == SERVER),
-        ("broker", session.silence_server_ns, session.last_server_ns, ended_by == CLIENT),
+        ("client", of.silence_client_ns, of.opening_client_ns, of.last_client_ns, SERVER),
+        ("broker", of.silence_server_ns, of.opening_server_ns, of.last_server_ns, CLIENT),
     )
-    for place, (side, longest, last, by_other) in enumerate(sides):
-        silence = longest if longest > context.memory["silence"][place] else 0
+    for side, longest, opening, last, other in sides:
+        silence = longest if longest > opening else 0
         rest = 0
-        if now is not None and last > 0 and session.closed_by is None:
+        if now is not None and last > 0 and of.closed_by is None:
             rest = now - last
-        found.append((side, max(silence, rest), ended and by_other and rest >= silence))
+        found.append((side, max(silence, rest), ended and ended_by == other and rest >= silence))
     return found
 
 

@@ -35,14 +35,18 @@ def table(arguments: dict[str, Any], name: str) -> dict[str, Any]:
 
 def client_property(context: RuleContext, name: str) -> str | None:
     """A text of the client's properties in start-ok; None when it is missing, empty or no text."""
-    return _texts(context.session.handshake_json("connection.start-ok"))[name]
+    texts = _texts(context.session.handshake_json("connection.start-ok"))
+    return texts[_PROPERTIES[name]]
+
+
+_PROPERTIES = {name: place for place, name in enumerate(PEER_PROPERTIES)}
 
 
 @lru_cache(MAX_CLIENTS)
-def _texts(octets: bytes | None) -> dict[str, str | None]:
-    """The texts of the client's properties, by their names in `PEER_PROPERTIES`."""
+def _texts(octets: bytes | None) -> tuple[str | None, ...]:
+    """The texts of the client's properties, in the order of `PEER_PROPERTIES`."""
     properties = table(read(octets), "client_properties")
-    return {name: peer_property(properties, name) or None for name in PEER_PROPERTIES}
+    return tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
 
 
 def user_of(context: RuleContext) -> str | None:
@@ -55,11 +59,7 @@ def user_of(context: RuleContext) -> str | None:
 
 def client_host(context: RuleContext) -> str:
     """The client's address without its port; empty when it is not known."""
-    memory = context.session.memory
-    host: str | None = memory.get("client host")
-    if host is None:
-        host = memory["client host"] = host_of(context.session.peer.name()[1])
-    return host
+    return host_of(context.session.peer.name()[1])
 
 
 def server_end(context: RuleContext) -> str:
@@ -163,12 +163,12 @@ def began_ns(context: RuleContext) -> int | None:
     return time if peer.began and time > 0 else None
 
 
+@lru_cache(ALIKE)
 def host_of(end: str | None) -> str:
     """The address of an address and port; empty when it is not known."""
     return "" if not end else end.rpartition(":")[0].strip("[]")
 
 
-@lru_cache(MAX_CLIENTS)
 def _is_between_hosts(client: str, server: str) -> bool:
     host = host_of(server)
     return bool(client and host) and not (_is_loopback(host) and _is_loopback(client))

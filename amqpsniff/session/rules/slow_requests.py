@@ -127,7 +127,7 @@ def _report_missing(
 @requires("answered late")
 def judge_slow(context: RuleContext) -> None:
     """connection-ends: answers that took long."""
-    answers = context.memory["answers"]
+    answers = context.memory["waited"].by_method()
     slow = {name: one for name, one in answers.items() if SLOW_NS <= one.longest_ns <= MISSING_NS}
     if not slow:
         return
@@ -152,7 +152,7 @@ def judge_blocking(context: RuleContext) -> None:
     lasted = context.ts_ns - begin_ns
     if lasted < BLOCKING_NS or waited.waited_ns <= BLOCKING_SHARE * lasted:
         return
-    answers = context.memory["answers"]
+    answers = waited.by_method()
     most = max(answers, key=lambda name: int(answers[name].took_ns))
     detail = (
         f"{waited.count} requests waited for {duration(waited.waited_ns)} of {duration(lasted)}, "

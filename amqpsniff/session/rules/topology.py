@@ -115,7 +115,7 @@ def judge_declarations(context: RuleContext) -> None:
         return
     named = queue_text(name) if kind == "queue" else exchange_text(name)
     detail = f"{series.count} repeated for {published} publishes, the first a {method} of {named}"
-    answers = context.memory.get("answers", {})  # of one answer, there is no second declaration
+    answers = context.memory["waited"].by_method() if "waited" in context.memory else {}
     waited = sum(answers[one].took_ns for one in DECLARES if one in answers)
     if waited:
         detail += f"; {duration(waited)} of waiting for all declarations"
