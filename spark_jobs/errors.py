@@ -138,7 +138,11 @@ REASONS = (
         ),
     ),
     Reason(
-        re.compile(r"Python worker (exited unexpectedly|.*crashed)|ExecutorLostFailure"),
+        # the last: a worker that is killed before it has told who it is
+        re.compile(
+            r"Python worker (exited unexpectedly|.*crashed)|ExecutorLostFailure|"
+            r"(?s:EOFException.{0,200}SocketAuthHelper)"
+        ),
         lambda found: f"a worker of Spark was killed again and again, {SHORT}; {AGAIN}",
     ),
     Reason(

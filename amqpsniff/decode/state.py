@@ -126,8 +126,10 @@ class StreamBuffer(Octets):
         self.budget.stores -= 1
 
 
-_alike = lru_cache(256)(str)
-"""Gives one object for texts that are equal: very many connections have one user and one server."""
+@lru_cache(256)
+def _alike(text: str | None) -> str | None:
+    """One object for texts that are equal: very many connections have one user and one server."""
+    return text
 
 
 class Connection:
