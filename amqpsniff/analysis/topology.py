@@ -546,7 +546,7 @@ TABLES = frozenset(("arguments", "client_properties", "source"))
 """Arguments that are tables, or the source of a link."""
 
 SETTLED: dict[Any, bool] = {0: False, 1: True}
-"""Whether deliveries come settled, by `snd_settle_mode`; 2 (mixed) leaves it open."""
+"""`no_ack` by `snd_settle_mode`: unsettled, settled. Mode 2, mixed, says neither."""
 
 
 def _arguments(text: str | None) -> Facts:

@@ -14,10 +14,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Integers
-from cython.cimports.amqpsniff.session.fingerprint import (
-    coded,
-    mixed,
-)
+from cython.cimports.amqpsniff.session.fingerprint import coded, mixed
 
 from amqpsniff.columns import NULL
 
@@ -71,9 +68,8 @@ class RecentPublishes:
         self.numbers = Integers()
         self.times = Integers()
         self.since = Integers()
-        for column in (self.marks, self.routes, self.numbers, self.times, self.since):
-            column.reserve(MAX_PUBLISHES)
-        for column in (self.owners, self.stamps):
+        columns = (self.marks, self.routes, self.numbers, self.times, self.since)
+        for column in (*columns, self.owners, self.stamps):
             column.reserve(MAX_PUBLISHES)
 
     def first(

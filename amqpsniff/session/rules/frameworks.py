@@ -246,7 +246,9 @@ class _Requests:
 
 
 def _requests(context: RuleContext) -> _Requests:
-    known: _Requests = context.shared.setdefault("requests by packs", _Requests())
+    known: _Requests | None = context.shared.get("requests by packs")
+    if known is None:
+        known = context.shared["requests by packs"] = _Requests()
     return known
 
 
@@ -300,9 +302,10 @@ def judge_answer(
         request.replies += 1
         counted = request.what in known.times
         if request.replies == 2 and counted and not request.broadcast:
-            seen = known.twice.setdefault(request.what, [0, Place(*place), None])
+            where = Place(*place)
+            seen = known.twice.setdefault(request.what, [0, where, None])
             seen[0] += 1
-            seen[2] = Place(*place).packet_number
+            seen[2] = where.packet_number
 
 
 def judge_requests(context: RuleContext) -> None:
