@@ -157,7 +157,7 @@ class DeliveryAssembler:
         new_hash: Makes a hash object for bodies, or None.
         keep_bodies: Whether bodies are kept.
         meanings: The `MeaningWriter` that says what messages mean; None not to ask.
-        told: Whether more columns of deliveries are made than addresses.
+        told: True if all columns of deliveries are made, else only addresses.
     """
 
     report: Any
