@@ -5,8 +5,8 @@
 The archive is made of the samples: connections of many clients at once, cut into files of a few
 megabytes wherever that comes, some compressed, some packets in two files, one file that is none.
 Addresses and ports come again. Every table of every run is brought down to the number of its rows
-and the sum of their hashes, in which order does not count. The finding `rules-limit` is left out: it
-says what each way of reading forgot. Needs DuckDB, Java, and disk space for
+and the sum of their hashes, in which order does not count. The finding `rules-limit`, which says
+what each way of reading forgot, is left out. Needs DuckDB, Java, and disk space for
 the archive and as much again. The exit code is 1 when something differs.
 """
 
