@@ -61,16 +61,18 @@ from pathlib import Path
 import amqpsniff
 from amqpsniff.findings import log
 from amqpsniff.tables.export import ParquetRows
-from amqpsniff.tables.schema import schema_of
+from amqpsniff.tables.schema import LINKED_MESSAGES, schema_of
 from amqpsniff.session.rules import shared_state
 log.MAX_FINDINGS = log.MAX_PLACES = 5_000_000  # as many as a batch keeps
 shared_state.MAX_KEPT = 5_000_000  # what is said once for many is counted without a bound there
 folder, captures, wanted, *tables = sys.argv[1:]
 folder, LINKS = Path(folder), wanted == "links"
 folder.mkdir()
-links = {"messages": schema_of("messages", everything=True).names} if LINKS else {}
+links = {"messages": LINKED_MESSAGES.names} if LINKS else {}
 sinks = {table: (folder / f"{table}.parquet").open("wb") for table in tables}
-schemas = {table: schema_of(table, everything=LINKS) for table in tables}
+schemas = {table: schema_of(table) for table in tables}
+if LINKS:
+    schemas["messages"] = LINKED_MESSAGES
 writers = {table: ParquetRows(sink, schemas[table]) for table, sink in sinks.items()}
 names = sorted(str(one) for one in Path(captures).iterdir())
 rows = amqpsniff.open(*names, reader="own").tables(*tables, encoded=True, columns=links)
