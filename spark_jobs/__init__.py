@@ -46,12 +46,14 @@ def archive(
     options: Options | None = None,
     tables: Iterable[str] = (),
     storage: Mapping[str, Any] | None = None,
+    variant: bool = False,
 ) -> dict[str, DataFrame]:
     """Bring the tables of captures in the folder `output` up to date, in tasks of this session.
 
     It is what `amqpsniff batch` does, in a session that is there. Gives the tables by name,
-    `errors` among them, as they are now; `tables` names some of them. Arguments and errors are
-    those of `amqpsniff.archive.Batch`; over Spark Connect, which runs no such tasks, UsageError.
+    `errors` among them, as they are now; `tables` names some of them. With `variant` their columns
+    of JSON are VARIANT. Other arguments and errors are those of `amqpsniff.archive.Batch`. Over
+    Spark Connect, which runs no such tasks, UsageError.
     """
     from amqpsniff.archive import Batch
     from amqpsniff.errors import UsageError
@@ -69,7 +71,10 @@ def archive(
     names = tuple(tables) or tuple(TABLES)
     batch = Batch(given, output, options, names, links=links, storage=storage)
     batch.run(runner, cores=runner.cores)
-    return {name: read_table(spark, output, name, storage=storage) for name in (*names, "errors")}
+    return {
+        name: read_table(spark, output, name, storage=storage, variant=variant)
+        for name in (*names, "errors")
+    }
 
 
 def _warn_of_another_python(context: SparkContext) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkAttributeError
+from pyspark.sql import functions
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -19,6 +20,7 @@ from amqpsniff.archive.batch_reports import Manifest, manifest_of
 from amqpsniff.archive.filesystem import Folder, StorageOptions, whole_path
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.errors import UsageError
+from amqpsniff.tables.schema import JSON_COLUMNS
 
 from .source import arrow_schema
 
@@ -36,13 +38,29 @@ def read_table(
     columns: Iterable[str] | None = None,
     storage: StorageOptions | None = None,
     manifest: Manifest | None = None,
+    variant: bool = False,
 ) -> DataFrame:
     """A table that a batch has written to the folder `output`; empty if it has not.
 
     It is that of one run, whatever a later one does: what a manifest names is read, that of now
     unless one is given. Without `columns` it has all, those that link messages if a batch has made
-    them, and `capture_date` (DATE). Raises UsageError for a folder that no batch has written.
+    them, and `capture_date` (DATE). With `variant` the columns of JSON (`arguments`, `headers`, …)
+    are VARIANT, null where they are no JSON. Raises UsageError for a folder that no batch has
+    written.
     """
+    rows = _read(spark, output, table, columns, storage, manifest)
+    parsed = JSON_COLUMNS.intersection(rows.columns) if variant else ()
+    return rows.withColumns({name: functions.try_parse_json(name) for name in parsed})
+
+
+def _read(
+    spark: SparkSession,
+    output: str,
+    table: str,
+    columns: Iterable[str] | None,
+    storage: StorageOptions | None,
+    manifest: Manifest | None,
+) -> DataFrame:
     manifest = manifest or manifest_of(Folder(output, storage))
     if manifest is None:
         raise UsageError(f"{output}: no batch has written there; run `amqpsniff batch` first")

@@ -81,6 +81,9 @@ MAX_SECRETS = 8
 LONG_LOGIN_BYTES = 1024
 """Payloads of start-ok above this are not kept for their name alone: there may be very many."""
 
+MAX_LOGINS = 256
+"""Different logins that are read once, in a quarter of a megabyte."""
+
 ORDINARY_BYTES = 15
 """The longest password that may be one of a broker's words: `authentication` has 14 bytes."""
 
@@ -235,12 +238,17 @@ def shortened(payload: bytes) -> bytes:
 
 
 def login_name(payload: bytes) -> str | None:
-    """The user's name in a start-ok's payload, class and method numbers included.
+    """The user's name in a start-ok's payload, class and method numbers included; payloads that
+    are alike are read once.
 
     Of the mechanisms PLAIN (RFC 4616: authorization id, name, password, between zero bytes) and
     AMQPLAIN (a field table with LOGIN and PASSWORD). Null for others, when it is cut, and when it
     is not exactly that: what stands in the name's place may be the password then.
     """
+    return (_known_name if len(payload) <= LONG_LOGIN_BYTES else _login_name)(payload)
+
+
+def _login_name(payload: bytes) -> str | None:
     try:
         at = 8 + struct.unpack_from(">I", payload, 4)[0]
         mechanism = payload[at + 1 : at + 1 + payload[at]]
@@ -262,16 +270,27 @@ def login_name(payload: bytes) -> str | None:
     return name.decode(errors="replace")
 
 
+_known_name = lru_cache(MAX_LOGINS)(_login_name)
+
+
 def with_secrets(
     known: tuple[bytes, ...] | None, method: int, payload: bytes
 ) -> tuple[bytes, ...] | None:
-    """The secrets of a connection, and those of another method, the latest first.
+    """The secrets of a connection, and those of another method, the latest first; one object for
+    connections that are alike.
 
     Args:
         known: Those before it; null where there are none.
         method: Its index in `METHODS`.
         payload: Its payload, class and method numbers included, or what was captured of it.
     """
+    read = _known_secrets if len(payload) <= LONG_LOGIN_BYTES else _with_secrets
+    return read(known, method, payload)
+
+
+def _with_secrets(
+    known: tuple[bytes, ...] | None, method: int, payload: bytes
+) -> tuple[bytes, ...] | None:
     mechanism, at = b"", 4
     for argument in METHODS[method].arguments:
         counted = 1 if argument.type == "s" else 4
@@ -285,12 +304,11 @@ def with_secrets(
             if len(secret) < MIN_SECRET_BYTES or secret == (login_name(payload) or "").encode():
                 return known
             found = (secret[:MAX_SECRET_BYTES], *(known or ()))
-            return _alike(tuple(dict.fromkeys(found))[:MAX_SECRETS])
+            return tuple(dict.fromkeys(found))[:MAX_SECRETS]
     return known
 
 
-_alike = lru_cache(256)(tuple)
-"""Gives one object for secrets that are equal: very many connections may log in with the same."""
+_known_secrets = lru_cache(MAX_LOGINS)(_with_secrets)
 
 
 def password(mechanism: bytes, response: bytes) -> bytes:

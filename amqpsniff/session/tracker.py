@@ -251,24 +251,17 @@ def note_step(memory: dict[Any, Any], place: cython.int, frame: MethodFrame) -> 
 @cython.exceptval(-1, check=False)
 def argument_bits(column: Texts, row: cython.longlong) -> cython.int:
     """The bits of a row's arguments that `rules.context.where` asks for."""
-    start: cython.longlong = column.offsets[row]
-    end: cython.longlong = column.offsets[row + 1]
     bits: cython.int = ~(_PASSIVE_BIT | _EXTENDED_BIT | _NESTED_BIT | _EXCLUSIVE_BIT)
-    tables: cython.int = 0
-    at: cython.longlong
-    octet: cython.int
-    for at in range(start, end - 2):
-        octet = column.octets[at]
-        if octet == 0x22 and column.octets[at + 1] == 0x78 and column.octets[at + 2] == 0x2D:
-            bits |= _EXTENDED_BIT
-        elif octet == 0x7B or octet == 0x5B:
-            tables += 1
-    if tables > _DEEP or end - start >= _MANY_BYTES:
-        bits |= _NESTED_BIT
     octets: bytes = column.bytes_of(row)
-    if octets is not None and b'"passive":true' in octets:
+    if octets is None:
+        return bits
+    if b'"x-' in octets:
+        bits |= _EXTENDED_BIT
+    if len(octets) >= _MANY_BYTES or octets.count(b"{") + octets.count(b"[") > _DEEP:
+        bits |= _NESTED_BIT
+    if b'"passive":true' in octets:
         bits |= _PASSIVE_BIT
-    if octets is not None and b'"exclusive":true' in octets:
+    if b'"exclusive":true' in octets:
         bits |= _EXCLUSIVE_BIT
     return bits
 

@@ -82,6 +82,17 @@ def test_json_becomes_variant(made: tuple[str, Any]) -> None:
     assert first.where("first = 1").count() > 0
 
 
+def test_columns_of_json_are_read_as_variant(spark: Any, made: tuple[str, Any]) -> None:
+    output, tables = made
+    for name, column in (("messages", "headers"), ("frames", "arguments")):
+        rows = read_table(spark, output, name, variant=True)
+        assert dict(rows.dtypes)[column] == "variant"
+        known = tables[name].where(f"{column} is not null").count()
+        assert rows.where(f"{column} is not null").count() == known > 0
+    first = "variant_get(headers, '$.nested.a[0]', 'int') = 1"
+    assert read_table(spark, output, "messages", variant=True).where(first).count() > 0
+
+
 def test_what_no_batch_has_written(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no batch has written there"):
         read_table(spark, str(tmp_path), "messages")

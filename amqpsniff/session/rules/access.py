@@ -11,7 +11,9 @@ from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
 from amqpsniff.session.rules.peers import (
+    Client,
     client_host,
+    client_of,
     client_property,
     client_text,
     handshake,
@@ -51,13 +53,8 @@ FAULTY_BEFORE = {
 
 def _logs_in(context: RuleContext) -> None:
     """start-ok: report how the client logs in, and a version of it with a known fault."""
-    session, user = context.session, user_of(context)
-    host, server = client_host(context), server_end(context)
-    said = session.handshake_json("connection.start-ok")
-    clear = session.peer.conversation.tls is None
-    report_alike(context, _login_verdicts, host, server, user, said, clear)
-    if user is not None and user != "guest":
-        _shares(context, server, user, host)
+    report_alike(context, _login_verdicts)
+    _shares(context, client_of(context))
 
 
 def _login_verdicts(context: RuleContext) -> Iterator[Verdict]:
@@ -87,14 +84,17 @@ class _Users:
         self.reported = False
 
 
-def _shares(context: RuleContext, server: str, user: str, host: str) -> None:
+def _shares(context: RuleContext, client: Client) -> None:
     """One more login of a user, which applications may share."""
+    server, user = client.server, client.user
+    if user is None or user == "guest":
+        return
     if context.tracker.log.recorded is None:
         known = context.shared.get("users", {}).get((server, user))
         if known is not None and known.reported:
             return
     product = client_property(context, "product")
-    contribute(context, judge_shared, server, user, product, host, context.place)
+    contribute(context, judge_shared, server, user, product, client.host, context.place)
 
 
 def judge_shared(
@@ -125,7 +125,7 @@ def judge_shared(
 def _server_says(context: RuleContext) -> None:
     """connection.start: report a broker whose version is not supported."""
     said = context.session.handshake_json("connection.start")
-    report_alike(context, _broker_verdicts, server_end(context), said)
+    report_alike(context, _broker_verdicts, said)
 
 
 def _broker_verdicts(context: RuleContext) -> Iterator[Verdict]:

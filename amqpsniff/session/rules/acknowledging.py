@@ -24,7 +24,7 @@ from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.method_frame import read_reason
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.deferred import defer
-from amqpsniff.session.rules.peers import client_host
+from amqpsniff.session.rules.peers import client_of
 
 
 def unknown_tag(context: RuleContext) -> None:
@@ -376,7 +376,7 @@ def _own(context: RuleContext) -> tuple[str, int]:
 
 def _on_host(context: RuleContext) -> tuple[str, int] | None:
     """The client's host and the channel's number; None when the host is not known."""
-    host = client_host(context)
+    host = client_of(context).host
     return (host, context.channel.number) if host else None
 
 

@@ -11,11 +11,10 @@ from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reason_text
 from amqpsniff.session.rules.opening import step
 from amqpsniff.session.rules.peers import (
-    client_host,
+    client_of,
     client_text,
     rabbitmq_release,
     server_end,
-    user_of,
 )
 from amqpsniff.session.rules.queues import Key, owner_words
 from amqpsniff.session.rules.remedies import fault, is_exclusive, remedy
@@ -141,12 +140,13 @@ def judge_locked(
 
 def _client(context: RuleContext) -> tuple[str, str, str | None]:
     """What is taken for one client: its address and user, at one server."""
-    return client_host(context), server_end(context), user_of(context)
+    client = client_of(context)
+    return client.host, client.server, client.user
 
 
 def _opened(context: RuleContext) -> None:
-    if "client" not in context.memory:
-        client = context.memory["client"] = _client(context)
+    if "counted" not in context.memory:
+        client = context.memory["counted"] = _client(context)
         contribute(context, judge_opened, client, context.session.peer.name()[0])
 
 
@@ -156,9 +156,9 @@ def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: s
     connections.add(connection_id)
 
 
-@requires("client")
+@requires("counted")
 def _ended(context: RuleContext) -> None:
-    client, context.memory["client"] = context.memory["client"], None
+    client, context.memory["counted"] = context.memory["counted"], None
     if client is not None:
         contribute(context, judge_ended, client, context.session.peer.name()[0])
 

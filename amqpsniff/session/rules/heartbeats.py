@@ -25,7 +25,6 @@ from amqpsniff.session.rules.peers import (
     handshake,
     last_packets_ns,
     server_end,
-    user_of,
 )
 from amqpsniff.session.rules.shared_state import Verdict, report_alike
 from amqpsniff.units import duration
@@ -44,9 +43,7 @@ def _tuned(context: RuleContext) -> None:
     """tune-ok: report heartbeats that are off, or too frequent."""
     beat = interval(context)
     if beat is not None and beat < TOO_SHORT_S:
-        said = context.session.handshake_json("connection.start-ok")
-        ends = client_host(context), server_end(context)
-        report_alike(context, _beats, *ends, user_of(context), said, beat)
+        report_alike(context, _beats, beat)
 
 
 def _beats(context: RuleContext) -> Iterator[Verdict]:

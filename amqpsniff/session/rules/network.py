@@ -37,8 +37,7 @@ def _ended(context: RuleContext) -> None:
     if not context.complete:
         _doubts(context)
     if on_network(context):
-        ends = client_host(context), server_end(context)
-        report_alike(context, _readable, *ends, at_first=True)
+        report_alike(context, _readable, at_first=True)
 
 
 def _readable(context: RuleContext) -> Iterator[Verdict]:

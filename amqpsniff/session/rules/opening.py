@@ -28,7 +28,6 @@ from amqpsniff.session.rules.peers import (
     release,
     server_end,
     table,
-    user_of,
 )
 from amqpsniff.session.rules.shared_state import Verdict, report_alike
 from amqpsniff.session.state_machine import CONNECTION
@@ -261,8 +260,7 @@ def _introduced(context: RuleContext) -> None:
     """start-ok: report what the client does not say of itself."""
     known = context.session.handshake.get("connection.start-ok")
     if known is not None and known.whole:
-        ends = client_host(context), server_end(context)
-        report_alike(context, _unsaid, *ends, user_of(context), known.json)
+        report_alike(context, _unsaid)
 
 
 def _unsaid(context: RuleContext) -> Iterator[Verdict]:

@@ -13,9 +13,66 @@ from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import RuleContext
 from amqpsniff.spec import PEER_PROPERTIES, peer_property
 
-MAX_CLIENTS = 16_384
-"""Different clients whose names are read once, in some 10 MB: they are asked for again when a
-connection ends, and thousands may be open."""
+MAX_CLIENTS = 4_096
+"""Different clients that are remembered, in some 8 MB."""
+
+MAX_SAID_BYTES = 8_192
+"""Length of the arguments of start-ok of a client that is remembered: no library says as much."""
+
+
+class Client:
+    """A client that one or many connections are from: its host and user at a server, and what it
+    says of itself.
+
+    Attributes:
+        host: Its address without a port; empty when it is not known.
+        server: The server's address and port; empty when they are not known.
+        user: Who logged in; None while that is not known.
+        start_ok: The arguments of connection.start-ok; None when it was not captured.
+        on_network: True if anyone on the way can read its traffic: no TLS, and not one host
+            speaking to itself.
+        texts: Its properties that are texts, in the order of `PEER_PROPERTIES`.
+        verdicts: What judges find of it; see `shared_state.report_alike`.
+    """
+
+    __slots__ = ("host", "on_network", "server", "start_ok", "texts", "user", "verdicts")
+
+    def __init__(
+        self, host: str, server: str, user: str | None, start_ok: bytes | None, encrypted: bool
+    ) -> None:
+        self.host, self.server, self.user, self.start_ok = host, server, user, start_ok
+        self.on_network = not encrypted and _is_between_hosts(host, server)
+        properties = table(read(start_ok), "client_properties")
+        self.texts = tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
+        self.verdicts: dict[Any, Any] = {}
+
+    @property
+    def application(self) -> str:
+        """The name that it gives itself: its connection's, else its product; may be empty."""
+        return self.texts[_NAME] or self.texts[_PRODUCT] or ""
+
+
+def client_of(context: RuleContext) -> Client:
+    """The client of a context's connection: one object for connections that are alike."""
+    memory: dict[str, Any] = context.session.memory
+    client: Client | None = memory.get("client")
+    if client is None:
+        session = context.session
+        peer, start_ok = session.peer, session.handshake_json("connection.start-ok")
+        _, end, server = peer.name()
+        encrypted = peer.conversation.tls is not None
+        key = host_of(end), server or "", peer.user, start_ok, encrypted
+        clients = context.shared.setdefault("clients", {})
+        client = clients.get(key)
+        if client is None:
+            client = Client(*key)
+            if len(start_ok or b"") <= MAX_SAID_BYTES:
+                if len(clients) >= MAX_CLIENTS:
+                    clients.clear()
+                clients[key] = client
+        if start_ok is not None:
+            memory["client"] = client
+    return client
 
 
 def handshake(context: RuleContext, method: str) -> dict[str, Any]:
@@ -35,46 +92,37 @@ def table(arguments: dict[str, Any], name: str) -> dict[str, Any]:
 
 def client_property(context: RuleContext, name: str) -> str | None:
     """A text of the client's properties in start-ok; None when it is missing, empty or no text."""
-    texts = _texts(context.session.handshake_json("connection.start-ok"))
-    return texts[_PROPERTIES[name]]
+    return client_of(context).texts[_PROPERTIES[name]]
 
 
 _PROPERTIES = {name: place for place, name in enumerate(PEER_PROPERTIES)}
-
-
-@lru_cache(MAX_CLIENTS)
-def _texts(octets: bytes | None) -> tuple[str | None, ...]:
-    """The texts of the client's properties, in the order of `PEER_PROPERTIES`."""
-    properties = table(read(octets), "client_properties")
-    return tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
+_NAME, _PRODUCT = _PROPERTIES["connection_name"], _PROPERTIES["product"]
 
 
 def user_of(context: RuleContext) -> str | None:
     """The user who logged in; None while that is not known."""
-    user: str | None = context.memory.get("user")
-    if user is None:
-        user = context.memory["user"] = context.session.peer.user
-    return user
+    return client_of(context).user
 
 
 def client_host(context: RuleContext) -> str:
     """The client's address without its port; empty when it is not known."""
-    return host_of(context.session.peer.name()[1])
+    return client_of(context).host
 
 
 def server_end(context: RuleContext) -> str:
     """The server's address and port; empty when they are not known."""
-    return context.session.peer.name()[2] or ""
+    return client_of(context).server
 
 
 def application(context: RuleContext) -> str:
     """The name that a client gives itself: its connection's, else its product; may be empty."""
-    return client_property(context, "connection_name") or client_property(context, "product") or ""
+    return client_of(context).application
 
 
 def client_text(context: RuleContext) -> str:
     """A client for a person: who logged in, as what, from where."""
-    return client_words(user_of(context), application(context), client_host(context))
+    client = client_of(context)
+    return client_words(client.user, client.application, client.host)
 
 
 def client_words(user: str | None, name: str, host: str) -> str:
@@ -94,8 +142,7 @@ def rabbitmq_release(context: RuleContext) -> tuple[int, int]:
 
 def on_network(context: RuleContext) -> bool:
     """True if anyone on the way can read it: no TLS, and not one host speaking to itself."""
-    encrypted = context.session.peer.conversation.tls is not None
-    return not encrypted and _is_between_hosts(client_host(context), server_end(context))
+    return client_of(context).on_network
 
 
 def ender(context: RuleContext) -> int | None:
@@ -163,7 +210,6 @@ def began_ns(context: RuleContext) -> int | None:
     return time if peer.began and time > 0 else None
 
 
-@lru_cache(ALIKE)
 def host_of(end: str | None) -> str:
     """The address of an address and port; empty when it is not known."""
     return "" if not end else end.rpartition(":")[0].strip("[]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
-from amqpsniff.session.rules.peers import client_host, host_of, server_end
+from amqpsniff.session.rules.peers import client_of, host_of
 from amqpsniff.session.rules.shared_state import contribute, first_place, remembered, report_at
 
 WITHIN_NS = SECOND_NS
@@ -21,14 +22,34 @@ MAX_ALIKE = 64
 
 def opened(context: RuleContext) -> None:
     """connection.open-ok: tell who connects to whom, and says what as it logs in."""
-    said = context.session.handshake_json("connection.start-ok")
-    place, server, client = (
-        first_place(context),
-        host_of(server_end(context)),
-        client_host(context),
-    )
-    if said and server and place.ts_ns is not None and client != server:
-        contribute(context, judge_passed_on, _digest(said), client, server, place)
+    client = client_of(context)
+    server, place = host_of(client.server), first_place(context)
+    if client.start_ok and server and place.ts_ns is not None and client.host != server:
+        digest = _digest(client.start_ok)
+        contribute(context, judge_passed_on, digest, client.host, server, place)
+
+
+class _Logins:
+    """The latest connections that log in with the same bytes, and how many of them are from which
+    client and to which server.
+    """
+
+    def __init__(self) -> None:
+        self.latest: deque[tuple[str, str, tuple[Any, ...]]] = deque()
+        self.clients: Counter[str] = Counter()
+        self.servers: Counter[str] = Counter()
+
+    def add(self, client: str, server: str, where: tuple[Any, ...]) -> None:
+        """One more; the oldest beyond `MAX_ALIKE` goes."""
+        self.latest.append((client, server, where))
+        self.clients[client] += 1
+        self.servers[server] += 1
+        if len(self.latest) > MAX_ALIKE:
+            client, server, _ = self.latest.popleft()
+            for counts, name in ((self.clients, client), (self.servers, server)):
+                counts[name] -= 1
+                if not counts[name]:
+                    del counts[name]
 
 
 @lru_cache(ALIKE)
@@ -40,8 +61,9 @@ def judge_passed_on(
     context: RuleContext, digest: str, client: str, server: str, where: tuple[Any, ...]
 ) -> None:
     """One more connection: its client or its server may be a proxy of one that is alike."""
-    alike: list[tuple[Any, ...]] = remembered(context, "logins", digest, list)
-    for other_client, other_server, there in alike:
+    logins = remembered(context, "logins", digest, _Logins)
+    may_pass_on = client in logins.servers or server in logins.clients
+    for other_client, other_server, there in logins.latest if may_pass_on else ():
         if other_server != client and other_client != server:
             continue
         place, other = Place(*where), Place(*there)
@@ -51,8 +73,7 @@ def judge_passed_on(
         detail = f"{behind.client} passes on to {behind.server} what {front.client} sends to "
         report_at(context, behind, "proxy-on-both-sides", f"{detail}{front.server}")
         break
-    alike.append((client, server, where))
-    del alike[:-MAX_ALIKE]
+    logins.add(client, server, where)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {"connection.open-ok": (opened,)}

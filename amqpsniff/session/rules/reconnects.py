@@ -18,6 +18,7 @@ from amqpsniff.session.rules.peers import (
     application,
     began_ns,
     client_host,
+    client_of,
     client_property,
     client_text,
     client_words,
@@ -125,17 +126,17 @@ class _Short:
 
 def _was_short(context: RuleContext) -> None:
     """A connection of PHP that was for one request."""
+    if client_property(context, "product") != "AMQPLib":
+        return
     began, now = began_ns(context), end_ns(context)
     conversation = context.session.peer.conversation
     if began is None or now is None or now - began >= SHORT_NS:
         return
-    if client_property(context, "product") != "AMQPLib":
-        return
     lived, published = now - began, context.messages[0]
     if conversation.ended is None or published > SHORT_PUBLISHES or not context.complete:
         return
-    client = (client_host(context), server_end(context))
-    who = (user_of(context), application(context), client[0])
+    of = client_of(context)
+    client, who = (of.host, of.server), (of.user, of.application, of.host)
     contribute(context, judge_short, client, who, lived, published, context.place)
 
 

@@ -28,8 +28,7 @@ from amqpsniff.session.rules.format import (
     route,
 )
 from amqpsniff.session.rules.peers import (
-    application,
-    client_host,
+    client_of,
     end_ns,
     handshake,
     last_packets_ns,
@@ -302,12 +301,13 @@ def ended(context: RuleContext) -> None:
     session, memory, routes = context.session, context.session.memory, context.session.routes
     vhost = handshake(context, "connection.open").get("virtual_host")
     hidden = session.has_loss or not context.both_sides or HIDDEN in memory
-    where = server_end(context), vhost if isinstance(vhost, str) else ""
+    server = server_end(context)
+    where = server, vhost if isinstance(vhost, str) else ""
     full = routes is not None and routes.full
     if hidden or full or not session.peer.began or vhost is None:
-        contribute(context, judge_hidden, server_end(context), hidden)
-    if _is_resting(context):
-        contribute(context, judge_resting, server_end(context), context.place)
+        contribute(context, judge_hidden, server, hidden)
+    if not session.handshake and _is_resting(context):
+        contribute(context, judge_resting, server, context.place)
     if SINCE in memory and THERE not in memory:
         for channel in open_channels(session):
             _note_waiting(context, channel)
@@ -328,9 +328,9 @@ def ended(context: RuleContext) -> None:
 
 
 def _is_resting(context: RuleContext) -> bool:
-    """True if nothing but heartbeats came for long on a connection from before the capture."""
+    """True if nothing but heartbeats came for long on a connection whose handshake is not there."""
     session = context.session
-    if session.handshake or any(session.slots) or session.closed_by is not None:
+    if any(session.slots) or session.closed_by is not None:
         return False
     seen_ns = min(last_packets_ns(context)) - session.peer.conversation.start_ns
     alive = context.complete and all(session.peer.conversation.octets)
@@ -343,7 +343,8 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     """
     routes = context.session.routes
     capture, _, _, *ends = context.place
-    who = application(context) or client_host(context)
+    client = client_of(context)
+    who = client.application or client.host
     if context.tracker.log.recorded is None:
         kept = context.shared.setdefault(PUBLISHED, OrderedDict())
         _lose(context, routes.keep(kept, where, (who, capture, ends), MAX_KEPT, MAX_LISTED))

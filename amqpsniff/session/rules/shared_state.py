@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from amqpsniff.findings import Finding
 from amqpsniff.findings.records import Order, order_of, order_of_end
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
+from amqpsniff.session.rules.peers import MAX_SAID_BYTES, client_of
 
 MAX_NAMES = 1_000
 """Names (queues, declarations, calls that wait) that a rule remembers of one connection; a client
@@ -193,11 +194,8 @@ def report_once(
 Verdict = tuple[str, object, Callable[[], str]]
 """A finding for all connections with a key: its code, the key, what gives its words."""
 
-MAX_ALIKE = 4_096
-"""Different clients whose verdicts are remembered."""
-
-MAX_ALIKE_BYTES = 8_192
-"""Bytes of a handshake whose verdict is remembered: no library says nearly as much."""
+MAX_VERDICTS = 64
+"""Different facts of one client whose verdicts are remembered."""
 
 
 class _Verdict:
@@ -216,23 +214,24 @@ class _Verdict:
 def report_alike(
     context: RuleContext,
     judge: Callable[[RuleContext], Iterator[Verdict]],
-    *alike: object,
+    fact: Any = None,
     at_first: bool = False,
 ) -> None:
     """Raise what `judge` finds as `report_once` does, at the connection's first packet with
-    `at_first`; it is asked once for all connections whose facts are `alike`.
+    `at_first`; it is asked once for all connections of a client with the same `fact`, a number or
+    bytes.
     """
-    log, shared = context.tracker.log, context.shared
-    known = shared.get("verdicts")
-    if known is None:
-        known = shared["verdicts"] = {}
-    found = known.get((judge, alike))
+    known = client_of(context).verdicts
+    found = known.get((judge, fact))
     if found is None:
-        if len(known) >= MAX_ALIKE:
+        if len(known) >= MAX_VERDICTS:
             known.clear()
         found = tuple(_Verdict(*one) for one in judge(context))
-        if all(len(one) <= MAX_ALIKE_BYTES for one in alike if isinstance(one, bytes)):
-            known[judge, alike] = found
+        if not isinstance(fact, bytes) or len(fact) <= MAX_SAID_BYTES:
+            known[judge, fact] = found
+    if not found:
+        return
+    log, shared = context.tracker.log, context.shared
     for verdict in found:
         first = shared.get(verdict.code, {}).get(verdict.key)
         if verdict.finding is not None and first is verdict.first:

@@ -37,7 +37,7 @@ def context(
     )
     said = {} if start_ok is None else {"connection.start-ok": start_ok}
     session = SimpleNamespace(peer=peer, handshake_json=said.get, memory={})
-    return SimpleNamespace(session=session, memory=session.memory)
+    return SimpleNamespace(session=session, memory=session.memory, shared={})
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_client_for_a_person(given: dict[str, Any], text: str) -> None:
 
 
 def test_a_user_is_known_from_then_on() -> None:
-    asked = context(user="joe")
+    asked = context(user="joe", start_ok=b"{}")
     assert peers.user_of(asked) == "joe"
     asked.session.peer.user = None
     assert peers.user_of(asked) == "joe"
