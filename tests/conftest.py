@@ -55,9 +55,22 @@ def own_capture(name: str) -> Path:
     return own_captures()[name]
 
 
+SHARED_FIXTURES = ("spark", "broker", "browser")
+"""Fixtures that start what takes seconds to start, and stays."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of Spark come first: then one worker of xdist has all of them, and starts one Spark."""
-    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
+    """Tests of such a fixture come first: then one worker of xdist has all of them, and starts it
+    once.
+    """
+
+    def place(item: pytest.Item) -> int:
+        names = getattr(item, "fixturenames", ())
+        return next(
+            (at for at, one in enumerate(SHARED_FIXTURES) if one in names), len(SHARED_FIXTURES)
+        )
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:
