@@ -285,8 +285,8 @@ def _values(line: str) -> list[str]:
 
 def main(*options: str) -> None:
     """Print what differs, and unless it is a dry run keep what is found."""
-    for kind in KINDS:
-        found = outputs(KINDS[kind]())
+    for kind, lines in KINDS.items():
+        found = outputs(lines())
         before = kept(kind) if (OUTPUTS / f"{kind}.txt.xz").exists() else {}
         for line in differences(before, found):
             print(line)

@@ -86,8 +86,8 @@ def test_capture(path: Path, tmp_path: Path) -> None:
     assert made(safe, tmp_path).read_bytes() == octets
     assert encrypted(safe) == encrypted(path)
     originals, safe_ones = rows_of_tables(path), rows_of_tables(safe)
-    for table, before in originals.items():
-        after = safe_ones[table]
+    for table in originals:
+        before, after = originals[table], safe_ones[table]
         derived = DERIVED.get(path.name, set()) if table == "messages" else set()
         if any(row.get("protocol") == "1.0" for row in before):
             derived = derived | {"vhost"}  # a host
