@@ -49,28 +49,46 @@ def kill_after(tasks: int) -> Callable[..., list[Any]]:
     return run
 
 
+TASK_BYTES = 25_000
+
+
 def batch(folder: Path, output: Path, **more: Any) -> Summary:
-    return Batch([str(folder)], str(output), task_bytes=15_000, **more).run()
+    return Batch([str(folder)], str(output), task_bytes=TASK_BYTES, **more).run()
 
 
-@pytest.fixture
-def archive(samples: Path, tmp_path: Path) -> Path:
-    """Some captures, cut into files that cut their connections."""
-    folder = tmp_path / "captures"
-    folder.mkdir()
-    chance = random.Random(7)
+@pytest.fixture(scope="module")
+def kept(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some captures, cut into files that cut their connections; no test changes them."""
+    folder = tmp_path_factory.mktemp("captures")
     packets = []
     for name in ("pika_mix", "php_churn", "aiopika_rpc"):
         packets += packets_of([samples / f"{name}.pcap"])
     packets.sort(key=lambda one: one.ts_ns)
-    deal(packets, folder, chance, 8)
+    deal(packets, folder, random.Random(7), 8)
     return folder
 
 
-def test_tables_are_those_of_one_engine(archive: Path, tmp_path: Path) -> None:
-    output = tmp_path / "tables"
-    summary = batch(archive, output)
-    alone = by_one_engine(sorted(archive.iterdir()))
+@pytest.fixture
+def archive(kept: Path, tmp_path: Path) -> Path:
+    """The same captures, for a test that changes them."""
+    return shutil.copytree(kept, tmp_path / "captures")
+
+
+@pytest.fixture(scope="module")
+def whole(kept: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Summary]:
+    """The tables of one run; no test changes them."""
+    output = tmp_path_factory.mktemp("tables") / "whole"
+    return output, batch(kept, output)
+
+
+def same_tables(output: Path, other: Path) -> None:
+    assert everything(output) == everything(other)
+    assert files_there(output) == files_there(other)
+
+
+def test_tables_are_those_of_one_engine(kept: Path, whole: tuple[Path, Summary]) -> None:
+    output, summary = whole
+    alone = by_one_engine(sorted(kept.iterdir()))
     for table in TABLES:
         assert written_rows(output, table) == alone[table]
         assert summary.rows[table] == len(alone[table])
@@ -82,11 +100,13 @@ def test_tables_are_those_of_one_engine(archive: Path, tmp_path: Path) -> None:
     assert all("capture_date=2026-" in name for name in manifest(output)["tables"]["frames"])
 
 
-def test_a_second_run_has_nothing_to_do(archive: Path, tmp_path: Path) -> None:
-    output = tmp_path / "tables"
-    first = batch(archive, output)
+def test_a_second_run_has_nothing_to_do(
+    kept: Path, whole: tuple[Path, Summary], tmp_path: Path
+) -> None:
+    output = shutil.copytree(whole[0], tmp_path / "tables")
+    first = whole[1]
     before = {path: path.stat().st_mtime_ns for path in output.rglob("frames/**/*.parquet")}
-    second = batch(archive, output)
+    second = batch(kept, output)
     assert second.done_before == second.tasks == first.tasks
     assert second.rows == first.rows
     assert before == {path: path.stat().st_mtime_ns for path in output.rglob("frames/**/*.parquet")}
@@ -108,7 +128,7 @@ def test_workers_that_run_in_other_folders(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("amqpsniff.archive.survey_cache.HERE_SECONDS", 0)
-    batch = Batch([archive.name], "tables", task_bytes=15_000)
+    batch = Batch([archive.name], "tables", task_bytes=TASK_BYTES)
     batch.look(seconds=0)
     summary = batch.run(run)
     assert not summary.unreadable_files
@@ -130,18 +150,19 @@ def test_captures_that_workers_do_not_see(archive: Path, tmp_path: Path) -> None
     assert _unreadable(batch).endswith("; can the workers see the captures?")
 
 
-def test_what_is_lost_of_the_work_is_done_again(archive: Path, tmp_path: Path) -> None:
-    output = tmp_path / "tables"
-    batch(archive, output)
+def test_what_is_lost_of_the_work_is_done_again(
+    kept: Path, whole: tuple[Path, Summary], tmp_path: Path
+) -> None:
+    output = shutil.copytree(whole[0], tmp_path / "tables")
     before = everything(output)
     sighted = sorted(output.glob("_work/sightings/*"))
     assert sighted
     sighted[0].unlink()
-    summary = batch(archive, output)
+    summary = batch(kept, output)
     assert summary.done_before == summary.tasks - 1
     assert everything(output) == before
     (output / "_work/seed").unlink()  # what was seen cannot be compared any more
-    summary = batch(archive, output)
+    summary = batch(kept, output)
     assert summary.done_before == summary.tasks - len(sighted)
     assert everything(output) == before
 
@@ -156,8 +177,7 @@ def test_files_that_come_later_change_what_they_touch(archive: Path, tmp_path: P
     summary = batch(archive, output)
     assert 0 < summary.done_before < summary.tasks
     batch(archive, other)
-    assert everything(output) == everything(other)
-    assert files_there(output) == files_there(other)
+    same_tables(output, other)
 
 
 def test_a_file_that_goes_away_takes_its_rows_along(archive: Path, tmp_path: Path) -> None:
@@ -166,20 +186,19 @@ def test_a_file_that_goes_away_takes_its_rows_along(archive: Path, tmp_path: Pat
     sorted(archive.iterdir())[0].unlink()
     batch(archive, output)
     batch(archive, other)
-    assert everything(output) == everything(other)
-    assert files_there(output) == files_there(other)
+    same_tables(output, other)
 
 
 @pytest.mark.parametrize("tasks", [0, 1, 3, 6])
-def test_a_run_that_was_killed_goes_on(archive: Path, tmp_path: Path, tasks: int) -> None:
-    output, other = tmp_path / "tables", tmp_path / "other"
+def test_a_run_that_was_killed_goes_on(
+    kept: Path, whole: tuple[Path, Summary], tmp_path: Path, tasks: int
+) -> None:
+    output = tmp_path / "tables"
     with pytest.raises(Killed):
-        Batch([str(archive)], str(output), task_bytes=15_000).run(kill_after(tasks))
-    summary = batch(archive, output)
-    whole = batch(archive, other)
-    assert summary.rows == whole.rows
-    assert everything(output) == everything(other)
-    assert files_there(output) == files_there(other)
+        Batch([str(kept)], str(output), task_bytes=TASK_BYTES).run(kill_after(tasks))
+    summary = batch(kept, output)
+    assert summary.rows == whole[1].rows
+    same_tables(output, whole[0])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes to kill")
@@ -208,9 +227,9 @@ def _content(output: Path) -> dict[str, bytes]:
 
 
 def test_a_worker_that_dies_in_a_write_leaves_nothing_that_counts(
-    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: Path, whole: tuple[Path, Summary], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    output, other = tmp_path / "tables", tmp_path / "other"
+    output = tmp_path / "tables"
     from amqpsniff.archive.task import TaskRun
 
     batches = TaskRun.batches
@@ -226,17 +245,16 @@ def test_a_worker_that_dies_in_a_write_leaves_nothing_that_counts(
     with monkeypatch.context() as patch:
         patch.setattr(TaskRun, "batches", dying)
         with pytest.raises(Killed):
-            batch(archive, output)
-    batch(archive, output)
-    batch(archive, other)
-    assert everything(output) == everything(other)
-    assert files_there(output) == files_there(other)
+            batch(kept, output)
+    batch(kept, output)
+    same_tables(output, whole[0])
 
 
-def test_other_options_are_other_tables(archive: Path, tmp_path: Path) -> None:
-    output = tmp_path / "tables"
-    batch(archive, output)
-    summary = batch(archive, output, options=Options(body_sha256=True), tables=["messages"])
+def test_other_options_are_other_tables(
+    kept: Path, whole: tuple[Path, Summary], tmp_path: Path
+) -> None:
+    output = shutil.copytree(whole[0], tmp_path / "tables")
+    summary = batch(kept, output, options=Options(body_sha256=True), tables=["messages"])
     assert summary.done_before == 0
     assert set(manifest(output)["tables"]) == {"messages", "errors"}
     assert not list(output.glob("frames/**/*.parquet"))
@@ -325,7 +343,7 @@ def test_a_file_that_vanishes_on_the_way(archive: Path, tmp_path: Path) -> None:
             lost.unlink(missing_ok=True)
         return run_here(function, items, watch)
 
-    Batch([str(archive)], str(output), task_bytes=15_000).run(vanishing)
+    Batch([str(archive)], str(output), task_bytes=TASK_BYTES).run(vanishing)
     errors = written_rows(output, "errors")
     assert {row[0] for row in errors} == {str(lost)}
     rest = by_one_engine(sorted(archive.iterdir()), ("frames", "messages"))

@@ -1,7 +1,4 @@
-"""Tasks of a plan give the rows that one engine gives, however an archive is cut.
-
-`ARCHIVE_SECONDS` in the environment makes the search over random cuts longer.
-"""
+"""Tasks of a plan give the rows that one engine gives, however an archive is cut."""
 
 import random
 import re

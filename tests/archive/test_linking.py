@@ -1,13 +1,8 @@
-"""Messages are linked across tasks as one engine links them, however an archive is cut.
-
-`ARCHIVE_SECONDS` in the environment makes the search over random cuts longer.
-"""
+"""Messages are linked across tasks as one engine links them, however an archive is cut."""
 
 from __future__ import annotations
 
-import os
 import random
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +17,13 @@ from amqpsniff.errors import UsageError
 from amqpsniff.session import Memory, event_log
 from amqpsniff.tables.schema import LINKED_MESSAGES, TABLES
 from tests.session.crossing import made
+from tests.thorough import rounds
 
 from .broker import traffic
 from .splits import Packet, by_one_engine, deal, packets_of, rows_of, write_pcap
 from .tables import manifest, written
 from .test_equality import NAMES
 from .test_leftovers import of_script
-
-SECONDS = float(os.environ.get("ARCHIVE_SECONDS", "1"))
 
 SCHEMA = LINKED_MESSAGES
 SCHEMAS = TABLES | {"messages": SCHEMA}
@@ -72,11 +66,8 @@ def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_links_do_not_depend_on_the_cuts(tmp_path: Path) -> None:
     """Messages much alike, requests and replies, connections that end or began before."""
-    until = time.monotonic() + SECONDS
-    turn = 0
     told = set()
-    while turn < 6 or time.monotonic() < until:
-        turn += 1
+    for turn in range(1, 1 + rounds(50)):
         chance = random.Random(f"links{turn}")
         script = made([chance.randrange(2**40) for _ in range(90)], holes=False)
         rows = compared(of_script(script), tmp_path / str(turn), chance)
@@ -86,10 +77,7 @@ def test_links_do_not_depend_on_the_cuts(tmp_path: Path) -> None:
 
 def test_links_of_captures_that_lack_packets(tmp_path: Path) -> None:
     """What lies behind a hole is known later than it came, and links what is known by then."""
-    until = time.monotonic() + SECONDS
-    turn = 0
-    while turn < 12 or time.monotonic() < until:
-        turn += 1
+    for turn in range(1, 1 + rounds(50)):
         chance = random.Random(f"holes{turn}")
         script = made([chance.randrange(2**40) for _ in range(90)], holes=False)
         whole = traffic(chance, 200) if turn % 3 == 0 else of_script(script)

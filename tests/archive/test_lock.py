@@ -22,6 +22,7 @@ from amqpsniff.archive.filesystem import Folder, is_part
 from amqpsniff.archive.listing import MANIFEST
 from amqpsniff.archive.lock import LOCKS, STALE_SECONDS, FolderLock, Owner
 from amqpsniff.errors import OutputError
+from tests.waiting import wait_for
 
 from .tables import everything, files_there, manifest
 
@@ -41,6 +42,7 @@ import sys, time
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.lock import FolderLock
 from amqpsniff.errors import OutputError
+from tests.waiting import wait_for
 
 lock = FolderLock(Folder(sys.argv[1]))
 print("ready", flush=True)
@@ -160,10 +162,7 @@ def test_a_sign_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     lock = FolderLock(Folder(str(tmp_path)))
     lock.acquire()
     os.utime(sign(tmp_path), (1, 1))
-    until = time.monotonic() + 30
-    while sign(tmp_path).stat().st_mtime < 2:
-        assert time.monotonic() < until
-        time.sleep(0.005)
+    wait_for(lambda: sign(tmp_path).stat().st_mtime >= 2, "it is not renewed")
     lock.release()
     assert not list((tmp_path / LOCKS).iterdir())
 
@@ -171,9 +170,9 @@ def test_a_sign_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_of_many_that_begin_at_once_one_has_the_lock(tmp_path: Path) -> None:
     command = [sys.executable, "-c", TAKES, str(tmp_path)]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    many = [subprocess.Popen(command, **pipes) for _ in range(6)]
+    many = [subprocess.Popen(command, **pipes) for _ in range(4)]
     said = [one.stdout.readline() for one in many if one.stdout]
-    assert said == ["ready\n"] * 6
+    assert said == ["ready\n"] * 4
     for line in ("go\n", "end\n"):
         for one in many:
             assert one.stdin
@@ -183,7 +182,7 @@ def test_of_many_that_begin_at_once_one_has_the_lock(tmp_path: Path) -> None:
             said = [one.stdout.readline() for one in many if one.stdout]
     for one in many:
         one.communicate()
-    assert sorted(said) == ["gave way\n"] * 5 + ["has\n"]
+    assert sorted(said) == ["gave way\n"] * 3 + ["has\n"]
 
 
 def test_a_number_that_another_process_has_now(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import typer
 
 from amqpsniff.cli.commands import COMMANDS, _application
 from tests.cli.running import run
-from tests.thorough import SHARE
+from tests.thorough import RANDOM_SHARE
 
 CAPTURE = "bunny.pcapng"
 
@@ -94,9 +94,9 @@ OPTIONS = sorted({(name, option) for name, option, _ in CHOICES})
 
 @pytest.mark.parametrize(("at", "name", "option"), [(at, *one) for at, one in enumerate(OPTIONS)])
 def test_another_word(at: int, name: str, option: str, tmp_path: Path) -> None:
-    """Each option alone, and with a fifth of what else may be given, another one for each."""
+    """Each option alone, and with a tenth of what else may be given, another one for each."""
     alone, *ways = [way for one, other, way in CHOICES if (one, other) == (name, option)]
-    for way in (alone, *ways[at % SHARE :: SHARE]):
+    for way in (alone, *ways[at % RANDOM_SHARE :: RANDOM_SHARE]):
         given = [str(tmp_path / one) if one == "out" else one for one in _arguments(name)]
         result = run(name, *given, *way, option, "nonsense")
         assert result.code == 2, (way, result)

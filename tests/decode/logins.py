@@ -138,11 +138,10 @@ _WORDS = [
     form
     for part in _PARTS
     for form in (
-        part.decode(), part.hex(), part.hex(" "), part.hex(":"), ",".join(map(str, part)),
+        part.decode().lower(), part.hex(), part.hex(" "), part.hex(":"), ",".join(map(str, part)),
         str(int.from_bytes(part, "big")),
     )
 ] + [str(int.from_bytes(SECRET[at : at + 8], "big")) for at in range(len(SECRET) - 7)]  # fmt: skip
-_SHOWN = re.compile("|".join(map(re.escape, _WORDS)), re.IGNORECASE)
 _PART = re.compile(b"|".join(map(re.escape, _PARTS)))
 _HEX = re.compile(r"\b[0-9a-f]{6,}\b")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{6,}")
@@ -150,9 +149,10 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{6,}")
 
 def shown(text: str) -> str | None:
     """The first piece of the secret that a text shows: clear, as numbers, in hex or base64."""
-    found = _SHOWN.search(text)
-    if found is not None:
-        return found[0]
+    lower = text.lower()
+    for word in _WORDS:  # one after the other: an expression of all of them is looked for slowly
+        if word in lower:
+            return word
     for token in set(_BASE64.findall(_HEX.sub(" ", text))):
         part = _in_base64(token)
         if part is not None:

@@ -12,6 +12,7 @@ from amqpsniff.spec import DIALECTS, METHODS, READINGS, Method, methods_for
 from tests import encoder
 from tests.decode.feeding import CLIENT, SERVER, Feeder, Row, Runs, Talk
 from tests.decode.strategies import parsed, same, values
+from tests.thorough import rounds
 
 KNOWN = [row for row in METHODS if row.arguments_known]
 CHANNEL = 3
@@ -43,7 +44,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("dialect", "row"), CASES)
-@settings(max_examples=6, suppress_health_check=list(HealthCheck))
+@settings(max_examples=rounds(20), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_round_trip(dialect: str, row: Method, data: st.DataObject) -> None:
     reading = data.draw(st.sampled_from(READINGS))

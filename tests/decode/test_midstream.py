@@ -17,6 +17,7 @@ from tests import encoder
 from tests.conftest import REPO, SAMPLES
 from tests.decode.feeding import CLIENT, SERVER, Feeder, Runs, Stream, Talk, run_file, streams_of
 from tests.decode.script import OPENING, method
+from tests.thorough import some
 
 HOSTILE = REPO / "tests" / "captures" / "hostile"
 WINDOW = 6000
@@ -68,9 +69,9 @@ LARGE = ["aiopika_rpc.pcap", "node.pcap", "kombu.pcap.gz", "pika_mix.pcap", "php
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_cut(name: str) -> None:
-    """The smaller half-streams of a capture, cut before every byte."""
+    """The smaller half-streams of a capture, cut before every byte, or before every fifth one."""
     for stream in sorted(halves(name), key=lambda each: len(each.octets))[:2]:
-        check(stream, range(1, min(len(stream.octets), 4000)))
+        check(stream, some(range(1, min(len(stream.octets), 4000))))
 
 
 @pytest.mark.parametrize("name", LARGE)

@@ -22,7 +22,7 @@ from tests.findings import (
 )
 from tests.findings.cases import Pair, case_of, distance, packets_of, sent
 from tests.tcp.wire import Packet
-from tests.thorough import SHARE
+from tests.thorough import RANDOM_SHARE
 
 PAIRS: dict[str, Pair] = {
     **pairs_of_bytes.PAIRS,
@@ -70,11 +70,11 @@ def parts(packets: list[Packet], cuts: int) -> Iterator[list[Packet]]:
 
 @pytest.mark.parametrize(("at", "code"), list(enumerate(SCRIPTS)), ids=str)
 def test_a_part_of_what_nearly_does(at: int, code: str) -> None:
-    """Each direction alone, and a fifth of the other parts, others for each finding."""
+    """Each direction alone, and a tenth of the other parts, others for each finding."""
     near = PAIRS[code].near
     assert isinstance(near, str)
     up, down, *others = parts(packets_of(near), CUTS)
-    for packets in (up, down, *others[at % SHARE :: SHARE]):
+    for packets in (up, down, *others[at % RANDOM_SHARE :: RANDOM_SHARE]):
         assert code not in sent(packets).codes()
 
 

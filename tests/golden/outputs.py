@@ -195,12 +195,12 @@ KINDS: dict[str, Callable[[], list[Line]]] = {
 """What is kept, by the file that it is kept in."""
 
 
-def outputs(kind: str) -> dict[str, str]:
-    """What the runs of a kind write, by their arguments."""
+def outputs(lines: Iterable[Line]) -> dict[str, str]:
+    """What these runs write, by their arguments."""
     with tempfile.TemporaryDirectory() as folder:
         return {
             shlex.join(line): _output(line, Path(folder) / str(number))
-            for number, line in enumerate(KINDS[kind]())
+            for number, line in enumerate(lines)
         }
 
 
@@ -285,8 +285,8 @@ def _values(line: str) -> list[str]:
 
 def main(*options: str) -> None:
     """Print what differs, and unless it is a dry run keep what is found."""
-    for kind in KINDS:
-        found = outputs(kind)
+    for kind, lines in KINDS.items():
+        found = outputs(lines())
         before = kept(kind) if (OUTPUTS / f"{kind}.txt.xz").exists() else {}
         for line in differences(before, found):
             print(line)

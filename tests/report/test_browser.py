@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from amqpsniff.analysis.report_tables import REPORTS
+from amqpsniff.archive import Batch
+from amqpsniff.archive.batch_reports import make_here, write_page
+from amqpsniff.archive.filesystem import Folder
 from tests.report.pages import hostile_capture, report
 from tests.waiting import PATIENCE
 
@@ -80,6 +84,7 @@ def desk(browser: Any, pages: dict[str, Path]) -> Iterator[Any]:
 )
 def test_page_fits(opened: Opened, name: str, size: str, scheme: str) -> None:
     view = opened(name, size, scheme)
+    _first_tab_skips_to_the_content(view)
     width = SIZES[size][0]
     assert view.evaluate("document.documentElement.scrollWidth") <= width
     for place in view.locator("section, .chart").all():
@@ -99,6 +104,17 @@ def test_page_fits(opened: Opened, name: str, size: str, scheme: str) -> None:
         for text in place.locator(".role-legend text").all():
             word = text.bounding_box()
             assert word["x"] + word["width"] <= box["x"] + box["width"]
+
+
+def _first_tab_skips_to_the_content(view: Any) -> None:
+    view.keyboard.press("Tab")
+    link = view.locator(".skip")
+    assert link.bounding_box()["x"] >= 0
+    outline = link.evaluate("one => getComputedStyle(one).outlineStyle")
+    assert outline != "none"
+    view.keyboard.press("Enter")
+    assert view.evaluate("document.activeElement.id") == "content"
+    view.evaluate("scrollTo(0, 0)")
 
 
 def _columns(view: Any, caption: str, column: int) -> list[str]:
@@ -134,8 +150,8 @@ def test_table_is_filtered_by_keyboard(desk: Any) -> None:
     desk.get_by_label("Filter Methods").fill("")
 
 
-def test_conversation_is_chosen_by_keyboard(opened: Opened) -> None:
-    view = opened("pika", "phone")
+def test_conversation_is_chosen_by_keyboard(desk: Any) -> None:
+    view = desk
     view.locator("#conversation").focus()
     first = view.locator("#peers span").nth(0).inner_text()
     number = view.locator("#events li").count()
@@ -149,27 +165,6 @@ def test_conversation_is_chosen_by_keyboard(opened: Opened) -> None:
     view.keyboard.press("Enter")
     assert view.locator("#conversation").input_value() == "7f298e1bc377911e"
     assert "43700" in view.locator("#peers").inner_text()
-
-
-def test_first_tab_skips_to_the_content(opened: Opened) -> None:
-    view = opened("pika")
-    view.keyboard.press("Tab")
-    link = view.locator(".skip")
-    assert link.bounding_box()["x"] >= 0
-    outline = link.evaluate("one => getComputedStyle(one).outlineStyle")
-    assert outline != "none"
-    view.keyboard.press("Enter")
-    assert view.evaluate("document.activeElement.id") == "content"
-
-
-def test_colours_change_by_keyboard_and_are_remembered(opened: Opened) -> None:
-    view = opened("pika")
-    view.locator("#theme").focus()
-    view.keyboard.press("Enter")
-    view.wait_for_selector("html[data-drawn=dark]")
-    assert view.locator("#theme").inner_text() == "Light"
-    view.reload()
-    view.wait_for_selector("html[data-drawn=dark]")
 
 
 def test_findings_unfold_by_keyboard(desk: Any) -> None:
@@ -221,12 +216,19 @@ def test_regions_have_names_of_their_own(desk: Any) -> None:
     assert len(names) == len(set(names)) > 10
 
 
-def test_paper_is_light_and_has_everything_unfolded(opened: Opened) -> None:
+def test_colours_change_by_keyboard_and_are_remembered_and_paper_is_light(opened: Opened) -> None:
+    """And paper has everything unfolded."""
     view = opened("pika", scheme="dark")
     view.locator("#theme").focus()
-    for scheme in ("light", "dark"):  # one that was chosen is not the system's
-        view.keyboard.press("Enter")
-        view.wait_for_selector(f"html[data-drawn={scheme}]")
+    view.keyboard.press("Enter")
+    view.wait_for_selector("html[data-drawn=light]")
+    assert view.locator("#theme").inner_text() == "Dark"
+    view.reload()  # what was chosen is not the system's
+    view.wait_for_selector("html[data-drawn=light]")
+    view.locator("#theme").focus()
+    view.keyboard.press("Enter")
+    view.wait_for_selector("html[data-drawn=dark]")
+    assert view.locator("#theme").inner_text() == "Light"
     folded = view.locator("details:not([open])").count()
     assert folded
     view.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -264,3 +266,22 @@ def test_policy_forbids_other_scripts_and_the_network(browser: Any, pages: dict[
     )
     assert view.evaluate(blocked) == "img-src"
     view.close()
+
+
+def test_the_page_of_a_batch_without_redeliveries_can_be_scrolled(
+    browser: Any, samples: Path, tmp_path: Path
+) -> None:
+    Batch([str(samples / "php_churn.pcap")], str(tmp_path), links=True, frameworks=True).run()
+    reports = [make_here(Folder(str(tmp_path)), name, 20) for name in REPORTS]
+    assert not next(one for one in reports if one.report.name == "redelivery").table.num_rows
+    write_page(Folder(str(tmp_path)), reports)
+    with opening(browser, {"batch": tmp_path / "report.html"}) as open_page:
+        view = open_page("batch")
+        heights = view.evaluate(
+            "[document.documentElement.scrollHeight, ...[...document.querySelectorAll('svg')]"
+            ".map(one => one.getBoundingClientRect().height)]"
+        )
+        boxes = view.evaluate("[...document.querySelectorAll('svg')].map(one => one.outerHTML)")
+    assert len(heights) > 5
+    assert max(heights) < 20_000
+    assert [box for box in boxes if "e+" in box[:500] or "NaN" in box or "Infinity" in box] == []

@@ -73,8 +73,19 @@ def rows(
         gone |= NAMES
     if options is not None and options.addresses:
         gone |= ADDRESSES
-    found = amqpsniff.open(path, **keys).table(table).to_pylist()
-    return [{name: _without_host(row[name]) for name in row if name not in gone} for row in found]
+    return _kept(amqpsniff.open(path, **keys).table(table).to_pylist(), gone)
+
+
+def rows_of_tables(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """The same of every table, read once."""
+    found: dict[str, list[dict[str, Any]]] = {table: [] for table in REPLACED}
+    for table, batch in amqpsniff.open(path).tables(*REPLACED):
+        found[table] += _kept(batch.to_pylist(), REPLACED[table] | {"capture"})
+    return found
+
+
+def _kept(rows: list[dict[str, Any]], gone: set[str]) -> list[dict[str, Any]]:
+    return [{name: _without_host(row[name]) for name in row if name not in gone} for row in rows]
 
 
 def _without_host(value: Any) -> Any:

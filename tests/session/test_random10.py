@@ -330,7 +330,7 @@ def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("holes", "late"), [(False, False), (True, False), (False, True)])
 @given(numbers=st.lists(st.integers(0, 2**40), min_size=20, max_size=120))
-@settings(max_examples=rounds(100))
+@settings(max_examples=rounds(200))
 def test_the_engine_agrees_with_the_reference(holes: bool, late: bool, numbers: list[int]) -> None:
     """Messages, links and sessions of random conversations."""
     same(made(numbers, holes, late))

@@ -11,6 +11,18 @@ from tests.cli.running import Result
 
 Job = Callable[..., Result]
 
+QUICK_JAVA = " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+"""Spark's classes are loaded without a check of each: two of the eight seconds until it runs."""
+
+QUICK_QUERIES = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""Each query has a few rows: to plan it twice, and to compile Java for it, takes longer than to run
+it. Jobs that tests start as processes have what Spark does by itself."""
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
@@ -18,13 +30,14 @@ def spark() -> Iterator[Any]:
     pytest.importorskip("pyspark")
     if shutil.which("java") is None:
         pytest.skip("no java")
-    from amqpsniff.spark_jobs import lookup
-    from amqpsniff.spark_jobs.session import session
+    from amqpsniff.spark_jobs import lookup, session
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", next(iter(lookup.__path__)), prepend=os.pathsep)
-        made = session("local[2]", "tests", brief=True)
-    made.conf.set("spark.sql.shuffle.partitions", "2")
+        patch.setattr(session, "BRIEF_JAVA", session.BRIEF_JAVA + QUICK_JAVA)
+        made = session.session("local[2]", "tests", brief=True)
+    for name, value in QUICK_QUERIES.items():
+        made.conf.set(name, value)
     yield made
     made.stop()
 

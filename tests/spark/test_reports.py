@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 import amqpsniff
 from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.archive import Batch
-from amqpsniff.archive.batch_reports import make_here, write_page
+from amqpsniff.archive.batch_reports import Result, make_here, write_page
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.errors import UsageError
 from amqpsniff.options import Options
@@ -26,9 +28,10 @@ from amqpsniff.spark_jobs.tables import java_knows
 from tests.conftest import REPO
 from tests.report.drawn import wrong
 from tests.thorough import some
-from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.spark
+
+Rows = Callable[[str], list[dict[str, Any]]]
 
 HOSTILE = REPO / "tests" / "captures" / "hostile"
 
@@ -61,11 +64,16 @@ def alone(captures: Path) -> dict[str, list[dict[str, Any]]]:
     return {name: capture.table(name).to_pylist() for name in names}
 
 
-def rows(spark: Any, name: str, tables: Path, **more: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = make(
-        spark, name, Config((str(tables),), **more)
-    ).table.to_pylist()
-    return found
+@pytest.fixture(scope="module")
+def of_tables(spark: Any, tables: Path) -> Callable[[str], Result]:
+    """A report of the tables by its name, made once."""
+    return functools.cache(lambda name: make(spark, name, Config((str(tables),))))
+
+
+@pytest.fixture(scope="module")
+def rows(of_tables: Callable[[str], Result]) -> Rows:
+    """The rows of a report of the tables."""
+    return lambda name: of_tables(name).table.to_pylist()
 
 
 def address(row: dict[str, Any]) -> str | None:
@@ -75,23 +83,14 @@ def address(row: dict[str, Any]) -> str | None:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_tables_and_captures_give_the_same(
-    spark: Any, captures: Path, tables: Path, name: str
+    spark: Any, captures: Path, of_tables: Callable[[str], Result], name: str
 ) -> None:
-    config = Config((str(captures),), bucket_seconds=60)
-    of_captures = make(spark, name, config).table
-    of_tables = make(spark, name, Config((str(tables),), bucket_seconds=60)).table
-    assert of_tables.num_rows
-    assert of_tables.schema.names == of_captures.schema.names
-    assert sorted(map(repr, of_tables.to_pylist())) == sorted(map(repr, of_captures.to_pylist()))
-    _can_be_drawn(name, of_tables)
-
-
-@pytest.mark.parametrize("name", REPORTS)
-def test_duckdb_gives_the_rows_of_spark_in_their_order(spark: Any, tables: Path, name: str) -> None:
-    by_spark = make(spark, name, Config((str(tables),))).table
-    here = make_here(Folder(str(tables)), name, 20).table
-    assert here.schema.types == by_spark.schema.types
-    assert here.to_pylist() == by_spark.to_pylist()
+    of_captures = make(spark, name, Config((str(captures),))).table
+    made = of_tables(name).table
+    assert made.num_rows
+    assert made.schema.names == of_captures.schema.names
+    assert sorted(map(repr, made.to_pylist())) == sorted(map(repr, of_captures.to_pylist()))
+    _can_be_drawn(name, made)
 
 
 def _can_be_drawn(name: str, table: pa.Table) -> None:
@@ -111,8 +110,8 @@ def _can_be_drawn(name: str, table: pa.Table) -> None:
             assert wrong(charts(poor)) == []
 
 
-def test_latency(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
-    found = rows(spark, "latency", tables)
+def test_latency(rows: Rows, alone: dict[str, Any]) -> None:
+    found = rows("latency")
     waits: dict[tuple[Any, ...], list[float]] = {}
     for row in alone["messages"]:
         kind = {"confirmed": "confirm", "rejected": "confirm"}.get(row["outcome"] or "")
@@ -130,9 +129,9 @@ def test_latency(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
     assert counts == {key: len(values) for key, values in waits.items()}
 
 
-def test_losses(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
+def test_losses(rows: Rows, alone: dict[str, Any]) -> None:
     publishes = [row for row in alone["messages"] if row["method"] == "basic.publish"]
-    found = rows(spark, "losses", tables)
+    found = rows("losses")
     outcomes = Counter(row["outcome"] for row in publishes)
     assert sum(row["published"] for row in found) == len(publishes)
     for name in ("confirmed", "rejected", "returned", "unconfirmed"):
@@ -141,7 +140,7 @@ def test_losses(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
     assert sum(row["unprotected"] for row in found) == len(bare)
 
 
-def test_closes(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
+def test_closes(rows: Rows, alone: dict[str, Any]) -> None:
     wanted: Counter[tuple[Any, ...]] = Counter()
     for kind in ("connection", "channel"):
         for row in alone[f"{kind}s"]:
@@ -149,14 +148,12 @@ def test_closes(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
                 place = row["close_code"], row["close_method"], address(row)
                 wanted[(kind, row["closed_by"], *place)] += 1
     names = ("kind", "closed_by", "code", "method", "client")
-    found = {
-        tuple(row[name] for name in names): row["closes"] for row in rows(spark, "closes", tables)
-    }
+    found = {tuple(row[name] for name in names): row["closes"] for row in rows("closes")}
     assert found == wanted
 
 
-def test_churn(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
-    found = rows(spark, "churn", tables)
+def test_churn(rows: Rows, alone: dict[str, Any]) -> None:
+    found = rows("churn")
     wanted = Counter(address(row) for row in alone["connections"])
     counts: Counter[Any] = Counter()
     for row in found:
@@ -167,8 +164,8 @@ def test_churn(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
     )
 
 
-def test_findings(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
-    found = rows(spark, "findings", tables)
+def test_findings(rows: Rows, alone: dict[str, Any]) -> None:
+    found = rows("findings")
     wanted: Counter[tuple[Any, ...]] = Counter()
     for row in alone["findings"]:
         wanted[address(row), row["code"]] += row["count"]
@@ -180,13 +177,16 @@ def test_findings(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
     assert ranks == sorted(ranks)
 
 
-def test_redelivery_and_saturation(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
-    found = rows(spark, "redelivery", tables)
+def test_redelivery_and_saturation(
+    spark: Any, rows: Rows, tables: Path, alone: dict[str, Any]
+) -> None:
+    found = rows("redelivery")
     again = [
         row for row in alone["messages"] if row["redelivered"] and row["method"] != "basic.return"
     ]
     assert sum(row["redelivered"] for row in found) == len(again)
-    saturation = rows(spark, "saturation", tables, bucket_seconds=1)
+    by_second = Config((str(tables),), bucket_seconds=1)
+    saturation = make(spark, "saturation", by_second).table.to_pylist()
     assert max(row["unsettled"] for row in saturation) > 0
     assert all(row["unsettled"] >= 0 and row["unconfirmed"] >= 0 for row in saturation)
     assert not any(row["unknown_channels"] for row in saturation)
@@ -206,14 +206,14 @@ def test_saturation_where_frames_are_missing(spark: Any) -> None:
         assert {column: row[column] for column in columns} == columns, name
 
 
-def test_quality_names_the_bad_file(spark: Any, captures: Path, tables: Path) -> None:
-    first = rows(spark, "quality", tables)[0]
+def test_quality_names_the_bad_file(rows: Rows, captures: Path) -> None:
+    first = rows("quality")[0]
     assert first["capture"] == str(captures / "bad.pcap")
     assert first["error"] == "capture-unreadable"
 
 
-def test_topology_has_every_way(spark: Any, tables: Path, alone: dict[str, Any]) -> None:
-    edges = rows(spark, "topology", tables)
+def test_topology_has_every_way(rows: Rows, alone: dict[str, Any]) -> None:
+    edges = rows("topology")
     kinds = {(row["source_kind"], row["target_kind"]) for row in edges}
     assert kinds >= {("client", "exchange"), ("exchange", "queue"), ("queue", "client")}
     published = sum(row["messages"] for row in edges if row["source_kind"] == "client")
@@ -221,26 +221,33 @@ def test_topology_has_every_way(spark: Any, tables: Path, alone: dict[str, Any])
 
 
 @pytest.mark.parametrize("name", some(list(REPORTS)))
-def test_tables_where_only_workers_can_read_them(spark: Any, tables: Path, name: str) -> None:
+def test_tables_where_only_workers_can_read_them(
+    spark: Any, of_tables: Callable[[str], Result], tables: Path, name: str
+) -> None:
     """Java knows nothing of this file system; that it is another one is all that differs."""
     pytest.importorskip("fsspec")
     elsewhere = f"local://{tables}"
     assert not java_knows(spark, elsewhere)
     assert java_knows(spark, f"file://{tables}")
     found = make(spark, name, Config((elsewhere,))).table
-    known = make(spark, name, Config((str(tables),))).table
+    known = of_tables(name).table
     assert found.schema == known.schema
     assert sorted(found.to_pylist(), key=repr) == sorted(known.to_pylist(), key=repr)
 
 
 @pytest.mark.parametrize("name", ["12:30", "[1] {a,b}:*"])
 def test_tables_in_a_folder_whose_name_means_more_to_spark(
-    spark: Any, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    spark: Any,
+    of_tables: Callable[[str], Result],
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).symlink_to(tables)
-    there, here = (make(spark, "losses", Config((one,))) for one in (str(tables), name))
-    assert there.table.equals(here.table)
+    here = make(spark, "losses", Config((name,)))
+    assert of_tables("losses").table.equals(here.table)
 
 
 def test_operations_of_an_archive(spark: Any, tmp_path: Path) -> None:
@@ -268,9 +275,9 @@ def test_operations_of_tables_that_lack_them(spark: Any, tmp_path: Path) -> None
         make_here(Folder(str(tmp_path / "tables")), "operations", 20)
 
 
-def test_the_page_holds_everything(spark: Any, tables: Path, tmp_path: Path) -> None:
+def test_the_page_holds_everything(of_tables: Callable[[str], Result], tables: Path) -> None:
     pytest.importorskip("vl_convert")
-    reports = [make(spark, name, Config((str(tables),))) for name in ("closes", "traffic")]
+    reports = [of_tables(name) for name in ("closes", "traffic")]
     for report in reports:
         report.write(Folder(str(tables)))
         assert (tables / "reports" / f"{report.report.name}.csv").read_text().count("\n") > 1
@@ -293,42 +300,10 @@ def test_hostile_names_stay_text_on_the_page() -> None:
     assert made.count("</script>") == 2
 
 
-@pytest.fixture(scope="module")
-def plain_batch(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
-    """The tables of one capture in which nothing was redelivered or lost."""
-    output = tmp_path_factory.mktemp("plain")
-    Batch([str(samples / "php_churn.pcap")], str(output), links=True, frameworks=True).run()
-    return output
-
-
-def test_the_page_of_a_batch_without_redeliveries_can_be_scrolled(
-    spark: Any, browser: Any, plain_batch: Path
-) -> None:
-    reports = [make(spark, name, Config((str(plain_batch),))) for name in REPORTS]
-    assert not next(one for one in reports if one.report.name == "redelivery").table.num_rows
-    write_page(Folder(str(plain_batch)), reports)
-    said: list[str] = []
-    view = browser.new_page(viewport={"width": 1280, "height": 900})
-    view.set_default_timeout(PATIENCE * 1000)
-    view.on("console", lambda message: said.append(message.text))
-    view.goto((plain_batch / "report.html").as_uri())
-    view.wait_for_function("document.documentElement.dataset.drawn")
-    heights = view.evaluate(
-        "[document.documentElement.scrollHeight,"
-        " ...[...document.querySelectorAll('svg')].map(one => one.getBoundingClientRect().height)]"
-    )
-    boxes = view.evaluate("[...document.querySelectorAll('svg')].map(one => one.outerHTML)")
-    view.close()
-    assert len(heights) > 5
-    assert max(heights) < 20_000
-    assert [box for box in boxes if "e+" in box[:500] or "NaN" in box or "Infinity" in box] == []
-    assert said == []
-
-
 def test_an_empty_batch_has_empty_reports(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "bad.pcap").write_bytes(b"")
     Batch([str(tmp_path)], str(tmp_path / "tables"), links=True, frameworks=True).run()
-    for name in REPORTS:
+    for name in some(list(REPORTS)):
         report = make(spark, name, Config((str(tmp_path / "tables"),)))
         assert (name == "quality") == bool(report.table.num_rows) or name == "findings"
         assert report.as_text()

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Callable
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +85,16 @@ def as_csv(octets: bytes) -> str:
     return list(csv.reader(io.StringIO(octets.decode())))[1][0]
 
 
-def as_columns(table: pa.Table) -> str:
+@cache
+def in_utc() -> Any:
+    """A connection of DuckDB whose times are those of UTC."""
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def as_columns(table: pa.Table) -> str:
+    connection = in_utc()
     connection.register("given", table)
     return _one(connection, "SELECT v::VARCHAR FROM given")
 
@@ -111,9 +119,7 @@ def alike(text: str) -> str:
 
 
 def of_duckdb(value: str) -> str:
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    return _one(connection, f"SELECT ({value})::VARCHAR")
+    return _one(in_utc(), f"SELECT ({value})::VARCHAR")
 
 
 def test_all_types_are_here() -> None:
@@ -127,12 +133,13 @@ def test_values(capture: amqpsniff.Capture, value: str) -> None:
     if "TIMESTAMPTZ_NS" in value and duckdb.__version__ < "2":
         pytest.skip("no such type yet")
     expected = alike(of_duckdb(value))
+    result = capture.sql(f"SELECT {value} AS v")
+    batches = list(result)
     for format, read in READ.items():
-        result = capture.sql(f"SELECT {value} AS v")
         sink = io.BytesIO()
-        export.write(result, result.schema, format, sink)
+        export.write(batches, result.schema, format, sink)
         assert (format, alike(read(sink.getvalue()))) == (format, expected)
-    (table,) = tables(capture.sql(f"SELECT {value} AS v"))
+    (table,) = tables(result)
     ((_, shown),) = next(iter(table.fields()))
     assert alike(str(shown)) == expected
 

@@ -37,6 +37,7 @@ class Relay:
         self.onward = onward
         self.talks: list[Talk] = []
         self.passed = [0, 0]
+        self._octets = (bytearray(), bytearray())
         self.open = 0
         self._lock = threading.Lock()
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -64,6 +65,7 @@ class Relay:
                     for at in range(0, len(octets), tls.SEGMENT):
                         talk.put(side, octets[at : at + tls.SEGMENT])
                     self.passed[side] += len(octets)
+                    self._octets[side].extend(octets)
                 target.sendall(octets)
         except OSError:
             pass  # one that is killed resets; the other must know, or it serves nobody else
@@ -72,14 +74,34 @@ class Relay:
         with self._lock:
             self.open -= 1
 
+    def handshakes(self) -> int:
+        """How many handshakes both sides have ended: of TLS 1.2, in one connection."""
+        with self._lock:
+            return min(map(_handshakes, self._octets))
+
     def forget(self) -> None:
         """Forget the connections so far, once all of them are over."""
         wait_for(lambda: not self.open, "a connection goes on")
         self.talks.clear()
         self.passed[:] = 0, 0
+        for octets in self._octets:
+            octets.clear()
 
     def close(self) -> None:
         self._socket.close()
+
+
+def _handshakes(octets: bytearray) -> int:
+    """Records of ChangeCipherSpec (20) that have a whole record, a Finished, behind them."""
+    count, place, changed = 0, 0, False
+    while place + 5 <= len(octets):
+        end = place + 5 + int.from_bytes(octets[place + 3 : place + 5], "big")
+        if end > len(octets):
+            break
+        count += changed
+        changed = octets[place] == 20
+        place = end
+    return count
 
 
 class Program:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -18,15 +17,15 @@ from tests.waiting import free_port, wait_for
 pytest.importorskip("cryptography")
 
 TABLES = ("frames", "messages", "connections", "channels")
-QUIET = 0.05
-"""Seconds without bytes after which a handshake is over."""
-
 TAKEN = {b"K\n": b"KEYUPDATE", b"k\n": b"KEYUPDATE", b"R\n": b"RENEGOTIATING"}
 """What OpenSSL's client prints when it has taken a command from its standard input.
 
 What it is given before that may be read along with the command, and dropped. The server says it
 too late; but nothing else makes it send while nobody speaks.
 """
+
+ASKS_FOR_HANDSHAKE = (b"R\n", b"r\n")
+"""Commands of the client and of the server after which a handshake comes."""
 
 HANDS = (b"SSL handshake has read", b"CIPHER is ")
 """What OpenSSL's client and its server print when a handshake is over."""
@@ -63,12 +62,13 @@ def spoken(
             programs = (other, one)
             for at, (side, octets) in enumerate(said):
                 for whom, command in commands.get(at, ()):
-                    before_it = relay.passed[whom]
+                    before_it, made = relay.passed[whom], relay.handshakes()
                     taken = programs[whom].hears(b"" if whom else TAKEN[command])
                     programs[whom].say(command)
                     wait_for(taken, "a command")
                     wait_for(lambda: relay.passed[whom] > before_it, "a handshake")  # noqa: B023
-                    quiet(relay)
+                    if command in ASKS_FOR_HANDSHAKE:
+                        wait_for(lambda: relay.handshakes() > made, "its end")  # noqa: B023
                 heard = programs[1 - side].hears(octets)
                 programs[side].say(octets)
                 wait_for(heard, "octets")
@@ -78,15 +78,6 @@ def spoken(
 
 def read(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
-
-
-def quiet(relay: Relay) -> None:
-    """Wait until nothing has passed for a while."""
-    wait_for(lambda: all(relay.passed), "no handshake")
-    passed = None
-    while passed != relay.passed:
-        passed = list(relay.passed)
-        time.sleep(QUIET)
 
 
 def clear(said: Said, folder: Path) -> Path:
@@ -227,7 +218,7 @@ def test_ciphers_of_old(
     with running(*server[:-1]):
         listening(port)
         with running(*client, "-p", str(relay.port), "127.0.0.1") as one:
-            quiet(relay)
+            wait_for(lambda: b"Handshake was completed" in one.heard, "no handshake")
             for line in (b"one line\n", b"another one\n" * 50, b"the last\n"):
                 echoed = one.hears(line)
                 one.say(line)
