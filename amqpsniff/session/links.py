@@ -133,7 +133,14 @@ class Allowance:
 
     def begin(self, used: cython.longlong) -> cython.int:
         """The sender says where its count is."""
+        was_known: cython.bint = self.used >= 0
         self.used = used & _MASK
+        left: cython.longlong = self.left()
+        if left > 0:  # the receiver gave it before it knew the count
+            self.most = max(self.most, left)
+            if not was_known:
+                self.granted += left
+                self.least = left
         return 0
 
     def left(self) -> cython.longlong:
@@ -295,7 +302,8 @@ class Link(Consumer):
         self.credit = Allowance()
         self.weight = self.deliveries = self.bytes = self.flows = self.drains = 0
         self.accepted = self.rejected = self.released = self.modified = self.presettled = 0
-        self.aborted = self.largest = self.available = 0
+        self.aborted = self.largest = 0
+        self.available = -1
         self.promised = -1
         self.oldest_number = self.first_number = -1
         self.settled_ns = self.first_ns = self.last_ns = _NULL
@@ -385,7 +393,7 @@ class Link(Consumer):
                 if self.credit.left() == 0:  # drained: it has nothing to send
                     self.credit.least = 0
                     self.credit.empty_ns = _NULL
-            self.available = max(found.available, 0)
+            self.available = found.available
             return 0
         if found.drain == 1:
             self.drains += 1
