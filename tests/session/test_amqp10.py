@@ -303,6 +303,54 @@ def test_messages_are_linked_across_protocols() -> None:
     ]
 
 
+def test_every_message_of_two_protocols() -> None:
+    """What pika and Proton logged of 15 messages with RabbitMQ 4.3.6: where each came, whether
+    again, what the receiver said, and whose it was. Without message-id it is not known whose.
+    """
+    rows = [row.as_dict() for row in opened("rabbitmq43_cross").messages()]
+    names = {row["packet_number"]: row["message_id"] for row in rows if row["exchange"] == "shop"}
+    sent = [(row["message_id"], row["outcome"]) for row in rows if not row["queue"]]
+    assert sent == [
+        *((f"p-{number}" if number < 6 else None, "confirmed") for number in range(8)),
+        *((f"b-{number}" if number < 5 else None, "confirmed") for number in range(6)),
+        ("lost", "returned"),
+    ]
+    came = [
+        (row["queue"], row["message_id"], row["redelivered"], row["outcome"])
+        for row in rows
+        if row["queue"]
+    ]
+    assert came == [
+        ("xorders", "p-0", False, "acked"),
+        ("xorders", "p-1", False, "acked"),
+        ("xorders", "p-2", False, "discarded"),
+        ("xorders", "p-3", False, "requeued"),
+        ("xorders", "p-4", False, "requeued"),
+        ("xorders", "p-5", False, "discarded"),
+        ("xorders", None, False, "acked"),
+        ("xorders", None, False, "acked"),
+        ("xorders", "p-3", True, "acked"),
+        ("xdead", "p-2", True, "acked"),
+        ("xorders", "p-4", True, "acked"),
+        ("xdead", "p-5", False, "acked"),
+        ("xback", "b-0", False, "acked"),
+        ("xback", "b-1", False, "acked"),
+        ("xback", "b-2", False, "discarded"),
+        ("xback", "b-3", False, "requeued"),
+        ("xback", "b-4", False, "acked"),
+        ("xback", None, False, "acked"),
+        ("xdead10", "b-2", True, "acked"),
+        ("xback", "b-3", True, "acked"),
+    ]
+    of_one_packet = {146: {f"b-{number}" for number in range(5)}}  # Proton sent them at once
+    for row in rows:
+        published = row["published_packet_number"]
+        assert (published is None) == (not row["queue"] or row["message_id"] is None)
+        if published is not None:
+            whose = of_one_packet.get(published, {names[published]})
+            assert row["message_id"] in whose
+
+
 def test_replies_are_linked_with_requests() -> None:
     """Of 20 requests one has no answer, and one is answered without correlation-id."""
     requests = [row for row in _linked("rpc.pcap", "send") if row.reply_to]
