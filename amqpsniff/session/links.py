@@ -143,7 +143,6 @@ class Allowance:
             self.most = max(self.most, left)
             if not was_known:
                 self.granted += left
-                self.least = left
         return 0
 
     def left(self) -> cython.longlong:
