@@ -539,7 +539,8 @@ class Capture:
         if chosen.chooses():
             return topology(self._selected(chosen, columns=COLUMNS), limit, self.names)
         made = Topology()  # without Arrow, see `diagnose`
-        deque(self._read(Plan(tuple(COLUMNS), COLUMNS, outcomes=False), made.add_rows), 0)
+        plan = Plan(tuple(COLUMNS), COLUMNS, outcomes=False)
+        deque(self._read(plan, made.add_rows, made.add_records), 0)
         made.count_rows()
         return made.result(limit, self.names)
 

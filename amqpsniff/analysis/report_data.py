@@ -32,6 +32,7 @@ from amqpsniff.analysis.top_rows import (
 )
 from amqpsniff.analysis.topology import (
     FRAME_COLUMNS,
+    LINK_COLUMNS,
     MESSAGE_COLUMNS,
     Topology,
 )
@@ -74,6 +75,7 @@ COLUMNS = {
     "messages": (*MESSAGE_COLUMNS, "outcome", "outcome_ns"),
     "connections": CONNECTION_COLUMNS,
     "channels": CHANNEL_COLUMNS,
+    "links": LINK_COLUMNS,
     "findings": FINDING_COLUMNS,
 }
 
@@ -137,6 +139,7 @@ class ReportData:
             "messages": self._messages,
             "connections": lambda batch: self._connections(rows_of(batch)),
             "channels": lambda batch: self._channels(rows_of(batch)),
+            "links": lambda batch: self.topology.add_links(rows_of(batch)),
             "findings": lambda batch: self._found.extend(finding_rows(batch)),
         }
 
@@ -185,7 +188,8 @@ class ReportData:
         self._count_messages(messages.rows, _buffers(messages, row_times.MESSAGE_COLUMNS), ids)
 
     def add_records(self, records: dict[str, list[Row]]) -> None:
-        """Take what a pipeline gives of connections and channels, all of it."""
+        """Take what a pipeline gives of connections, channels and links, all of it."""
+        self.topology.add_records(records)
         self._connections(records["connections"])
         self._channels(records["channels"])
 

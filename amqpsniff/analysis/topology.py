@@ -18,7 +18,6 @@ from amqpsniff.analysis.counting import SENT, grouped, is_one_of, with_sent_byte
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.method_layout import NAMES
 from amqpsniff.session.counts import MAX_NAMES, NO_COUNTS, TopCounts, amounts
-from amqpsniff.session.links import Address
 from amqpsniff.session.route_sums import RouteSums, frames_of
 from amqpsniff.spec import DELIVERIES, PUBLISHES, peer_property
 from amqpsniff.tables.values import rows_of
@@ -40,7 +39,11 @@ MESSAGE_COLUMNS = (
     "ts_ns", "connection_id", "client", "channel", "method", "exchange", "routing_key", "queue",
     "body_size", "body_captured", "status",
 )  # fmt: skip
-COLUMNS = {"frames": FRAME_COLUMNS, "messages": MESSAGE_COLUMNS}
+LINK_COLUMNS = (
+    "connection_id", "client", "channel", "role", "source", "queue", "sender_settle_mode",
+    "refused", "credit_max", "start_ns", "end_ns",
+)  # fmt: skip
+COLUMNS = {"frames": FRAME_COLUMNS, "messages": MESSAGE_COLUMNS, "links": LINK_COLUMNS}
 """Columns by table that are needed, also to choose rows by connection, channel and time."""
 
 MAX_REMEMBERED = 2_048
@@ -85,8 +88,8 @@ class TopologyResult(TypedDict):
         routes: `vhost`, `exchange`, `queue`, `delivered`, `octets`: what went between the two.
         publishers: `vhost`, `name`, `host`, `exchange`, `routing_keys` (the first `top`),
             `routing_key_count`, `published`, `octets`.
-        consumers: `vhost`, `name`, `host`, `queue`, `consumers` (how many), `prefetch_count`,
-            `no_ack`, `delivered`, `octets`.
+        consumers: `vhost`, `name`, `host`, `queue`, `consumers` (how many), `prefetch_count` (of
+            AMQP 1.0 the most credit that a link had), `no_ack`, `delivered`, `octets`.
         exchange_count, queue_count, binding_count, route_count, publisher_count, consumer_count:
             Rows of each section, whatever `top` is.
         forgotten: True if there were too many names, so that rare ones are missing.
@@ -114,8 +117,8 @@ def topology(
     """The topology that rows show.
 
     Args:
-        batches: (table, record batch) of the tables `frames` and `messages`, with the columns of
-            `COLUMNS` at least, strings dictionary encoded or not; others are skipped. Rows of a
+        batches: (table, record batch) of the tables of `COLUMNS`, with its columns at least,
+            strings dictionary encoded or not; others are skipped. Rows of a
             connection are in the order of time. A message counts for the virtual host and the
             client that its connection named in frames before it.
         top: Rows of each section; None for all that were kept.
@@ -148,11 +151,24 @@ class Topology:
         self._channels: dict[tuple[str, int], Facts] = {}
 
     def add(self, table: str, batch: Any) -> None:
-        """Learn from a batch of `frames` or `messages`; those of other tables are skipped."""
+        """Learn from a batch of a table of `COLUMNS`; those of other tables are skipped."""
         if table == "frames":
             self.add_frames(batch)
         elif table == "messages":
             self.add_messages(batch)
+        elif table == "links":
+            self.add_links(rows_of(batch))
+
+    def add_records(self, records: dict[str, list[Facts]]) -> None:
+        """Learn from rows of links of AMQP 1.0."""
+        self.add_links(records["links"])
+
+    def add_links(self, rows: Iterable[Facts]) -> None:
+        """Learn from rows of the links table: the client consumes where it receives."""
+        for row in rows:
+            if row["role"] == "receiver" and row["source"] and not row["refused"]:
+                settled = SETTLED.get(row["sender_settle_mode"])
+                self._consume(row, row["queue"], row["credit_max"], settled)
 
     def add_rows(self, frames: Any, messages: Any, connections: list[Any], *_: Any) -> None:
         """Learn from what a pipeline gives, without Arrow; `result` has it after `count_rows`."""
@@ -404,13 +420,6 @@ class Topology:
             prefetch = self._channel(row)["prefetch"]
             self._consume(row, self._queue(row, arguments), prefetch, arguments.get("no_ack"))
 
-    def _attached(self, row: Facts, arguments: Facts) -> None:
-        """The server's attach of a link on which it sends: the client consumes, by AMQP 1.0."""
-        address = (arguments.get("source") or {}).get("address")
-        if row["sender"] == "server" and arguments.get("role") is False and address:
-            mode = arguments.get("snd_settle_mode")
-            self._consume(row, Address(address, False).queue, None, SETTLED.get(mode))
-
     def _consume(self, row: Facts, queue: str | None, prefetch: Any, no_ack: bool | None) -> None:
         key = self._client(row["connection_id"], row["client"]), queue
         known = self.consumers.get(key)
@@ -535,18 +544,17 @@ METHODS = {
     "exchange.unbind": Topology._unbound_exchange,
     "basic.qos": Topology._limited,
     "basic.consume": Topology._consumed,
-    "attach": Topology._attached,
 }
 """Methods of frames that are looked at, and what learns from each."""
 
 _LOOKED_AT = bytes(name in METHODS for name in NAMES)
 
 
-TABLES = frozenset(("arguments", "client_properties", "source"))
-"""Arguments that are tables, or the source of a link."""
+TABLES = frozenset(("arguments", "client_properties"))
+"""Arguments that are tables."""
 
-SETTLED: dict[Any, bool] = {0: False, 1: True}
-"""`no_ack` by `snd_settle_mode`: unsettled, settled. Mode 2, mixed, says neither."""
+SETTLED = {"unsettled": False, "settled": True}
+"""`no_ack` by `sender_settle_mode`; mixed says neither."""
 
 
 def _arguments(text: str | None) -> Facts:

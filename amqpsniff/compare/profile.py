@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-TABLES = ("frames", "messages", "connections", "channels", "findings")
+TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 COLUMNS = topology.COLUMNS
-"""Tables that a profile is made of; of two of them only these columns."""
+"""Tables that a profile is made of; of some of them only these columns."""
 
 MAX_CLIENTS = 50_000
 """Connections of which it is kept who their client is, for findings about them: 200 bytes each."""

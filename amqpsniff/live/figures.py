@@ -31,7 +31,6 @@ from amqpsniff.session.counts import NO_COUNTS, TopCounts
 from amqpsniff.session.owing import sentence
 from amqpsniff.session.recent_latencies import RecentLatencies
 from amqpsniff.session.table_rows import connection_row
-from amqpsniff.spec import DELIVERIES, PUBLISHES
 from amqpsniff.tables.values import values
 
 TURN_SECONDS = 30.0
@@ -44,8 +43,6 @@ MAX_NAMES = 500
 """Names of exchanges, keys and queues that rows are made of, the busiest."""
 
 Row = dict[str, Any]
-
-_MESSAGES = (PUBLISHES, DELIVERIES)
 
 MAX_ENDED = 200
 """Connections remembered after their end, to be looked at."""
@@ -73,6 +70,7 @@ class Figures:
         wanted: Callable[[str, str, str], bool] | None = None,
     ) -> None:
         self.census = Census(top, channel, wanted)
+        self.consume = self.census.consume
         self.connections: list[Row] = []
         self.exchanges: list[Row] = []
         self.keys: list[Row] = []
@@ -273,14 +271,12 @@ class Figures:
         self.queues = _rows(consumed, whole_queues, spent, ("queue",))
 
     def _tick_totals(self, now: float) -> None:
-        """Rates of all traffic: messages by their methods, bytes by connections."""
-        counts = self._methods[-1][1]
+        """Rates of all traffic: messages, and bytes by connections."""
         octets = list(self._ended_bytes)
         for peer in filter(self._wants, (one.peer for one in self._peers.values())):
             for at, number in enumerate(bytes_of(peer)):
                 octets[at] += number
-        messages = [sum(counts.get(one, 0) for one in methods) for methods in _MESSAGES]
-        self._whole.append((now, *messages, *octets))
+        self._whole.append((now, *self.census.messages(), *octets))
         began, *before = self._whole[0]
         spent = max(1.0, now - began)
         after = self._whole[-1][1:]

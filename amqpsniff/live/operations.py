@@ -12,6 +12,7 @@ from typing import Any
 
 from amqpsniff.live.peers import WINDOW
 from amqpsniff.session.counts import Histogram
+from amqpsniff.spec import PUBLISHES
 from amqpsniff.tables.values import values
 
 COLUMNS = (
@@ -58,7 +59,7 @@ class Operations:
             framework, operation, method, retries, error, outcome, outcome_ns, published_ns = row
             one = self._one((framework, operation))
             counts = one.counts
-            if method == "basic.publish":
+            if method in PUBLISHES:
                 counts["published"] += 1
                 counts["retried"] += bool(retries)
                 counts["failed"] += error is not None

@@ -116,7 +116,7 @@ def channel_row(channel: Any) -> Row:
     return {
         "channel": channel.number,
         "mode": "confirm" if guessed(channel) else channel.mode,
-        "prefetch": channel.prefetch_count,
+        "prefetch": channel.prefetch_count if channel.amqp10 is None else _credit(channel),
         "consumers": channel.consumers,
         "published": channel.published,
         "unconfirmed": unconfirmed(channel),
@@ -126,6 +126,14 @@ def channel_row(channel: Any) -> Row:
         "requeued": channel.requeued,
         "returned": channel.returned,
     }
+
+
+def _credit(channel: Any) -> int | None:
+    """The most credit of each link of AMQP 1.0 on which the client receives, in sum; None where
+    there is no such link.
+    """
+    links = [one for one in list(channel.amqp10.links.values()) if not one.sends]
+    return sum(max(one.credit.most, 0) for one in links) if links else None
 
 
 def guessed(channel: Any) -> bool:

@@ -38,7 +38,7 @@ cdef class Amqp10Connection:
     cdef Amqp10Session last
 
 cdef class Amqp10Tracker:
-    cdef object tracker
+    cdef object tracker, census
     cdef Settler settler
     cdef public long long links, link_bytes
     cdef dict awaited, arguments, handshakes, addresses

@@ -227,9 +227,11 @@ class Amqp10Tracker:
         tracker: The `Tracker` that is given the rows.
         settler: Writes outcomes.
         accounts: Whether credit and windows are read as rows; rules read them, too.
+        census: A `Census` that counts consumers of queues, or None.
     """
 
     tracker: Any
+    census: Any
     links: int
     link_bytes: int
     latest_ordinal: int
@@ -248,8 +250,9 @@ class Amqp10Tracker:
     words: Vocabularies
     reader: ByteReader
 
-    def __init__(self, tracker: Any, settler: Any, accounts: Any) -> None:
+    def __init__(self, tracker: Any, settler: Any, accounts: Any, census: Any) -> None:
         self.tracker = tracker
+        self.census = census
         self.settler = settler
         self.links = self.link_bytes = 0
         self.awaited = {}
@@ -677,7 +680,17 @@ class Amqp10Tracker:
         self._put_handle(one, link, side, found.handle)
         if link.answered == 3:
             self._tell("link-attached", one, link, frames, row, side)
+            self._count_consumer(one, link, 1)
         return link
+
+    def _count_consumer(self, one: Amqp10Session, link: Link, change: Any) -> None:
+        """A link that a client may receive on was answered, or such a one is over."""
+        address: Address = link.address
+        if self.census is None or link.sender == 0 or link.refused or address is None:
+            return
+        if address.queue is not None:
+            peer = one.channel.session.peer
+            self.census.consume(peer, address.queue, change, link.available)
 
     def _new_link(self, one: Amqp10Session, name: Any, sender: cython.int, key: Any) -> Link:
         """A link of a session; None when there are too many."""
@@ -746,6 +759,8 @@ class Amqp10Tracker:
                 del one.handles[side][handle]
         if link.closed_by is None:
             link.closed_by = channel.closed_by
+        if link.answered == 3:
+            self._count_consumer(one, link, -1)
         self.links -= 1
         self.link_bytes -= link.weight
         self.tracker.add_link(link, channel)

@@ -85,6 +85,7 @@ class Census:
     opens: cython.int
     declared: cython.int
     depths: dict[Any, Any]
+    consumed: dict[Any, Any]
     others: dict[Any, Any]
     named: dict[Any, Any]
     names: list[Any]
@@ -120,7 +121,7 @@ class Census:
         self.blocked = _BLOCKED
         self.opens = _OPEN
         self.declared = _DECLARED
-        self.depths = {}
+        self.depths, self.consumed = {}, {}
         self.others = {}
         self.named, self.names = {}, []
         self.statuses = array("q", bytes(8 * len(STATUS_NAMES)))
@@ -241,6 +242,24 @@ class Census:
         queue = said.get("queue")
         if isinstance(queue, str) and (queue in self.depths or len(self.depths) < MAX_NAMES):
             self.depths[queue] = (said.get("message_count"), said.get("consumer_count"))
+
+    def consume(self, peer: Any, queue: Any, change: Any, waiting: Any) -> None:
+        """A link of AMQP 1.0 on which a client receives from a queue begins (1) or is over (-1).
+
+        Of each queue there is how many are there, the most at once, and the messages that wait, as
+        the broker said last in a flow; None where it did not.
+        """
+        if self.channel >= 0 or self.bounded or (self.wanted and not self.wanted(*peer.name())):
+            return
+        known = self.consumed.get(queue)
+        if known is None:
+            if len(self.consumed) >= MAX_NAMES:
+                return
+            known = self.consumed[queue] = [0, 0, None]
+        known[0] += change
+        known[1] = max(known[:2])
+        if waiting >= 0:
+            known[2] = waiting
 
     def _other(self, place: Any, method_names: dict[Any, Any]) -> None:
         """Count a method that no dialect knows; their names are in the order of their codes."""
@@ -373,6 +392,13 @@ class Census:
         self.routes, self.queues = TopCounts(), TopCounts()
         return taken
 
+    def messages(self) -> Any:
+        """How many messages were published, and delivered."""
+        found = [0, 0, 0]
+        for way, rate in zip(_ways, self.rates, strict=True):
+            found[way] += 0 if rate is None else rate.facts()[0]
+        return found[:2]
+
     def counts(self) -> Any:
         """Frames by method, as a dict; methods without a frame are left out."""
         by_name: dict[Any, Any] = {}
@@ -385,7 +411,8 @@ class Census:
         """Everything that was counted, as a dict of plain values and of the classes above.
 
         `frames` and `methods` by name, `statuses` of messages, `sizes` and `rates` by method,
-        `routes` and `queues` as `TopCounts`, `depths` as (messages, consumers) by queue, `errors`
+        `routes` and `queues` as `TopCounts`, `depths` as (messages, consumers) by queue, as the
+        broker said last where a client declared it, else of links (`consume`), `errors`
         as dicts, `clients` by the JSON of start-ok's arguments, `connections` as
         (`ConnectionCounters`, decoder's connection, session), the largest first, `whole`: whether
         all channels and all times of those were counted.
@@ -403,7 +430,7 @@ class Census:
             "rates": {n: r for n, r in zip(NAMES, self.rates, strict=True) if r is not None},
             "routes": self.routes,
             "queues": self.queues,
-            "depths": self.depths,
+            "depths": {name: (of[2], of[1]) for name, of in self.consumed.items()} | self.depths,
             "errors": list(self.errors.values()),
             "clients": self.clients,
             "connections": [entry[1:] for entry in sorted(self.kept, reverse=True)],

@@ -52,7 +52,8 @@ def _apart(limit: cython.longlong, at: cython.longlong) -> cython.longlong:
 class Address:
     """An address as it was sent, and what of RabbitMQ it names: texts, None where it names none.
 
-    Of another form it is the queue of a receiver, and a sender's routing key. `deprecated`: the
+    Of another form it is the queue of a receiver, and a sender's routing key; of a URL, as Azure's
+    clients send it, that is its path. `deprecated`: the
     form is that of RabbitMQ's version 1; `claims`: it is the node for tokens; `batch`: that in
     whose vocabularies the texts have these codes.
     """
@@ -77,6 +78,8 @@ class Address:
         parts = text.split("/")
         kind = parts[1] if len(parts) > 2 and not parts[0] else ""
         rest = "/".join(parts[2:])
+        is_url = len(parts) > 3 and parts[0] in ("amqp:", "amqps:", "sb:") and not parts[1]
+        name = "/".join(parts[3:]) if is_url else text
         if kind == "exchanges":
             self.exchange = unquote(parts[2])
             self.routing_key = unquote(parts[3]) if len(parts) > 3 else ""
@@ -90,9 +93,9 @@ class Address:
         elif kind in ("queues", "queue"):
             self.queue = unquote(rest)
         elif sends:
-            self.routing_key = text
+            self.routing_key = name
         else:
-            self.queue = text
+            self.queue = name
         self.deprecated = kind in ("exchange", "topic", "queue", "amq")
         if self.queue is not None and sends:
             self.exchange, self.routing_key, self.queue = "", self.queue, None
@@ -133,7 +136,13 @@ class Allowance:
 
     def begin(self, used: cython.longlong) -> cython.int:
         """The sender says where its count is."""
+        was_known: cython.bint = self.used >= 0
         self.used = used & _MASK
+        left: cython.longlong = self.left()
+        if left > 0:  # the receiver gave it before it knew the count
+            self.most = max(self.most, left)
+            if not was_known:
+                self.granted += left
         return 0
 
     def left(self) -> cython.longlong:
@@ -295,7 +304,8 @@ class Link(Consumer):
         self.credit = Allowance()
         self.weight = self.deliveries = self.bytes = self.flows = self.drains = 0
         self.accepted = self.rejected = self.released = self.modified = self.presettled = 0
-        self.aborted = self.largest = self.available = 0
+        self.aborted = self.largest = 0
+        self.available = -1
         self.promised = -1
         self.oldest_number = self.first_number = -1
         self.settled_ns = self.first_ns = self.last_ns = _NULL
@@ -385,7 +395,7 @@ class Link(Consumer):
                 if self.credit.left() == 0:  # drained: it has nothing to send
                     self.credit.least = 0
                     self.credit.empty_ns = _NULL
-            self.available = max(found.available, 0)
+            self.available = found.available
             return 0
         if found.drain == 1:
             self.drains += 1

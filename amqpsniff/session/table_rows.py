@@ -96,7 +96,7 @@ def link_row(link: Any, channel: Any) -> Row:
         "sender_settle_mode": link.sender_mode,
         "receiver_settle_mode": link.receiver_mode,
         "max_message_size": _known(link.limit_bytes),
-        "refused": link.refused if link.whole else None,
+        "refused": link.refused and not link.deliveries if link.whole else None,
         "deliveries": link.deliveries,
         "accepted": link.accepted,
         "rejected": link.rejected,

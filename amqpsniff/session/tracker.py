@@ -419,7 +419,7 @@ class Tracker:
         self.settler.emitter = self if self.rules_enabled else None
         self.reader = ByteReader()
         accounts = not tables.isdisjoint(("channels", "links"))
-        self.amqp10 = Amqp10Tracker(self, self.settler, accounts)
+        self.amqp10 = Amqp10Tracker(self, self.settler, accounts, asked.census)
         self.consumers_known = 0
         self.handshakes_bytes = 0
         self.handshakes = {}

@@ -27,7 +27,8 @@ def captures_of(folder: str) -> list[str]:
     return sorted(str(one) for one in FOLDERS[folder].iterdir() if ".pcap" in one.name)
 
 
-CAPTURES = [*captures_of("samples"), *captures_of("incidents")]
+AMQP10 = str(REPO / "tests" / "captures" / "amqp10" / "rabbitmq43_cross.pcap.gz")
+CAPTURES = [*captures_of("samples"), *captures_of("incidents"), AMQP10]
 
 
 @pytest.fixture(scope="module")

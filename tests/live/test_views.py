@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,7 @@ def test_what_hangs(tmp_path: Path, after: int, hangs: str | None) -> None:
 
 INCIDENTS = Path(__file__).parents[1] / "captures" / "incidents"
 PACKS = INCIDENTS.with_name("packs")
+CROSS = "rabbitmq43_cross"
 
 
 def run_of(capture: Path, **wanted: Any) -> Picture:
@@ -248,6 +250,25 @@ def test_the_verdict_of_now_and_what_hangs_first() -> None:
     first, *_ = ordered(picture.connections, "urgency", backwards=False, view=CLIENTS)
     assert first["label"] == "orders-worker"
     assert first["waits"].startswith("acks 16.")
+
+
+def test_messages_of_both_protocols_count(tmp_path: Path) -> None:
+    """In the head and in views; the credit of AMQP 1.0 stands where 0-9-1 has the prefetch."""
+    figures = Figures(10)
+    octets = gzip.decompress((INCIDENTS.with_name("amqp10") / f"{CROSS}.pcap.gz").read_bytes())
+    path = tmp_path / f"{CROSS}.pcap"
+    path.write_bytes(octets[: octets.rindex(b"\0\x53\x18\x45")])  # before a side closes
+    watch = Watch(FileCapture([str(path)]), Options(), (), census=figures, judge=True)
+    figures.tick()
+    watch.step()
+    figures.tick()
+    totals = figures.totals()
+    assert (totals["published_per_s"], totals["delivered_per_s"]) == (15, 20)
+    both = {row["label"]: row for row in figures.connections}
+    assert both["shop-10"]["published"] == 7
+    (session,) = figures.channels_of(both["shop-10"]["connection_id"])
+    assert (session["prefetch"], session["consumers"]) == (40, 2)
+    watch.close()
 
 
 @pytest.mark.parametrize("name", ["celery", "dramatiq"])

@@ -27,7 +27,8 @@ L3  The first detach is that of the row; the error is the first that was said. A
     no side has it attached, or when its session is over.
 L4  The sender counts from its initial-delivery-count, or from a flow of its own; each delivery
     counts one. The receiver's flow sets the limit: delivery-count + link-credit; without
-    delivery-count, and before any delivery, it counts from the initial one.
+    delivery-count, and before any delivery, it counts from the initial one. What it gave before
+    the sender's count was known is granted once that is.
 L5  Counts of a row are those at the end of the link. What is said later counts for the delivery.
 L6  Numbers that wait are not known of a session that was there while frames were missing: from a
     loss, or the beginning of a capture that begins late, to the next word of that side.
@@ -113,6 +114,14 @@ class Link:
             "message_bytes flows drains credit_granted".split(), 0
         )  # fmt: skip
         self.most: int | None = None
+
+    def begin(self, used: int) -> None:
+        """The sender says where its count is; credit may have been given before."""
+        was_known, self.used = self.used is not None, used
+        left = self.left()
+        if left is not None and left > 0:
+            self.most = max(self.most or 0, left)
+            self.counts["credit_granted"] += 0 if was_known else left
 
     def allow(self, limit: int) -> None:
         """The receiver says up to where the sender may count."""
@@ -258,7 +267,7 @@ class Conversation:
         link.handles[side] = fields["handle"]
         session.handles[side][fields["handle"]] = link
         if side == sender:
-            link.used = fields["initial_delivery_count"]
+            link.begin(fields["initial_delivery_count"])
             if link.promised is not None:
                 link.allow(link.used + link.promised)
 
@@ -288,7 +297,8 @@ class Conversation:
             return
         link.counts["flows"] += 1
         if side == link.sender:
-            link.used = fields.get("delivery_count", link.used)
+            if "delivery_count" in fields:
+                link.begin(fields["delivery_count"])
             return
         link.counts["drains"] += fields.get("drain", False)
         count = fields.get("delivery_count")

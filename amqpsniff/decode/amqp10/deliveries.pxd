@@ -51,7 +51,7 @@ cdef class DeliveryAssembler:
     cdef int _capture_of(self, Delivery found) except? -1
     cdef int _write_sections(self, Half half, Delivery found, long long row) except? -1
     cdef int _write_annotations(self, TypedReader reader, Delivery found, long long end, long long row) except? -1
-    cdef int _write_header(self, TypedReader reader, long long at, long long end, long long row) except? -1
+    cdef int _write_header(self, Half half, TypedReader reader, long long at, long long end, long long row) except? -1
     cdef int _code_of_ttl(self, long long ttl) except? -1
     cdef int _write_properties(self, TypedReader reader, long long at, long long end, long long row) except? -1
     cdef int _write_to(self, TypedReader reader, long long row) except? -1

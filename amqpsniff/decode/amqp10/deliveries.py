@@ -618,7 +618,7 @@ class DeliveryAssembler:
         reader.out = out.headers
         reader.oddities = 0
         if found.places[_HEADER] >= 0:
-            self._write_header(reader, found.places[_HEADER], end, row)
+            self._write_header(half, reader, found.places[_HEADER], end, row)
         if found.places[_PROPERTIES] >= 0:
             self._write_properties(reader, found.places[_PROPERTIES], end, row)
         if found.places[_APPLICATION_PROPERTIES] >= 0 and out.made & 1 << 2:
@@ -658,7 +658,12 @@ class DeliveryAssembler:
         return column.end()
 
     def _write_header(
-        self, reader: TypedReader, at: cython.longlong, end: cython.longlong, row: cython.longlong
+        self,
+        half: Half,
+        reader: TypedReader,
+        at: cython.longlong,
+        end: cython.longlong,
+        row: cython.longlong,
     ) -> cython.int:
         """Write what the section `header` says."""
         out: MessageRows = self.messages
@@ -676,9 +681,10 @@ class DeliveryAssembler:
         if value >= 0 and out.made & 1 << 7:
             out.expiration.values[row] = self._code_of_ttl(value)
         value = fields.number(reader, 4)
-        if value > 0:
+        acquired: cython.int = fields.truth(reader, 3)
+        if value > 0 or (acquired == 0 and half.amqp10.tells_redelivered):
             out.redelivered.values[row] = 1
-        elif fields.truth(reader, 3) == 1:
+        elif acquired == 1:
             out.redelivered.values[row] = 0
         if value >= 0 and more.told:
             more.delivery_count.values[row] = min(value, 0x7FFFFFFF)

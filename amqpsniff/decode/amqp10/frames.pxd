@@ -11,6 +11,7 @@ cdef class Amqp10Half:
     cdef public set secret_links, nameless_links
     cdef public object search
     cdef public long long max_frame_bytes, first_part
+    cdef public bint tells_redelivered
 
 cdef class Amqp10Frames:
     cdef public FrameHandler handler

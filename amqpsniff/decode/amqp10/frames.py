@@ -62,12 +62,15 @@ _LONG = cython.declare(cython.int, performatives.LONG)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
 _FIRST_ROW = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 _NAMES = {row.code: row.name for row in PERFORMATIVES}
+_RABBITMQ = b"product\xa1\x08RabbitMQ"
 
 
 class Amqp10Half:
     """The state of one direction: messages under way by channel and handle, and the one
     that the frame under way is of; handles of links to which secrets are sent, and of those without
-    an address, whose messages name theirs.
+    an address, whose messages name theirs. `tells_redelivered`: it is a RabbitMQ, which says
+    first-acquirer of each delivery, and false where it is a redelivery (measured on 3.10 and 4.3);
+    of others false may be a default.
 
     `search` is set while the next boundary is searched. `first_part` are the bytes kept of a large
     transfer whose payload is handed on as it comes, 0 for none.
@@ -75,6 +78,7 @@ class Amqp10Half:
 
     max_frame_bytes: int
     first_part: int
+    tells_redelivered: cython.bint
 
     under_way: dict[Any, Any]
     current: Delivery
@@ -89,6 +93,7 @@ class Amqp10Half:
         self.search = None
         self.first_part = 0
         self.max_frame_bytes = 0
+        self.tells_redelivered = False
 
 
 class Amqp10Frames:
@@ -324,6 +329,10 @@ class Amqp10Frames:
             self._learn_link(half, reader, found, state)
         elif found.code == _OPEN:
             state.max_frame_bytes = decoder.number(reader, 2)
+            place: cython.longlong = decoder.start(9)
+            if place >= 0:
+                octets = reader.bytes_at(place, decoder.payload - place)
+                state.tells_redelivered = _RABBITMQ in octets
             connection.past_login = True
         elif found.code == _INIT:
             mechanism: bytes = decoder.octets(reader, 0) or b""

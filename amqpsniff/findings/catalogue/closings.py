@@ -23,7 +23,7 @@ CLOSINGS = (
          "in AMQP 1.0 an end with an error, which takes all links of the session along.",
          "The detail has the broker's reason and, where it is known, what to do about it. "
          "Deliveries that were not acknowledged go back to their queues; the client must open a "
-         "new channel.",
+         "new channel, or begin a new session.",
          "Passive declarations ask whether something exists, and 404 is then an ordinary answer: "
          "it is not reported where the client declares the same successfully within 10 s.",
          ("channel-mode-mixed", "acknowledgement-invalid", "acknowledgement-stale")),
@@ -31,10 +31,11 @@ CLOSINGS = (
          "The broker closed a connection with an error",
          "connection.close from the broker with a reply code, a text, and the method it objects "
          "to; in AMQP 1.0 a close with an error.",
-         "By code: 501 to 505 the client broke the protocol, look at what it sent last; 506 the "
-         "broker lacked something it needs, memory for instance; 530 not allowed; 540 not "
-         "implemented; 541 the broker failed inside: see its log, and update it. All channels of "
-         "the connection are gone.",
+         "Of AMQP 1.0 the condition says it: framing-error and decode-error are faults of the "
+         "client's library. Else by code: 501 to 505 the client broke the protocol, look at what "
+         "it sent last; 506 the broker lacked something it needs, memory for instance; 530 not "
+         "allowed; 540 not implemented; 541 the broker failed inside: see its log, and update it. "
+         "All channels of the connection are gone.",
          "",
          _FRAMING),
     Kind("feature-deprecated", "error", "high",

@@ -9,8 +9,9 @@ DELIVERY = (
          "Deliveries are acknowledged as they are sent, by auto-ack",
          "basic.consume or basic.get with no-ack on a queue that is no private reply queue. In "
          "AMQP 1.0: a link whose deliveries were all sent settled.",
-         "Acknowledge by hand what must not be lost: with no-ack a consumer that dies loses all "
-         "it has received, and prefetch has no effect.",
+         "Acknowledge by hand what must not be lost; in AMQP 1.0 ask for snd-settle-mode "
+         "unsettled. With no-ack a consumer that dies loses all it has received, and prefetch has "
+         "no effect.",
          "Intended for metrics and events; direct reply-to requires it.",
          category="note"),
     Kind("deliveries-in-doubt", "warning", "medium",
@@ -36,8 +37,9 @@ DELIVERY = (
          "x-delivery-count or the delivery-count of AMQP 1.0, or by properties and size where "
          "consumers put it back each time.",
          "Stop putting it back: reject it without requeue after some attempts, into a dead-letter "
-         "exchange, and find out why its handler fails. The delivery limit of quorum queues stops "
-         "it too, but since RabbitMQ 4.3 that does not count what consumers put back themselves.",
+         "exchange, and find out why its handler fails. In AMQP 1.0 the outcomes rejected, and "
+         "modified with undeliverable-here, do that. The delivery limit of quorum queues stops it "
+         "too, but since RabbitMQ 4.3 that does not count what consumers put back themselves.",
          "Different messages with one message-id, or with the same properties and size and no id, "
          "look like one."),
     Kind("requeue-storm", "warning", "low",
@@ -70,8 +72,8 @@ DELIVERY = (
          "times where few were acknowledged). Tasks with "
          "an eta header that lies ahead do not count. In AMQP 1.0: the link's credit is used up "
          "and all of it is held.",
-         "Find the handler that hangs (a lock, a call without timeout). A higher prefetch count "
-         "only puts it off.",
+         "Find the handler that hangs (a lock, a call without timeout). A higher prefetch count, "
+         "or more credit, only puts it off.",
          "Jobs may really take that long."),
     Kind("deliveries-stopped", "warning", "low",
          "A consumer gets nothing, though messages for it are published",

@@ -13,7 +13,8 @@ FRAMES = (
     Kind("frame-type-unknown", "error", "high",
          "A frame has a type that no version defines",
          "The first byte of the frame is none of the known types.",
-         "RabbitMQ answers 501 FRAME_ERROR; look for a client that writes from two threads.",
+         "RabbitMQ answers 501 FRAME_ERROR, in AMQP 1.0 amqp:connection:framing-error; look for a "
+         "client that writes from two threads.",
          "Bytes missing from the capture do the same: see tcp-gap.",
          ("frame-end-wrong",)),
     Kind("frame-type-unusual", "warning", "high",
@@ -28,7 +29,8 @@ FRAMES = (
          "content header of more than 1 MiB is reported whatever frame-max is.",
          "The client must split bodies at frame-max minus 8 bytes. A content header is never "
          "split: if it is the one, make the headers smaller (long exception texts, x-death), or "
-         "raise frame-max on both sides.",
+         "raise frame-max on both sides. In AMQP 1.0 the sender must split a message over frames "
+         "of the other side's max-frame-size.",
          "",
          ("dead-letter-cycle",)),
     Kind("heartbeat-malformed", "error", "high",

@@ -78,8 +78,9 @@ HANDSHAKE = (
          "Both sides sent a protocol header, and the broker's names another version: its answer "
          "when it refuses the client's.",
          "Use a client that speaks the version in the broker's header, or enable the plugin for "
-         "the client's: RabbitMQ before 4.0 needs one for AMQP 1.0, RabbitMQ since 4.0 has no "
-         "0-8.",
+         "the client's: RabbitMQ before 4.0 needs one for AMQP 1.0, RabbitMQ since 4.0 has no 0-8. "
+         "A broker that answers SASL with AMQP 1.0 takes no login: let the client begin without, "
+         "or turn SASL on.",
          "",
          ("protocol-header-unknown", "not-amqp")),
     Kind("login-demanded", "error", "high",

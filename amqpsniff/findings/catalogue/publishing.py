@@ -9,8 +9,8 @@ PUBLISHING = (
          "Messages are published without confirms or transactions",
          "basic.publish on a channel that was seen to open and has neither confirm.select nor "
          "tx.select. In AMQP 1.0: a link whose messages were all sent settled.",
-         "Use publisher confirms for what must not be lost; without them a message that the "
-         "broker never stored looks sent.",
+         "Use publisher confirms, in AMQP 1.0 unsettled transfers, for what must not be lost; "
+         "without them a message that the broker never stored looks sent.",
          "Some data may be lost by design: metrics, for instance.",
          category="note"),
     Kind("message-unroutable", "error", "high",
@@ -18,7 +18,7 @@ PUBLISHING = (
          "basic.return 312 NO_ROUTE. In confirm mode a basic.ack follows, so the confirm alone "
          "looks like success. In AMQP 1.0: RabbitMQ 4 released the message.",
          "Bind a queue for that routing key or set an alternate exchange; in the publisher treat "
-         "return and ack as failure.",
+         "return and ack, or the outcome released, as failure.",
          "Answers to callers whose reply queue is gone are returned too; answers by direct "
          "reply-to are not counted, because RabbitMQ returns those that it delivers."),
     Kind("publishes-unbound", "warning", "low",

@@ -117,7 +117,7 @@ def _stopped(context: RuleContext, link: Any, now_ns: int) -> Iterator[tuple[str
     has_more = link.available > 0 or credit.waits > 1
     if link.unsettled or not has_more or quiet < max(RENEWED_NS, RENEWED_TIMES * usual):
         return
-    more = f"{count(link.available)} messages" if link.available else "more messages"
+    more = f"{count(link.available)} messages" if link.available > 0 else "more messages"
     detail = (
         f"{link_text(link)}: no credit for {duration(quiet)} after "
         f"{number_of(link.deliveries, 'delivery', 'deliveries')}, though the broker had {more}"

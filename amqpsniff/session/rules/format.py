@@ -94,7 +94,11 @@ def queues_of(channel: Any, before: Iterable[str] = ()) -> str:
     """The queues whose deliveries a channel's consumers acknowledge, and those `before`, at most
     three by name.
     """
-    read = (one.queue for one in channel.by_tag.values() if one.queue and not one.no_ack)
+    consumers = list(channel.by_tag.values())
+    if channel.amqp10 is not None:
+        links = channel.amqp10.links.values()
+        consumers = [one.address for one in links if one.address and not one.sends]
+    read = (one.queue for one in consumers if one.queue and not getattr(one, "no_ack", False))
     return names_text({*read, *before})
 
 

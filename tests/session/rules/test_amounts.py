@@ -27,7 +27,7 @@ def test_queues_that_are_named(queues: list[str | None], words: str) -> None:
     consumers = {
         number: SimpleNamespace(queue=queue, no_ack=False) for number, queue in enumerate(queues)
     }
-    channel: Any = SimpleNamespace(by_tag=consumers)
+    channel: Any = SimpleNamespace(by_tag=consumers, amqp10=None)
     assert format.queues_of(channel) == words
 
 
