@@ -16,8 +16,7 @@ from amqpsniff.decode.redaction import (
     SECRET_METHODS,
     secret_positions,
 )
-from amqpsniff.spec import FRAME_OVERHEAD_BYTES
-from amqpsniff.spec.amqp010 import SEGMENT_HEADER_BYTES, SEGMENTS
+from amqpsniff.spec.amqp010 import SEGMENTS, overhead_bytes
 from amqpsniff.tcp.stream import DATA
 
 if TYPE_CHECKING:
@@ -122,15 +121,13 @@ def _hidden_of_later_versions(entry: Entry, begin: int, length: int) -> frozense
         return frozenset()
     if entry.method == "transfer":
         payload = json.loads(entry.arguments_json or "{}").get("payload_bytes", length)
-        return frozenset(range(max(begin, entry.size + FRAME_OVERHEAD_BYTES - payload), length))
+        return frozenset(range(max(begin, length_of(entry) - payload), length))
     return frozenset(range(begin, length))
 
 
 def length_of(entry: Entry) -> int:
     """Bytes of a frame with its header and its end."""
-    if entry.frame_type in SEGMENTS:
-        return entry.size + SEGMENT_HEADER_BYTES
-    return entry.size + (FRAME_OVERHEAD_BYTES if entry.frame_type != "protocol-header" else 0)
+    return entry.size + overhead_bytes(entry.frame_type)
 
 
 def hidden_positions(entry: Entry, octets: bytes, missing: frozenset[int]) -> frozenset[int]:

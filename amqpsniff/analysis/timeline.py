@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from amqpsniff.spec import FRAME_OVERHEAD_BYTES, METHODS
-from amqpsniff.spec.amqp010 import SEGMENT_HEADER_BYTES, SEGMENTS
+from amqpsniff.spec import METHODS
+from amqpsniff.spec.amqp010 import overhead_bytes
 from amqpsniff.tables.values import values
 
 FOLDED = ("header", "body", "heartbeat")
@@ -25,9 +25,6 @@ CONTENT_METHODS = frozenset(row.name for row in METHODS if row.content)
 
 GAP = "gap"
 """The frame type of an entry that stands for missing bytes; its size is how many."""
-
-_OVERHEADS = {"protocol-header": 0, **dict.fromkeys(SEGMENTS, SEGMENT_HEADER_BYTES)}
-"""Bytes of a frame around its payload, by type; those of other types are of 0-9-1 or 1.0."""
 
 MAX_WAITING = 65_536
 """Entries that wait for a message to end. A content that a hostile or broken client never ends
@@ -169,7 +166,7 @@ class Gaps:
             if offset > expected:
                 yield gap, batch.slice(begin, at - begin)
                 begin, gap = at, _gap(batch.slice(at, 1), offset - expected)
-            end = offset + size + _OVERHEADS.get(kind, FRAME_OVERHEAD_BYTES)
+            end = offset + size + overhead_bytes(kind)
             self._next[sender] = max(expected, end)
         yield gap, batch.slice(begin)
 

@@ -26,7 +26,6 @@ from amqpsniff.compare.sighting import (
 )
 from amqpsniff.findings.kind import at_least
 from amqpsniff.session.counts import Histogram
-from amqpsniff.spec import FRAME_OVERHEAD_BYTES
 from amqpsniff.units import octets, plural
 
 Row = dict[str, Any]
@@ -357,7 +356,7 @@ class _Touched:
         for what, spans in self._spans.items():
             if not spans:
                 continue
-            end = begin + frame[3] + FRAME_OVERHEAD_BYTES
+            end = begin + frame[3]
             at = max(bisect_right(spans, (begin, begin)) - 1, 0)
             while at and spans[at - 1][1] > begin:  # of the same bytes two things may be told
                 at -= 1
@@ -423,7 +422,7 @@ def _forward(direction: Direction, shift: int) -> Iterator[Frame]:
         begin = frame[0]
         while at < len(holes) and holes[at][1] <= begin:
             at += 1
-        if at < len(holes) and holes[at][0] < begin + frame[3] + FRAME_OVERHEAD_BYTES:
+        if at < len(holes) and holes[at][0] < begin + frame[3]:
             frame = (begin, NO_TIME, *frame[2:])  # noqa: PLW2901
         if last is None or begin > last:
             last = begin

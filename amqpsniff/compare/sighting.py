@@ -22,6 +22,7 @@ from amqpsniff.findings import Finding
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline, run
 from amqpsniff.plan import Plan
+from amqpsniff.spec.amqp010 import overhead_bytes
 from amqpsniff.tables.values import values
 from amqpsniff.tcp.stream import DATA, GAP, OPEN, PLACE_FIELDS, StreamBatch
 
@@ -36,7 +37,8 @@ MAX_CONNECTIONS = 30_000
 NO_TIME = -(2**63)
 
 FRAME = ("offset", "ts_ns", "packet_number", "octets", "kind", "channel")
-"""Integers of a frame's row; `kind` is a place in `Vocabulary.names`."""
+"""Integers of a frame's row; `octets` counts its header too, `kind` is a place in
+`Vocabulary.names`."""
 
 COLUMNS = (
     "packet_number", "ts_ns", "connection_id", "sender", "stream_offset", "channel", "frame_type",
@@ -285,7 +287,8 @@ class Sighter:
                 log = self._frames[talk, sender] = Log(self.sighting.spill, len(FRAME))
             name = words.number(method or kind)
             time = NO_TIME if ts_ns is None else ts_ns
-            log.add(offset, time, number & NUMBER_MASK, size, name, channel or 0)
+            length = size + overhead_bytes(kind)
+            log.add(offset, time, number & NUMBER_MASK, length, name, channel or 0)
 
     def _conclude(self) -> None:
         """Bring frames and conversations together."""

@@ -88,8 +88,9 @@ class ContentAssembler:
         asked: The `amqpsniff.plan.Plan` of the run.
 
     `unread`: messages have no rows. `losses` are places where
-    frames may be missing: (row of the next frame, connection, direction), and frames that come
-    `LATE`: (row, `FrameRows.moment` when its bytes came, LATE). `seed` is that of the marks of
+    frames may be missing: (row of the next frame, connection, direction, packet number and ts_ns
+    with which the bytes behind them came), and frames that come `LATE`: (row, `FrameRows.moment`
+    when its bytes came, LATE). `seed` is that of the marks of
     messages, made while `marking`, or `marking_all`: else only of those the broker may give back.
     """
 
@@ -262,7 +263,8 @@ class ContentAssembler:
 
     def note_loss(self, half: Any) -> None:
         """Frames of a half-stream may be missing before the next row."""
-        self.losses.append((self.frames.rows, half.connection, half.direction))
+        place = (half.number, half.ts_ns)
+        self.losses.append((self.frames.rows, half.connection, half.direction, *place))
 
     def lose(self, half: Half, begin: cython.longlong) -> cython.int:
         """Bytes of unknown meaning are missing from `begin` on: what is open may lack frames."""

@@ -29,7 +29,6 @@ cdef class FrameRows(Rows):
     cdef object next_performative(self)
     cpdef int follow(self, FrameRows others) except? -1
     cdef long long moment(self) except? -1
-    cdef long long moment_after(self, long long row) except? -1
     cdef public Codes capture, connection, sender, channel, frame_type, method, reply_code, flags
     cdef public Codes exchange, routing_key, queue, consumer_tag
     cdef public Integers packet_number, ts_ns, stream_offset, size, delivery_tag

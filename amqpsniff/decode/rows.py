@@ -316,10 +316,6 @@ class FrameRows(Rows):
         self.moments = (self.moments + 1) & _MAX_MOMENTS
         return ((self.first + self.rows) << _MOMENT_BITS) | self.moments
 
-    def moment_after(self, row: cython.longlong) -> cython.longlong:
-        """One that is above those before a row was made, and below those after it."""
-        return (self.first + row + 1) << _MOMENT_BITS
-
     def open_arguments(self) -> cython.int:
         """Begin to write arguments of the next row."""
         if self.rows >= self.capacity:

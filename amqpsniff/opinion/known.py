@@ -17,6 +17,7 @@ from amqpsniff.opinion.difference import Difference
 from amqpsniff.opinion.pairs import FIELD_PREFIXES, FILTER
 from amqpsniff.opinion.sighting import DATA_OFFSET, KINDS_1_0, PROTOCOL_HEADER, TRANSFER
 from amqpsniff.opinion.traffic import Ends, Traffic
+from amqpsniff.opinion.values import seconds_of
 
 Explains = Callable[[Difference, Traffic], bool]
 
@@ -200,6 +201,34 @@ def _websocket(difference: Difference, traffic: Traffic) -> bool:
     return difference.what == about.ONLY_OURS and _ends(difference) in traffic.websockets
 
 
+def _joined(difference: Difference, traffic: Traffic) -> bool:
+    return difference.what in _WHOLE_FRAMES and _ends(difference) in traffic.inside
+
+
+def _not_amqp(difference: Difference, traffic: Traffic) -> bool:
+    alone = difference.what == about.ONLY_THEIRS
+    return alone and _ends(difference) in traffic.found["not-amqp"]
+
+
+def _timestamp(difference: Difference, _: Traffic) -> bool:
+    frame = difference.their_frame
+    if difference.what != about.PROPERTY or difference.name != "timestamp" or frame is None:
+        return False
+    octets = next((one.octets for one in frame.properties if one.name.endswith(".timestamp")), None)
+    number = int.from_bytes(octets or b"", "big")
+    if difference.ours is None:
+        return number >= 1 << 63
+    return seconds_of(difference.ours) == number // 1000
+
+
+def _cut_header(difference: Difference, traffic: Traffic) -> bool:
+    frame = difference.our_frame
+    if difference.what == about.MALFORMED and frame is not None and frame.kind == "header":
+        return frame.ends in traffic.found["properties-malformed"]
+    nothing = difference.ours is None and difference.theirs == ""
+    return nothing and difference.what in FIELD_PREFIXES and f"{difference.name}".endswith(".")
+
+
 def _other_protocol(difference: Difference, traffic: Traffic) -> bool:
     alone = difference.what in (about.ONLY_THEIRS, about.ONLY_OURS)
     return alone and _ends(difference) in traffic.undecoded
@@ -333,6 +362,27 @@ KNOWN: tuple[Known, ...] = (
         _type_of_1_0,
     ),
     Known(
+        "timestamp",
+        "the property `timestamp` in milliseconds, or of 2^63 and more",
+        "a date in the far future, or none",
+        "milliseconds are read as such, what is no date is null; a finding says so",
+        _timestamp,
+    ),
+    Known(
+        "cut-header",
+        "a content header or field table that ends before its last value",
+        "malformed, or a field that is cut off",
+        "what comes before, and the finding `properties-malformed` or `field-table-malformed`",
+        _cut_header,
+    ),
+    Known(
+        "not-amqp",
+        "a client that speaks another protocol to an AMQP server, such as TLS to port 5672",
+        "its bytes are read as a frame",
+        "the finding `not-amqp`",
+        _not_amqp,
+    ),
+    Known(
         "other-protocol",
         "AMQP 0-10",
         "decoded",
@@ -346,6 +396,13 @@ KNOWN: tuple[Known, ...] = (
         "takes what follows for retransmissions",
         "content and acknowledgements decide which numbers count",
         _other_numbers,
+    ),
+    Known(
+        "joined-in-a-frame",
+        "connections whose first captured bytes are inside a frame",
+        "takes the bytes for the header of a frame, or for AMQP 1.0, and may show no frame at all",
+        "begins at the first plausible chain of frames",
+        _joined,
     ),
     Known(
         "snap-length",

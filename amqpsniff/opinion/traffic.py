@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from typing import Any
 
 from amqpsniff.capture import CaptureSet
@@ -31,6 +31,8 @@ class Traffic:
         amqp_1_0: Those that speak AMQP 1.0.
         websockets: Those that do so over WebSocket; by serial number: `unwrapped`.
         malformed: Those of 1.0 in which tshark called a transfer malformed so far.
+        found: Those of which decoding found something, by the code of the finding.
+        inside: Those that the capture joined inside a frame of either direction.
     """
 
     def __init__(self) -> None:
@@ -44,6 +46,8 @@ class Traffic:
         self.websockets: set[Ends] = set()
         self.unwrapped: set[int] = set()
         self.malformed: set[Ends] = set()
+        self.found: dict[str, set[Ends]] = defaultdict(set)
+        self.inside: set[Ends] = set()
 
     @classmethod
     def of(cls, capture: Capture) -> Traffic:
@@ -53,7 +57,23 @@ class Traffic:
         pipeline.websocket.unwrapped = traffic.unwrapped
         with CaptureSet(capture.names, reader=capture.options.reader) as packets:
             deque(run(packets, pipeline), 0)
+        for finding in pipeline.findings():
+            traffic.found[finding.code].add(frozenset((finding.client or "", finding.server or "")))
+        if traffic.found["midstream"]:
+            traffic._find_inside(capture)
         return traffic
+
+    def _find_inside(self, capture: Capture) -> None:
+        """Find the connections whose first frame is behind bytes of one that was not captured."""
+        names = ("client", "server", "sender", "stream_offset")
+        first: dict[tuple[Any, ...], int] = {}
+        for _, batch in capture.tables("frames", columns={"frames": names}):
+            for *direction, offset in zip(
+                *(batch[name].to_pylist() for name in names), strict=True
+            ):
+                first.setdefault(tuple(direction), offset)
+        begun_inside = {frozenset(way[:2]) for way, offset in first.items() if offset}
+        self.inside = begun_inside & self.found["midstream"]
 
     def add(self, connection: Any) -> None:
         """Take a `decode.state.Connection` that ended."""

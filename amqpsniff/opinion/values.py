@@ -87,7 +87,7 @@ def _same_field(ours: Any, octets: bytes | None, field: Field) -> bool:
     if theirs is None:
         return field.show.encode() == octets or (not octets and _is_nothing(field))
     if field.name.endswith(".timestamp") and len(theirs) == 8:
-        return _seconds(ours) == int.from_bytes(theirs, "big")
+        return seconds_of(ours) == int.from_bytes(theirs, "big")
     with_length = (octets, bytes([len(octets) & 255]) + octets,
                    len(octets).to_bytes(4, "big") + octets)  # fmt: skip
     return theirs in with_length or _is_replaced(ours, theirs)
@@ -118,7 +118,7 @@ def bytes_of(value: Any) -> bytes | None:
     return None
 
 
-def _seconds(text: Any) -> int | None:
+def seconds_of(text: Any) -> int | None:
     """Seconds since the epoch of an RFC 3339 text."""
     try:
         moment = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
@@ -183,7 +183,7 @@ def _same_text(kind: str, value: Any, text: str, field: Field) -> bool:
     if octets is None:
         return False
     if kind == "timestamp":
-        return field.octets is not None and _seconds(value) == int.from_bytes(
+        return field.octets is not None and seconds_of(value) == int.from_bytes(
             field.octets[-8:], "big"
         )
     if kind == "byte array" and field.octets is not None:

@@ -31,7 +31,8 @@ from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
 from amqpsniff.decode.rows import STATUS_NAMES
 from amqpsniff.session import method_flags
 from amqpsniff.session.counts import MAX_NAMES, TopCounts
-from amqpsniff.spec import DELIVERIES, FIRST_ERROR_CODE, FRAME_OVERHEAD_BYTES, PUBLISHES
+from amqpsniff.spec import DELIVERIES, FIRST_ERROR_CODE, PUBLISHES
+from amqpsniff.spec.amqp010 import overhead_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,9 +45,8 @@ MAX_OTHERS = 4_096
 """Methods that no dialect knows which are counted by name, of 2^32; later ones are frames alone."""
 
 _NULL = cython.declare(cython.longlong, NULL)
-_OVERHEAD = cython.declare(cython.longlong, FRAME_OVERHEAD_BYTES)
+_overheads = cython.declare(bytes, bytes(map(overhead_bytes, FRAME_TYPE_NAMES)))
 _FIRST_ERROR = cython.declare(cython.int, FIRST_ERROR_CODE)
-_PROTOCOL_HEADER = cython.declare(cython.int, 256)
 _WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
 _ways = bytes(_WAYS.get(name, 2) for name in NAMES)
 _REFUSALS = frozenset(("basic.nack", "channel.alert"))
@@ -176,9 +176,7 @@ class Census:
             volume.frames += 1
             with cython.boundscheck(False):  # every column has as many rows
                 kind = frames.frame_type.values[row]
-                octets = frames.size.values[row]
-                if kind != _PROTOCOL_HEADER:
-                    octets += _OVERHEAD
+                octets = frames.size.values[row] + _overheads[kind]
                 if frames.sender.values[row] == 1:
                     volume.server_bytes += octets
                 else:

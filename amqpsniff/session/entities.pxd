@@ -107,7 +107,7 @@ cdef class Session(Closeable):
     cdef public int state_code, no_reply_expected, missing
     cdef public long long channels_opened, published, delivered, acknowledged
     cdef public object close_packet_number, close_ns, blocked_since, blocked_ns, owed
-    cdef public tuple used_since_loss, bulky
+    cdef public tuple used_since_loss, lost_at, bulky
     cdef public Routes routes
     cdef list drain_used(self, int side)
     cdef int note_used(self, ChannelSlot slot) except? -1

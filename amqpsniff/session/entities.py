@@ -635,8 +635,8 @@ class ChannelSlot:
 
     `state_code`: the state. `channel`: the incarnation that is open, None where only replies are
     wanted. `no_reply_expected`: sides that no longer wait for replies, one bit each. `last_sent`:
-    None where nobody judges. `early_replies`: replies whose requests may come late; None where none
-    can, see `ReplyMatcher`. `used_since_loss`: the lists of `Session.used_since_loss` that it is
+    None where nobody judges. `early_replies`: replies whose requests may come late, see
+    `ReplyMatcher`. `used_since_loss`: the lists of `Session.used_since_loss` that it is
     in, as one bit a side.
     """
 
@@ -653,9 +653,9 @@ class ChannelSlot:
 
     def __init__(self, number: Any) -> None:
         self.number = number
-        self.channel = self.last_sent = self.early_replies = None
+        self.channel = self.last_sent = None
         self.incarnations = 0
-        self.requests = _NOTHING
+        self.requests = self.early_replies = _NOTHING
         self.state_code = self.no_reply_expected = self.used_since_loss = 0
 
     @property
@@ -684,11 +684,12 @@ class Session(Closeable):
     None before the client's first frame. `frames`: how many there were, where rules are asked.
     `opening_…_ns`: what that was until the connection was open, -1 before, where rules are asked.
     `used_since_loss`: channel slots that were used since frames of a side were lost, a list a side;
-    None while none were. `last_…_ns`: time of the last frame of a side, `silence_…_ns`: its longest
-    pause. `owed`: who owed what at its end, a sentence; None where that is not known. `routes`: its
-    messages by route, where rules are asked; `traced_…` and `untraced_…`: those with the context of
-    a trace, and without. `bulky`: the last delivery that may have held up others, as (channel, end,
-    size, took_ns), or None.
+    None while none were; `lost_at`: behind which packets that was last, a list of (packet number,
+    ts_ns, how many until then) a side. `last_…_ns`: time of the last frame of a side,
+    `silence_…_ns`: its longest pause. `owed`: who owed what at its end, a sentence; None where that
+    is not known. `routes`: its messages by route, where rules are asked; `traced_…` and
+    `untraced_…`: those with the context of a trace, and without. `bulky`: the last delivery that
+    may have held up others, as (channel, end, size, took_ns), or None.
     """
 
     peer: Any
@@ -731,6 +732,7 @@ class Session(Closeable):
     blocked_ns: Any
     owed: Any
     used_since_loss: tuple[Any, ...]
+    lost_at: tuple[Any, ...]
     bulky: tuple[Any, ...]
     routes: Routes
 
@@ -754,7 +756,7 @@ class Session(Closeable):
         self.opening_client_ns = self.opening_server_ns = -1
         self.blocked_since, self.blocked_ns = None, 0
         self.owed = self.routes = None
-        self.used_since_loss = self.bulky = None
+        self.used_since_loss = self.lost_at = self.bulky = None
 
     @property
     def state(self) -> Any:

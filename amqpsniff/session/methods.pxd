@@ -9,7 +9,7 @@ cdef int _end_channels(object tracker, Session session) except? -1
 cdef int end_connection(object tracker, Session session) except? -1
 cdef int resume_side(Session session, int side) except? -1
 cdef int mark_uncertain(Channel channel, int side) except? -1
-cdef int lose_frames(Session session, int side) except? -1
+cdef int lose_frames(Session session, int side, tuple place) except? -1
 cdef object _time(long long ts_ns)
 cdef bint move_connection(Session session, int method, int side) except? -1
 cdef bint has_closed(Session session, int side) noexcept

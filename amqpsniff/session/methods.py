@@ -122,6 +122,8 @@ _NULL = cython.declare(cython.longlong, NULL)
 
 _FREE = cython.declare(str, BLOCKING.start)
 
+_MAX_LOST = cython.declare(cython.int, 16)
+
 _UNKNOWN_TAG = re.compile(r"unknown delivery tag (\d+)")
 _MAX_TAG = 2**63 - 1
 _ACKNOWLEDGEMENTS = frozenset(("basic.ack", "basic.nack", "basic.reject"))
@@ -583,18 +585,24 @@ def end_connection(tracker: Any, session: Session) -> cython.int:
     return 0
 
 
-def lose_frames(session: Session, side: cython.int) -> cython.int:
-    """Frames that a side sent may be missing from here on, until it is heard again."""
+def lose_frames(session: Session, side: cython.int, place: tuple[Any, ...]) -> cython.int:
+    """Frames that a side sent may be missing before a place (packet number, ts_ns), and until it is
+    heard again.
+    """
     slot: ChannelSlot
     session.has_loss = True
+    if session.lost_at is None:
+        session.lost_at = ([], [])
+    lost: list[Any] = session.lost_at[side]
+    lost.append((*place, lost[len(lost) - 1][2] + 1 if lost else 1))
+    if len(lost) > _MAX_LOST:
+        del lost[0]
     session.missing |= 1 << side
     if side == _SERVER:
         session.blocking = _FREE
         if session.blocked_since is not None:
             session.blocked_since = session.blocked_ns = None
     for slot in session.drain_used(side):
-        if slot.early_replies is None:
-            slot.early_replies = []
         drop_requests(slot, 1 - side, True)
         channel: Channel = slot.channel
         if channel is None:

@@ -21,8 +21,7 @@ cdef class ReplyMatcher:
     cdef int count
     cdef list names
     cdef public dict histograms
-    cdef public long long late_row, moment
     cdef int ask(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side, object subject) except? -1
-    cdef bint _came(self, ChannelSlot slot, FrameRows frames, long long row, int method, int side) except? -1
+    cdef bint _came(self, ChannelSlot slot, Request request, long long before) except? -1
     cdef int _answer(self, Request request, long long number, long long ts_ns) except? -1
-    cdef Request reply(self, ChannelSlot slot, FrameRows frames, long long row, int method, int side)
+    cdef Request reply(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side)

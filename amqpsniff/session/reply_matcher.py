@@ -104,13 +104,37 @@ def note_answer(
     return took
 
 
+def _is_later(place: Any, request: Request) -> cython.bint:
+    """True if a (packet number, ts_ns) is behind a request's. Numbers begin anew in each capture,
+    so the time must not contradict.
+    """
+    return place[0] > request.number and place[1] >= request.ts_ns
+
+
+def _losses(session: Session, side: cython.int) -> cython.longlong:
+    """How often frames of a side were lost so far."""
+    lost: list[Any] = session.lost_at[side] if session.lost_at is not None else None
+    return lost[len(lost) - 1][2] if lost else 0
+
+
+def _losses_before(session: Session, request: Request) -> cython.longlong:
+    """How often frames of the other side were lost before a request: -1 if that is forgotten."""
+    if session.lost_at is None:
+        return 0
+    lost: list[Any] = session.lost_at[1 - request.side]
+    for at, (*place, count) in enumerate(lost):
+        if _is_later(place, request):
+            return count - 1 if at or count == 1 else -1
+    return _losses(session, 1 - request.side)
+
+
 class ReplyMatcher:
     """Finds the request that a method answers.
 
-    Where framing had to be found, frames come late, behind later ones of the other side: requests
-    behind their replies. Of a channel slot that this may happen to, the last replies without a
-    request are kept as (method, side, moment, packet number, ts_ns) in `early`. `late_row` is the
-    row of a frame that is late, or -1, and `moment` when it came; see `FrameRows.moment`.
+    Where framing had to be found, or a hole was waited for, frames come late, behind later ones of
+    the other side: requests behind their replies, and behind the place where those are missing. So
+    the last replies of a channel slot without a request are kept as (method, side, packet number,
+    ts_ns, losses of that side until then), and what came first is told by packets.
 
     Args:
         settler: Counts what was not remembered because of a limit.
@@ -118,8 +142,6 @@ class ReplyMatcher:
 
     most: int
     count: int
-    late_row: int
-    moment: int
 
     settler: Settler
     closes: ByteView
@@ -135,7 +157,6 @@ class ReplyMatcher:
         self.names = method_flags.NAMES  # dialects may have methods of one name
         self.count = len(self.names)
         self.histograms = None
-        self.late_row = self.moment = -1
 
     def measure(self) -> None:
         """Keep the times of replies from now on: a `counts.Histogram` for each name of a
@@ -153,15 +174,18 @@ class ReplyMatcher:
         subject: Any,
     ) -> cython.int:
         """A request that waits for its reply from now on, unless it is late and that is there."""
-        if slot.early_replies and self._came(slot, frames, row, method, side):
+        request: Request = request_of(frames, row)
+        before: cython.longlong = _losses_before(session, request)
+        if slot.early_replies and self._came(slot, request, before):
             return 0
+        if before < _losses(session, 1 - side):
+            return 0  # its reply may be among what is missing
         if (slot.no_reply_expected | session.no_reply_expected) & (1 << side) and not self.closes[
             method
         ]:
             return 0
         if len(slot.requests) >= self.most:
             return self.settler.limit_reached("requests")
-        request: Request = request_of(frames, row)
         request.subject = subject
         if not slot.requests:
             slot.requests = []
@@ -171,6 +195,7 @@ class ReplyMatcher:
 
     def reply(
         self,
+        session: Session,
         slot: ChannelSlot,
         frames: FrameRows,
         row: cython.longlong,
@@ -182,20 +207,20 @@ class ReplyMatcher:
         """
         place: cython.Py_ssize_t = 0
         request: Request = None
-        while place < len(slot.requests):
-            request = slot.requests[place]
-            if request.side != side and self.replies[request.method * self.count + method]:
-                break
-            place += 1
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
+        while place < len(slot.requests):
+            request = slot.requests[place]
+            if (
+                request.side != side
+                and self.replies[request.method * self.count + method]
+                and not (number < request.number and ts_ns <= request.ts_ns)
+            ):
+                break
+            place += 1
         if place == len(slot.requests):
-            if slot.early_replies is not None:
-                late: cython.bint = self.late_row == row
-                moment = self.moment if late else frames.moment_after(row)
-                slot.early_replies.append((method, side, moment, number, ts_ns))
-                if len(slot.early_replies) > _MAX_EARLY:
-                    del slot.early_replies[0]
+            early = (method, side, number, ts_ns, _losses(session, side))
+            slot.early_replies = [*slot.early_replies[-_MAX_EARLY + 1 :], early]
             return None
         del slot.requests[place]
         if not slot.requests:
@@ -204,24 +229,19 @@ class ReplyMatcher:
         self._answer(request, number, ts_ns)
         return request
 
-    def _came(
-        self,
-        slot: ChannelSlot,
-        frames: FrameRows,
-        row: cython.longlong,
-        method: cython.int,
-        side: cython.int,
-    ) -> cython.bint:
-        """True if the reply of a request came before it, as its frame then says."""
-        if self.late_row != row:
-            slot.early_replies = [one for one in slot.early_replies if one[1] == side]
-            return False
-        request: Request = request_of(frames, row)
-        for place, (reply, by, moment, number, ts_ns) in enumerate(slot.early_replies):
-            answers = by != side and self.replies[method * self.count + reply]
-            if answers and moment > self.moment:
-                del slot.early_replies[place]
-                self._answer(request, number, ts_ns)
+    def _came(self, slot: ChannelSlot, request: Request, before: cython.longlong) -> cython.bint:
+        """True if a reply came before a request; it is its own if nothing was lost `before` it."""
+        kept = [
+            one
+            for one in slot.early_replies
+            if one[1] == request.side or _is_later(one[2:4], request)
+        ]
+        slot.early_replies = kept
+        for place, (reply, by, number, ts_ns, losses) in enumerate(kept):
+            if by != request.side and self.replies[request.method * self.count + reply]:
+                del kept[place]
+                if losses <= before:
+                    self._answer(request, number, ts_ns)
                 return True
         return False
 

@@ -14,7 +14,8 @@ import cython
 from amqpsniff.columns import NULL
 from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
 from amqpsniff.session.entities import OUTCOMES
-from amqpsniff.spec import DELIVERIES, FRAME_OVERHEAD_BYTES, PUBLISHES, SIDES
+from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
+from amqpsniff.spec.amqp010 import overhead_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ _waits = cython.declare(
 )
 _done = cython.declare(tuple, (OUTCOMES.index("confirmed"), OUTCOMES.index("acked")))
 _NULL = cython.declare(cython.longlong, NULL)
-_OVERHEAD = cython.declare(cython.longlong, FRAME_OVERHEAD_BYTES)
-_HEADER = cython.declare(cython.int, FRAME_TYPE_NAMES.index("protocol-header"))
+_overheads = cython.declare(bytes, bytes(map(overhead_bytes, FRAME_TYPE_NAMES)))
 
 
 class Times:
@@ -77,7 +77,7 @@ def frame_times(
         time: cython.longlong = ts_ns[row]
         if time == _NULL:
             continue
-        octets: cython.longlong = size[row] + (0 if frame_type[row] == _HEADER else _OVERHEAD)
+        octets: cython.longlong = size[row] + _overheads[frame_type[row]]
         if sender[row] == 0:
             client.add(time, octets)
         elif sender[row] == 1:

@@ -30,7 +30,7 @@ cdef class Tracker:
     cdef public LinkRecorder link_recorder
     cdef public object moments, on_silence
     cdef public bint in_message_row
-    cdef public long long now_row
+    cdef public long long now_row, late_row
     cdef public FrameRows frames
     cdef public dict exchanges
     cdef list routes_known
@@ -82,7 +82,7 @@ cdef class Tracker:
     cdef long long batch_of(self, Vocabularies words) except? -1
     cdef int _set_aside(self) except? -1
     cdef public ReplyMatcher reply_matcher
-    cdef Consumer consumer_for(self, ChannelSlot slot, FrameRows frames, long long row, int kind)
+    cdef Consumer consumer_for(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind)
     cdef object begin_message(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind)
     cdef bint _publish(self, Session session, Channel channel, PendingMessage entry, FrameRows frames, long long row) except? -1
     cdef bint _is_after_end(self, Session session, Channel channel, PendingMessage entry) except? -1
@@ -111,7 +111,7 @@ cdef class Tracker:
     cdef object _on_channel(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side, Request request)
     cdef bint _is_opened_again(self, Session session, Channel channel) except? -1
     cdef int _lose_answers(self, Session session) except? -1
-    cdef int _on_loss(self, Connection peer, int direction) except? -1
+    cdef int _on_loss(self, Connection peer, int direction, object place) except? -1
     cdef int _lose_refusals(self, Session session) except? -1
     cpdef int end(self, Connection peer, object capture) except? -1
     cpdef int add_channel(self, Channel channel) except? -1

@@ -326,6 +326,7 @@ class Tracker:
     on_silence: Any
     in_message_row: cython.bint
     now_row: int
+    late_row: int
     limits: Any
     consumers_known: int
     handshakes_bytes: int
@@ -490,7 +491,7 @@ class Tracker:
         first: cython.longlong = frame
         next_message: cython.longlong = message
         lost: cython.Py_ssize_t = 0
-        self.reply_matcher.late_row = -1
+        self.late_row = -1
         for peer, row in ended:
             some: cython.Py_ssize_t = lost
             while lost < len(losses) and losses[lost][0] <= row:
@@ -519,8 +520,8 @@ class Tracker:
     ) -> cython.longlong:
         """Follow the rows from these on, up to frame `until`, -1 for all; gives the next message.
 
-        `peers` are the decoder's connections by code, `losses` (row, connection, direction) in
-        order, `captures` the names of captures by code.
+        `peers` are the decoder's connections by code, `losses` those of `contents.ContentAssembler`
+        in order, `captures` the names of captures by code.
         """
         self.captures, self.frames = captures, frames
         row: cython.longlong
@@ -542,9 +543,9 @@ class Tracker:
                     next_message = messages.ended_at.values[message]
             while next_loss <= row:
                 if losses[lost][2] == _LATE:
-                    self.reply_matcher.late_row, self.reply_matcher.moment, _ = losses[lost]
+                    self.late_row = losses[lost][0]
                 else:
-                    self._on_loss(losses[lost][1], losses[lost][2])
+                    self._on_loss(losses[lost][1], losses[lost][2], losses[lost][3:])
                 lost += 1
                 next_loss = losses[lost][0] if lost < len(losses) else last + 1
             if row < last:
@@ -650,9 +651,9 @@ class Tracker:
             self._other(session, slot, frames, row, method, side)
         elif self.replies_only:
             if kind == _GET_OK:
-                self.reply_matcher.reply(slot, frames, row, method, side)
+                self.reply_matcher.reply(session, slot, frames, row, method, side)
         elif not self.settles:
-            return self.consumer_for(slot, frames, row, kind)
+            return self.consumer_for(session, slot, frames, row, kind)
         elif kind >= _ACK:  # or a nack, or a reject
             self.acknowledge(session, slot, frames, row, kind, side)
         else:
@@ -677,8 +678,6 @@ class Tracker:
                 self.settler.limit_reached("channels")
                 return None
             slot = ChannelSlot(number)
-            if session.has_loss or not session.peer.began:
-                slot.early_replies = []
             session.slots[number] = slot
             self.slots += 1
         session.last = slot
@@ -700,8 +699,8 @@ class Tracker:
             return 0
         request: Request = None
         subject: Any = None
-        if self.answers[method] and (slot.requests or slot.early_replies is not None):
-            request = self.reply_matcher.reply(slot, frames, row, method, side)
+        if self.answers[method]:
+            request = self.reply_matcher.reply(session, slot, frames, row, method, side)
         if self.states_only:
             self._move(session, slot, method, side)
         elif slot.number == 0:
@@ -787,14 +786,14 @@ class Tracker:
             self.emit_method(session, channel, frame, request)
         return subject
 
-    def _on_loss(self, peer: Connection, direction: cython.int) -> cython.int:
-        """Frames of one direction may be missing here."""
+    def _on_loss(self, peer: Connection, direction: cython.int, place: Any) -> cython.int:
+        """Frames of one direction may be missing here, before a place: (packet number, ts_ns)."""
         session: Session = peer.session
         if session is None:
             self.lost_before.add(peer)
         elif peer.client_direction >= 0:
             side: cython.int = direction ^ peer.client_direction
-            lose_frames(session, side)
+            lose_frames(session, side, place)
             if side == 1:
                 self._lose_refusals(session)
                 self._lose_answers(session)
@@ -812,7 +811,7 @@ class Tracker:
             return True
         if way < 0 or not peer.conversation.owed[way]:
             return False
-        self._on_loss(peer, way)
+        self._on_loss(peer, way, (0, _NULL))
         return True
 
     def _lose_answers(self, session: Session) -> cython.int:
@@ -900,12 +899,17 @@ class Tracker:
     # methods that come with every message
 
     def consumer_for(
-        self, slot: ChannelSlot, frames: FrameRows, row: cython.longlong, kind: cython.int
+        self,
+        session: Session,
+        slot: ChannelSlot,
+        frames: FrameRows,
+        row: cython.longlong,
+        kind: cython.int,
     ) -> Consumer:
         """The consumer, or the basic.get, that a delivery is for, or None."""
         if kind == _GET_OK:
             request: Request = self.reply_matcher.reply(
-                slot, frames, row, frames.method.values[row], 1
+                session, slot, frames, row, frames.method.values[row], 1
             )
             return None if request is None else request.subject
         channel: Channel = slot.channel
@@ -962,7 +966,7 @@ class Tracker:
         channel.last_tag = entry.number
         if channel.first_tag < 0:
             channel.first_tag = entry.number
-        consumer: Consumer = self.consumer_for(slot, frames, row, kind)
+        consumer: Consumer = self.consumer_for(session, slot, frames, row, kind)
         entry.consumer = consumer
         if consumer is not None:
             consumer.delivered += 1
@@ -973,7 +977,7 @@ class Tracker:
             entry.outcome_ns = entry.ts_ns
             return entry
         known: cython.bint = consumer is not None and consumer.no_ack is not None
-        entry.wants = known and self.reply_matcher.late_row != row  # or it may be answered already
+        entry.wants = known and self.late_row != row  # or it may be answered already
         if not entry.wants:
             channel.deliveries_uncertain = True
         if entry.number >= 0:
@@ -1055,14 +1059,14 @@ class Tracker:
         multiple: cython.bint = flags & _MULTIPLE != 0
         until: cython.longlong = tag or -1
         if side == 0 and channel.broker_discards:
-            if self.reply_matcher.late_row == row:  # it may have been sent before the close
+            if self.late_row == row:  # it may have been sent before the close
                 self._acknowledge_in_part(channel, kind, side, tag)
             return 0
         if flags & _CUT:
             self._acknowledge_in_part(channel, kind, side, tag)
         if tag < 0:
             return 0
-        if self.reply_matcher.late_row == row:
+        if self.late_row == row:
             there = channel.publishes if side == 1 else channel.deliveries
             last = self.answered_to(there, row, number, ts_ns)
             if last is None or (tag > last and not multiple):
@@ -1102,7 +1106,7 @@ class Tracker:
 
         Each capture counts its packets, so what has an earlier time came before it as well.
         """
-        if self.reply_matcher.late_row != row:
+        if self.late_row != row:
             return -1
         before = (one for one in there if one.packet_number < number or one.ts_ns < ts_ns)
         return max([one.number for one in before], default=None)

@@ -5,6 +5,8 @@ Source: the XML of the AMQP working group with Qpid's errata, BSD-3-Clause.
 
 from __future__ import annotations
 
+from amqpsniff.spec.constants import FRAME_OVERHEAD_BYTES
+
 _UNITS = """
 1 connection 1:start 2:start-ok 3:secure 4:secure-ok 5:tune 6:tune-ok 7:open 8:open-ok 9:redirect 10:heartbeat 11:close 12:close-ok
 2 session 1:attach 2:attached 3:detach 4:detached 5:request-timeout 6:timeout 7:command-point 8:expected 9:confirmed 10:completed 11:known-completed 12:flush 13:gap
@@ -37,3 +39,10 @@ SEGMENT_HEADER_BYTES = 12
 
 SEGMENTS = ("control", "command", "header-segment", "body-segment")
 """Types of segments, by their numbers."""
+
+_OVERHEADS = {"protocol-header": 0, **dict.fromkeys(SEGMENTS, SEGMENT_HEADER_BYTES)}
+
+
+def overhead_bytes(frame_type: str) -> int:
+    """Bytes of a frame around its payload, by the type in the frames table."""
+    return _OVERHEADS.get(frame_type, FRAME_OVERHEAD_BYTES)

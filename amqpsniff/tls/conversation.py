@@ -84,6 +84,10 @@ FINISHED_BYTES = 53
 16. If all that a client sends encrypted is less, it is an alert: 19 bytes, and 35 as Java pads it.
 """
 
+CLOSING_BYTES = frozenset((23, 24, 31))
+"""Sizes of a record with a close_notify, of TLS 1.2 with ChaCha20, of TLS 1.3, of TLS 1.2 with GCM.
+A protocol header makes records of six bytes more."""
+
 WRONG_KEYS = "the keys do not fit: no record opens with them"
 
 CLEAR, ENCRYPTED, OPENED, SEALED = range(4)
@@ -769,7 +773,7 @@ class TlsConversation:
 
     def _refusal(self, conversation: Any) -> Trouble | None:
         """The finding of a handshake that a side ended by an encrypted alert of TLS 1.3, or the
-        client without an alert; None for others.
+        client without an alert, or behind which the client had nothing to say; None for others.
         """
         client, server = self.client_of(conversation), 1 - self.client_of(conversation)
         first, told = self.directions[client].first, self.handshake
@@ -785,12 +789,18 @@ class TlsConversation:
             if 0 < answer < FINISHED_BYTES:
                 sent = f"all that the server sent after the client's handshake, {answer} bytes, has"
                 return Trouble("tls-alert-encrypted", f"{sent} {_OF_ALERT}", *first[2:4])
-        if conversation.ended_by != client or not (all_sent or first is None):
+        closed = first is not None and octets[client] - first.end in CLOSING_BYTES
+        if not closed and (conversation.ended_by != client or not (all_sent or first is None)):
             return None
-        after = "the server's messages of the handshake" if first is None else "the handshake"
-        detail = f"the client ended TCP after {after} ({conversation.ended.upper()})"
-        last = conversation.last_packet_number
-        return Trouble("tls-ended-early", detail, last, conversation.end_ns)
+        code, what, after = (
+            "connection-silent",
+            "TLS" if closed else "TCP",
+            "a finished TLS handshake",
+        )
+        if first is None:
+            code, after = "tls-ended-early", "the server's messages of the handshake"
+        detail = f"the client ended {what} after {after} ({conversation.ended.upper()})"
+        return Trouble(code, detail, conversation.last_packet_number, conversation.end_ns)
 
     def suspicion(self, port: int, ports: Collection[int]) -> str:
         """Why a conversation may be AMQP, in words; empty when nothing speaks for it."""

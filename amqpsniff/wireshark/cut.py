@@ -23,7 +23,7 @@ from amqpsniff.capture.packets import NO_TIME
 from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 from amqpsniff.errors import UsageError
 from amqpsniff.findings.catalogue import kind_of
-from amqpsniff.spec import FRAME_OVERHEAD_BYTES
+from amqpsniff.spec.amqp010 import overhead_bytes
 from amqpsniff.tables.values import values
 from amqpsniff.tcp.fragments import Fragments
 from amqpsniff.tcp.headers import SEGMENT_FIELDS, HeaderParser
@@ -312,7 +312,7 @@ class _Chosen:
             self._touched.add(connection)
             self.numbers.add(name, number)
             end = client if sender != "server" else server
-            length = size + (FRAME_OVERHEAD_BYTES if kind != "protocol-header" else 0)
+            length = size + overhead_bytes(kind)
             self._spans.add((connection, end or ""), offset, offset + length)
 
     def _find_packets(self, capture: Any) -> None:

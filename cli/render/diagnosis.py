@@ -260,12 +260,12 @@ def _elsewhere(row: Row) -> str:
 
 def _numbers(found: Diagnosis) -> Words:
     """One line: how many findings, how often in all, in how much, and how good the capture was."""
-    rows = [case for root in found.cases for case in root.walk()]
-    main = [case for case in rows if KINDS[case.code].category != "note"]
+    notes = sum(case.is_note for case in found.cases)
+    main = [case for root in found.cases if not root.is_note for case in root.walk()]
     numbers = {one: sum(case.first["severity"] == one for case in main) for one in SEVERITIES}
     parts = [(of_severity(numbers[one], one), one) for one in reversed(SEVERITIES) if numbers[one]]
-    if len(rows) > len(main):
-        parts.append((plural(len(rows) - len(main), "note"), ""))
+    if notes:
+        parts.append((plural(notes, "note"), ""))
     shown, all_of = len(found.findings), found.finding_count
     chosen = f"{count(shown)} of {plural(all_of, 'finding')} match" if shown < all_of else ""
     text = Words(chosen or ("" if parts else "no findings"))

@@ -161,3 +161,14 @@ def test_nothing_of_a_login_is_shown_in_hex() -> None:
 def test_rows_are_those_of_the_definition() -> None:
     found = json.loads((SHARED / "facts" / "amqp10" / "amqp010-types.json").read_text())
     assert {(row["class_code"], row["code"]): row["name"] for row in found["units"]} == UNITS
+
+
+def test_volumes_are_those_of_the_segments(tmp_path: Path) -> None:
+    """Frames have a header of twelve bytes and no end: what was sent is what TCP carried."""
+    talk = Talk(ports=(40000, 5672)).hands()
+    talk.client(CLIENT)
+    talk.server(SERVER)
+    path = write(tmp_path / "volumes.pcap", talk.packets)
+    with amqpsniff.open(path) as capture:
+        (one,) = capture.summary()["connections"]
+    assert (one["client_bytes"], one["server_bytes"]) == (len(CLIENT), len(SERVER))

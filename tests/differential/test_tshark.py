@@ -50,6 +50,13 @@ KNOWN_IN: dict[str, dict[str, int]] = {
     "reuse_-5000_1.pcap": {"protocol-header": 2, "other-numbers": 13},
     "reuse_-100000_1.pcap": {"protocol-header": 2, "other-numbers": 13},
     "tcp_syn_challenge.pcap": {"protocol-header": 1, "other-numbers": 61},
+    "mid_deliver.pcap": {"joined-in-a-frame": 27},
+    "mid_startok.pcap": {"protocol-header": 1, "joined-in-a-frame": 20},
+    "p_tls.pcap": {"protocol-header": 1, "not-amqp": 1},
+    "tables.pcap": {
+        "protocol-header": 1, "table-tags": 21, "tags-of-nobody": 2, "timestamp": 2,
+        "cut-header": 4,
+    },
     "amqp10.pcap": {},
     "websocket.pcap.gz": {"websocket": 72},
     "rabbit_outcomes.pcap": {"message-sections": 74},
@@ -103,7 +110,14 @@ def paths() -> list[Path]:
     ]
     hostile = [
         path
-        for name in ("tcp_*.pcap", "sem2_spoofed_rst.pcap", "reuse_*.pcap")
+        for name in (
+            "tcp_*.pcap",
+            "sem2_spoofed_rst.pcap",
+            "reuse_*.pcap",
+            "mid_*.pcap",
+            "tables.pcap",
+            "../incidents/p_tls.pcap",
+        )
         for path in sorted((CAPTURES / "hostile").glob(name))
     ]
     every = [*own_captures().values(), *OF_1_0, *others, *hostile]

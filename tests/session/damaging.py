@@ -30,6 +30,7 @@ OPEN = ("unconfirmed", "unsettled")
 LINK_BYTES = {0: 4, 1: 14, 101: 0, 113: 16, 228: 0, 229: 0, 276: 20}
 SNAP_LENGTHS = (64, 80, 96, 104, 120, 128, 160, 200, 256)
 COUNTS = ("published", "confirmed", "returned", "delivered", "acknowledged")
+METHODS = ["client", "sender", "channel", "method", "packet_number", "response_packet_number"]
 DEPTHS = ("unsettled_max", "unsettled_end", "unconfirmed_max", "unconfirmed_end")
 
 
@@ -52,10 +53,11 @@ class Damage(NamedTuple):
 
 
 class Said(NamedTuple):
-    """Rows of messages and channels, with the packet numbers of the whole capture."""
+    """Rows of messages, channels and methods, with the packet numbers of the whole capture."""
 
     messages: list[Row]
     channels: list[Row]
+    methods: list[Row]
 
 
 class Verdict(NamedTuple):
@@ -73,8 +75,13 @@ def rows_of(packets: Sequence[Packet]) -> Said:
         engine.feed_packet(octets, ts_ns, link_type, original)
         numbers.append(number)
     engine.finish()
-    said = Said(engine.take("messages").to_pylist(), engine.take("channels").to_pylist())
-    for row in (*said.messages, *said.channels):
+    methods = engine.take("frames").select(METHODS).to_pylist()
+    said = Said(
+        engine.take("messages").to_pylist(),
+        engine.take("channels").to_pylist(),
+        [row for row in methods if row["method"] is not None],
+    )
+    for row in (*said.messages, *said.channels, *said.methods):
         for name, value in row.items():
             if name.endswith("packet_number") and value is not None:
                 row[name] = numbers[value]
@@ -153,6 +160,7 @@ def compare(whole: Said, packets: Sequence[Packet], damage: Damage) -> Verdict:
                 f"whole: {one['outcome']} in {one['outcome_packet_number']}"
             )
     _compare_channels(whole, said, unseen, damage, verdict)
+    _compare_replies(whole, said, damage, verdict)
     return verdict
 
 
@@ -268,6 +276,21 @@ def _compare_channels(
             verdict.wrong.append(
                 f"{damage.kind}: channel {key}: {name} is {row[name]}, whole: {one[name]}"
             )
+
+
+def _compare_replies(whole: Said, said: Said, damage: Damage, verdict: Verdict) -> None:
+    """A request has one of the replies that it has in the whole capture, or none."""
+    known = defaultdict(set)
+    for row in whole.methods:
+        known[tuple(row[name] for name in METHODS[:-1])].add(row["response_packet_number"])
+    for row in said.methods:
+        request, reply = tuple(row[name] for name in METHODS[:-1]), row["response_packet_number"]
+        if reply is None or request not in known:
+            continue
+        right = reply in known[request]
+        verdict.counts["replies right" if right else "replies wrong"] += 1
+        if not right:
+            verdict.wrong.append(f"{damage.kind}: {request}: reply in {reply}")
 
 
 def damage_all(path: Path, seed: int, rounds: int) -> Verdict:

@@ -64,3 +64,8 @@ def test_a_channel_opened_again_where_the_client_was_not_captured(begin: int) ->
 def test_answers_in_bytes_that_a_snap_length_cut() -> None:
     said = rows_of(packets_of(HOSTILE / "snap120_reorder.pcap"))
     assert not {"unconfirmed", "unsettled"} & {row["outcome"] for row in said.messages}
+
+
+def test_replies_in_a_damaged_capture() -> None:
+    """A request has its own reply or none, also where that is missing and the next one's is not."""
+    assert not damage_all(SAMPLES / "pika_mix.pcap", seed=301, rounds=2).wrong

@@ -171,3 +171,22 @@ def test_damaged_record(tmp_path: Path) -> None:
     assert row["packet_number"] == 51
     assert row["detail"].startswith("a record of the ")
     assert whole - frames(path, tls_keylog=keylog) <= 4
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("ciphers", [None, "ECDHE-RSA-CHACHA20-POLY1305"])
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_health_check_is_a_note(
+    tmp_path: Path, version: str, ciphers: str | None, closed: bool
+) -> None:
+    """The client finished the handshake and had nothing to say; a protocol header is a word."""
+    for octets, code in ((b"", "connection-silent"), (b"AMQP\0\0\x09\1", "tls-unreadable")):
+        talk = Talk(ports=PORTS).hands()
+        channel = tls.Channel(tls.Ends(version, ciphers, None), talk).handshake()
+        if octets:
+            channel.send(0, octets)
+        if closed:
+            channel.close()
+        path = tls.write(tmp_path / "x.pcap", talk.goodbye().packets)
+        found = amqpsniff.open(path).table("findings").to_pylist()
+        assert [one["code"] for one in found] == [code]

@@ -62,8 +62,8 @@ HANDSHAKE = (
          "A client that gives up in the handshake closes TLS with an alert too."),
     Kind("tls-ended-early", "warning", "medium",
          "A client ended TLS before it sent anything",
-         "The server answered the ClientHello, and the client ended TCP without a byte of "
-         "application data, and without an alert.",
+         "The server answered the ClientHello, and the client ended TCP without the end of its own "
+         "handshake, and without an alert.",
          "So end clients that check the server's certificate last, as Node.js does: look at its "
          "name, its dates and its issuer, and at the client's own log.",
          "Health checks and port scans."),
@@ -112,7 +112,8 @@ HANDSHAKE = (
     Kind("connection-silent", "info", "high",
          "A TCP connection was opened and closed without speaking AMQP",
          "A connection to the broker's port carried less than a protocol header from the client, "
-         "and nothing from the broker.",
+         "and nothing from the broker. With TLS: the client finished the handshake, and sent "
+         "nothing behind it.",
          "Health checks of load balancers do this, and each leaves a line in the broker's log; "
          "let them speak AMQP, or filter their address out.",
          "A snap length or lost packets can hide what the client sent.",

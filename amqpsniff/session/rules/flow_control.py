@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import number_of, reason_text
-from amqpsniff.session.rules.heartbeats import quiet_ns
+from amqpsniff.session.rules.heartbeats import TOO_SHORT_S, interval, quiet_ns
 from amqpsniff.session.rules.peers import end_ns, last_packets_ns
 from amqpsniff.session.rules.shared_state import contribute, open_channels, report_at
 from amqpsniff.units import duration
@@ -102,11 +103,13 @@ def _report_unseen(context: RuleContext) -> None:
 
 @requires("blocked")
 def _connection_ended(context: RuleContext) -> None:
-    if not quiet_ns(context):
-        _report_block(context, end_ns(context), " until the end")
+    heard_ns, now = last_packets_ns(context)[SERVER], end_ns(context)
+    beat = interval(context)
+    unheard = now is not None and beat and now - heard_ns > max(beat, TOO_SHORT_S) * SECOND_NS
+    if not unheard and not quiet_ns(context):
+        _report_block(context, now, " until the end")
     else:
         _tell_sure(context)
-        heard_ns = last_packets_ns(context)[SERVER]
         _report_block(context, heard_ns, " at least, until nothing came from the broker any more")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.method_frame import read_reason
-from amqpsniff.session.rules.context import Rule, RuleContext
-from amqpsniff.session.rules.deferred import defer
+from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.deferred import MAX_DEFERRED, defer
 from amqpsniff.session.state_machine import MODE
 from amqpsniff.spec import SIDES
 
@@ -15,19 +15,45 @@ _ASKED = ("basic.qos", "basic.consume", "basic.recover", "basic.recover-async", 
 """Methods besides basic.publish that RabbitMQ refuses with 540 because of an argument."""
 
 
+_MISPLACED = "misplaced"
+"""Name in `RuleContext.memory` of methods out of place of a connection that was joined: (code,
+words, packet, time). They count unless its framing is lost later: then they may be bytes of a body.
+"""
+
+
 def wrong_channel(context: RuleContext) -> None:
     """A method of the connection on a channel, or another on channel 0."""
     side, method, number = (context.facts[name] for name in ("side", "method", "channel"))
-    context.report("channel-zero-misused", f"{method} from the {SIDES[side]} on channel {number}")
+    words = f"{method} from the {SIDES[side]} on channel {number}"
+    _report_if_framed(context, "channel-zero-misused", words)
 
 
 def wrong_direction(context: RuleContext) -> None:
     """A method that its sender may not send; who sent it must be sure."""
+    side, method, number = (context.facts[name] for name in ("side", "method", "channel"))
+    words = f"the {SIDES[side]} sent {method} on channel {number}"
+    _report_if_framed(context, "method-wrong-direction", words)
+
+
+def _report_if_framed(context: RuleContext, code: str, words: str) -> None:
+    """Report what a frame shows, once it is sure that it was one."""
     peer = context.session.peer
-    if peer.began or peer.role_proved:
-        side, method, number = (context.facts[name] for name in ("side", "method", "channel"))
-        detail = f"the {SIDES[side]} sent {method} on channel {number}"
-        context.report("method-wrong-direction", detail)
+    if context.session.has_loss:
+        return
+    if peer.began:
+        context.report(code, words)
+    elif peer.role_proved:
+        held = context.memory.setdefault(_MISPLACED, [])
+        if len(held) < MAX_DEFERRED:
+            held.append((code, words, context.number, context.ts_ns))
+
+
+@requires(_MISPLACED)
+def _framed(context: RuleContext) -> None:
+    """connection-ends: framing was never lost."""
+    for code, words, number, ts_ns in context.memory[_MISPLACED]:
+        if not context.session.has_loss:
+            context.report(code, words, number=number, ts_ns=ts_ns)
 
 
 def not_open(context: RuleContext) -> None:
@@ -90,5 +116,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "channel-opened-twice": (opened_twice,),
     **dict.fromkeys(("tx.select", "confirm.select", "tx.commit", "tx.rollback"), (mixed,)),
     "connection.close": (not_implemented,),
+    "connection-ends": (_framed,),
     **dict.fromkeys(_ASKED, (remember,)),
 }

@@ -46,6 +46,9 @@ was sent. Rates and mean times are not among them: they are those of what was ca
 OF_MANY = frozenset(("connections-leaking", "idle-connection-cut", "reconnect-loop"))
 """Those that stand for several connections, at the first of them."""
 
+OF_SILENCE = {"path-interrupted": "heartbeat-missed"}
+"""What the silence of a side is called where what was sent again in it was captured."""
+
 Place = tuple[str, frozenset[str], int | None]
 
 
@@ -109,9 +112,11 @@ def places(found: list[Finding]) -> dict[Place, str]:
     return {
         (one.code, frozenset(), None)
         if one.code in OF_MANY
-        else (one.code, frozenset((one.client or "", one.server or "")), one.channel): (
-            f"packet {one.packet_number}: {one.detail}"
-        )
+        else (
+            OF_SILENCE.get(one.code, one.code),
+            frozenset((one.client or "", one.server or "")),
+            one.channel,
+        ): (f"packet {one.packet_number}: {one.detail}")
         for one in found
     }
 

@@ -90,6 +90,28 @@ def test_a_reply_in_a_hole(name: str) -> None:
     assert "reply-missing" not in {one.code for one in rows_of_live(packets, len(packets))}
 
 
+def test_the_reply_to_a_request_whose_own_is_in_a_hole() -> None:
+    """The next request of the channel gets it, and is not taken for one that waited for long."""
+    lost = {7, 9, 11, 21, 26, 28, 29, 32}
+    packets = [
+        one._replace(ts_ns=one.ts_ns + 35_000 * MS * (at > 28))
+        for at, one in enumerate(packets_of(SCRIPTS["transaction-per-message shown"]))
+        if at not in lost
+    ]
+    assert "reply-missing" not in {one.code for one in findings_in(packets)}
+
+
+def test_a_block_on_a_path_that_was_cut_while_the_client_sent_on() -> None:
+    """Whether it was blocked until the end is not known: nothing came from the broker."""
+    packets = packets_in(CAPTURES / "incidents" / "i_blocked_cut.pcap")
+    pipeline = Pipeline(plan=Plan(("findings",)))
+    pipeline.feed(batch_of([*packets[:184], packets[-1]], 1))
+    pipeline.finish()
+    said = {one.code: one.detail for one in pipeline.findings()}
+    assert "for 6.08 s at least, until nothing came" in said["connection-blocked"]
+    assert "publish-while-blocked" not in said
+
+
 # while the capture goes on
 
 DECLARED = "handshake\nC1: channel.open\nS1: channel.open-ok\nC1: queue.declare queue=q\n"
