@@ -13,9 +13,9 @@ from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import RuleContext
 from amqpsniff.spec import PEER_PROPERTIES, peer_property
 
-MAX_CLIENTS = 16_384
-"""Different clients whose names are read once, in some 10 MB: they are asked for again when a
-connection ends, and thousands may be open."""
+MAX_CLIENTS = 1_024
+"""Different clients whose names are read once, in half a MB: they are asked for again when a
+connection ends."""
 
 
 def handshake(context: RuleContext, method: str) -> dict[str, Any]:
