@@ -39,6 +39,11 @@ LATEST_NS = NEVER - 1
 """The last time for which anything waits."""
 
 
+CONVERSATIONS_AT_ONCE = 4_096
+"""Open conversations that end with one batch of events when a capture does: a row of each takes
+2 kB until it is taken."""
+
+
 @dataclass
 class Totals:
     """Counts of a whole run, for people: what the rows do not show.
@@ -167,6 +172,16 @@ class Pipeline:
         """
         events = self.reassembler.wait(ts_ns)
         if len(events):
+            self._decode(self.websocket.feed(self.tls.feed(events)))
+        return events
+
+    def finish_some(self) -> StreamBatch | None:
+        """End some conversations, where there are very many: what their rows take can be taken
+        before `finish`, which is to be called behind it; None where there are few.
+        """
+        self.tracker.begin_finish()
+        events = self.reassembler.finish_some(CONVERSATIONS_AT_ONCE)
+        if events is not None:
             self._decode(self.websocket.feed(self.tls.feed(events)))
         return events
 
@@ -378,8 +393,8 @@ def run(
     """Read packets to their end through a pipeline.
 
     Gives each batch of packets with the events of TCP that it made known, at last None with those
-    that waited for a time, and None with those of the end. `before` is called with each batch that
-    is about to be fed.
+    that waited for a time, and None with those of the end, in parts where there are very many.
+    `before` is called with each batch that is about to be fed.
     """
     for batch in packets:
         if before is not None:
@@ -388,4 +403,6 @@ def run(
             pipeline.processes.read(batch, packets.file())
         yield batch, pipeline.feed(batch, packets.take_secrets())
     yield None, pipeline.wait(LATEST_NS)
+    while (events := pipeline.finish_some()) is not None:
+        yield None, events
     yield None, pipeline.finish()

@@ -19,6 +19,7 @@ handed on as if they had been read in order.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from operator import itemgetter
 
 import cython
@@ -39,6 +40,9 @@ from amqpsniff.decode.preamble import MAX_PREAMBLE_BYTES, is_amqp_1_0, preamble_
 from amqpsniff.decode.resync import MAX_KEPT_FRAME_BYTES, FrameProbe, Search
 from amqpsniff.decode.state import TENTATIVE_BYTES
 from amqpsniff.spec import PROTOCOL_HEADERS, protocol_of
+
+_alike = lru_cache(16)(bytes)
+"""Gives one object for versions that are equal: very many connections ask for one."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -501,7 +505,7 @@ class Framer:
                 self.handler.set_client(connection, half.direction)
         self.handler.protocol_header(half)
         half.mode = _FRAMES
-        version: bytes = octets[4:]
+        version: bytes = _alike(octets[4:])
         from_client: cython.bint = half.direction == connection.client_direction
         if from_client:
             connection.asked = version

@@ -108,7 +108,7 @@ class Peer:
 
 def channels(session: Any) -> list[Any]:
     """The open channels of a session."""
-    return [slot.channel for slot in list(session.slots.values()) if slot.channel is not None]
+    return [slot.channel for slot in list(session.slots()) if slot.channel is not None]
 
 
 def channel_row(channel: Any) -> Row:

@@ -455,7 +455,7 @@ class Amqp10Tracker:
             state.last_key = -1
         if side == 1:
             one.server_channel = number
-        elif channel.number != number or channel.slot is not channel.session.slots.get(number):
+        elif channel.number != number or channel.slot is not channel.session.slot(number):
             slot: ChannelSlot = self.tracker.slot_for(channel.session, number)
             if slot is not None:
                 slot.incarnations += 1
@@ -483,9 +483,8 @@ class Amqp10Tracker:
         slot.channel = channel
         session.channels_opened += 1
         if known:
-            channel.opened_packet_number = frames.packet_number.values[row]
-            ts_ns: cython.longlong = frames.ts_ns.values[row]
-            channel.start_ns = None if ts_ns == _NULL else ts_ns
+            channel.opened_number = frames.packet_number.values[row]
+            channel.opened_ns = frames.ts_ns.values[row]
         one: Amqp10Session = Amqp10Session(channel)
         channel.amqp10 = one
         return one
@@ -586,7 +585,7 @@ class Amqp10Tracker:
         """A connection is over."""
         slot: ChannelSlot
         closed = session.closed_by or session.peer.conversation.ended
-        for slot in session.slots.values():
+        for slot in session.slots():
             if slot.channel is not None:
                 channel: Channel = slot.channel
                 slot.channel = None

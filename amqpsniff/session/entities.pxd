@@ -4,7 +4,7 @@ from amqpsniff.session.routes cimport Routes
 
 cdef class LastSent:
     cdef long long last, publish, ack
-    cdef int methods[4]
+    cdef short methods[4]
     cdef long long numbers[4]
     cdef dict others
     cdef int note(self, int kind, int method, long long number) except? -1
@@ -44,13 +44,22 @@ cdef class Consumer:
 cdef class Closeable:
     cdef public object closed_by, close_bytes
 
+cdef class MessageTimes:
+    cdef public long long waits, wait_ns, wait_ns_min
+    cdef public long long most_number, slow_confirm_number, slow_ack_number
+    cdef public long long most_ns, slow_confirm_ns, slow_ack_ns
+    cdef public long long confirm_ns, confirm_ns_max, ack_ns, ack_ns_max
+    cdef public long long queued, queued_ns, queued_ns_max
+    cdef public tuple longest
+
 cdef class Channel(Closeable):
     cdef public Session session
     cdef public ChannelSlot slot
     cdef public object capture
     cdef public int number, incarnation
     cdef public bint known, numbering, numbered, in_transaction, broker_discards
-    cdef public object opened_packet_number, start_ns, closed_packet_number, end_ns
+    cdef public object closed_packet_number, end_ns
+    cdef public long long opened_number, opened_ns
     cdef public object mode, prefetch_count, amqp10
     cdef public object blamed_packet_number
     cdef public object prefetch_each, prefetch_shared
@@ -64,12 +73,8 @@ cdef class Channel(Closeable):
     cdef public long long first_publish_number, last_publish_number
     cdef public long long first_delivery_ns, last_delivery_ns, last_ack_ns
     cdef public long long first_tag, last_tag, tag_before_loss
-    cdef public long long waits, wait_ns, wait_ns_min
-    cdef public long long most_number, slow_confirm_number, slow_ack_number
-    cdef public long long most_ns, slow_confirm_ns, slow_ack_ns
-    cdef public long long confirm_ns, confirm_ns_max, ack_ns, ack_ns_max
-    cdef public long long queued, queued_ns, queued_ns_max, repeats, last_repeat, first_logged
-    cdef public tuple longest
+    cdef public long long repeats, last_repeat, first_logged
+    cdef public MessageTimes times
     cdef public Ledger publishes, deliveries
     cdef public dict awaiting_return, by_fingerprint, by_tag
     cdef public Consumer recent_consumer
@@ -82,9 +87,12 @@ cdef class Channel(Closeable):
     cdef public object last_queue, declaring, midstream_confirms, uncommitted
     cdef public long long uncommitted_start
     cdef public tuple unfinished
+    cdef MessageTimes own_times(self)
 
 cdef class ChannelSlot:
-    cdef public int number, incarnations, state_code, no_reply_expected, used_since_loss
+    cdef public int number, incarnations, key
+    cdef public signed char state_code, no_reply_expected, used_since_loss
+    cdef public ChannelSlot older
     cdef public Channel channel
     cdef public list requests, early_replies
     cdef public LastSent last_sent
@@ -92,7 +100,10 @@ cdef class ChannelSlot:
 cdef class Session(Closeable):
     cdef public object peer, capture
     cdef public long long number
-    cdef public dict slots, handshake, memory
+    cdef public dict handshake, memory
+    cdef public ChannelSlot newest
+    cdef public dict by_key
+    cdef public int slot_count
     cdef public object amqp10
     cdef public bint has_loss, server_seen
     cdef public long long pending_rpcs, frames
@@ -109,6 +120,10 @@ cdef class Session(Closeable):
     cdef public object close_packet_number, close_ns, blocked_since, blocked_ns, owed
     cdef public tuple used_since_loss, lost_at, bulky
     cdef public Routes routes
+    cdef long long steps[12]
+    cpdef ChannelSlot slot(self, int key)
+    cdef int add_slot(self, ChannelSlot slot) except? -1
+    cpdef object slots(self)
     cdef list drain_used(self, int side)
     cdef int note_used(self, ChannelSlot slot) except? -1
     cpdef Channel holder(self, long long tag, Channel but)

@@ -32,6 +32,8 @@ _NAMES = cython.declare(list, method_flags.NAMES)
 _FIRST = cython.declare(cython.int, 4)
 
 
+@cython.no_gc  # type: ignore[attr-defined]
+@cython.cclass
 class LastSent:
     """Packets of a client's last frames, -1 for none: of any, and of each method.
 
@@ -420,19 +422,57 @@ class Closeable:
         return read_reason(self.close_bytes)[2]
 
 
+class MessageTimes:
+    """How long messages of a channel took.
+
+    `confirm_ns`, `ack_ns`: sums over the messages that its `confirmed` and `acknowledged` count,
+    `_max` the longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or delivery
+    of the longest. `most_…`: the delivery with which `unsettled` was at its most. `waits`:
+    deliveries that came while none was unsettled, within `MAX_WAIT_NS` of the last acknowledgement.
+    `queued`: deliveries whose publish is known; `longest`: that with the most time since then, as
+    (packet, time, queue, packet of the publish).
+    """
+
+    waits: int
+    wait_ns: int
+    wait_ns_min: int
+    most_number: int
+    slow_confirm_number: int
+    slow_ack_number: int
+    most_ns: int
+    slow_confirm_ns: int
+    slow_ack_ns: int
+    confirm_ns: int
+    confirm_ns_max: int
+    ack_ns: int
+    ack_ns_max: int
+    queued: int
+    queued_ns: int
+    queued_ns_max: int
+
+    longest: tuple[Any, ...]
+
+    def __init__(self) -> None:
+        self.waits, self.wait_ns, self.wait_ns_min = 0, 0, _NULL
+        self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
+        self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = _NULL
+        self.confirm_ns = self.confirm_ns_max = self.ack_ns = self.ack_ns_max = 0
+        self.queued = self.queued_ns = self.queued_ns_max = 0
+        self.longest = None
+
+
+_NO_TIMES = cython.declare(MessageTimes, MessageTimes())
+"""The times of channels without any: shared and never written to."""
+
+
 class Channel(Closeable):
     """One incarnation of a channel; `known` is whether its beginning was seen.
 
-    `confirm_ns`, `ack_ns`: sums over the messages that `confirmed` and `acknowledged` count, `_max`
-    the longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or delivery of the
-    longest. `most_…`: the delivery with which `unsettled` was at its most. `waited_publishes`:
-    those made while none was unconfirmed. `waits`: deliveries that came while none was unsettled,
-    within `MAX_WAIT_NS` of the last acknowledgement. `queued`: deliveries whose publish is known;
-    `longest`: that with the most time since then, as (packet, time, queue, packet of the publish).
-    `repeats`: publishes that came before. `first_logged`: ordinal of its first sighting, negative
-    for none. `blamed_packet_number`: the oldest request that waited when the server closed the
-    channel and blamed its method. Times are ns since the epoch. `numbering`: publishes are numbered
-    now; `numbered`: they were once. `uncommitted`: publishes of transactions that may come back,
+    `waited_publishes`: publishes made while none was unconfirmed. `repeats`: publishes that came
+    before. `first_logged`: ordinal of its first sighting, negative for none.
+    `blamed_packet_number`: the oldest request that waited when the server closed the channel and
+    blamed its method. Times are ns since the epoch. `numbering`: publishes are numbered now;
+    `numbered`: they were once. `uncommitted`: publishes of transactions that may come back,
     `uncommitted_start` how many were before them. `recent_consumer`: the consumer of deliveries
     with `recent_consumer_code` for a tag, in batch `recent_consumer_batch`. `midstream_confirms`:
     what is known of one that was open before, where recent times are measured. `first_tag`,
@@ -494,22 +534,6 @@ class Channel(Closeable):
     first_tag: int
     last_tag: int
     tag_before_loss: int
-    waits: int
-    wait_ns: int
-    wait_ns_min: int
-    most_number: int
-    slow_confirm_number: int
-    slow_ack_number: int
-    most_ns: int
-    slow_confirm_ns: int
-    slow_ack_ns: int
-    confirm_ns: int
-    confirm_ns_max: int
-    ack_ns: int
-    ack_ns_max: int
-    queued: int
-    queued_ns: int
-    queued_ns_max: int
     repeats: int
     last_repeat: int
     first_logged: int
@@ -518,12 +542,12 @@ class Channel(Closeable):
     publishes_uncertain: cython.bint
     deliveries_uncertain: cython.bint
     uncommitted_start: int
+    opened_number: int
+    opened_ns: int
 
     session: Session
     slot: ChannelSlot
     capture: Any
-    opened_packet_number: Any
-    start_ns: Any
     closed_packet_number: Any
     end_ns: Any
     mode: Any
@@ -532,7 +556,7 @@ class Channel(Closeable):
     blamed_packet_number: Any
     prefetch_each: Any
     prefetch_shared: Any
-    longest: tuple[Any, ...]
+    times: MessageTimes
     publishes: Ledger
     deliveries: Ledger
     awaiting_return: dict[Any, Any]
@@ -553,10 +577,10 @@ class Channel(Closeable):
         self.session, self.slot, self.capture = session, slot, capture
         self.number, self.incarnation = slot.number, slot.incarnations
         self.known = known
-        self.opened_packet_number = self.start_ns = None
+        self.opened_number, self.opened_ns = -1, _NULL
         self.closed_packet_number = self.end_ns = None
         self.closed_by = self.close_bytes = self.blamed_packet_number = None
-        self.mode = self.longest = self.uncommitted = self.midstream_confirms = None
+        self.mode = self.uncommitted = self.midstream_confirms = None
         self.prefetch_count = self.prefetch_each = self.prefetch_shared = None
         self.published = self.confirmed = self.returned = 0
         self.delivered = self.acknowledged = self.consumers = 0
@@ -568,11 +592,7 @@ class Channel(Closeable):
         self.first_publish_number = self.last_publish_number = 0
         self.first_delivery_ns = self.last_delivery_ns = self.last_ack_ns = _NULL
         self.first_tag = self.last_tag = self.tag_before_loss = self.publish_before_loss = -1
-        self.waits, self.wait_ns, self.wait_ns_min = 0, 0, _NULL
-        self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
-        self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = _NULL
-        self.confirm_ns = self.confirm_ns_max = self.ack_ns = self.ack_ns_max = 0
-        self.queued = self.queued_ns = self.queued_ns_max = 0
+        self.times = _NO_TIMES
         self.repeats = self.last_repeat = self.uncommitted_start = 0
         self.first_logged = -1
         self.numbering = self.numbered = self.in_transaction = False
@@ -588,6 +608,22 @@ class Channel(Closeable):
         self.last_queue = self.declaring = self.unfinished = None
         self.broker_discards = False
         self.amqp10 = None
+
+    @property
+    def opened_packet_number(self) -> Any:
+        """The packet that opened it; None where that was not captured."""
+        return None if self.opened_number < 0 else self.opened_number
+
+    @property
+    def start_ns(self) -> Any:
+        """Time of that packet; None where it has none."""
+        return None if self.opened_ns == _NULL else self.opened_ns
+
+    def own_times(self) -> MessageTimes:
+        """The times, to be written to."""
+        if self.times is _NO_TIMES:
+            self.times = MessageTimes()
+        return self.times
 
     @property
     def closing(self) -> Any:
@@ -637,23 +673,27 @@ class ChannelSlot:
     wanted. `no_reply_expected`: sides that no longer wait for replies, one bit each. `last_sent`:
     None where nobody judges. `early_replies`: replies whose requests may come late, see
     `ReplyMatcher`. `used_since_loss`: the lists of `Session.used_since_loss` that it is
-    in, as one bit a side.
+    in, as one bit a side. `key`: what it is found by, which is no number of a channel where a
+    server of AMQP 1.0 begins a session. `older`: the slot of its connection made before it, or
+    None.
     """
 
     number: int
     incarnations: int
+    key: int
     state_code: int
     no_reply_expected: int
     used_since_loss: int
 
+    older: ChannelSlot
     channel: Channel
     requests: list[Any]
     early_replies: list[Any]
     last_sent: LastSent
 
     def __init__(self, number: Any) -> None:
-        self.number = number
-        self.channel = self.last_sent = None
+        self.number = self.key = number
+        self.older = self.channel = self.last_sent = None
         self.incarnations = 0
         self.requests = self.early_replies = _NOTHING
         self.state_code = self.no_reply_expected = self.used_since_loss = 0
@@ -669,6 +709,10 @@ def _pair(bits: Any) -> Any:
     return bits & 1 != 0, bits & 2 != 0
 
 
+_FEW_SLOTS = cython.declare(cython.int, 4)
+_STEPS = cython.declare(cython.int, 12)  # two numbers for each of `HANDSHAKE`
+
+
 class _Handshake:
     """Its attributes are a dict that shares its keys with others, which takes half the memory."""
 
@@ -676,20 +720,23 @@ class _Handshake:
 class Session(Closeable):
     """A connection as its peers mean it; `number` counts them.
 
-    `handshake` has the `HandshakeArguments` by method. `has_loss`: frames may be missing, or
-    arguments that say what became of others. `missing`: whose frames may be missing since its last
-    method, as one bit a side. `server_seen`: the server said something. `state_code`: its state.
-    `amqp10`: what `session.amqp10` knows of it. `confirms`, `acks`: `counts.LatencyHistogram` or
-    None. `calls`: requests by message that wait for their answers. `last_sent`: of all channels,
-    None before the client's first frame. `frames`: how many there were, where rules are asked.
-    `opening_…_ns`: what that was until the connection was open, -1 before, where rules are asked.
-    `used_since_loss`: channel slots that were used since frames of a side were lost, a list a side;
-    None while none were; `lost_at`: behind which packets that was last, a list of (packet number,
-    ts_ns, how many until then) a side. `last_…_ns`: time of the last frame of a side,
-    `silence_…_ns`: its longest pause. `owed`: who owed what at its end, a sentence; None where that
-    is not known. `routes`: its messages by route, where rules are asked; `traced_…` and
-    `untraced_…`: those with the context of a trace, and without. `bulky`: the last delivery that
-    may have held up others, as (channel, end, size, took_ns), or None.
+    `newest`: the last of its `slot_count` channel slots, which name those before them; `by_key` has
+    them where they are many, else it is None: very many connections have two. `handshake` has the
+    `HandshakeArguments` by method. `has_loss`: frames may be missing, or arguments that say what
+    became of others. `missing`: whose frames may be missing since its last method, as one bit a
+    side. `server_seen`: the server said something. `state_code`: its state. `amqp10`: what
+    `session.amqp10` knows of it. `confirms`, `acks`: `counts.LatencyHistogram` or None. `calls`:
+    requests by message that wait for their answers. `last_sent`: of all channels, None before the
+    client's first frame. `frames`: how many there were, where rules are asked. `opening_…_ns`: what
+    that was until the connection was open, -1 before, where rules are asked. `used_since_loss`:
+    channel slots that were used since frames of a side were lost, a list a side; None while none
+    were; `lost_at`: behind which packets that was last, a list of (packet number, ts_ns, how many
+    until then) a side. `last_…_ns`: time of the last frame of a side, `silence_…_ns`: its longest
+    pause. `steps`: time and packet of each step of the handshake, where rules are asked, `NULL`
+    where none was seen. `owed`: who owed what at its end, a sentence; None where that is not known.
+    `routes`: its messages by route, where rules are asked; `traced_…` and `untraced_…`: those with
+    the context of a trace, and without. `bulky`: the last delivery that may have held up others, as
+    (channel, end, size, took_ns), or None.
     """
 
     peer: Any
@@ -717,7 +764,6 @@ class Session(Closeable):
     delivered: int
     acknowledged: int
 
-    slots: dict[Any, Any]
     handshake: dict[Any, Any]
     memory: dict[Any, Any]
     amqp10: Any
@@ -725,6 +771,9 @@ class Session(Closeable):
     acks: Any
     last_sent: LastSent
     last: ChannelSlot
+    newest: ChannelSlot
+    by_key: dict[Any, Any]
+    slot_count: int
     blocking: str
     close_packet_number: Any
     close_ns: Any
@@ -735,13 +784,15 @@ class Session(Closeable):
     lost_at: tuple[Any, ...]
     bulky: tuple[Any, ...]
     routes: Routes
+    steps: list[int]
 
     def __init__(self, peer: Any, capture: Any, number: Any) -> None:
         self.peer = peer
         self.capture = capture
         self.number = number
-        self.slots, self.handshake, self.memory = {}, _NO_NAMES, {}
-        self.last = self.amqp10 = None
+        self.handshake, self.memory = _NO_NAMES, {}
+        self.last = self.newest = self.by_key = self.amqp10 = None
+        self.slot_count = 0
         self.over = self.has_loss = self.server_seen = False
         self.state_code = _BEGUN if peer.began else _UNKNOWN
         self.blocking = _FREE
@@ -757,11 +808,50 @@ class Session(Closeable):
         self.blocked_since, self.blocked_ns = None, 0
         self.owed = self.routes = None
         self.used_since_loss = self.lost_at = self.bulky = None
+        if not cython.compiled:
+            self.steps = [_NULL] * _STEPS
+        for place in range(_STEPS):
+            self.steps[place] = _NULL
 
     @property
     def state(self) -> Any:
         """The state by its name."""
         return _STATES[self.state_code]
+
+    def slot(self, key: cython.int) -> ChannelSlot:
+        """The slot of a channel number, None before it was used."""
+        slot: ChannelSlot = self.newest
+        if self.by_key is not None:
+            return self.by_key.get(key)
+        while slot is not None and slot.key != key:
+            slot = slot.older
+        return slot
+
+    def add_slot(self, slot: ChannelSlot) -> cython.int:
+        """Enter the slot of a channel number that was not used before."""
+        slot.older, self.newest = self.newest, slot
+        self.slot_count += 1
+        if self.by_key is not None:
+            self.by_key[slot.key] = slot
+        elif self.slot_count > _FEW_SLOTS:
+            self.by_key = {one.key: one for one in self.slots()}
+        return 0
+
+    def slots(self) -> Any:
+        """All channel slots in the order in which they were first used."""
+        if self.by_key is not None:
+            return self.by_key.values()
+        slot: ChannelSlot = self.newest
+        found: list[Any] = []
+        while slot is not None:
+            found.append(slot)
+            slot = slot.older
+        return reversed(found)
+
+    def step(self, place: cython.int) -> Any:
+        """Time and packet of the step at a place of `steps`, None where that is not known."""
+        pair = self.steps[place], self.steps[place + 1]
+        return tuple(None if one == _NULL else one for one in pair)
 
     def take_handshake(self, method: Any, known: Any) -> None:
         """Keep the `HandshakeArguments` of a method."""
@@ -789,7 +879,7 @@ class Session(Closeable):
         slots."""
         slot: ChannelSlot
         if self.used_since_loss is None:
-            slots = list(self.slots.values())
+            slots = list(self.slots())
             self.used_since_loss = (slots, list(slots))
             for slot in slots:
                 slot.used_since_loss = 3
@@ -819,7 +909,7 @@ class Session(Closeable):
         slot: ChannelSlot
         channel: Channel
         number: cython.int
-        for number, slot in enumerate(self.slots.values()):
+        for number, slot in enumerate(self.slots()):
             channel = slot.channel
             if number >= _MAX_HOLDERS:
                 return None

@@ -66,7 +66,7 @@ def move_connection(session: Session, method: cython.int, side: cython.int) -> c
     session.state_code = _CONNECTION_AFTER[2 * (session.state_code * _METHODS + method) + side]
     if _CLOSES[method]:
         if not session.no_reply_expected & 1 << other:
-            for slot in session.slots.values():
+            for slot in session.slots():
                 drop_requests(slot, other, False)
         session.no_reply_expected |= 1 << other
     return session.state_code == _OVER
@@ -138,8 +138,8 @@ def begin_channel(session: Session, slot: ChannelSlot, capture: Any, frame: Meth
     known: cython.bint = frame is not None
     channel: Channel = Channel(session, slot, capture, known)
     if known:
-        channel.opened_packet_number = frame.number
-        channel.start_ns = _time(frame.ts_ns)
+        channel.opened_number = frame.number
+        channel.opened_ns = frame.ts_ns
     else:
         slot.state_code = _PROVED
     channel.broker_discards = has_closed(session, _SERVER) or has_closed(session, _CLIENT)
@@ -487,7 +487,7 @@ def _close_connection(
     tracker: Any, session: Session, frame: MethodFrame, request: Request | None
 ) -> None:
     slot: ChannelSlot
-    for slot in session.slots.values():
+    for slot in session.slots():
         if slot.channel is not None:
             slot.channel.broker_discards = True
     if session.closed_by is None:
@@ -502,7 +502,7 @@ def _close_connection_ok(
     tracker: Any, session: Session, frame: MethodFrame, request: Request | None
 ) -> None:
     if session.state_code == _OVER and not session.over:
-        for slot in session.slots.values():
+        for slot in session.slots():
             if slot.channel is not None:
                 if frame.side == _SERVER and session.closed_by == SIDES[_CLIENT]:
                     tracker.settler.accept_all(slot.channel)
@@ -552,7 +552,7 @@ ON_CONNECTION: dict[str, Callable[..., Any]] = {
 def _end_channels(tracker: Any, session: Session) -> cython.int:
     """Every channel ends with its connection."""
     slot: ChannelSlot
-    for slot in session.slots.values():
+    for slot in session.slots():
         if slot.channel is None:
             continue
         if slot.channel.closed_by is None:
@@ -570,13 +570,13 @@ def end_connection(tracker: Any, session: Session) -> cython.int:
     conversation = peer.conversation
     if session.closed_by is None:
         session.closed_by = conversation.ended
-    for slot in session.slots.values():
+    for slot in session.slots():
         if slot.channel is not None:
             tracker.settler.give_up_tentative(slot.channel, conversation.end_ns)
     if tracker.wants_connections:
         session.owed = sentence(session)
     _end_channels(tracker, session)
-    for slot in session.slots.values():
+    for slot in session.slots():
         drop_requests(slot, _CLIENT, True)
         drop_requests(slot, _SERVER, True)
     if session.blocked_since is not None:
@@ -621,7 +621,7 @@ def resume_side(session: Session, side: cython.int) -> cython.int:
     """
     slot: ChannelSlot
     session.missing &= ~(1 << side)
-    for slot in session.slots.values():
+    for slot in session.slots():
         if slot.channel is not None:
             mark_uncertain(slot.channel, side)
     return 0

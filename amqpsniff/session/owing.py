@@ -153,7 +153,7 @@ def _confirmed(session: Any) -> str:
     """The number of publishes, where the broker answered all those of the channels that are there:
     a client that still waits for a confirm has lost it.
     """
-    channels = [slot.channel for slot in session.slots.values() if slot.channel is not None]
+    channels = [slot.channel for slot in session.slots() if slot.channel is not None]
     numbered = [one for one in channels if one.numbering and one.next_number > 1]
     if not numbered or any(one.unconfirmed or not one.counts_publishes() for one in numbered):
         return ""
@@ -171,7 +171,7 @@ def _is_closed(session: Any) -> bool:
 
 def _channels(session: Any) -> Iterator[Any]:
     """The channels that are open, and that no side closes."""
-    for slot in session.slots.values():
+    for slot in session.slots():
         if slot.channel is not None and not any(slot.channel.closing):
             yield slot.channel
 
@@ -183,7 +183,7 @@ def _is_known(channel: Any) -> bool:
 
 def _replies(session: Any) -> Iterator[Debt]:
     """Replies to requests, those of a side together."""
-    asked = [request for slot in session.slots.values() for request in slot.requests]
+    asked = [request for slot in session.slots() for request in slot.requests]
     if _is_closed(session):
         asked = [request for request in asked if NAMES[request.method] == "connection.close"]
     for side in (CLIENT, SERVER) if asked else ():

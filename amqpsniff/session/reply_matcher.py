@@ -29,6 +29,8 @@ _NOTHING: list[Any] = cython.declare(list, [])  # of slots where nothing waits: 
 _MAX_EARLY = cython.declare(cython.int, 16)
 
 
+@cython.no_gc  # type: ignore[attr-defined]
+@cython.cclass
 class Answers:
     """Times that answers to one method took. `number` and `ts_ns` are of the slowest request.
 
@@ -50,6 +52,8 @@ class Answers:
         self.ts_ns = _NULL
 
 
+@cython.no_gc  # type: ignore[attr-defined]
+@cython.cclass
 class Waited:
     """Time in which a connection waited for answers, overlapping waits counted once. `number` and
     `ts_ns` are of the first request; `latest` is of the method that was answered first last.

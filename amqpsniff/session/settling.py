@@ -14,7 +14,7 @@ from operator import attrgetter
 import cython
 from cython.cimports.amqpsniff.decode.rows import MessageRows
 from cython.cimports.amqpsniff.session.counts import Histogram
-from cython.cimports.amqpsniff.session.entities import Channel, Ledger, PendingMessage
+from cython.cimports.amqpsniff.session.entities import Channel, Ledger, MessageTimes, PendingMessage
 from cython.cimports.amqpsniff.session.mandatory_publishes import (
     add_returnable,
     all_returnable,
@@ -218,10 +218,11 @@ class Settler:
             return 0
         wait: cython.longlong = entry.ts_ns - channel.last_ack_ns
         if 0 <= wait <= _MAX_WAIT_NS:
-            channel.waits += 1
-            channel.wait_ns += wait
-            if channel.wait_ns_min == _NULL or wait < channel.wait_ns_min:
-                channel.wait_ns_min = wait
+            times: MessageTimes = channel.own_times()
+            times.waits += 1
+            times.wait_ns += wait
+            if times.wait_ns_min == _NULL or wait < times.wait_ns_min:
+                times.wait_ns_min = wait
         return 0
 
     def expect_return(self, channel: Channel, entry: PendingMessage) -> cython.int:
@@ -296,11 +297,12 @@ class Settler:
             took = ts_ns - entry.ts_ns
         if outcome == _CONFIRMED:
             channel.confirmed += 1
-            channel.confirm_ns += took
-            if took > channel.confirm_ns_max:
-                channel.confirm_ns_max = took
-                channel.slow_confirm_number = entry.packet_number
-                channel.slow_confirm_ns = entry.ts_ns
+            times: MessageTimes = channel.own_times()
+            times.confirm_ns += took
+            if took > times.confirm_ns_max:
+                times.confirm_ns_max = took
+                times.slow_confirm_number = entry.packet_number
+                times.slow_confirm_ns = entry.ts_ns
             if took >= _LATE_CONFIRM and self.emitter is not None:
                 self.emitter.emit("confirmed-late", channel, number, ts_ns, {"entry": entry})
         else:
@@ -455,7 +457,8 @@ class Settler:
         channel.unsettled += 1
         if channel.unsettled > channel.unsettled_max:
             channel.unsettled_max = channel.unsettled
-            channel.most_number, channel.most_ns = entry.packet_number, entry.ts_ns
+            times: MessageTimes = channel.own_times()
+            times.most_number, times.most_ns = entry.packet_number, entry.ts_ns
         if entry.consumer is not None:
             entry.consumer.unsettled += 1
             if entry.consumer.unsettled > entry.consumer.unsettled_max:
@@ -555,11 +558,12 @@ class Settler:
         if outcome == _ACKED:
             channel.acknowledged += 1
             if ts_ns != _NULL and entry.ts_ns != _NULL:
-                channel.ack_ns += ts_ns - entry.ts_ns
-                if ts_ns - entry.ts_ns > channel.ack_ns_max:
-                    channel.ack_ns_max = ts_ns - entry.ts_ns
-                    channel.slow_ack_number = entry.packet_number
-                    channel.slow_ack_ns = entry.ts_ns
+                times: MessageTimes = channel.own_times()
+                times.ack_ns += ts_ns - entry.ts_ns
+                if ts_ns - entry.ts_ns > times.ack_ns_max:
+                    times.ack_ns_max = ts_ns - entry.ts_ns
+                    times.slow_ack_number = entry.packet_number
+                    times.slow_ack_ns = entry.ts_ns
         elif outcome == _REQUEUED:
             channel.requeued += 1
         else:

@@ -26,6 +26,7 @@ from cython.cimports.amqpsniff.session.entities import (
     ChannelSlot,
     Consumer,
     LastSent,
+    MessageTimes,
     PendingMessage,
     Session,
     pending_message,
@@ -79,7 +80,6 @@ from amqpsniff.session.rules.context import (
     MANY_TABLES,
     MISSING_NS,
     NESTED,
-    NO_STEPS,
     PASSIVE,
     PAUSED_NS,
     PROVISIONAL,
@@ -236,14 +236,11 @@ def _ask(
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
-def note_step(memory: dict[Any, Any], place: cython.int, frame: MethodFrame) -> cython.int:
+def note_step(session: Session, place: cython.int, frame: MethodFrame) -> cython.int:
     """Remember when a step of the handshake was, and where."""
-    steps = memory.get("steps")
-    if steps is None:
-        steps = memory["steps"] = NO_STEPS[:]
-    if steps[place + 1] == _NULL:
-        steps[place] = frame.ts_ns
-        steps[place + 1] = frame.number
+    if session.steps[place + 1] == _NULL:
+        session.steps[place] = frame.ts_ns
+        session.steps[place + 1] = frame.number
     return 0
 
 
@@ -289,7 +286,7 @@ def _end_bits(session: Session) -> cython.int:
     published: cython.longlong = session.published
     delivered: cython.longlong = session.delivered
     tcp = session.peer.conversation
-    for slot in session.slots.values():
+    for slot in session.slots():
         if slot.requests:
             bits |= _WAITING_BIT
         if slot.channel is not None:
@@ -672,13 +669,13 @@ class Tracker:
 
     def _slot(self, session: Session, number: cython.int) -> ChannelSlot:
         """The channel slot of a channel number; None when there are too many."""
-        slot: ChannelSlot = session.slots.get(number)
+        slot: ChannelSlot = session.slot(number)
         if slot is None:
             if self.slots >= self.max_slots:
                 self.settler.limit_reached("channels")
                 return None
             slot = ChannelSlot(number)
-            session.slots[number] = slot
+            session.add_slot(slot)
             self.slots += 1
         session.last = slot
         if session.used_since_loss is not None and slot.used_since_loss != 3:
@@ -747,7 +744,7 @@ class Tracker:
             subject = handler(self, session, frame, request)
         if self.rules_enabled:
             if _STEPS[method]:
-                note_step(session.memory, 2 * _STEPS[method] - 2, frame)
+                note_step(session, 2 * _STEPS[method] - 2, frame)
             self.emit_method(session, None, frame, request)
         return subject
 
@@ -826,7 +823,7 @@ class Tracker:
     def _lose_refusals(self, session: Session) -> cython.int:
         """Frames of the broker may be missing, among them what it refused."""
         slot: ChannelSlot
-        for slot in session.slots.values():
+        for slot in session.slots():
             if slot.channel is not None and slot.channel.tentative is not None:
                 self.settler.give_up_tentative(slot.channel, _NULL)
         return 0
@@ -848,7 +845,7 @@ class Tracker:
         self.on_connection_end(session)
         if session.routes is not None:
             session.routes.forget()
-        self.slots -= len(session.slots)
+        self.slots -= session.slot_count
         if self.wants_connections:
             self.connections.append(connection_row(session, peer.dialect_name, self.packs))
         peer.session = None
@@ -1304,7 +1301,7 @@ class Tracker:
         if channel == 0:
             return 0
         if slot is None or slot.number != channel:
-            slot = session.slots.get(channel)
+            slot = session.slot(channel)
         if slot is not None:
             if slot.last_sent is None:
                 slot.last_sent = LastSent()
@@ -1638,13 +1635,14 @@ class Tracker:
         waited: cython.longlong = ts_ns - self.recent_publishes.since.values[slot]
         if waited < 0:
             return 0
-        channel.queued += 1
-        channel.queued_ns += waited
-        if waited > channel.queued_ns_max:
-            channel.queued_ns_max = waited
+        times: MessageTimes = channel.own_times()
+        times.queued += 1
+        times.queued_ns += waited
+        if waited > times.queued_ns_max:
+            times.queued_ns_max = waited
             number: cython.longlong = messages.packet_number.values[row]
             queue = messages.vocabularies.queue.text(messages.queue.values[row])
-            channel.longest = (number, ts_ns, queue, self.recent_publishes.numbers.values[slot])
+            times.longest = (number, ts_ns, queue, self.recent_publishes.numbers.values[slot])
         return 0
 
     def _check_publish(

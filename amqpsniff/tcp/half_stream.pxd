@@ -5,7 +5,7 @@ cdef long long later(long long ts_ns, long long wait_ns) except? -1
 
 cdef class HoldingPool:
     cdef readonly object limits
-    cdef long long total, max_total, max_bytes, max_segments
+    cdef long long total, max_total, max_bytes, max_segments, most_ahead, most_behind
 
 cdef class Piece:
     cdef long long start, end, number, ts_ns, identification, needs
@@ -39,15 +39,13 @@ cdef class HalfStream:
     cdef EventWriter writer
     cdef History history
     cdef HoldingPool pool
-    cdef object limits
     cdef Held held
     cdef readonly int index
-    cdef long long cell, most_ahead, most_behind
     cdef readonly bint open
-    cdef bint slow, ack_seen, fin_acked, waiting_acked, absent
+    cdef int cell, strange
+    cdef signed char slow, ack_seen, fin_acked, waiting_acked, absent, doubted, probed
     cdef readonly long long isn, next_seq, fin_offset, next_offset, acked
     cdef long long ack_seq
-    cdef bint doubted
     cdef long long last_row, fin_number, fin_ns
     cdef readonly long long packets, retransmissions, gaps, lost_bytes, cut_bytes
     cdef readonly long long last_number, last_ns, activity
@@ -55,10 +53,7 @@ cdef class HalfStream:
     cdef readonly long long awaited_acks
     cdef long long delivered_number, delivered_ns
     cdef long long forsaken, waiting_until, deadline_segments, deadline_ns, linger_ns, linger_turn
-    cdef int strange
-    cdef long long repeat_offset, repeat_length, repeat_identification, repeat_ns
-    cdef bint shut, probed
-    cdef long long shut_number, shut_ns
+    cdef tuple repeated, shut
     cdef object shuts
     cdef long long strange_seq
     cdef int count(self, long long number, long long ts_ns, long long serial) except? -1

@@ -64,16 +64,22 @@ def later(ts_ns: cython.longlong, wait_ns: cython.longlong) -> cython.longlong:
 
 
 class HoldingPool:
-    """How many bytes all half-streams together hold back, and how many each of them may."""
+    """How many bytes all half-streams together hold back, and how many each of them may; the limits
+    of all.
+    """
 
     limits: Any
     total: int
     max_total: int
     max_bytes: int
     max_segments: int
+    most_ahead: int
+    most_behind: int
 
     def __init__(self, limits: Any) -> None:
         self.limits = limits
+        self.most_ahead = limits.impossible_ahead_bytes
+        self.most_behind = limits.impossible_behind_bytes
         self.total = 0
         self.max_total = limits.held_bytes_total
         self.max_bytes = limits.held_bytes
@@ -118,7 +124,10 @@ def piece_of(
 
 
 class Held:
-    """The pieces of one half-stream, from index `begin` of a list on."""
+    """The pieces of one half-stream, from index `begin` of a list on.
+
+    There is room before it, so that pieces in falling order do not each move all that are there.
+    """
 
     begin: int
     octets: int
@@ -183,6 +192,10 @@ class Held:
         low: cython.Py_ssize_t = self.begin
         high: cython.Py_ssize_t = len(self.pieces)
         middle: cython.Py_ssize_t = high - 1  # mostly nothing lies behind it
+        if low < high:
+            piece = self.pieces[low]
+            if position <= piece.start:
+                return low
         while low < high:
             piece = self.pieces[middle]
             if piece.start < position:
@@ -227,7 +240,7 @@ class Held:
             there = self.pieces[index] if index < len(self.pieces) else None
             if there is None or position < there.start:
                 stop = piece.end if there is None else min(there.start, piece.end)
-                self._insert(index, piece, position, stop)
+                index = self._insert(index, piece, position, stop)
                 found |= ADDED
                 position = stop
             else:
@@ -240,14 +253,22 @@ class Held:
     def _insert(
         self, index: cython.Py_ssize_t, piece: Piece, start: cython.longlong, end: cython.longlong
     ) -> cython.int:
-        """Hold the range `start`..`end` of a piece."""
+        """Hold the range `start`..`end` of a piece; gives its index."""
         if start != piece.start or end != piece.end:
             octets: bytes = piece.octets[start - piece.start : end - piece.start]
             piece = piece_of(
                 start, end, octets, piece.number, piece.ts_ns, piece.identification, piece.needs
             )
+        self._account(len(piece.octets) + _RECORD_BYTES)
+        if index == self.begin == 0:  # as much room as half of what is there, for those to come
+            self.begin = index = len(self.pieces) // 2
+            self.pieces[:0] = [None] * self.begin
+        if index == self.begin > 0:
+            self.begin -= 1
+            self.pieces[self.begin] = piece
+            return self.begin
         self.pieces.insert(index, piece)
-        return self._account(len(piece.octets) + _RECORD_BYTES)
+        return index
 
     def _account(self, octets: cython.longlong) -> cython.int:
         self.octets += octets
@@ -259,7 +280,7 @@ class Held:
         piece: Piece = self.pieces[self.begin]
         self.pieces[self.begin] = None
         self.begin += 1
-        if self.begin * 2 >= len(self.pieces):
+        if self.begin * 4 >= 3 * len(self.pieces):
             del self.pieces[: self.begin]
             self.begin = 0
         self._account(-len(piece.octets) - _RECORD_BYTES)
@@ -280,6 +301,8 @@ def _differ(one: Piece, other: Piece) -> cython.bint:
     )
 
 
+@cython.no_gc  # type: ignore[attr-defined]
+@cython.cclass
 class HalfStream:
     """State of one direction; `index` is its number in the rows (slot * 2 + direction).
 
@@ -288,17 +311,15 @@ class HalfStream:
     `acked` is the highest offset that the other side has acknowledged, `ack_seq` the last number
     that it acknowledged. `doubted`: an end of the conversation is in doubt. `acked_late_ns`: time
     of a delayed acknowledgement of all that was sent, 0 for none; `awaited_acks`: see
-    `Conversation`.
-    `shut`, `shuts`: its sender can, or could, take no more; see `zero_window`. `repeat_…`: the last
-    segment that was sent again. `forsaken`: bytes before this offset are not waited for, and none
-    are while the direction is `absent`: acknowledged, but not in the capture.
+    `Conversation`. `shut`, `shuts`: its sender can, or could, take no more; see `zero_window`.
+    `repeated`: the last segment that was sent again, as (offset, length, identification, ts_ns).
+    `forsaken`: bytes before this offset are not waited for, and none are while the direction is
+    `absent`: acknowledged, but not in the capture. There may be very many: what few have is in one
+    object, and none is of a cycle.
     """
 
-    limits: Any
     index: int
     cell: int
-    most_ahead: int
-    most_behind: int
     open: cython.bint
     slow: cython.bint
     ack_seen: cython.bint
@@ -332,14 +353,7 @@ class HalfStream:
     linger_ns: int
     linger_turn: int
     strange: int
-    repeat_offset: int
-    repeat_length: int
-    repeat_identification: int
-    repeat_ns: int
-    shut: cython.bint
     probed: cython.bint
-    shut_number: int
-    shut_ns: int
     strange_seq: int
 
     writer: EventWriter
@@ -348,15 +362,14 @@ class HalfStream:
     held: Held
     fin_number: int
     fin_ns: int
+    repeated: tuple[Any, ...]
+    shut: tuple[Any, ...]
     shuts: Any
 
     def __init__(self, writer: EventWriter, history: History, pool: Any, index: int) -> None:
         self.writer = writer
         self.history = history
         self.pool = pool
-        self.limits = pool.limits
-        self.most_ahead = self.limits.impossible_ahead_bytes
-        self.most_behind = self.limits.impossible_behind_bytes
         self.index = index
         self.cell = -1
         self.held = None
@@ -380,11 +393,8 @@ class HalfStream:
         self.linger_turn = 0
         self.strange = 0
         self.strange_seq = 0
-        self.repeat_offset = self.repeat_length = self.repeat_identification = -1
-        self.repeat_ns = NO_TIME
-        self.shut = self.probed = 0
-        self.shut_number = self.shut_ns = 0
-        self.shuts = None
+        self.probed = 0
+        self.repeated = self.shut = self.shuts = None
 
     @property
     def octets(self) -> int:
@@ -420,7 +430,7 @@ class HalfStream:
         distance = self.ahead(seq)
         if self.isn >= 0 and self.next_offset + distance < -1:
             return False  # before the first byte; a keep-alive is one before it at most
-        return -self.most_behind <= distance <= self.most_ahead
+        return -self.pool.most_behind <= distance <= self.pool.most_ahead
 
     def offset_of(self, ack: cython.longlong) -> cython.longlong:
         """The offset before which the other side has every byte, if that is ahead; otherwise 0."""
@@ -428,7 +438,7 @@ class HalfStream:
         if self.next_seq < 0:
             return 0
         distance = self.ahead(ack)
-        return self.next_offset + distance if 0 < distance <= self.most_ahead else 0
+        return self.next_offset + distance if 0 < distance <= self.pool.most_ahead else 0
 
     def acknowledge(self, ack: cython.longlong) -> cython.int:
         """The other side has every byte before the one numbered `ack`."""
@@ -477,7 +487,7 @@ class HalfStream:
     def acknowledged(self) -> cython.longlong:
         """The offset that the other side acknowledged last; unknown: as far back as can be."""
         if not self.ack_seen:
-            return self.next_offset - self.limits.closed_near_bytes
+            return self.next_offset - self.pool.limits.closed_near_bytes
         return self.next_offset + self.ahead(self.ack_seq)
 
     def differs(
@@ -507,7 +517,7 @@ class HalfStream:
 
     def stray(self, seq: cython.longlong, length: cython.longlong) -> cython.int:
         """A segment that is impossible; gives how many in a row follow each other."""
-        near: cython.longlong = self.limits.closed_near_bytes
+        near: cython.longlong = self.pool.limits.closed_near_bytes
         if self.strange > 0 and ((seq - self.strange_seq + near) & MASK) > 2 * near:
             self.strange = 0
         self.strange += 1
@@ -593,16 +603,12 @@ class HalfStream:
         self, offset: cython.longlong, length: cython.longlong, ts_ns: cython.longlong
     ) -> cython.bint:
         """True if the last segment sent again was captured once more; it is remembered if not."""
-        if (
-            offset == self.repeat_offset
-            and length == self.repeat_length
-            and self.history.copies(self.repeat_identification, self.repeat_ns, ts_ns)
-        ):
-            return True
-        self.repeat_offset = offset
-        self.repeat_length = length
-        self.repeat_identification = self.history.identification
-        self.repeat_ns = ts_ns
+        if self.repeated is not None:
+            there, size, identification, before_ns = self.repeated
+            if there == offset and size == length:
+                if self.history.copies(identification, before_ns, ts_ns):
+                    return True
+        self.repeated = offset, length, self.history.identification, ts_ns
         return False
 
     def _hold(

@@ -120,7 +120,7 @@ def may_open(
     if not table.straggler(key, rows[at + 6], flags & SYN != 0):
         return True
     octets = block_of(writer, octets, rows[at + 9])
-    return opens(octets, rows[at + 10], rows[at + 11]) and table.is_beyond(key, rows[at + 6])
+    return _opens(octets, rows[at + 10], rows[at + 11]) and table.is_beyond(key, rows[at + 6])
 
 
 def begins_anew(
@@ -151,7 +151,7 @@ def begins_anew(
     if captured != rows[at + 12] or not rows[at + 8] & ACK or rows[at + 8] & SYN:
         return 0
     block: bytes = block_of(writer, octets, rows[at + 9])
-    if not opens(block, start, captured) or half.next_seq < 0 or other.next_seq < 0:
+    if not _opens(block, start, captured) or half.next_seq < 0 or other.next_seq < 0:
         return 0
     back = other.acknowledged() - other.next_offset - other.ahead(ack) if other.ack_seen else 0
     if _jumps(half, seq) and (_jumps(other, ack) or back >= MIN_JUMP):
@@ -162,9 +162,16 @@ def begins_anew(
     if offset >= 0:
         if half.differs(block, start, offset, captured, rows[at + 13], ts_ns):
             return MAY_BEGIN
-    elif half.isn >= 0 or ts_ns > later(conversation.start_ns, half.limits.acked_hole_ns):
+    elif half.isn >= 0 or ts_ns > later(conversation.start_ns, half.pool.limits.acked_hole_ns):
         return MAY_BEGIN
     return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=True)
+def _opens(octets: bytes, start: cython.longlong, captured: cython.longlong) -> cython.bint:
+    """As `opens`, which is not asked where the first byte is neither of AMQP nor of TLS."""
+    return captured >= 8 and octets[start] in (0x41, 0x16) and opens(octets, start, captured)
 
 
 @cython.cfunc
@@ -176,7 +183,7 @@ def _jumps(half: HalfStream, seq: cython.longlong) -> cython.bint:
         return False
     ahead = half.ahead(seq)
     if ahead < 0:
-        return ahead < -half.most_behind
+        return ahead < -half.pool.most_behind
     return ahead >= MIN_JUMP and half.next_offset + ahead > half.acked + MIN_JUMP
 
 
@@ -255,7 +262,7 @@ def _fits(half: HalfStream, isn: cython.longlong) -> cython.int:
     if half.next_seq < 0:
         return True
     behind = -half.ahead(isn + 1) - half.next_offset
-    return 0 <= behind <= half.limits.closed_near_bytes
+    return 0 <= behind <= half.pool.limits.closed_near_bytes
 
 
 def begin(half: HalfStream, isn: cython.longlong) -> cython.int:

@@ -281,7 +281,7 @@ def settle(
         pass
     waiting = half.waiting_until >= 0 or other.waiting_until >= 0
     waiting = waiting or half.fin_offset >= 0 or other.fin_offset >= 0
-    waiting = waiting or half.shut or other.shut or half.doubted
+    waiting = waiting or half.shut is not None or other.shut is not None or half.doubted
     half.slow = waiting or half.needs_care(other)
     other.slow = waiting or other.needs_care(half)
     return 0
@@ -345,12 +345,12 @@ def _watch(
     half.waiting_acked = half.ack_seen
     if half.ack_seen:
         half.waiting_until = half.acked
-        half.deadline_segments = segments + half.limits.acked_hole_segments
-        half.deadline_ns = later(ts_ns, half.limits.acked_hole_ns)
+        half.deadline_segments = segments + half.pool.limits.acked_hole_segments
+        half.deadline_ns = later(ts_ns, half.pool.limits.acked_hole_ns)
     elif end >= 0:
         half.waiting_until = max(end, half.held.end() if half.held is not None else -1)
         half.deadline_segments = _NEVER
-        half.deadline_ns = later(ts_ns, half.limits.unacked_hole_ns)
+        half.deadline_ns = later(ts_ns, half.pool.limits.unacked_hole_ns)
     return half.waiting_until >= 0
 
 
@@ -386,7 +386,7 @@ def _due(half: HalfStream, segments: cython.longlong, ts_ns: cython.longlong) ->
     return (
         not half.ack_seen
         and half.held is not None
-        and half.held.count() >= half.limits.unacked_hole_segments
+        and half.held.count() >= half.pool.limits.unacked_hole_segments
     )
 
 

@@ -241,10 +241,20 @@ class Reassembler:
             self.place = self.places[capture]
         return 0
 
+    def finish_some(self, most: int) -> StreamBatch | None:
+        """As `finish`, which is to be called behind it, of `most` conversations; null where there
+        are no more.
+        """
+        return self._finish(most) if self.slow_path.table.open > most else None
+
     def finish(self) -> StreamBatch:
         """No more packets: every open conversation is given up and closed."""
+        return self._finish(-1)
+
+    @cython.cfunc
+    def _finish(self, most: cython.longlong) -> Any:
         self.slow_path.table.begin_batch()
-        self.slow_path.close_all()
+        self.slow_path.close_all(most)
         return self._taken(b"")
 
     @cython.cfunc

@@ -45,7 +45,7 @@ cdef class SlowPath:
     ) except? -1
     cdef int _evict(self, long long number, long long ts_ns) except? -1
     cdef int _close(self, Conversation conversation, long long number, long long ts_ns, int over) except? -1
-    cpdef int close_all(self) except? -1
+    cpdef int close_all(self, long long most) except? -1
     cdef int handle_segment(
         self, bytes octets, int index, long long[::1] rows, long long at, long long number,
         long long ts_ns

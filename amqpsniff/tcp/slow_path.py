@@ -316,16 +316,20 @@ class SlowPath:
             self._follow_kept(conversation.another.segments)
         return 0
 
-    def close_all(self) -> cython.int:
-        """End every open conversation: those that wait for a time as if it had come, the others in
-        the order in which they were opened.
+    def close_all(self, most: cython.longlong) -> cython.int:
+        """End every open conversation: those that wait for a time as if it had come, and `most` of
+        the others in the order in which they were opened.
         """
         conversation: Conversation
+        left: cython.longlong = most
         self.expire(_NEVER - 1)
         while self.rooms:
             self._enter(self.rooms.queue[0])
         while self.table.open:  # to close one may open another
             for conversation in self.table.all_open():
+                if left == 0:
+                    return 0
+                left -= 1
                 self._close(conversation, conversation.last_number(), conversation.end_ns, 0)
         self.deadlines.clear()
         return 0
@@ -431,7 +435,7 @@ class SlowPath:
             other.acknowledge(rows[at + 7])
         if self._is_early(conversation, half, other, octets, rows, at, number, ts_ns):
             return 0
-        if flags & NO_WINDOW or half.shut or other.shut:
+        if flags & NO_WINDOW or half.shut is not None or other.shut is not None:
             update_window(half, other, seq, length, flags & NO_WINDOW, number, ts_ns)
         if length > 0:
             half.strange = 0

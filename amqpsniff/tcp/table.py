@@ -10,6 +10,7 @@ Python's keyed hash stands between a capture and the table.
 from __future__ import annotations
 
 from array import array
+from heapq import nsmallest
 
 import cython
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
@@ -32,14 +33,28 @@ _SIGN32 = cython.declare(cython.longlong, 1 << 31)
 # See `amqpsniff.tcp.limits`.
 MIN_JUMP = cython.declare(cython.longlong, _MIN_JUMP)
 
-# Bytes of a key: source and destination address, IP version and ports.
+# Conversations that are looked up at once to make room for others: to look takes a ms for each
+# thousand that are open, and what is found is kept.
+QUIETEST = cython.declare(cython.int, 1_024)
+
+# Bytes of a key: source and destination address, IP version and ports; of IPv4 without what is
+# always 0, which saves very many conversations 64 bytes each.
 KEY_BYTES = cython.declare(cython.longlong, 40)
+IPV4_KEY_BYTES = cython.declare(cython.longlong, 12)
 
 
 def key_of(rows: IntView, at: cython.longlong) -> bytes:
     """The addresses and ports of the segment at `at`, as bytes."""
     if not 0 <= at < len(rows) - 5:
         raise IndexError("no such row")
+    if rows[at + 5] >> 32 == 4:
+        numbers: cython.uint[3]
+        numbers = [rows[at + 2] & MASK, rows[at + 4] & MASK, rows[at + 5] & MASK]  # type: ignore
+        if cython.compiled:
+            return PyBytes_FromStringAndSize(
+                cython.cast(cython.p_char, cython.address(numbers[0])), IPV4_KEY_BYTES
+            )
+        return array("I", numbers).tobytes()  # type: ignore
     if cython.compiled:
         first = cython.cast(cython.p_char, cython.address(rows[at + 1]))
         return PyBytes_FromStringAndSize(first, KEY_BYTES)
@@ -225,8 +240,8 @@ class ConversationTable:
     def least_active(self) -> Conversation:
         """The open conversation that has been quiet for the longest time.
 
-        Sorted once and used until no conversation of it has stayed quiet since: all others have
-        been active since it was made, so the first one left on it is the answer.
+        `QUIETEST` are looked up at once and used until none of them has stayed quiet since: all
+        others have been active later, so the first one left is the answer.
         """
         conversation: Conversation
         while True:
@@ -234,9 +249,14 @@ class ConversationTable:
                 activity, _, conversation = self._quiet.pop()
                 if conversation.first.open and conversation.last_half().activity == activity:
                     return conversation
+            activities: list[Any] = []
+            for conversation in self.all_open():
+                activities.append(conversation.last_half().activity)
+            last: cython.longlong = max(nsmallest(QUIETEST, activities))
             for conversation in self.all_open():
                 activity = conversation.last_half().activity
-                self._quiet.append((activity, conversation.serial, conversation))
+                if activity <= last:
+                    self._quiet.append((activity, conversation.serial, conversation))
             self._quiet.sort(reverse=True)
 
     def all_open(self) -> list[Any]:

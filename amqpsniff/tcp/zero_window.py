@@ -50,32 +50,32 @@ def update_window(
     ts_ns: cython.longlong,
 ) -> cython.int:
     """A segment of direction `half`; its sender's window is `closed`, or the other side's was."""
-    if other.shut and (length > 0 or ((seq + 1) & MASK) == half.next_seq):
+    if other.shut is not None and (length > 0 or ((seq + 1) & MASK) == half.next_seq):
         other.probed = True
-    if closed and not half.shut:
-        half.shut = True
+    if closed and half.shut is None:
+        half.shut = number & NUMBER_MASK, ts_ns
         half.probed = False
-        half.shut_number = number & NUMBER_MASK
-        half.shut_ns = ts_ns
-    elif half.shut and not closed:
+    elif half.shut is not None and not closed:
         if half.probed:
             half.shuts = _with(half, ts_ns)
-        half.shut = False
+        half.shut = None
     return 0
 
 
 def zero_window(half: HalfStream, end_ns: cython.longlong) -> Any:
     """The `ZeroWindow` of a direction's sender, until `end_ns`; null when nothing waited for it."""
-    return _with(half, end_ns) if half.shut and half.probed else half.shuts
+    return _with(half, end_ns) if half.shut is not None and half.probed else half.shuts
 
 
 @cython.cfunc
 def _with(half: HalfStream, end_ns: cython.longlong) -> Any:
     """The `ZeroWindow` with the time that ends now."""
+    shut_number, shut_ns = half.shut
+    since: cython.longlong = shut_ns
     lasted: cython.longlong = 0
-    if half.shut_ns != _NO_TIME and end_ns > half.shut_ns:
-        lasted = end_ns - half.shut_ns
+    if since != _NO_TIME and end_ns > since:
+        lasted = end_ns - since
     if half.shuts is None:
-        return ZeroWindow(half.shut_number, half.shut_ns, 1, lasted, lasted)
+        return ZeroWindow(shut_number, shut_ns, 1, lasted, lasted)
     number, start_ns, times, total_ns, longest_ns = half.shuts
     return ZeroWindow(number, start_ns, times + 1, total_ns + lasted, max(longest_ns, lasted))

@@ -47,7 +47,7 @@ class Talk:
     @property
     def channel(self) -> Any:
         """The only channel."""
-        return self.session.slots[1].channel
+        return self.session.slot(1).channel
 
     @property
     def outstanding(self) -> int:
@@ -200,7 +200,7 @@ def test_commits_that_nobody_answers_keep_nothing() -> None:
     talk = Talk("C1: tx.select\nS1: tx.select-ok\n", session=SessionLimits(returnable=5))
     talk.say(PUBLISH + "C1: tx.commit\n", range(1, 50))
     assert len(talk.channel.uncommitted) == 5 + 1  # the first is dropped with the next
-    requests = talk.session.slots[1].requests
+    requests = talk.session.slot(1).requests
     assert [request.subject[1] for request in requests] == list(range(1, 50))
     talk.say("S1: tx.commit-ok\n", range(47))
     assert [key for _, key in talk.channel.awaiting_return] == ["k48", "k49"]

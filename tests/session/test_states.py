@@ -212,7 +212,7 @@ def _state(machine: Machine, script: Script) -> str:
         key = ("10.0.0.1:40000", "10.0.0.2:5672")
         engine.feed_bytes(key, packet.sender, packet.octets, packet.ts_ns)
     session = engine._pipeline.decoder.look()[2][0].session
-    lane = session.slots.get(1)
+    lane = session.slot(1)
     channel = lane.channel if lane is not None else None
     states = {
         "connection": session.state,

@@ -180,7 +180,7 @@ def request_packet(context: RuleContext, method: str | None) -> int | None:
     """
     where: Any = context.session
     if context.channel is not None:
-        where = where.slots.get(context.channel.number)
+        where = where.slot(context.channel.number)
     if where is None or where.last_sent is None:
         return None
     number: int | None = where.last_sent.packet(method)

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from amqpsniff.columns import NULL
 from amqpsniff.findings import Finding
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.method_flags import HANDSHAKE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,10 +136,6 @@ MISSING_NS = 5 * SECOND_NS
 
 SLOW_NS = SECOND_NS
 """Time to an answer that is long; a broker needs milliseconds."""
-
-NO_STEPS = array("q", [NULL] * (2 * len(HANDSHAKE)))
-"""Time and packet of each step of the handshake, where none was seen: very many connections may
-have nothing but it. Those of a connection are `steps` in its memory."""
 
 
 class ProvisionalFinding(NamedTuple):
@@ -414,7 +408,7 @@ class RuleContext:
 def messages_of(session: Session) -> tuple[int, int]:
     """Publishes and deliveries of a connection, whose channels may have ended or are open."""
     published, delivered = session.published, session.delivered
-    for slot in list(session.slots.values()):
+    for slot in list(session.slots()):
         channel = slot.channel
         if channel is not None:
             published += channel.published

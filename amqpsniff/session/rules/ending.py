@@ -47,7 +47,7 @@ _IDLE_KEPT = 64
 @where(UNCLEAN)
 def _ended(context: RuleContext) -> None:
     session = context.session
-    if session.peer.conversation.ended is None or not context.complete or not session.slots:
+    if session.peer.conversation.ended is None or not context.complete or session.newest is None:
         return
     if session.closed_by is None:
         if "parted" not in context.memory or session.peer.began:
@@ -60,7 +60,9 @@ def _was_open(session: Any) -> bool:
     """True if a connection was open: of one from before the capture its channels show that."""
     if "connection.open-ok" in session.handshake or session.peer.began:
         return "connection.open-ok" in session.handshake
-    return any(session.slots) and not any(step in session.handshake for step in HANDSHAKE)
+    return any(slot.key for slot in session.slots()) and not any(
+        step in session.handshake for step in HANDSHAKE
+    )
 
 
 def _parted(context: RuleContext) -> None:
@@ -119,7 +121,7 @@ def _last_frames(context: RuleContext) -> str:
 
 def _left(context: RuleContext) -> str:
     """What was not done yet, on all channels."""
-    channels = [slot.channel for slot in context.session.slots.values() if slot.channel is not None]
+    channels = [slot.channel for slot in context.session.slots() if slot.channel is not None]
     unsettled = sum(channel.unsettled for channel in channels)
     unconfirmed = sum(channel.unconfirmed for channel in channels)
     consumers = sum(len(channel.by_tag) for channel in channels)

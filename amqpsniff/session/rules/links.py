@@ -146,7 +146,7 @@ def _held(link: Any) -> str:
 
 def open_links(context: RuleContext) -> list[Any]:
     """Links of the connection that are not over."""
-    channels = [slot.channel for slot in context.session.slots.values()]
+    channels = [slot.channel for slot in context.session.slots()]
     sessions = [one.amqp10 for one in channels if one is not None and one.amqp10 is not None]
     return [link for session in sessions for link in session.links.values()]
 

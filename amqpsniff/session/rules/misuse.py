@@ -101,7 +101,7 @@ def not_implemented(context: RuleContext) -> None:
         return
     asked = context.memory.get("asked", {}).get(method)
     if method == "basic.publish":
-        channels = [slot.channel for slot in context.session.slots.values() if slot.channel]
+        channels = [slot.channel for slot in context.session.slots() if slot.channel]
         asked = max((channel.last_publish_number for channel in channels), default=0)
     request = f"; answer to {method}" if method else ""
     if asked:

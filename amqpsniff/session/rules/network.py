@@ -30,7 +30,7 @@ SMALL_FRAME_MAX = 8192
 
 def _ended(context: RuleContext) -> None:
     session = context.session
-    if not session.slots:
+    if session.newest is None:
         return
     if max(session.peer.conversation.retransmissions) >= MIN_RETRANSMISSIONS:
         _retransmissions(context)

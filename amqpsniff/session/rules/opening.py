@@ -7,13 +7,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import HANDSHAKE
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.access import note_refused_login
-from amqpsniff.session.rules.context import NO_STEPS, UNOPENED, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import UNOPENED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import in_packet
 from amqpsniff.session.rules.peers import (
     application,
@@ -72,9 +71,8 @@ its source, v3.10.8 and v4.3)."""
 
 def step(context: RuleContext, name: str) -> tuple[int | None, int | None]:
     """Time and packet of a step of the handshake; None where it has no time, or was not seen."""
-    steps, place = context.memory.get("steps", NO_STEPS), _PLACES[name]
-    ts_ns, number = steps[place : place + 2]
-    return None if ts_ns == NULL else ts_ns, None if number == NULL else number
+    found: tuple[int | None, int | None] = context.session.step(_PLACES[name])
+    return found
 
 
 def _opened(context: RuleContext) -> None:
@@ -123,8 +121,8 @@ def _out_of_order(context: RuleContext) -> None:
     facts = context.facts
     if facts["state"] in CONNECTION.closed or not context.certain:
         return
-    numbers = context.memory.get("steps", NO_STEPS)[1::2]
-    if numbers[0] == NULL or max(numbers) > context.number:
+    numbers = [step(context, name)[1] for name in HANDSHAKE]
+    if numbers[0] is None or max(one for one in numbers if one is not None) > context.number:
         context.memory["disorder"] = None  # one direction was understood before the other
         return
     rows = (row for row in CONNECTION.rows if row.state == facts["state"])

@@ -130,10 +130,12 @@ def _opens(context: RuleContext) -> None:
     """Channels opened in one second."""
     if context.ts_ns is None:
         return
-    since, count = context.memory.get("channels opened", (context.ts_ns, 0))
+    # a connection with one channel, of which there are very many, keeps its time alone
+    known = context.memory.get("channels opened", (context.ts_ns, 0))
+    since, count = known if isinstance(known, tuple) else (known, 1)
     if not 0 <= context.ts_ns - since < CHANNELS_WITHIN_NS:
         since, count = context.ts_ns, 0
-    context.memory["channels opened"] = (since, count + 1)
+    context.memory["channels opened"] = (since, count + 1) if count else since
     if count + 1 == MANY_CHANNELS:
         detail = f"{MANY_CHANNELS} channels opened within a second"
         RuleContext(context.tracker, context.session, None, context.number, context.ts_ns).report(

@@ -13,8 +13,8 @@ from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import RuleContext
 from amqpsniff.spec import PEER_PROPERTIES, peer_property
 
-MAX_CLIENTS = 4_096
-"""Different clients that are remembered, in some 8 MB."""
+MAX_CLIENTS = 1_024
+"""Different clients that are remembered, in some 2 MB."""
 
 MAX_SAID_BYTES = 8_192
 """Length of the arguments of start-ok of a client that is remembered: no library says as much."""

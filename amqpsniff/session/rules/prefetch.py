@@ -188,7 +188,7 @@ def judge_backlog(context: RuleContext) -> None:
     if work:
         pace = rate(channel.acknowledged * SECOND_NS / busy)
         detail += f"; at {pace} a second that is work for {duration(work)}"
-    _report(context, "backlog-in-client", detail, channel.most_number, channel.most_ns)
+    _report(context, "backlog-in-client", detail, channel.times.most_number, channel.times.most_ns)
 
 
 @where(DELIVERED)
@@ -201,19 +201,19 @@ def judge_waits(context: RuleContext) -> None:
     spent = channel.last_delivery_ns - channel.first_delivery_ns
     if spent <= 0 or channel.delivered < WAITED_DELIVERIES:
         return
-    if channel.waits * prefetch * 2 < channel.delivered:
+    if channel.times.waits * prefetch * 2 < channel.delivered:
         return
-    wait = channel.wait_ns / channel.waits
-    if wait < NETWORK_NS or wait > channel.wait_ns_min + SPREAD_NS:
+    wait = channel.times.wait_ns / channel.times.waits
+    if wait < NETWORK_NS or wait > channel.times.wait_ns_min + SPREAD_NS:
         return
-    if channel.wait_ns < WAITED_SHARE * spent:
+    if channel.times.wait_ns < WAITED_SHARE * spent:
         return
     detail = (
-        f"prefetch count {prefetch}: {channel.waits} of {channel.delivered} deliveries came "
+        f"prefetch count {prefetch}: {channel.times.waits} of {channel.delivered} deliveries came "
         f"{duration(wait)} after an acknowledgement with none left to work on, "
-        f"{100 * channel.wait_ns // spent} % of the time"
+        f"{100 * channel.times.wait_ns // spent} % of the time"
     )
-    work = (spent - channel.wait_ns) / (channel.delivered - 1)
+    work = (spent - channel.times.wait_ns) / (channel.delivered - 1)
     if work > 0:
         enough = prefetch + ceil(wait / work)
         detail += f"; with {duration(work)} of work each, {enough} would keep it busy"
@@ -248,12 +248,18 @@ def judge_slow(context: RuleContext) -> None:
         return
     if channel.maybe_settled_to or not context.complete:
         return
-    mean = channel.ack_ns / channel.acknowledged
+    mean = channel.times.ack_ns / channel.acknowledged
     often = channel.acknowledged >= MIN_SAMPLES and mean >= SLOW_NS
-    if often or channel.ack_ns_max >= VERY_SLOW_NS:
-        took = took_text(channel.acknowledged, channel.ack_ns, channel.ack_ns_max)
+    if often or channel.times.ack_ns_max >= VERY_SLOW_NS:
+        took = took_text(channel.acknowledged, channel.times.ack_ns, channel.times.ack_ns_max)
         detail = f"{number_of(channel.acknowledged, 'acknowledgement')}, after {took}"
-        _report(context, "consumer-slow", detail, channel.slow_ack_number, channel.slow_ack_ns)
+        _report(
+            context,
+            "consumer-slow",
+            detail,
+            channel.times.slow_ack_number,
+            channel.times.slow_ack_ns,
+        )
 
 
 def judge_held_before(context: RuleContext) -> None:

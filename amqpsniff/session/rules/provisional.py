@@ -44,7 +44,7 @@ def check_waiting(tracker: Any, session: Any, number: int, ts_ns: int) -> None:
     steps = session.pending_rpcs
     is_provisional = bool(session.memory.get(PROVISIONAL))
     waits = is_provisional or session.pending_rpcs > 0
-    for _, slot in zip(range(MAX_CHECKED), session.slots.values(), strict=False):
+    for _, slot in zip(range(MAX_CHECKED), session.slots(), strict=False):
         channel = slot.channel
         waits = waits or bool(slot.requests)
         steps += 1 + min(len(slot.requests), MAX_CHECKED)

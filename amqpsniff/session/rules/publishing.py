@@ -258,7 +258,7 @@ def _late_text(context: RuleContext) -> str:
         return ""
     return (
         f"{number_of(late.count, 'confirm')} took {duration(LATE_CONFIRM_NS)} or longer and "
-        f"{duration(context.channel.confirm_ns_max)} at most: {duration(late.waited_ns)} of "
+        f"{duration(context.channel.times.confirm_ns_max)} at most: {duration(late.waited_ns)} of "
         f"{duration(spent_ns)} were spent waiting for them"
     )
 
@@ -269,11 +269,11 @@ def judge_confirms(context: RuleContext) -> None:
     channel = context.channel
     if not (channel.confirmed or channel.publishes or LATE in context.memory):
         return
-    details, number, ts_ns = [], channel.slow_confirm_number, channel.slow_confirm_ns
-    mean = channel.confirm_ns / max(channel.confirmed, 1)
+    details, number, ts_ns = [], channel.times.slow_confirm_number, channel.times.slow_confirm_ns
+    mean = channel.times.confirm_ns / max(channel.confirmed, 1)
     often = channel.confirmed >= MIN_SAMPLES and mean >= LATE_CONFIRM_NS
-    if context.complete and (often or channel.confirm_ns_max >= VERY_SLOW_NS):
-        took = took_text(channel.confirmed, channel.confirm_ns, channel.confirm_ns_max)
+    if context.complete and (often or channel.times.confirm_ns_max >= VERY_SLOW_NS):
+        took = took_text(channel.confirmed, channel.times.confirm_ns, channel.times.confirm_ns_max)
         details.append(f"{number_of(channel.confirmed, 'confirm')}, after {took}")
     late = _late_text(context)
     if late and not details and context.complete:
@@ -328,11 +328,12 @@ def judge_waiting(context: RuleContext) -> None:
     spent = channel.last_publish_ns - channel.first_publish_ns
     if channel.waited_publishes < WAITED_PUBLISHES or channel.waited_publishes < 0.95 * numbered:
         return
-    if spent <= 0 or channel.confirm_ns < WAITED_SHARE * spent:
+    if spent <= 0 or channel.times.confirm_ns < WAITED_SHARE * spent:
         return
+    average_ns = channel.times.confirm_ns / max(channel.confirmed, 1)
     detail = (
         f"{channel.waited_publishes} publishes, each after the confirm of the one before; "
-        f"a confirm took {duration(channel.confirm_ns / max(channel.confirmed, 1))} on average, "
+        f"a confirm took {duration(average_ns)} on average, "
         f"and {rate(numbered * SECOND_NS / spent)} messages a second were published"
     )
     context.report(

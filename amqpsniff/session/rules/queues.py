@@ -491,15 +491,16 @@ MIN_SAMPLES = 10
 @where(DELIVERED)
 def judge_residence(context: RuleContext) -> None:
     """channel-ends: messages that waited for their consumer."""
-    channel = context.channel
-    if is_long(channel):
-        number, ts_ns, queue, published = channel.longest
-        detail = residence_words(channel, queue, published)
-        context.report(RESIDENCE, detail, number=number, ts_ns=ts_ns, count=channel.queued)
+    times = context.channel.times
+    if is_long(times):
+        number, ts_ns, queue, published = times.longest
+        detail = residence_words(times, queue, published)
+        context.report(RESIDENCE, detail, number=number, ts_ns=ts_ns, count=times.queued)
 
 
 def is_long(times: Any) -> bool:
-    """True if times in a queue are; `queued`, `queued_ns` and `queued_ns_max` as of a channel."""
+    """True if times in a queue are; `queued`, `queued_ns` and `queued_ns_max` as of
+    `MessageTimes`."""
     often = times.queued >= MIN_SAMPLES and times.queued_ns / times.queued >= LONG_NS
     return bool(often or times.queued_ns_max >= VERY_LONG_NS)
 

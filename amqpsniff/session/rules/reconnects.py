@@ -179,7 +179,7 @@ def _stays(context: RuleContext) -> None:
     if began is None or "connection.open-ok" not in session.handshake or not context.certain:
         return
     last = began
-    for slot in session.slots.values():
+    for slot in session.slots():
         channel = slot.channel
         if channel is not None:
             if channel.by_tag:

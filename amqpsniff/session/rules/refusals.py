@@ -183,8 +183,8 @@ def _report_timeout(context: RuleContext, text: str, said: str) -> None:
     allowed = _TIMEOUT.search(text)
     allowed_ns = int(allowed[1]) * 1_000_000 if allowed else 0
     counted = context.certain and channel.counts_deliveries()
-    if counted and entry is None and channel.ack_ns_max < allowed_ns:
-        longest = f"no delivery waited for longer than {duration(channel.ack_ns_max)}"
+    if counted and entry is None and channel.times.ack_ns_max < allowed_ns:
+        longest = f"no delivery waited for longer than {duration(channel.times.ack_ns_max)}"
         what = (
             f"406 for an acknowledgement that timed out, but nothing was outstanding and {longest}"
         )

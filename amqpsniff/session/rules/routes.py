@@ -330,7 +330,7 @@ def ended(context: RuleContext) -> None:
 def _is_resting(context: RuleContext) -> bool:
     """True if nothing but heartbeats came for long on a connection whose handshake is not there."""
     session = context.session
-    if any(session.slots) or session.closed_by is not None:
+    if any(slot.key for slot in session.slots()) or session.closed_by is not None:
         return False
     seen_ns = min(last_packets_ns(context)) - session.peer.conversation.start_ns
     alive = context.complete and all(session.peer.conversation.octets)
@@ -425,7 +425,7 @@ def _by_consumer(context: RuleContext) -> dict[tuple[Any, ...], list[tuple[Any, 
 
 def _channel_of(context: RuleContext, name: tuple[Any, ...]) -> Any:
     """The channel with a number and incarnation; None if it is not there any more."""
-    slot = context.session.slots.get(name[0])
+    slot = context.session.slot(name[0])
     channel = None if slot is None else slot.channel
     return channel if channel is not None and channel.incarnation == name[1] else None
 

@@ -29,7 +29,7 @@ MAX_APART = 20
 
 def open_channels(session: Any) -> Iterator[Any]:
     """The channels of a connection that are open."""
-    for slot in session.slots.values():
+    for slot in session.slots():
         if slot.channel is not None:
             yield slot.channel
 

@@ -93,7 +93,7 @@ def _unanswered(
     if now_ns is None or not context.complete:
         return
     answered = context.memory.get("answered", {})
-    for slot in islice(session.slots.values(), most):
+    for slot in islice(session.slots(), most):
         for request in islice(slot.requests, most) if slot.number else ():
             waited = now_ns - request.ts_ns
             if not request.sure or request.number < answered.get(slot.number, 0):

@@ -127,7 +127,7 @@ def _stuck_now(
 def _is_long(channel: Any, quiet_ns: int) -> bool:
     """True if a channel acknowledged nothing for long, by what is usual there."""
     number = channel.acknowledged
-    usual_ns = channel.ack_ns // number if number else 0
+    usual_ns = channel.times.ack_ns // number if number else 0
     times = SUDDEN_TIMES if number >= SUDDEN_ACKNOWLEDGED else SUDDEN_TIMES * 10
     if number >= FEW_ACKNOWLEDGED and quiet_ns >= max(SUDDEN_NS, times * usual_ns):
         return True

@@ -264,7 +264,9 @@ def test_a_frame_pays_for_one_channel_at_most(waiting: int) -> None:
         )
         for number in range(1, waiting + 1)
     }
-    session = SimpleNamespace(closed_by=None, memory={}, pending_rpcs=0, frames=0, slots=slots)
+    session = SimpleNamespace(
+        closed_by=None, memory={}, pending_rpcs=0, frames=0, slots=slots.values
+    )
     for number in range(1_000):
         session.frames += 1
         provisional.check_waiting(Tracker(), session, number, number * 5_000_000_000)
