@@ -975,6 +975,7 @@ class Amqp10Tracker:
         """A range of deliveries gets an outcome, is settled, or both."""
         sender: cython.int = 1 - side if found.role == 1 else side
         waiting: Ledger = one.unsettled[sender]
+        self.scratch.settled = False  # which is what this row says, from its first delivery on
         if found.first < 0 or waiting.waiting == 0:
             return
         span: cython.longlong = (found.last - found.first) & _MASK
@@ -1069,10 +1070,12 @@ class Amqp10Tracker:
         said: Said = said_of(entry)
         if said is None:
             said = self.scratch
-            said.clear()
-        self._say(said, found, frames, row)
-        said.settled = True
-        said.settled_by = SIDES[side]
+            if not said.settled:
+                said.clear()
+        if said is not self.scratch or not said.settled:
+            self._say(said, found, frames, row)
+            said.settled = True
+            said.settled_by = SIDES[side]
         if sender == 1 and side == 0:
             channel: Channel = one.channel
             channel.acks += 1
@@ -1088,9 +1091,12 @@ class Amqp10Tracker:
         else:
             self._write(entry, said)
             self.settler._close_row(entry, -1)
-        if entry.rows is None and said is self.scratch:
-            entry.route = (said,)  # until the row is there
-            self.scratch = Said()
+        if said is self.scratch:
+            if entry.rows is None:
+                entry.route = (said,)  # until the row is there
+                self.scratch = Said()
+            elif default is not None:
+                said.settled = False
 
     def _decide(self, entry: PendingMessage, said: Said) -> cython.int:
         """The last outcome that was said of a delivery is its outcome."""
@@ -1150,23 +1156,30 @@ class Amqp10Tracker:
         side: cython.int = 0 if entry.kind == _PUBLISH else 1
         channel: Channel = entry.channel
         more: DeliveryColumns = messages.deliveries
-        link: Link = link_of(entry)
+        link: Link = cython.cast(Link, entry.consumer)
+        if not 0 <= row < min(messages.capacity, more.capacity):
+            raise IndexError("no such row")
         if link is not None:
-            if link.name is not None:
-                messages.consumer_tag.values[row] = self._code_of(link, messages.vocabularies)
-            if more.told:
-                link.bytes += max(more.message_bytes.values[row], 0)  # it may not be known
-                link.largest = max(link.largest, more.message_bytes.values[row])
+            words: Vocabularies = messages.vocabularies
             address: Address = link.address
-            if address is None and more.address.values[row] >= 0 and side == 0:
-                address = self._address(more.address.words.text(more.address.values[row]), True)
-            if address is not None:
-                self._find_codes(address, messages.vocabularies)
-                messages.queue.values[row] = address.queue_code
-                messages.exchange.values[row] = address.exchange_code
-                messages.routing_key.values[row] = address.routing_key_code
-                if messages.wanted:
-                    more.address.put(row, address.text)
+            with cython.boundscheck(False):  # it is there
+                if link.name is not None:
+                    messages.consumer_tag.values[row] = self._code_of(link, words)
+                if more.told:
+                    octets: cython.longlong = more.message_bytes.values[row]
+                    if octets > 0:  # it may not be known
+                        link.bytes += octets
+                    if octets > link.largest:
+                        link.largest = octets
+                if address is None and side == 0 and more.address.values[row] >= 0:
+                    address = self._address(more.address.words.text(more.address.values[row]), True)
+                if address is not None:
+                    self._find_codes(address, words)
+                    messages.queue.values[row] = address.queue_code
+                    messages.exchange.values[row] = address.exchange_code
+                    messages.routing_key.values[row] = address.routing_key_code
+                    if messages.wanted:
+                        more.address.put(row, address.text)
         entry.mark = messages.mark.values[row]
         size: cython.longlong = messages.sent(row)
         if size > 0:
@@ -1244,9 +1257,12 @@ class Amqp10Tracker:
             return 0
         if said.state < len(_STATES):
             more.state.put(entry.row, _STATES[said.state])
-        more.state_error.put(entry.row, said.condition)
         more.settled_by.put(entry.row, said.settled_by)
-        return more.transaction.put(entry.row, said.transaction)
+        if said.condition is not None:
+            more.state_error.put(entry.row, said.condition)
+        if said.transaction is not None:
+            more.transaction.put(entry.row, said.transaction)
+        return 0
 
 
 def _keep(known: Any, key: Any, value: Any) -> None:

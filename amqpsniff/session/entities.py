@@ -256,8 +256,8 @@ class Ledger:
         low: cython.longlong = self.head
         high: cython.longlong = self.end - 1
         entry = self.order[low]
-        if number < entry.number:
-            return None
+        if number <= entry.number:
+            return entry if number == entry.number and entry.held else None
         if number - entry.number < high - low:
             high = low + (number - entry.number)
         place: cython.longlong = high  # is right where no number was left out

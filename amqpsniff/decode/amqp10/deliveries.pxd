@@ -8,14 +8,15 @@ from amqpsniff.decode.state cimport Half, MemoryBudget, StreamBuffer
 cdef class Delivery:
     cdef public long long ordinal, key, number, last_number, ts_ns, delivery_id, format
     cdef public long long seen, lost, body_left, body_bytes, body_seen, read, wanted
-    cdef public int channel, transfers
+    cdef public int channel, transfers, tag_bytes
     cdef public bint reads, secret, unread, keeping, aborted, holed, more, listed
-    cdef public bytes tag
     cdef public object capture, hash
     cdef public StreamBuffer store
     cdef TypedReader source
     cdef public Octets body
     cdef long long places[9]
+    cdef long long sizes[9]
+    cdef unsigned char tag[64]
     cdef int begin(self, Half half, long long ordinal, object capture) except? -1
 
 cdef class DeliveryAssembler:
@@ -25,7 +26,6 @@ cdef class DeliveryAssembler:
     cdef public bint keep_bodies, told
     cdef public MeaningWriter meanings
     cdef public TypedReader reader
-    cdef public PerformativeDecoder fields
     cdef ValueCache properties, annotations
     cdef long long ttl
     cdef int ttl_code
@@ -50,12 +50,9 @@ cdef class DeliveryAssembler:
     cdef int _write(self, Half half, Delivery found, int status) except? -1
     cdef int _capture_of(self, Delivery found) except? -1
     cdef int _write_sections(self, Half half, Delivery found, long long row) except? -1
-    cdef int _write_annotations(self, TypedReader reader, Delivery found, long long end, long long row) except? -1
+    cdef int _write_annotations(self, TypedReader reader, Delivery found, long long row) except? -1
     cdef int _write_header(self, Half half, TypedReader reader, long long at, long long end, long long row) except? -1
     cdef int _code_of_ttl(self, long long ttl) except? -1
-    cdef int _write_properties(self, TypedReader reader, long long at, long long end, long long row) except? -1
-    cdef int _write_to(self, TypedReader reader, long long row) except? -1
-    cdef int _name(self, Codes column, Vocabulary vocabulary, long long row, TypedReader reader, int place) except? -1
-    cdef int _id(self, Texts column, long long row, TypedReader reader, int place) except? -1
+    cdef int _write_properties(self, TypedReader reader, long long at, long long end, long long row, int made) except? -1
 
-cdef int put_tag(Texts column, long long row, bytes tag) except? -1
+cdef int _put_tag(Texts column, long long row, Delivery found) except? -1

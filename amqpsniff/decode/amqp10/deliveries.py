@@ -10,6 +10,7 @@ needs its bytes in memory.
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.byteorder import u32
 from cython.cimports.amqpsniff.columns import Octets, Texts
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative, PerformativeDecoder
@@ -46,6 +47,9 @@ MAX_DESCRIPTOR_BYTES = 512
 MAX_OPEN_DELIVERIES = 1024
 """Deliveries under way of one direction: one a link; more are given up, the oldest first."""
 
+MAX_TAG_BYTES = 64
+"""Bytes of a delivery tag that are written; the standard allows 32."""
+
 MAX_ALL_OPEN_DELIVERIES = 65_536
 """The same of all connections, some 1 KB each; more are cut at their first transfer."""
 
@@ -53,6 +57,7 @@ _NULL = cython.declare(cython.longlong, NULL)
 _MAX_SECTION = cython.declare(cython.longlong, MAX_SECTION_BYTES)
 _MAX_DESCRIPTOR = cython.declare(cython.longlong, MAX_DESCRIPTOR_BYTES)
 _MAX_OPEN = cython.declare(cython.longlong, MAX_OPEN_DELIVERIES)
+_MAX_TAG = cython.declare(cython.longlong, MAX_TAG_BYTES)
 _MAX_ALL_OPEN = cython.declare(cython.longlong, MAX_ALL_OPEN_DELIVERIES)
 _MAX_READ = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_BYTES)
@@ -111,17 +116,19 @@ class Delivery:
     holed: cython.bint
     more: cython.bint
     listed: cython.bint
-    tag: bytes
+    tag_bytes: int
     capture: Any
     hash: Any
     store: StreamBuffer
     source: TypedReader
     body: Octets
     places: IntView
+    sizes: IntView
+    tag: IntView
 
     def __init__(self, budget: Any) -> None:
         if not cython.compiled:
-            self.places = [-1] * 9
+            self.places, self.sizes, self.tag = [-1] * 9, [0] * 9, bytearray(MAX_TAG_BYTES)
         self.store = StreamBuffer(budget)
         self.source = None
         self.body = None
@@ -175,7 +182,6 @@ class DeliveryAssembler:
     budget: MemoryBudget
     meanings: MeaningWriter
     reader: TypedReader
-    fields: PerformativeDecoder
     properties: ValueCache
     annotations: ValueCache
     ttl_words: Vocabularies
@@ -202,7 +208,6 @@ class DeliveryAssembler:
         self.meanings = meanings
         self.told = told
         self.reader = TypedReader(messages.headers)
-        self.fields = PerformativeDecoder(False)
         self.properties, self.annotations = ValueCache(), ValueCache()
         self.ttl = self.ttl_code = -1
         self.ttl_words = None
@@ -281,13 +286,17 @@ class DeliveryAssembler:
             found = self.spare.pop() if self.spare else Delivery(self.budget)
         found.begin(half, self.begun, self.capture)
         self.begun += 1
-        found.format = -1
+        found.format = found.tag_bytes = -1
         found.reads = self.messages.wanted
         if found.reads and self.told:
             found.format = fields.number(reader, 3)
-            found.tag = fields.octets(reader, 2)
-            if found.tag is not None and len(found.tag) > 64:
-                found.tag = found.tag[:64]  # the standard allows 32
+            at: cython.longlong = fields.start(2)
+            count: cython.longlong = -1 if at < 0 else reader.text_at(at, fields.ends[2])
+            i: cython.longlong
+            if count >= 0:
+                found.tag_bytes = min(count, _MAX_TAG)
+                for i in range(found.tag_bytes):
+                    found.tag[i] = reader.data[reader.items + i]
         return found
 
     def transfer_end(self, half: Half, under_way: dict[Any, Any], found: Delivery) -> cython.int:
@@ -384,6 +393,7 @@ class DeliveryAssembler:
             elif found.source is not None or self._may_keep(found, after - place):
                 if found.places[code] < 0:
                     found.places[code] = place if found.source is not None else found.store.used
+                    found.sizes[code] = after - place
                 if found.source is None:
                     reader.copy_to(found.store, place, after - place)
                     found.read = found.store.used
@@ -403,7 +413,7 @@ class DeliveryAssembler:
         """True if these application properties say that the body is a token: the attach, which
         says so as well, may not be captured.
         """
-        if self.fields.show_secrets or not (self.keep_bodies or self.meanings is not None):
+        if not (self.keep_bodies or self.meanings is not None):
             return False
         return _PUT_TOKEN in reader.bytes_at(at, end - at)
 
@@ -576,8 +586,8 @@ class DeliveryAssembler:
         if found.reads:
             self._write_sections(half, found, row)
         if out.wanted:
-            if more.told and found.tag is not None:
-                put_tag(more.tag, row, found.tag)
+            if more.told and found.tag_bytes >= 0:
+                _put_tag(more.tag, row, found)
             if self.meanings is not None:
                 body: Octets = found.body if found.keeping else None
                 self.meanings.write(out, row, body, 0 if body is None else body.used)
@@ -609,10 +619,8 @@ class DeliveryAssembler:
         else:
             end = len(reader.data)
         if not out.wanted:
-            if found.places[_PROPERTIES] >= 0 and self.fields.locate(
-                reader, found.places[_PROPERTIES], end
-            ):
-                self._write_to(reader, row)
+            if found.places[_PROPERTIES] >= 0:
+                self._write_properties(reader, found.places[_PROPERTIES], end, row, 0)
             return 0
         before: Texts = reader.out
         reader.out = out.headers
@@ -620,13 +628,14 @@ class DeliveryAssembler:
         if found.places[_HEADER] >= 0:
             self._write_header(half, reader, found.places[_HEADER], end, row)
         if found.places[_PROPERTIES] >= 0:
-            self._write_properties(reader, found.places[_PROPERTIES], end, row)
+            self._write_properties(reader, found.places[_PROPERTIES], end, row, out.made)
         if found.places[_APPLICATION_PROPERTIES] >= 0 and out.made & 1 << 2:
+            at: cython.longlong = found.places[_APPLICATION_PROPERTIES]
             out.headers.begin(row)
-            self.properties.put(reader, found.places[_APPLICATION_PROPERTIES], end)
+            self.properties.put_table(reader, at, at + found.sizes[_APPLICATION_PROPERTIES])
             out.headers.end()
         if found.places[1] >= 0 or found.places[2] >= 0 or found.places[_FOOTER] >= 0:
-            self._write_annotations(reader, found, end, row)
+            self._write_annotations(reader, found, row)
         reader.out = before
         if reader.oddities or (found.unread and not (found.lost or found.holed or found.aborted)):
             place = (found.channel, found.number, found.ts_ns)
@@ -634,7 +643,7 @@ class DeliveryAssembler:
         return 0
 
     def _write_annotations(
-        self, reader: TypedReader, found: Delivery, end: cython.longlong, row: cython.longlong
+        self, reader: TypedReader, found: Delivery, row: cython.longlong
     ) -> cython.int:
         """Write delivery annotations, message annotations and footer as one object."""
         more: DeliveryColumns = self.messages.deliveries
@@ -651,8 +660,7 @@ class DeliveryAssembler:
                 column.put_byte(44)
             first = False
             column.put_bytes(key)
-            if not self.annotations.put(reader, place, end):
-                column.put_bytes(b"null")
+            self.annotations.put_table(reader, place, place + found.sizes[section])
         column.put_byte(125)
         reader.out = self.messages.headers
         return column.end()
@@ -667,27 +675,64 @@ class DeliveryAssembler:
     ) -> cython.int:
         """Write what the section `header` says."""
         out: MessageRows = self.messages
-        fields: PerformativeDecoder = self.fields
         more: DeliveryColumns = out.deliveries
-        if not fields.locate(reader, at, end):
+        if not reader.open_list(at, end):
             return 0
-        durable: cython.int = fields.truth(reader, 0)
-        if durable >= 0 and out.made & 1 << 3:
-            out.delivery_mode.values[row] = 2 if durable else 1
-        value: cython.longlong = fields.number(reader, 1)
-        if value >= 0 and out.made & 1 << 4:
-            out.priority.values[row] = cython.cast(cython.int, value)
-        value = fields.number(reader, 2)
-        if value >= 0 and out.made & 1 << 7:
-            out.expiration.values[row] = self._code_of_ttl(value)
-        value = fields.number(reader, 4)
-        acquired: cython.int = fields.truth(reader, 3)
-        if value > 0 or (acquired == 0 and half.amqp10.tells_redelivered):
+        at = reader.items
+        end = min(reader.limit, end)
+        made: cython.int = out.made
+        first: cython.int = -1
+        count: cython.longlong = -1
+        value: cython.longlong
+        place: cython.longlong
+        after: cython.longlong
+        octet: cython.int
+        truth: cython.bint
+        if at < 0 or end > len(reader.data):
+            raise IndexError("fields outside the data")
+        for place in range(min(reader.count, 5)):
+            if at >= end:
+                break
+            with cython.boundscheck(False):  # the range was checked
+                octet = reader.data[at]
+                if octet == 0x40:
+                    at += 1
+                    continue
+                truth = place == 0 or place == 3
+                if truth and (octet == 0x41 or octet == 0x42):
+                    after = at + 1
+                    value = octet == 0x41
+                elif not truth and octet == 0x50 and at + 2 <= end:
+                    after = at + 2
+                    value = reader.data[at + 1]
+                elif not truth and octet == 0x70 and at + 5 <= end:
+                    after = at + 5
+                    value = u32(reader.data, at + 1)
+                else:
+                    after = reader.skip(at, end)
+                    if after < 0:
+                        break
+                    value = reader.truth(at, after) if truth else reader.number(at, after)
+            at = after
+            if place == 0:
+                if value >= 0 and made & 1 << 3:
+                    out.delivery_mode.values[row] = 1 + (value != 0)
+            elif place == 1:
+                if value >= 0 and made & 1 << 4:
+                    out.priority.values[row] = cython.cast(cython.int, value)
+            elif place == 2:
+                if value >= 0 and made & 1 << 7:
+                    out.expiration.values[row] = self._code_of_ttl(value)
+            elif place == 3:
+                first = cython.cast(cython.int, value)
+            else:
+                count = value
+        if count > 0 or (first == 0 and half.amqp10.tells_redelivered):
             out.redelivered.values[row] = 1
-        elif acquired == 1:
+        elif first == 1:
             out.redelivered.values[row] = 0
-        if value >= 0 and more.told:
-            more.delivery_count.values[row] = min(value, 0x7FFFFFFF)
+        if count >= 0 and more.told:
+            more.delivery_count.values[row] = min(count, 0x7FFFFFFF)
         return 0
 
     def _code_of_ttl(self, ttl: cython.longlong) -> cython.int:
@@ -700,88 +745,140 @@ class DeliveryAssembler:
         return self.ttl_code
 
     def _write_properties(
-        self, reader: TypedReader, at: cython.longlong, end: cython.longlong, row: cython.longlong
-    ) -> cython.int:
-        """Write what the section `properties` says."""
-        out: MessageRows = self.messages
-        words: Vocabularies = out.vocabularies
-        fields: PerformativeDecoder = self.fields
-        made: cython.int = out.made
-        if not fields.locate(reader, at, end):
-            return 0
-        if made & 1 << 8:
-            self._id(out.message_id, row, reader, 0)
-        if made & 1 << 11:
-            self._name(out.user_id, words.user_id, row, reader, 1)
-        if made & 1 << 10:
-            self._name(out.type, words.type, row, reader, 3)
-        if made & 1 << 6:
-            self._name(out.reply_to, words.reply_to, row, reader, 4)
-        if made & 1 << 5:
-            self._id(out.correlation_id, row, reader, 5)
-        if made & 1:
-            self._name(out.content_type, words.content_type, row, reader, 6)
-        if made & 1 << 1:
-            self._name(out.content_encoding, words.content_encoding, row, reader, 7)
-        if made & 1 << 9 and fields.start(9) >= 0:
-            ms: cython.longlong = reader.moment_ms(fields.starts[9], fields.ends[9])
-            if ms >= 0:
-                out.message_timestamp.values[row] = ms * 1000
-        return self._write_to(reader, row)
-
-    def _write_to(self, reader: TypedReader, row: cython.longlong) -> cython.int:
-        """Write the address that the properties name."""
-        more: DeliveryColumns = self.messages.deliveries
-        odd: cython.int = reader.oddities
-        self._name(more.address, more.address.words, row, reader, 2)
-        reader.oddities = odd
-        return 0
-
-    def _name(
         self,
-        column: Codes,
-        vocabulary: Vocabulary,
-        row: cython.longlong,
         reader: TypedReader,
-        place: cython.int,
+        at: cython.longlong,
+        end: cython.longlong,
+        row: cython.longlong,
+        made: cython.int,
     ) -> cython.int:
-        """Write a text of the properties as a code."""
-        fields: PerformativeDecoder = self.fields
-        if place >= fields.fields or fields.starts[place] < 0:
+        """Write what the section `properties` says, of the columns that are `made`."""
+        if not reader.open_list(at, end):
             return 0
-        length: cython.longlong = reader.text_at(fields.starts[place], fields.ends[place])
-        if length < 0:
-            return 0
-        column.values[row] = reader.code_in(vocabulary, reader.items, length)
+        at = reader.items
+        end = min(reader.limit, end)
+        place: cython.longlong
+        after: cython.longlong
+        octet: cython.int
+        if at < 0 or end > len(reader.data):
+            raise IndexError("fields outside the data")
+        for place in range(min(reader.count, 10)):
+            if at >= end:
+                break
+            with cython.boundscheck(False):  # the range was checked
+                octet = reader.data[at]
+                if octet == 0x40:
+                    at += 1
+                    continue
+                after = -1
+                if (octet == 0xA1 or octet == 0xA3) and at + 1 < end:
+                    after = at + 2 + reader.data[at + 1]
+            if after < 0:
+                after = reader.skip(at, end)
+            if after < 0 or after > end:
+                break
+            _put_property(self.messages, row, reader, at, after, place, made)
+            at = after
         return 0
 
-    def _id(
-        self, column: Texts, row: cython.longlong, reader: TypedReader, place: cython.int
-    ) -> cython.int:
-        """Write an identifier as text: a string as it is, a number, a UUID, bytes in hex."""
-        fields: PerformativeDecoder = self.fields
-        at: cython.longlong = fields.starts[place] if place < fields.fields else -1
-        if at < 0:
-            return 0
-        code: cython.int = reader.data[at]
-        if code == 0xA1 or code == 0xB1 or code == 0xA3 or code == 0xB3:
-            length: cython.longlong = reader.text_at(at, fields.ends[place])
-            return copy_text(column, row, reader, reader.items, length)
-        if code == 0x98:
-            return put_text(column, row, uuid_text(reader.bytes_at(at + 1, 16)))
-        if code == 0xA0 or code == 0xB0:
-            octets: bytes = fields.octets(reader, place)
-            return put_text(column, row, octets.hex().encode())
-        number: cython.longlong = fields.number(reader, place)
-        if code == 0x80 and number < 0:
-            return put_text(column, row, str(int(reader.i64(at + 1)) + (1 << 64)).encode())
-        return put_text(column, row, str(number).encode()) if number >= 0 else 0
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-1, check=False)
+def _put_property(
+    out: MessageRows,
+    row: cython.longlong,
+    reader: TypedReader,
+    at: cython.longlong,
+    end: cython.longlong,
+    place: cython.longlong,
+    made: cython.int,
+) -> cython.int:
+    """Write the field `at`..`end` of the properties, by its place, if its column is `made`."""
+    words: Vocabularies = out.vocabularies
+    if place == 0 and made & 1 << 8:
+        _put_id(out.message_id, row, reader, at, end)
+    elif place == 1 and made & 1 << 11:
+        _put_name(out.user_id, words.user_id, row, reader, at, end)
+    elif place == 2:
+        more: DeliveryColumns = out.deliveries
+        odd: cython.int = reader.oddities
+        _put_name(more.address, more.address.words, row, reader, at, end)
+        reader.oddities = odd
+    elif place == 3 and made & 1 << 10:
+        _put_name(out.type, words.type, row, reader, at, end)
+    elif place == 4 and made & 1 << 6:
+        _put_name(out.reply_to, words.reply_to, row, reader, at, end)
+    elif place == 5 and made & 1 << 5:
+        _put_id(out.correlation_id, row, reader, at, end)
+    elif place == 6 and made & 1:
+        _put_name(out.content_type, words.content_type, row, reader, at, end)
+    elif place == 7 and made & 1 << 1:
+        _put_name(out.content_encoding, words.content_encoding, row, reader, at, end)
+    elif place == 9 and made & 1 << 9:
+        ms: cython.longlong = reader.moment_ms(at, end)
+        if ms >= 0:
+            out.message_timestamp.values[row] = ms * 1000
+    return 0
 
 
-def put_tag(column: Texts, row: cython.longlong, tag: bytes) -> cython.int:
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _put_name(
+    column: Codes,
+    vocabulary: Vocabulary,
+    row: cython.longlong,
+    reader: TypedReader,
+    at: cython.longlong,
+    end: cython.longlong,
+) -> cython.int:
+    """Write the text at `at`..`end`, if one is there, as a code."""
+    length: cython.longlong = reader.text_at(at, end)
+    if length < 0:
+        return 0
+    code: cython.int = vocabulary.near
+    first: cython.longlong
+    if code >= 0:  # most are like the one before
+        first = vocabulary.ends[code]
+        if vocabulary.ends[code + 1] - first != length or not reader._equals(
+            vocabulary, first, reader.items, length
+        ):
+            code = -1
+    if code < 0:
+        code = reader.code_in(vocabulary, reader.items, length)
+    column.values[row] = code
+    return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _put_id(
+    column: Texts,
+    row: cython.longlong,
+    reader: TypedReader,
+    at: cython.longlong,
+    end: cython.longlong,
+) -> cython.int:
+    """Write an identifier as text: a string as it is, a number, a UUID, bytes in hex."""
+    code: cython.int = reader.data[at]
+    if code == 0xA1 or code == 0xB1 or code == 0xA3 or code == 0xB3:
+        length: cython.longlong = reader.text_at(at, end)
+        return copy_text(column, row, reader, reader.items, length)
+    if code == 0x98:
+        return put_text(column, row, uuid_text(reader.bytes_at(at + 1, 16)))
+    if code == 0xA0 or code == 0xB0:
+        length = reader.text_at(at, end)
+        return put_text(column, row, reader.bytes_at(reader.items, length).hex().encode())
+    number: cython.longlong = reader.number(at, end)
+    if code == 0x80 and number < 0:
+        return put_text(column, row, str(int(reader.i64(at + 1)) + (1 << 64)).encode())
+    return put_text(column, row, str(number).encode()) if number >= 0 else 0
+
+
+def _put_tag(column: Texts, row: cython.longlong, found: Delivery) -> cython.int:
     """Write a delivery tag as text: a UUID where it has 16 bytes, else hex."""
-    i: cython.Py_ssize_t
-    count: cython.Py_ssize_t = len(tag)
+    i: cython.longlong
+    count: cython.longlong = found.tag_bytes
     column.begin(row)
     column.room(2 * count + 4)
     at: cython.longlong = column.used
@@ -789,7 +886,7 @@ def put_tag(column: Texts, row: cython.longlong, tag: bytes) -> cython.int:
         if count == 16 and (i == 4 or i == 6 or i == 8 or i == 10):
             column.octets[at] = 45
             at += 1
-        octet: cython.uchar = tag[i]
+        octet: cython.int = found.tag[i]
         column.octets[at] = _HEX[octet >> 4]
         column.octets[at + 1] = _HEX[octet & 15]
         at += 2

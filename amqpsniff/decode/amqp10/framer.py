@@ -15,6 +15,7 @@ import re
 from collections import deque
 
 import cython
+from cython.cimports.amqpsniff.byteorder import u16, u32
 from cython.cimports.amqpsniff.decode.amqp10.frames import Amqp10Half
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
 
@@ -224,8 +225,10 @@ class Amqp10Framer:
         end: cython.longlong,
     ) -> cython.longlong:
         """Frames from a boundary on, as long as they are whole; position gone on to."""
+        if at < 0 or end > len(reader.data):
+            raise IndexError("frames outside the data")
         while end - at >= _HEADER:
-            if reader.u32(at) == _AMQP:
+            if u32(reader.data, at) == _AMQP:
                 half.frame_offset = half.offset
                 half.offset += _HEADER
                 self.protocol_header(half, reader.bytes_at(at, _HEADER))
@@ -248,11 +251,15 @@ class Amqp10Framer:
         self, half: Half, state: Amqp10Half, reader: TypedReader, at: cython.longlong
     ) -> cython.bint:
         """Take the frame header at `at` for that of the frame under way; false if it is none."""
-        size: cython.longlong = reader.u32(at)
-        offset: cython.int = reader.data[at + 4]
+        if at < 0 or at + _HEADER > len(reader.data):
+            raise IndexError("a header outside the data")
+        size: cython.longlong = u32(reader.data, at)
+        with cython.boundscheck(False):  # it is there
+            offset: cython.int = reader.data[at + 4]
+            kind: cython.int = reader.data[at + 5]
         half.frame_offset = half.offset
-        half.frame_type = _PERFORMATIVE + reader.data[at + 5]
-        half.frame_channel = reader.u16(at + 6) if reader.data[at + 5] == 0 else 0
+        half.frame_type = _PERFORMATIVE + kind
+        half.frame_channel = u16(reader.data, at + 6) if kind == 0 else 0
         half.frame_size = size - _HEADER
         return _HEADER <= size <= _MAX_FRAME and offset >= 2 and 4 * offset <= size
 

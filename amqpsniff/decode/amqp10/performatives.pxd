@@ -17,8 +17,6 @@ cdef class PerformativeDecoder:
     cdef long long starts[16]
     cdef long long ends[16]
     cdef int read(self, TypedReader reader, long long at, long long end) except? -1
-    cdef bint locate(self, TypedReader reader, long long at, long long end) except? -1
-    cdef int _fields(self, TypedReader reader, long long end, long long known, long long allowed) except? -1
     cdef long long start(self, int place) except? -2
     cdef long long number(self, TypedReader reader, int place) except? -2
     cdef int truth(self, TypedReader reader, int place) except? -2

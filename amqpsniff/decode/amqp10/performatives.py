@@ -195,41 +195,24 @@ class PerformativeDecoder:
         self.code = self.wrong = -1
         self.payload = end
         self.fields = 0
-        place: cython.longlong = reader.descriptor(at, end)
+        place: cython.longlong = at + 3
+        code: cython.int
+        if at < 0 or end > len(reader.data):
+            raise IndexError("a performative outside the data")
+        with cython.boundscheck(False):  # the range was checked
+            if place < end and reader.data[at] == 0 and reader.data[at + 1] == 0x53:
+                code = reader.code = reader.data[at + 2]
+            else:
+                place = reader.descriptor(at, end)
+                code = reader.code
         if place < 0:
             return _UNREAD
-        code: cython.int = reader.code
         if code < 0 or code > 255 or _PLACES[code] == _NO_PLACE:
             return _UNKNOWN
         self.code = code
         self.place = _PLACES[code]
         if not reader.open_list(place, end):
             return _UNREAD if reader.limit <= end else _SHORT
-        return self._fields(reader, end, _COUNTS[code], 256 * _ROOM * self.place)
-
-    @property
-    def wrong_field(self) -> Any:
-        """The name of the field of a wrong type."""
-        return _FIELDS[self.code][self.wrong]
-
-    def locate(self, reader: TypedReader, at: cython.longlong, end: cython.longlong) -> cython.bint:
-        """Find the fields of the list whose constructor is at `at`; false where there is none."""
-        self.fields = 0
-        if not reader.open_list(at, end):
-            return False
-        self._fields(reader, end, _ROOM, -1)
-        return True
-
-    def _fields(
-        self,
-        reader: TypedReader,
-        end: cython.longlong,
-        known: cython.longlong,
-        allowed: cython.longlong,
-    ) -> cython.int:
-        """Find the fields of the list that the reader has opened; constructors that are `allowed`
-        begin there in the table, -1 for any.
-        """
         limit: cython.longlong = reader.limit
         count: cython.longlong = reader.count
         answer: cython.int = _EXACT
@@ -237,15 +220,14 @@ class PerformativeDecoder:
             answer = _SHORT
             limit = end
         self.payload = limit
-        if count > known:
+        if count > _COUNTS[code]:
             answer = _LONG
-            count = known
-        at: cython.longlong = reader.items
+            count = _COUNTS[code]
+        allowed: cython.longlong = 256 * _ROOM * self.place
+        at = reader.items
         i: cython.longlong
         octet: cython.int
         after: cython.longlong
-        if at < 0 or limit > len(reader.data):
-            raise IndexError("fields outside the data")
         with cython.boundscheck(False):  # the range was checked, and tables have a place for each
             for i in range(count):
                 if at >= limit:
@@ -263,12 +245,17 @@ class PerformativeDecoder:
                         after = reader.skip(at, limit)
                     if after < 0 or after > limit:
                         return _SHORT
-                    if allowed >= 0 and _ALLOWED[allowed + 256 * i + octet] == 0 and self.wrong < 0:
+                    if _ALLOWED[allowed + 256 * i + octet] == 0 and self.wrong < 0:
                         self.wrong = cython.cast(cython.int, i)
                     self.starts[i] = at
                     self.ends[i] = at = after
                 self.fields = i + 1
         return answer
+
+    @property
+    def wrong_field(self) -> Any:
+        """The name of the field of a wrong type."""
+        return _FIELDS[self.code][self.wrong]
 
     def start(self, place: cython.int) -> cython.longlong:
         """The offset of a field; -1 for one that is not there."""
@@ -276,21 +263,11 @@ class PerformativeDecoder:
 
     def number(self, reader: TypedReader, place: cython.int) -> cython.longlong:
         """An unsigned number; -1 for one that is not there."""
-        if place >= self.fields or self.starts[place] < 0:
-            return -1
-        octet: cython.int = reader.data[self.starts[place]]
-        if octet == 0x43:
-            return 0
-        return reader.number(self.starts[place], self.ends[place])
+        return _number(self, reader, place)
 
     def truth(self, reader: TypedReader, place: cython.int) -> cython.int:
         """1 or 0; -1 for a truth that is not there."""
-        if place >= self.fields or self.starts[place] < 0:
-            return -1
-        octet: cython.int = reader.data[self.starts[place]]
-        if octet == 0x41 or octet == 0x42:
-            return octet == 0x41
-        return reader.truth(self.starts[place], self.ends[place])
+        return _truth(self, reader, place)
 
     def octets(self, reader: TypedReader, place: cython.int) -> bytes:
         """The bytes of a text or binary; None for one that is not there."""
@@ -336,22 +313,22 @@ class PerformativeDecoder:
         found.handle = found.delivery = found.first = found.last = -1
         found.settled = found.failed = found.undeliverable = -1
         if code == _TRANSFER:
-            found.handle = self.number(reader, 0)
-            found.first = self.number(reader, 1)
-            found.settled = self.truth(reader, 4)
-            found.more = self.truth(reader, 5)
+            found.handle = _number(self, reader, 0)
+            found.first = _number(self, reader, 1)
+            found.settled = _truth(self, reader, 4)
+            found.more = _truth(self, reader, 5)
             found.aborted = found.resume = -1
             if self.fields > 6:
-                found.resume = self.truth(reader, 8)
-                found.aborted = self.truth(reader, 9)
+                found.resume = _truth(self, reader, 8)
+                found.aborted = _truth(self, reader, 9)
                 self._state(reader, found, 7)
         elif code == _DISPOSITION:
-            found.role = self.truth(reader, 0)
-            found.first = self.number(reader, 1)
-            found.last = self.number(reader, 2)
+            found.role = _truth(self, reader, 0)
+            found.first = _number(self, reader, 1)
+            found.last = _number(self, reader, 2)
             if found.last < 0:
                 found.last = found.first
-            found.settled = self.truth(reader, 3)
+            found.settled = _truth(self, reader, 3)
             self._state(reader, found, 4)
         elif code == _FLOW:
             found.next_incoming_id = self.number(reader, 0)
@@ -438,6 +415,35 @@ class PerformativeDecoder:
         if length >= 0:
             found.description = reader.bytes_at(reader.items, length).decode(errors="replace")
         return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-2, check=False)
+def _number(fields: PerformativeDecoder, reader: TypedReader, place: cython.int) -> cython.longlong:
+    """An unsigned number; -1 for one that is not there."""
+    if place >= fields.fields or fields.starts[place] < 0:
+        return -1
+    at: cython.longlong = fields.starts[place]
+    octet: cython.int = reader.data[at]
+    if octet == 0x43:
+        return 0
+    if octet == 0x52:
+        return reader.data[at + 1]  # a field is whole
+    return reader.number(at, fields.ends[place])
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-2, check=False)
+def _truth(fields: PerformativeDecoder, reader: TypedReader, place: cython.int) -> cython.int:
+    """1 or 0; -1 for a truth that is not there."""
+    if place >= fields.fields or fields.starts[place] < 0:
+        return -1
+    octet: cython.int = reader.data[fields.starts[place]]
+    if octet == 0x41 or octet == 0x42:
+        return octet == 0x41
+    return reader.truth(fields.starts[place], fields.ends[place])
 
 
 class JsonCache(TableCache):

@@ -30,4 +30,4 @@ cdef class TypedReader(ValueReader):
     cdef int _char(self, long long at) except? -1
 
 cdef class ValueCache(TableCache):
-    cdef bint put(self, TypedReader reader, long long at, long long end) except? -1
+    pass

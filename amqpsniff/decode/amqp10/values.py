@@ -122,6 +122,8 @@ class TypedReader(ValueReader):
         if at >= end:
             return -1
         code: cython.int = self.data[at]
+        if 0x50 <= code <= 0x53:  # most numbers are small
+            return at + 2 if at + 2 <= end else -1
         if code >= 0xA0 and _SHAPE[code]:
             wide: cython.bint = code & 0x10 != 0
             if at + 2 + 3 * wide > end:
@@ -191,6 +193,12 @@ class TypedReader(ValueReader):
         if at >= end:
             return False
         code: cython.int = self.data[at]
+        if code == 0xC0 and at + 3 <= min(end, len(self.data)):
+            self.items = at + 3
+            with cython.boundscheck(False):  # they are there
+                self.limit = at + 2 + self.data[at + 1]
+                self.count = self.data[at + 2]
+            return self.items <= self.limit
         shape: cython.int = _SHAPE[code]
         width: cython.longlong = _WIDTH[code]
         self.count = 0
@@ -548,14 +556,6 @@ class TypedReader(ValueReader):
 
 class ValueCache(TableCache):
     """Values, such as the maps of sections, and their JSON."""
-
-    def put(self, reader: TypedReader, at: cython.longlong, end: cython.longlong) -> cython.bint:
-        """Write the value at `at` as its reader does; false (nothing written) where it is cut."""
-        after: cython.longlong = reader.skip(at, end)
-        if after < 0:
-            return False
-        self.put_table(reader, at, after)
-        return True
 
     def _write(self, reader: Any, at: Any, end: Any) -> Any:
         """Read what is not remembered."""
