@@ -124,10 +124,7 @@ def piece_of(
 
 
 class Held:
-    """The pieces of one half-stream, from index `begin` of a list on.
-
-    There is room before it, so that pieces in falling order do not each move all that are there.
-    """
+    """The pieces of one half-stream, from index `begin` of a list on."""
 
     begin: int
     octets: int
@@ -192,10 +189,6 @@ class Held:
         low: cython.Py_ssize_t = self.begin
         high: cython.Py_ssize_t = len(self.pieces)
         middle: cython.Py_ssize_t = high - 1  # mostly nothing lies behind it
-        if low < high:
-            piece = self.pieces[low]
-            if position <= piece.start:
-                return low
         while low < high:
             piece = self.pieces[middle]
             if piece.start < position:
@@ -240,7 +233,7 @@ class Held:
             there = self.pieces[index] if index < len(self.pieces) else None
             if there is None or position < there.start:
                 stop = piece.end if there is None else min(there.start, piece.end)
-                index = self._insert(index, piece, position, stop)
+                self._insert(index, piece, position, stop)
                 found |= ADDED
                 position = stop
             else:
@@ -253,22 +246,17 @@ class Held:
     def _insert(
         self, index: cython.Py_ssize_t, piece: Piece, start: cython.longlong, end: cython.longlong
     ) -> cython.int:
-        """Hold the range `start`..`end` of a piece; gives its index."""
+        """Hold the range `start`..`end` of a piece."""
         if start != piece.start or end != piece.end:
             octets: bytes = piece.octets[start - piece.start : end - piece.start]
             piece = piece_of(
                 start, end, octets, piece.number, piece.ts_ns, piece.identification, piece.needs
             )
-        self._account(len(piece.octets) + _RECORD_BYTES)
-        if index == self.begin == 0:  # as much room as half of what is there, for those to come
-            self.begin = index = len(self.pieces) // 2
-            self.pieces[:0] = [None] * self.begin
-        if index == self.begin > 0:
-            self.begin -= 1
-            self.pieces[self.begin] = piece
-            return self.begin
-        self.pieces.insert(index, piece)
-        return index
+        if index == len(self.pieces):
+            self.pieces.append(piece)
+        else:  # moves those behind it at once, where `insert` moves one after the other
+            self.pieces[index:index] = [piece]
+        return self._account(len(piece.octets) + _RECORD_BYTES)
 
     def _account(self, octets: cython.longlong) -> cython.int:
         self.octets += octets
@@ -280,7 +268,7 @@ class Held:
         piece: Piece = self.pieces[self.begin]
         self.pieces[self.begin] = None
         self.begin += 1
-        if self.begin * 4 >= 3 * len(self.pieces):
+        if self.begin * 2 >= len(self.pieces):
             del self.pieces[: self.begin]
             self.begin = 0
         self._account(-len(piece.octets) - _RECORD_BYTES)
