@@ -129,6 +129,9 @@ class Condition:
         return found != self.negated
 
 
+MAX_READINGS = 1_024
+"""Readings that are remembered: programs have a few."""
+
 Alternatives = tuple[tuple[Condition, ...], ...]
 """Conditions; all those of one alternative hold."""
 
@@ -204,6 +207,13 @@ class Packs:
 
     def __init__(self, packs: Iterable[Pack]) -> None:
         self.packs = tuple(packs)
+        asked = [one for pack in self.packs for some in pack.when for one in some]
+        asked += [one for pack in self.packs for _, some in pack.findings for one in some]
+        self._of_words = [
+            [one for one in dict.fromkeys(asked) if (one.place, one.name) == ("property", name)]
+            for name in SHAPE
+        ]
+        self._readings: dict[tuple[object, ...], Reading] = {}
 
     def names(self, place: str) -> list[str]:
         """The names that packs look for in headers or bodies, each once."""
@@ -224,8 +234,22 @@ class Packs:
         """The reading of messages of a shape: their first framework, and all conventions; `columns`
         are those of `FIELDS` that are wanted.
 
-        A framework that is told without the body goes before others that the body tells.
+        A framework that is told without the body goes before others that the body tells. Shapes
+        whose words meet the same conditions are read once: a client may make up names.
         """
+        met = [
+            () if word is None else tuple([one.holds(word) for one in asked])
+            for word, asked in zip(shape.words, self._of_words, strict=True)
+        ]
+        key = *met, shape.headers, shape.body, tuple(columns)
+        found = self._readings.get(key)
+        if found is None:
+            if len(self._readings) >= MAX_READINGS:
+                self._readings.clear()
+            found = self._readings[key] = self._read(shape, columns)
+        return found
+
+    def _read(self, shape: Shape, columns: Collection[str]) -> Reading:
         head = Shape(shape.words, shape.headers)
         told = next(
             (one.framework for one in self.packs if one.framework and _shown(one.when, head)), None

@@ -158,7 +158,7 @@ def _returns(context: RuleContext) -> RequeueHistory:
 
 
 def _poison(context: RuleContext, kind: int, times: int, message_id: bytes | None = None) -> None:
-    if times:
+    if times and not context.again(POISON):
         entry = context.facts["entry"]
         detail = poison_words(kind, times, _tag(entry), _queue(entry), message_id)
         context.report(POISON, detail)

@@ -223,9 +223,12 @@ def _note_waiting(context: RuleContext, channel: Any, only: str | None = None) -
     now_ns = min(last_packets_ns(context)[SERVER], context.ts_ns or end_ns(context) or 0)
     if context.ts_ns is not None and any(channel.closing):
         now_ns = context.ts_ns
-    for tag, consumer in channel.by_tag.items() if since and context.certain else ():
-        at = since.get((channel.number, consumer.queue))
-        if (only in (None, tag) and (channel.number, tag) not in gone) and at is not None:
+    if not since or not context.certain:
+        return
+    named = channel.by_tag.get(only)
+    for tag, consumer in channel.by_tag.items() if only is None else [(only, named)]:
+        at = None if consumer is None else since.get((channel.number, consumer.queue))
+        if (channel.number, tag) not in gone and at is not None:
             if at[0] + WAITED_NS <= now_ns and not _is_full(channel, consumer):
                 _note(context, WAITING, consumer.queue, now_ns)
 
