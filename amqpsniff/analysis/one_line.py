@@ -45,7 +45,9 @@ BASE64 = {"base64"}
 """Keys of what stands for bytes that are no text."""
 
 DECISIONS = frozenset(("requeue", "active"))
-"""Bits of which false says as much as true; of others only true is shown, by name."""
+"""Bits of which false says as much as true; of others only true is shown, by name. The role of
+AMQP 1.0 is a bit too, and shown as the word that it stands for (§2.8.1).
+"""
 
 SAID_PROPERTIES = (
     "content_encoding", "message_id", "correlation_id", "reply_to", "type", "expiration",
@@ -85,7 +87,9 @@ def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
         if name in UNSAID:
             continue
         if isinstance(value, bool):
-            if name in DECISIONS:
+            if name == "role":
+                flags.append(Part("key", f"role={'receiver' if value else 'sender'}"))
+            elif name in DECISIONS:
                 flags.append(Part("key", f"{name}={str(value).lower()}"))
             elif value:
                 flags.append(Part("key", name))
