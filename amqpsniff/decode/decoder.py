@@ -376,11 +376,14 @@ class Decoder:
         connection: Connection = half.connection
         self.handler.refresh(connection)
         connection_id, client, server = connection.name()
+        capture = self._capture()
+        if self.log.again(code, connection_id, capture, channel, 1, number or None):
+            return
         self.log.add(
             Finding(
                 code,
                 detail,
-                capture=self._capture(),
+                capture=capture,
                 packet_number=number or None,
                 ts_ns=None if ts_ns == NULL else ts_ns,
                 connection_id=connection_id,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import cython
@@ -29,10 +30,11 @@ from cython.cimports.amqpsniff.session.method_frame import (
 )
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
 from amqpsniff.session import method_flags
 from amqpsniff.session.entities import CLIENT, SERVER
-from amqpsniff.session.method_frame import read_reason
+from amqpsniff.session.method_frame import ALIKE, read_reason
 from amqpsniff.session.owing import sentence
 from amqpsniff.session.state_machine import BLOCKING, CHANNEL, CONNECTION, MODE
 from amqpsniff.spec import SIDES
@@ -294,10 +296,14 @@ def _roll_back(
         tracker.settler.committed(channel, channel.uncommitted_start + len(channel.uncommitted))
 
 
+_read_qos = lru_cache(ALIKE)(read_object)
+"""Reads the arguments of basic.qos, of many that are alike once; not to be changed."""
+
+
 def _qos(
     tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
 ) -> None:
-    arguments = frame.arguments
+    arguments = _read_qos(frame.arguments_json)
     count = arguments.get("prefetch_count")
     if not frame.whole:
         channel.session.has_loss = True
