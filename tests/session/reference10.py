@@ -203,6 +203,8 @@ class Conversation:
                 getattr(self, f"_{said.name}")(said, session)
             elif said.name == "transfer":
                 self._transfer(said, None)
+            elif said.name == "end":
+                self._cut(said.side, lambda at: at[0] == said.channel)
 
     def _begin(self, said: Said) -> None:
         self._cut(said.side, lambda at: at[0] == said.channel)
