@@ -24,8 +24,9 @@ Explains = Callable[[Difference, Traffic], bool]
 _IDS_OF_0_8_CLOSE = ((10, 60), (10, 61))
 _CLOSING = ("connection.close", "connection.close-ok")
 _WHOLE_FRAMES = (about.ONLY_OURS, about.ONLY_THEIRS, about.KIND)
-_READ_HERE = re.compile(r": unknown type [0-9a-f]+ \([LU]\)$")
-_UNREAD = re.compile(r": unknown type [0-9a-f]+ \(")
+_READ_HERE = re.compile(r": unknown type [0-9a-f]+ \([LU]\)$|^Type: Unknown \('[LU]'\)$")
+_UNREAD = re.compile(r": unknown type [0-9a-f]+ \(|^Type: Unknown \('")
+_ARRAY = re.compile(r"^Type: array \('A'\)$")
 _OTHER_NAMES = {"arguments": FILTER}
 
 
@@ -123,6 +124,12 @@ def _tags(pattern: re.Pattern[str]) -> Explains:
         )
 
     return explains
+
+
+def _array_values(difference: Difference, traffic: Traffic) -> bool:
+    """A value of an array of which tshark shows that it is there."""
+    is_inside = difference.theirs is None and str(difference.name).endswith("]")
+    return is_inside and _tags(_ARRAY)(difference, traffic)
 
 
 def _shows(fields: list[Field], pattern: re.Pattern[str]) -> bool:
@@ -225,8 +232,15 @@ def _cut_header(difference: Difference, traffic: Traffic) -> bool:
     frame = difference.our_frame
     if difference.what == about.MALFORMED and frame is not None and frame.kind == "header":
         return frame.ends in traffic.found["properties-malformed"]
-    nothing = difference.ours is None and difference.theirs == ""
-    return nothing and difference.what in FIELD_PREFIXES and f"{difference.name}".endswith(".")
+    if difference.ours is not None or difference.what not in FIELD_PREFIXES:
+        return False
+    if difference.theirs == "":
+        return f"{difference.name}".endswith(".")
+    is_cut = frame is not None and any(
+        frame.ends in traffic.found[code]
+        for code in ("properties-malformed", "field-table-malformed")
+    )
+    return is_cut and f"{difference.theirs}".endswith(")")  # a name and a type, and no value
 
 
 def _other_protocol(difference: Difference, traffic: Traffic) -> bool:
@@ -318,6 +332,13 @@ KNOWN: tuple[Known, ...] = (
         "reads on after the tag, as if the value had no bytes",
         "the rest of the table as bytes, because the length of the value is unknown",
         _tags(_UNREAD),
+    ),
+    Known(
+        "array-values",
+        "arrays in field tables, by tshark 4.6",
+        "shows that there is one, and nothing that is in it",
+        "the values",
+        _array_values,
     ),
     Known(
         "negative-decimal",

@@ -2,7 +2,8 @@
 
 tshark gives a field's bytes where the field is an argument or a property; of what is inside a
 table it gives no more than a label, `name (type): text`, cut at some 240 bytes. So strings are
-compared by their bytes where they are there, and else as tshark would write them.
+compared by their bytes where they are there, and else as tshark would write them. Newer versions
+(seen with 4.6) give name, type and value below the label, the value with its bytes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _TYPED = re.compile(r" \(((?:unknown type[^)]*)|[a-z0-9 ]+)\)(?:: ?|$)")
 _ESCAPES = str.maketrans(
     {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
 )
+_ABOUT_VALUE = ("amqp.field.name", "amqp.field.type")
 _TABLE_TYPE, _ARRAY_TYPE = "field table", "array"
 
 
@@ -153,6 +155,7 @@ def _arrays(way: str, ours: list[Any], fields: list[Field]) -> Iterator[Pair]:
 def _labelled(way: str, name: str, value: Any, field: Field) -> Iterator[Pair]:
     """A value in a table or an array, of which tshark gives a label."""
     told = escaped(name)
+    inside, octets = _below(field)
     label = field.label.removeprefix("[truncated]").lstrip()
     typed = _TYPED.match(label, len(told)) if label.startswith(told) else None
     if typed is None:
@@ -160,18 +163,27 @@ def _labelled(way: str, name: str, value: Any, field: Field) -> Iterator[Pair]:
         return
     kind, text = typed[1], label[typed.end() :]
     if kind == _TABLE_TYPE and isinstance(value, Table):
-        yield from _tables(way, value, field.fields)
+        yield from _tables(way, value, inside)
     elif kind == _ARRAY_TYPE and isinstance(value, list):
-        yield from _arrays(way, value, field.fields)
-    elif not _same_text(kind, value, text, field):
+        yield from _arrays(way, value, inside)
+    elif not _same_text(kind, value, text, octets):
         yield Pair(way, plain(value), f"({kind}) {text}", kind)
 
 
-def _same_text(kind: str, value: Any, text: str, field: Field) -> bool:
+def _below(field: Field) -> tuple[list[Field], bytes | None]:
+    """The values inside a value of a table, and its own bytes, None where they are not told."""
+    octets = field.octets
+    for one in field.fields:
+        if one.name.startswith("amqp.field.") and one.name not in _ABOUT_VALUE:
+            octets = one.octets
+    return [one for one in field.fields if one.name == field.name], octets
+
+
+def _same_text(kind: str, value: Any, text: str, theirs: bytes | None) -> bool:
     if value is None:
         return kind == "void" and not text.strip()
     if isinstance(value, bool):
-        return text == str(value).lower()
+        return text.lower() == str(value).lower()
     if kind in ("float", "double", "decimal"):
         try:
             return f"{float(value):f}" == text or float(value) == float(text)
@@ -183,11 +195,9 @@ def _same_text(kind: str, value: Any, text: str, field: Field) -> bool:
     if octets is None:
         return False
     if kind == "timestamp":
-        return field.octets is not None and seconds_of(value) == int.from_bytes(
-            field.octets[-8:], "big"
-        )
-    if kind == "byte array" and field.octets is not None:
-        return field.octets == octets
+        return theirs is not None and seconds_of(value) == int.from_bytes(theirs[-8:], "big")
+    if kind == "byte array" and theirs is not None:
+        return theirs in (octets, len(octets).to_bytes(4, "big") + octets)
     return _same_string(octets, text)
 
 
