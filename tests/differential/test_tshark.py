@@ -171,7 +171,7 @@ KNOWN_NEWER: dict[str, dict[str, int]] = {
         "tags-of-nobody": 2,
         "timestamp": 2,
         "cut-header": 6,
-    },  # fmt: skip
+    },
 }
 """Captures in which tshark 4.6 has other disagreements."""
 
