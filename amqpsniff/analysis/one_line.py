@@ -44,10 +44,11 @@ USUAL_ARGUMENTS = (("prefetch_size", 0),)
 BASE64 = {"base64"}
 """Keys of what stands for bytes that are no text."""
 
-DECISIONS = frozenset(("requeue", "active"))
-"""Bits of which false says as much as true; of others only true is shown, by name. The role of
-AMQP 1.0 is a bit too, and shown as the word that it stands for (§2.8.1).
-"""
+DECISIONS = {
+    "requeue": ("false", "true"), "active": ("false", "true"), "role": ("sender", "receiver"),
+}  # fmt: skip
+"""Bits of which false says as much as true, and the words for both (`role`: AMQP 1.0 §2.8.1); of
+others only true is shown, by name."""
 
 SAID_PROPERTIES = (
     "content_encoding", "message_id", "correlation_id", "reply_to", "type", "expiration",
@@ -87,10 +88,8 @@ def argument_parts(method: str, arguments: dict[str, Any]) -> Iterator[Part]:
         if name in UNSAID:
             continue
         if isinstance(value, bool):
-            if name == "role":
-                flags.append(Part("key", f"role={'receiver' if value else 'sender'}"))
-            elif name in DECISIONS:
-                flags.append(Part("key", f"{name}={str(value).lower()}"))
+            if name in DECISIONS:
+                flags.append(Part("key", f"{name}={DECISIONS[name][value]}"))
             elif value:
                 flags.append(Part("key", name))
         elif name == "reply_code":

@@ -26,7 +26,6 @@ _CLOSING = ("connection.close", "connection.close-ok")
 _WHOLE_FRAMES = (about.ONLY_OURS, about.ONLY_THEIRS, about.KIND)
 _READ_HERE = re.compile(r": unknown type [0-9a-f]+ \([LU]\)$|^Type: Unknown \('[LU]'\)$")
 _UNREAD = re.compile(r": unknown type [0-9a-f]+ \(|^Type: Unknown \('")
-_ARRAY = re.compile(r"^Type: array \('A'\)$")
 _OTHER_NAMES = {"arguments": FILTER}
 
 
@@ -126,10 +125,13 @@ def _tags(pattern: re.Pattern[str]) -> Explains:
     return explains
 
 
+_has_array = _tags(re.compile(r"^Type: array \('A'\)$"))
+
+
 def _array_values(difference: Difference, traffic: Traffic) -> bool:
     """A value of an array of which tshark shows that it is there."""
     is_inside = difference.theirs is None and str(difference.name).endswith("]")
-    return is_inside and _tags(_ARRAY)(difference, traffic)
+    return is_inside and _has_array(difference, traffic)
 
 
 def _shows(fields: list[Field], pattern: re.Pattern[str]) -> bool:

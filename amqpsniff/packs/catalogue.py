@@ -207,24 +207,24 @@ class Packs:
 
     def __init__(self, packs: Iterable[Pack]) -> None:
         self.packs = tuple(packs)
-        asked = [one for pack in self.packs for some in pack.when for one in some]
-        asked += [one for pack in self.packs for _, some in pack.findings for one in some]
         self._of_words = [
-            [one for one in dict.fromkeys(asked) if (one.place, one.name) == ("property", name)]
+            [one for one in self._conditions() if (one.place, one.name) == ("property", name)]
             for name in SHAPE
         ]
         self._readings: dict[tuple[object, ...], Reading] = {}
 
+    def _conditions(self) -> dict[Condition, None]:
+        """What packs ask of messages, each once."""
+        asked = [one for pack in self.packs for some in pack.when for one in some]
+        asked += [one for pack in self.packs for _, some in pack.findings for one in some]
+        return dict.fromkeys(asked)
+
     def names(self, place: str) -> list[str]:
         """The names that packs look for in headers or bodies, each once."""
-        named: list[Condition | Source] = []
+        named: list[Condition | Source] = [*self._conditions()]
         for pack in self.packs:
-            for alternative in pack.when:
-                named += alternative
             for sources in pack.fields.values():
                 named += sources
-            for _, conditions in pack.findings:
-                named += conditions
         names = [one.name for one in named if one.place == place]
         if place == "header":
             names += [one.only[0] for one in named if isinstance(one, Source) and one.only]

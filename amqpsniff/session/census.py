@@ -391,7 +391,7 @@ class Census:
         return taken
 
     def messages(self) -> Any:
-        """How many messages were published, and delivered."""
+        """The numbers of messages published and delivered."""
         found = [0, 0, 0]
         for way, rate in zip(_ways, self.rates, strict=True):
             found[way] += 0 if rate is None else rate.facts()[0]

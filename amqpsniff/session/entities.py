@@ -423,7 +423,7 @@ class Closeable:
 
 
 class MessageTimes:
-    """How long messages of a channel took.
+    """Times of messages of a channel: until their outcome, and in queues.
 
     `confirm_ns`, `ack_ns`: sums over the messages that its `confirmed` and `acknowledged` count,
     `_max` the longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or delivery

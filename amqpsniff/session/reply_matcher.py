@@ -109,20 +109,20 @@ def note_answer(
 
 
 def _is_later(place: Any, request: Request) -> cython.bint:
-    """True if a (packet number, ts_ns) is behind a request's. Numbers begin anew in each capture,
-    so the time must not contradict.
+    """True if a place (packet number, ts_ns) comes after a request by its packet and by its time:
+    each capture has packet numbers of its own.
     """
     return place[0] > request.number and place[1] >= request.ts_ns
 
 
 def _losses(session: Session, side: cython.int) -> cython.longlong:
-    """How often frames of a side were lost so far."""
+    """The number of losses of frames of a side so far."""
     lost: list[Any] = session.lost_at[side] if session.lost_at is not None else None
     return lost[len(lost) - 1][2] if lost else 0
 
 
 def _losses_before(session: Session, request: Request) -> cython.longlong:
-    """How often frames of the other side were lost before a request: -1 if that is forgotten."""
+    """The number of losses of the other side's frames before a request; -1 if that is forgotten."""
     if session.lost_at is None:
         return 0
     lost: list[Any] = session.lost_at[1 - request.side]

@@ -64,8 +64,8 @@ def later(ts_ns: cython.longlong, wait_ns: cython.longlong) -> cython.longlong:
 
 
 class HoldingPool:
-    """How many bytes all half-streams together hold back, and how many each of them may; the limits
-    of all.
+    """Bytes that all half-streams together hold back, the most that each of them may hold, and
+    the limits of all.
     """
 
     limits: Any

@@ -1,4 +1,4 @@
-"""What people took from an output that was not so: words that must stand there, and false ones."""
+"""Outputs that misled readers: words that must be in them, and words that must not."""
 
 from __future__ import annotations
 

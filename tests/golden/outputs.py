@@ -196,7 +196,7 @@ KINDS: dict[str, Callable[[], list[Line]]] = {
 
 
 def outputs(lines: Iterable[Line]) -> dict[str, str]:
-    """What these runs write, by their arguments."""
+    """The outputs of these runs, by their arguments."""
     with tempfile.TemporaryDirectory() as folder:
         return {
             shlex.join(line): _output(line, Path(folder) / str(number))

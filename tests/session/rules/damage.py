@@ -47,7 +47,7 @@ OF_MANY = frozenset(("connections-leaking", "idle-connection-cut", "reconnect-lo
 """Those that stand for several connections, at the first of them."""
 
 OF_SILENCE = {"path-interrupted": "heartbeat-missed"}
-"""What the silence of a side is called where what was sent again in it was captured."""
+"""Findings for the silence of one side: which one is raised depends on captured retransmissions."""
 
 Place = tuple[str, frozenset[str], int | None]
 

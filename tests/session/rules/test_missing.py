@@ -102,7 +102,7 @@ def test_the_reply_to_a_request_whose_own_is_in_a_hole() -> None:
 
 
 def test_a_block_on_a_path_that_was_cut_while_the_client_sent_on() -> None:
-    """Whether it was blocked until the end is not known: nothing came from the broker."""
+    """Nothing comes from the broker any more, so the end of the block is unknown."""
     packets = packets_in(CAPTURES / "incidents" / "i_blocked_cut.pcap")
     pipeline = Pipeline(plan=Plan(("findings",)))
     pipeline.feed(batch_of([*packets[:184], packets[-1]], 1))
