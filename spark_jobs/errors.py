@@ -138,10 +138,11 @@ REASONS = (
         ),
     ),
     Reason(
-        # the last: a worker that is killed before it has told who it is
+        # the last: a worker that is killed while Spark makes its acquaintance
         re.compile(
             r"Python worker (exited unexpectedly|.*crashed)|ExecutorLostFailure|"
-            r"(?s:EOFException.{0,200}SocketAuthHelper)"
+            r"(EOF|Socket|ClosedChannel)Exception.*(\n\s+at java\..*)*"
+            r"\n\s+at org\.apache\.spark\.(security\.SocketAuthHelper|api\.python\.PythonWorker)"
         ),
         lambda found: f"a worker of Spark was killed again and again, {SHORT}; {AGAIN}",
     ),

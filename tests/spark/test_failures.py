@@ -141,12 +141,21 @@ def test_another_connection_is_not_that_to_java(spark: object) -> None:
     assert explained(RuntimeError("s3.example:443: Connection refused")) is None
 
 
-def test_a_worker_that_ends_before_it_has_told_who_it_is(spark: object) -> None:
+@pytest.mark.parametrize(
+    "place",
+    ["security.SocketAuthHelper.readUtf8", "api.python.PythonWorkerFactory.createWorker$1"],
+)
+@pytest.mark.parametrize("error", ["io.EOFException", "net.SocketException: Connection reset"])
+def test_a_worker_that_ends_before_it_has_told_who_it_is(
+    spark: object, place: str, error: str
+) -> None:
     from amqpsniff.spark_jobs.errors import explained
 
-    trace = "java.io.EOFException\n\tat java.base/java.io.DataInputStream.readInt(D.java:386)\n"
-    trace += "\tat org.apache.spark.security.SocketAuthHelper.readUtf8(SocketAuthHelper.scala:116)"
-    assert "a worker of Spark was killed" in str(explained(RuntimeError(trace)))
+    trace = f"java.{error}\n\tat java.base/java.io.DataInputStream.readInt(D.java:386)\n"
+    trace += "\tat {}(S.scala:116)"
+    worker = trace.format(f"org.apache.spark.{place}")
+    assert "a worker of Spark was killed" in str(explained(RuntimeError(worker)))
+    assert "a worker of Spark" not in str(explained(RuntimeError(trace.format("org.other.Read"))))
 
 
 def test_object_storage_that_does_not_answer(spark: object) -> None:
