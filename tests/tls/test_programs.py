@@ -140,9 +140,8 @@ def early(tmp_path: Path, server_options: tuple[str, ...], taken: int) -> tuple[
     said = tls.conversation()[:60]
     keylog, session, first = (tmp_path / name for name in ("keys", "session", "first"))
     first.write_bytes(said[0][1])
-    server, client = openssl(keylog, "-tls1_3")
-    server[1:1] = ["s_server"]
-    del server[2]
+    # of these groups a ClientHello is one packet
+    server, client = openssl(keylog, "-tls1_3", "-groups", "X25519:P-384")
     # with each ticket the client writes its session anew: it may be killed when there is one
     server[-1:-1] = ["-early_data", "-num_tickets", "1", *server_options]
     before = [*client[:-1], "-sess_out", str(session), "-connect"]
