@@ -25,8 +25,8 @@ MAX_ROWS = 20_000
 MAX_HOPS = 64
 """Hops from cause to effect that are followed inside one batch: each takes a pass over it."""
 
-ALIKE = ("exchange", "routing_key", "correlation_id", "type", "app_id", "message_timestamp")
-"""Columns that are equal in all copies of a message, like its body."""
+ALIKE = ("correlation_id", "type", "app_id", "message_timestamp", "body_size", "body_sha256")
+"""Columns that are equal in all copies of a message, like its address (`_address`)."""
 
 VALUES = ("correlation_id", "body_sha256", "trace_id", "operation")
 """Columns of which a value is a condition."""
@@ -224,10 +224,12 @@ class Tracer:
 
         from amqpsniff.analysis.counting import is_one_of
 
-        reply = pc.and_(
-            is_one_of(batch.column("routing_key"), frozenset(self._return_addresses)),
-            is_one_of(batch.column("correlation_id"), frozenset(self._correlations)),
+        back = frozenset(self._return_addresses)
+        address = pc.or_(
+            *(is_one_of(batch.column(name), back) for name in ("routing_key", "queue"))
         )
+        told_by = is_one_of(batch.column("correlation_id"), frozenset(self._correlations))
+        reply = pc.and_(address, told_by)
         copies = is_one_of(batch.column("message_id"), frozenset(self._ids))
         return pc.or_(wanted, pc.or_(copies, reply))
 
@@ -266,7 +268,12 @@ def _identity(row: Row) -> tuple[Any, ...]:
     """The values that all copies of a message share."""
     if row["message_id"]:
         return (row["message_id"],)
-    return (*(row[name] for name in ALIKE), row["body_size"], row["body_sha256"])
+    return (row["exchange"] or None, _address(row), *(row[name] for name in ALIKE))
+
+
+def _address(row: Row) -> str | None:
+    """The routing key; of a delivery of AMQP 1.0, which has none, the queue it comes from."""
+    return row["queue"] if row["routing_key"] is None else row["routing_key"]
 
 
 def _with_replies(messages: list[TracedMessage]) -> list[TracedMessage]:
@@ -287,8 +294,9 @@ def _with_replies(messages: list[TracedMessage]) -> list[TracedMessage]:
 
 def _answers(message: TracedMessage) -> Iterator[tuple[str, str]]:
     for row in message.rows:
-        if row["routing_key"] and row["correlation_id"]:
-            yield row["routing_key"], row["correlation_id"]
+        address = _address(row)
+        if address and row["correlation_id"]:
+            yield address, row["correlation_id"]
 
 
 def _questions(message: TracedMessage) -> Iterator[tuple[str, str]]:
