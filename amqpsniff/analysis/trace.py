@@ -273,7 +273,8 @@ def _identity(row: Row) -> tuple[Any, ...]:
 
 def _address(row: Row) -> str | None:
     """The routing key; of a delivery of AMQP 1.0, which has none, the queue it comes from."""
-    return row["queue"] if row["routing_key"] is None else row["routing_key"]
+    address: str | None = row["queue" if row["routing_key"] is None else "routing_key"]
+    return address
 
 
 def _with_replies(messages: list[TracedMessage]) -> list[TracedMessage]:

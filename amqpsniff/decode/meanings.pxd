@@ -44,6 +44,7 @@ cdef class MeaningWriter:
 
 cdef class Note:
     cdef public bint traced, internal
+    cdef public tuple formats
     cdef public dict said
 
 cdef class NoteWriter(MeaningWriter):

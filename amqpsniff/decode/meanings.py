@@ -26,14 +26,14 @@ from amqpsniff.decode.json_objects import read_object
 from amqpsniff.packs.catalogue import (
     CALLS,
     COLUMNS,
-    JUDGED,
     KEYS,
+    LOOKED,
     NUMBERS,
     TIMES,
     WORDS,
     Shape,
 )
-from amqpsniff.packs.forms import FORMS, instant, whole
+from amqpsniff.packs.forms import ABSOLUTE, FORMS, instant, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -458,26 +458,28 @@ said of them is a matter of shares, and to follow one takes 12 µs."""
 TRIES = 5
 """Times that a message was tried before, from which on rules are told of it."""
 
-SAID = ("operation", "message_key", "error_type", *NUMBERS, "trace_id", *CALLS, *JUDGED)
+SAID = ("operation", "message_key", "error_type", *NUMBERS, "trace_id", *CALLS, *LOOKED)
 """What rules are told of messages that stand out."""
 
 
 class Note:
     """What rules are told of a message: of many the same object, of one that stands out its own.
 
-    `traced`: it carries the context of a trace. `internal`: it is the framework's own. `said` has
-    `framework`, `findings` (codes), `call` (see `NoteWriter`) with `awaited` and `broadcast` of its
-    pack, `delayed` (true of a delivery that was to come later) and the values of columns; None
-    where nothing stands out.
+    `traced`: it carries the context of a trace. `formats`: the conventions of tracing that it
+    follows. `internal`: it is the framework's own. `said` has `framework`, `findings` (codes),
+    `call` (see `NoteWriter`) with `awaited` and `broadcast` of its pack, `delayed` (true of a
+    delivery that was to come later) and the values of columns; None where nothing stands out.
     """
 
     traced: cython.bint
     internal: cython.bint
 
+    formats: tuple[Any, ...]
     said: dict[Any, Any]
 
-    def __init__(self, traced: Any, internal: Any, said: Any) -> None:
+    def __init__(self, traced: Any, formats: Any, internal: Any, said: Any) -> None:
         self.traced = traced
+        self.formats = formats
         self.internal = internal
         self.said = said
 
@@ -538,10 +540,12 @@ class NoteWriter(MeaningWriter):
     def _more(self, reading: Any) -> Any:
         """(the reading, whether values are looked at, the note where none stands out)."""
         columns = {column for column, _ in reading.fields}
-        looked = set(CALLS) if self.links else {"error_type", *NUMBERS, *CALLS, *JUDGED}
+        looked = set(CALLS) if self.links else {"error_type", *NUMBERS, *CALLS, *LOOKED}
         looks = not columns.isdisjoint(looked) or bool(reading.findings)
         traced = "trace_id" in columns
-        plain = Note(traced, reading.internal, None) if traced or reading.internal else None
+        plain = None
+        if traced or reading.internal:
+            plain = Note(traced, reading.traces, reading.internal, None)
         return reading, looks, plain
 
     def _note(
@@ -557,11 +561,13 @@ class NoteWriter(MeaningWriter):
         for step in fields[1]:
             if step.column == "not_before" and delivered:
                 there = self._value(out, row, step) if step.at < 0 else self._there(step)
-                if there:  # when it was due is known from its publish
+                if there:  # when it was due is known from its publish, if it does not say it
                     said["delayed"] = True
+                    if step.source.form in ABSOLUTE:
+                        self._say(out, row, step, said)
             elif step.column == "expires_at" and not delivered:
                 continue
-            elif step.kind == 2 or step.column == "error_type" or step.column in JUDGED:
+            elif step.kind == 2 or step.column == "error_type" or step.column in LOOKED:
                 self._say(out, row, step, said)
         if not 0 < 1_000 * said.get("expires_at", 0) < out.ts_ns.values[row]:
             said.pop("expires_at", None)
@@ -582,7 +588,7 @@ class NoteWriter(MeaningWriter):
         if call is not None:
             said["awaited"], said["broadcast"] = reading.awaited, reading.broadcast
         traced = plain is not None and plain.traced
-        out.notes[row] = Note(traced, reading.internal, said)
+        out.notes[row] = Note(traced, reading.traces, reading.internal, said)
         return 0
 
     def _there(self, field: Field) -> cython.bint:

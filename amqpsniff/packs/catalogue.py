@@ -44,16 +44,20 @@ JUDGED = {
 """Values that are looked at for findings alone, and their codes: of a message that went round, of
 an order to workers, of one that is delivered after that time."""
 
+LOOKED = (*JUDGED, "offset")
+"""All values that are looked at for findings alone; `offset` is that of a message of a stream."""
+
 TIMES = ("not_before", "expires_at")
 """Values that are times, in microseconds since 1970."""
 
-FIELDS = (*COLUMNS[1:], *CALLS, *JUDGED)
+FIELDS = (*COLUMNS[1:], *CALLS, *LOOKED)
 """What a pack has sources for."""
 
 FINDINGS = (
     "delay-too-long",
     "firehose-on",
     "message-skipped",
+    "operation-failed",
     "retries-exhausted",
     "serialized-code",
 )
@@ -190,6 +194,7 @@ class Reading:
         fields: (column, its sources) of what can be there.
         needs_body: The body was not looked at and must be.
         findings: Codes that the shape shows.
+        traces: Conventions of tracing that it follows, by the names of their packs.
         internal, awaited, broadcast: As a `Pack` says it.
     """
 
@@ -197,6 +202,7 @@ class Reading:
     fields: tuple[tuple[str, tuple[Source, ...]], ...]
     needs_body: bool
     findings: tuple[str, ...] = ()
+    traces: tuple[str, ...] = ()
     internal: bool = False
     awaited: bool = False
     broadcast: bool = False
@@ -284,7 +290,8 @@ class Packs:
         undecided = needs_body and told is None
         name = framework.framework if framework and not undecided else None
         flags = (any(getattr(pack, flag) for pack in chosen) for flag in _FLAGS)
-        return Reading(name, rows, needs_body, tuple(codes), *flags)
+        traces = (one.name for one in chosen if "trace_id" in one.fields and not one.framework)
+        return Reading(name, rows, needs_body, tuple(codes), tuple(traces), *flags)
 
     def client(self, properties: dict[str, Any]) -> tuple[str | None, str | None]:
         """(framework, application) of a client that has these properties; None for unknown."""

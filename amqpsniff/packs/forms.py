@@ -86,3 +86,6 @@ FORMS: dict[str, Callable[[object, int | None], object]] = {
     "visited": _visited,
 }
 """Forms by name."""
+
+ABSOLUTE = (None, "unix_s", "unix_ms")
+"""Forms of times that do not count from the message's own."""

@@ -110,6 +110,10 @@ _LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_BYTES)
 _NONE = cython.declare(tuple, ())
 
 
+MAX_TRACE_FORMATS = 8
+"""Sets of conventions of tracing that are remembered of a connection: a program has one or two."""
+
+
 def notable_headers(column: Texts, row: cython.longlong) -> tuple[Any, ...]:
     """The events of `rules.context` that headers, a row of the column of their JSON, are."""
     start: cython.longlong = column.offsets[row]
@@ -1552,6 +1556,9 @@ class Tracker:
         if note is not None and note.traced:
             if publish:
                 session.traced_published += 1
+                formats = session.memory.get("trace formats", ())
+                if note.formats not in formats and len(formats) < MAX_TRACE_FORMATS:
+                    session.memory["trace formats"] = (*formats, note.formats)
             else:
                 session.traced_delivered += 1
         elif publish and (note is None or not note.internal):

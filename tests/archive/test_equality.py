@@ -25,10 +25,11 @@ BESIDE = "TLSv1_3 aiopika_multi amqp10 bunny kombu violations".split()
 """Own captures of which no sample is a copy, or not as a file that can be cut here."""
 
 CASES = (
-    "consumer_not_restored",
-    "consumer_restored",
-    "consumer_starved_after_timeout",
-    "delivery_limit",
+    "cases/consumer_not_restored",
+    "cases/consumer_restored",
+    "cases/consumer_starved_after_timeout",
+    "cases/delivery_limit",
+    "packs/streams",
 )
 """Cases of findings that take what a client did on several connections, and near ones."""
 
@@ -63,7 +64,7 @@ def test_rows_do_not_depend_on_the_cuts(samples: Path, tmp_path: Path, name: str
 
 @pytest.mark.parametrize("name", [*BESIDE, *CASES])
 def test_nor_do_those_of_other_captures(tmp_path: Path, name: str) -> None:
-    case = CAPTURES / "cases" / f"{name}.pcap.gz"
+    case = CAPTURES / f"{name}.pcap.gz"
     packets = packets_of([case if name in CASES else own_capture(name)])
     for turn in range(2):
         chance = random.Random(f"{name}{turn}")

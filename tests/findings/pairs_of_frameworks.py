@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.findings.cases import Pair
 from tests.findings.pairs_of_bytes import OPEN
 from tests.findings.pairs_of_peers import CONSUMER, table
+from tests.findings.phrases import END
 
 _NSB = {"NServiceBus.EnclosedMessageTypes": "Shop.Bill, Shop", "NServiceBus.MessageId": "m"}
 _ERROR = "NServiceBus.ExceptionInfo.ExceptionType"
@@ -100,6 +101,42 @@ def _answered(times: int) -> str:
     return OPEN + "".join(map(_published, (_ASKED, other, *replies)))
 
 
+def _by_another(script: str) -> str:
+    """A script of another connection."""
+    return "".join(f"b.{line}\n" for line in script.splitlines())
+
+
+def _two_formats(name: str) -> str:
+    """Two clients of a virtual host publish with the context of traces."""
+    other = OPEN + _published({name: "80f198ee56343ba8-05e3ac9a4f6e3b90"})
+    return OPEN + _published(_TRACE) + _by_another(other)
+
+
+def _delays(last_ms: int) -> str:
+    """40 queues that keep messages for a time, the last of them for that."""
+    delays_ms = [*range(1000, 40_000, 1000), last_ms]
+    arguments = [
+        table(**{"x-message-ttl": delay_ms, "x-dead-letter-exchange": ""}) for delay_ms in delays_ms
+    ]
+    return OPEN + "".join(
+        f"C1: queue.declare queue=q.delay.{n} arguments='{one}'\nS1: queue.declare-ok\n"
+        for n, one in enumerate(arguments)
+    )
+
+
+def _stream(*offsets: int) -> str:
+    headers = (table(**{"x-stream-offset": offset}) for offset in offsets)
+    return CONSUMER + "".join(
+        f"S1: basic.deliver delivery_tag={n} consumer_tag=t | body=5 headers='{one}'\n"
+        for n, one in enumerate(headers, 1)
+    )
+
+
+def _streams(last: int, first: int) -> str:
+    """A consumer of a stream, and another one of the client after it."""
+    return _stream(last) + END + _by_another(_stream(first))
+
+
 _DEATHS = [
     {"reason": "expired", "queue": "work", "count": 1, "exchange": "", "routing-keys": ["k"]}
 ]
@@ -131,6 +168,11 @@ PAIRS: dict[str, Pair] = {
         CONSUMER + _delivered(exchange="amq.rabbitmq.trace").replace("{n}", "1"),
         CONSUMER + _delivered(exchange="amq.rabbitmq.event").replace("{n}", "1"),
     ),
+    "trace-context-mixed": Pair(_two_formats("b3"), _two_formats("b4")),
+    "delay-queues-many": Pair(_delays(40_000), _delays(39_000)),
+    "stream-start-next": Pair(_streams(7, 9), _streams(7, 8)),
+    "stream-reread": Pair(_streams(500, 400), _streams(500, 401)),
+    "stream-offset-gap": Pair(_stream(1, 102), _stream(1, 101)),
     "dead-lettered": Pair(
         CONSUMER + _delivered("x-death", value=_DEATHS).replace("{n}", "1"),
         CONSUMER + _delivered("x-birth", value=_DEATHS).replace("{n}", "1"),

@@ -57,6 +57,10 @@ SEEN_IN: dict[str, str] = {
     "packs/amqplib.pcap.gz": ("dead-lettered"),
     "packs/celery.pcap.gz": ("operation-failed"),
     "packs/order.pcap.gz": ("trace-context-lost"),
+    "packs/streams.pcap.gz": (
+        "delay-queues-many stream-reread stream-start-next trace-context-mixed"
+    ),
+    "packs/stream_gap.pcap.gz": ("stream-offset-gap"),
     "packs/firehose.pcap.gz": ("firehose-on"),
     "packs/workers.pcap.gz": ("delay-missed operation-retried workers-controlled"),
     "samples/aiopika_rpc.pcap": (

@@ -338,6 +338,7 @@ ROWS = (
     Rebuilt("delayed-exchange", None, {"not_before": 2_000_001}, {"x-delay": 2000}),
     Rebuilt("shovel", None, {}, {"x-shovelled": [{"shovel-name": "dr"}, {"shovel-name": "dr"}]}),
     Rebuilt("federation", None, {}, {"x-received-from": [{"uri": "amqp://up", "visit-count": 2}]}),
+    Rebuilt("stream", None, {}, {"x-stream-offset": 7}),
     Rebuilt("pickle", None, {}, properties={"content_type": "application/x-python-serialize"}),
     Rebuilt(
         "java-serialized",

@@ -80,6 +80,8 @@ LOST = (
     "and published 9 messages without one"
 )
 
+INDEXER = "user 'guest' (indexer) from 127.0.0.1"
+
 FINDINGS = {
     "celery": {("operation-failed", "FAILURE (celery-result) failed with KeyError")},
     "order": {
@@ -101,6 +103,31 @@ FINDINGS = {
     },
     "oslo": {("operation-failed", "a message of oslo.messaging failed with ValueError")},
     "nameko": {("operation-failed", "a message of nameko failed with ValueError")},
+    "streams": {
+        (
+            "stream-start-next",
+            (f"{INDEXER} skipped 10 messages of queue 'log': it had 159 last, and began at 170"),
+        ),
+        (
+            "stream-reread",
+            (f"{INDEXER} reads 175 messages again of queue 'log': it had 174 last, and began at 0"),
+        ),
+        (
+            "trace-context-mixed",
+            (
+                "user 'guest' (gateway) from 127.0.0.1 publishes w3c; "
+                "user 'guest' (legacy) from 127.0.0.1 b3"
+            ),
+        ),
+        (
+            "delay-queues-many",
+            (
+                "user 'guest' (retries) from 127.0.0.1 declares a queue for each "
+                "delay, like 'jobs.delay.N': 40 or more"
+            ),
+        ),
+    },
+    "stream_gap": {("stream-offset-gap", "17642 offsets of queue 'log' after 457 did not come")},
 }
 """What packs say of the traffic, as (code, detail)."""
 

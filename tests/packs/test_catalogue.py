@@ -8,7 +8,7 @@ import pytest
 
 import amqpsniff
 from amqpsniff.errors import UsageError
-from amqpsniff.packs.catalogue import parse
+from amqpsniff.packs.catalogue import Shape, load, parse
 
 GOOD = '[shop]\nwhen = "header:shop-event"\n'
 
@@ -70,3 +70,13 @@ def test_packs_of_a_user(tmp_path: Path) -> None:
     ):
         shop = ours["exchange"] == "x1"
         assert ours["framework"] == ("shop" if shop else others["framework"])
+
+
+@pytest.mark.parametrize(
+    ("event", "codes"),
+    [("RoutingSlipActivityFaulted", ("operation-failed",)), ("RoutingSlipCompleted", ())],
+)
+def test_routing_slips_that_fail(event: str, codes: tuple[str, ...]) -> None:
+    exchange = f"MassTransit.Courier.Contracts:{event}"
+    shape = Shape((exchange, "application/vnd.masstransit+json", None), frozenset(), frozenset())
+    assert load().reading(shape).findings == codes

@@ -63,6 +63,41 @@ FRAMEWORKS = (
          "Let its instrumentation inject headers into what it publishes: traces end here.",
          "What it publishes has nothing to do with what it received.",
          category="note"),
+    Kind("trace-context-mixed", "info", "medium",
+         "Clients write the context of traces in different formats",
+         "Clients of one virtual host publish messages with the context of a trace, and no format "
+         "of it is common to both: W3C Trace Context here, B3 there.",
+         "Let both write W3C Trace Context, or let propagators write and read both formats: a "
+         "trace ends where the format changes.",
+         "They never receive messages of each other.",
+         category="note"),
+    Kind("delay-queues-many", "warning", "medium",
+         "There is a queue for each delay",
+         "40 queues or more that dead-letter what they keep are declared, whose names differ in a "
+         "number and whose x-message-ttl differs.",
+         "Round delays to a few steps: with jitter or exponential delays each message makes a "
+         "queue (Symfony Messenger, Laravel).",
+         category="cost"),
+    Kind("stream-start-next", "warning", "medium",
+         "A consumer of a stream skipped what came while it was away",
+         "A client comes back to a stream without an x-stream-offset that says where to begin, and "
+         "its first offset is later than the one after its last.",
+         "Keep the offset of what was done, and consume with x-stream-offset set to the next one: "
+         "the default begins at the end of the stream.",
+         "Only new messages are of interest; or several processes of the name share the work."),
+    Kind("stream-reread", "info", "medium",
+         "A consumer of a stream reads again what it had",
+         "A client comes back to a stream, and its first offset lies more than 100 before its "
+         "last.",
+         "Keep the offset of what was done, and begin after it.",
+         "It is meant to read the stream from the beginning.",
+         category="cost"),
+    Kind("stream-offset-gap", "warning", "medium",
+         "Messages of a stream are gone before its consumer got them",
+         "Offsets of two deliveries to a consumer without a filter, one after the other, are more "
+         "than 100 apart.",
+         "Let the stream keep more (x-max-age, x-max-length-bytes), or consume faster: what "
+         "retention removes is not delivered."),
     Kind("serialized-code", "warning", "high",
          "Messages carry serialized objects that can run code",
          "The content type of a message is that of Python's pickle or of Java's serialization.",
@@ -83,10 +118,11 @@ FRAMEWORKS = (
          "Monitors such as Flower need the events.",
          category="cost"),
     Kind("celery-eta-prefetch", "warning", "medium",
-         "Celery tasks that wait for their time fill the prefetch",
+         "Tasks that wait for their time fill the prefetch",
          "basic.qos raises the count by one, three times or more, on a channel with deliveries "
          "that have an eta header; or all that the prefetch count allows are tasks whose eta lies "
-         "ahead, and nothing else came for ten seconds.",
+         "ahead, and nothing else came for ten seconds. Rebus has the ETA in the header "
+         "rbs2-deferred-until.",
          "Use native delayed delivery, or keep tasks with an ETA out of the queues of workers. On "
          "quorum queues Celery cannot raise the count: the worker takes no more tasks until the "
          "first of them is due.",

@@ -24,6 +24,9 @@ EVENTS_SEEN = 100
 RISES = 3
 """Times that the prefetch count rose by one; a pool that grows does so too, but seldom."""
 
+FRAMEWORK = "celery"
+"""Its tasks have their ETA in a header, which is looked at without packs."""
+
 ETA_PREFETCH = "celery-eta-prefetch"
 
 FULL_NS = 10 * SECOND_NS
@@ -65,8 +68,16 @@ def note_eta(context: RuleContext) -> None:
     delayed = _delayed(context)
     delayed.tasks += 1
     eta = _ETA.search(rows.headers.bytes_of(row))
-    if eta and len(delayed.later) < MAX_LATER:
-        delayed.later.append((entry, eta[1].decode()))
+    due_ns = _due_ns(eta[1].decode()) if eta else None
+    if due_ns is not None and len(delayed.later) < MAX_LATER:
+        delayed.later.append((entry, due_ns))
+
+
+def hold_for_later(context: RuleContext, due_ns: int) -> None:
+    """noted: a message that a worker of another framework received before its time."""
+    entry, delayed = context.facts["entry"], _delayed(context)
+    if entry is not None and entry.consumer is not None and len(delayed.later) < MAX_LATER:
+        delayed.later.append((entry, due_ns))
 
 
 def held_for_later(context: RuleContext, now_ns: int) -> list[Any]:
@@ -74,17 +85,16 @@ def held_for_later(context: RuleContext, now_ns: int) -> list[Any]:
     delayed = context.memory.get("eta", {}).get(context.channel.number)
     if delayed is None:
         return []
-    now = datetime.fromtimestamp(now_ns // SECOND_NS, UTC)
-    return [entry for entry, eta in delayed.later if entry.held and _is_ahead(eta, now)]
+    return [entry for entry, due_ns in delayed.later if entry.held and due_ns > now_ns]
 
 
-def _is_ahead(eta: str, now: datetime) -> bool:
-    """True if a time of a header, in UTC where it does not say, lies ahead; False if it is none."""
+def _due_ns(eta: str) -> int | None:
+    """A time of a header, in UTC where it does not say; None if it is none."""
     try:
-        at = datetime.fromisoformat(eta.replace("Z", "+00:00"))
+        at = datetime.fromisoformat(eta)
     except ValueError:
-        return False
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)) > now
+        return None
+    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()) * SECOND_NS
 
 
 def note_prefetch(context: RuleContext) -> None:
@@ -102,11 +112,11 @@ def note_prefetch(context: RuleContext) -> None:
 class Delayed:
     """A channel's tasks with an ETA, its prefetch count, how often that rose, and where.
 
-    `later` are deliveries with the text of their ETA.
+    `later` are deliveries with the time they are due at.
     """
 
     def __init__(self) -> None:
-        self.later: list[tuple[Any, str]] = []
+        self.later: list[tuple[Any, int]] = []
         self.tasks = 0
         self.prefetch: int | None = None
         self.rises = 0

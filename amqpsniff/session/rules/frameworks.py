@@ -9,16 +9,19 @@ that a message counts once where its delivery was captured too.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 from amqpsniff.decode.meanings import FOLLOWED, TRIES
 from amqpsniff.packs.catalogue import JUDGED
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules import celery, streams
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
 from amqpsniff.session.rules.format import code_at, number_of
 from amqpsniff.session.rules.peers import application, client_host, client_property, client_text
+from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.rpc import SLOW_NS, UNANSWERED_NS, VERY_SLOW_NS
 from amqpsniff.session.rules.shared_state import (
     MAX_KEPT,
@@ -36,6 +39,9 @@ LATE_SHARE = 10
 
 DAY_NS = 86_400 * SECOND_NS
 """A delay that the delayed message exchange is not made for is longer."""
+
+MAX_FORMATS = 32
+"""Sets of conventions of tracing that are remembered of a virtual host."""
 
 TRACED = 3
 """Messages with a trace's context that a client received, and others that it published without
@@ -67,6 +73,8 @@ def noted(context: RuleContext) -> None:
         _judge_published(context, said)
     if "not_before" in said or "delayed" in said:
         _note_delay(context, said)
+    if "offset" in said and not published:
+        streams.note_offset(context, said["offset"])
     if "call" in said:
         _note_call(context, said, published)
 
@@ -91,7 +99,8 @@ def _operation(said: dict[str, Any]) -> str:
 
 
 def _failed(said: dict[str, Any]) -> str:
-    return f"{_operation(said)} failed with {said['error_type']}"
+    error = f" with {said['error_type']}" if "error_type" in said else ""
+    return f"{_operation(said)} failed{error}"
 
 
 def _given_up(said: dict[str, Any]) -> str:
@@ -145,6 +154,8 @@ def _judge_length(context: RuleContext, said: dict[str, Any]) -> None:
 
 def _note_delay(context: RuleContext, said: dict[str, Any]) -> None:
     """A message that is to come later is published, or comes."""
+    if "delayed" in said and "not_before" in said and said["framework"] != celery.FRAMEWORK:
+        celery.hold_for_later(context, 1_000 * said["not_before"])
     rows, row = context.facts["rows"], context.facts["row"]
     key = said.get("message_key")
     for column in (rows.message_id, rows.correlation_id):
@@ -152,7 +163,7 @@ def _note_delay(context: RuleContext, said: dict[str, Any]) -> None:
             key = column.bytes_of(row).decode(errors="replace")
     if key is None or context.ts_ns is None:
         return
-    due_us = said.get("not_before")
+    due_us = None if "delayed" in said else said["not_before"]
     what = (said["framework"], said.get("operation"))
     contribute(context, judge_delay, key, context.ts_ns, due_us, what, context.place)
 
@@ -349,6 +360,11 @@ def _named(what: tuple[str | None, str | None]) -> str:
 def note_traces(context: RuleContext) -> None:
     """connection-ends: messages with a trace's context, and publishes without one."""
     session = context.session
+    formats = context.memory.get("trace formats")
+    if formats:
+        server, vhost, _ = queue_key(context, "")
+        words = client_text(context)
+        contribute(context, judge_formats, server, vhost, formats, first_place(context), words)
     counts = (session.traced_delivered, session.traced_published, session.untraced_published)
     name = client_property(context, "connection_name") if any(counts) else None
     if not (counts[0] or counts[1] or (name and counts[2])):
@@ -399,9 +415,41 @@ def judge_lost_traces(context: RuleContext) -> None:
             report_at(context, known.place, "trace-context-lost", words)
 
 
+def judge_formats(
+    context: RuleContext,
+    server: str,
+    vhost: str,
+    formats: Sequence[Sequence[str]],
+    place: tuple[Any, ...],
+    words: str,
+) -> None:
+    """A connection is over that published messages of traces, by the conventions they follow."""
+    known: dict[frozenset[str], tuple[Place, str]] = remembered(
+        context, "trace formats", (server, vhost), dict
+    )
+    published = frozenset(name for names in formats for name in names)
+    if published and len(known) < MAX_FORMATS:
+        known.setdefault(published, (Place(*place), words))
+
+
+def judge_mixed_traces(context: RuleContext) -> None:
+    """capture-ends: clients of a virtual host whose traces have no convention in common."""
+    for known in context.shared.get("trace formats", {}).values():
+        for first, other in combinations(known, 2):
+            if first.isdisjoint(other):
+                (_, one), (place, two) = known[first], known[other]
+                detail = f"{one} publishes {_listed(first)}; {two} {_listed(other)}"
+                report_at(context, place, "trace-context-mixed", detail)
+                break
+
+
+def _listed(formats: frozenset[str]) -> str:
+    return " and ".join(sorted(name.removeprefix("trace-") for name in formats))
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
     "basic.consume": (note_reader,),
     "noted": (noted,),
     "connection-ends": (note_traces, note_asker),
-    "capture-ends": (judge_lost_traces, judge_requests),
+    "capture-ends": (judge_lost_traces, judge_mixed_traces, judge_requests),
 }

@@ -46,6 +46,7 @@ from amqpsniff.session.rules import (
     shared_state,
     slow_requests,
     stalls,
+    streams,
     stuck_consumers,
     topology,
     traffic,
@@ -87,6 +88,7 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     rpc.RULES,
     celery.RULES,
     frameworks.RULES,
+    streams.RULES,
     churn.RULES,
     prefetch.RULES,
     shared_connections.RULES,
@@ -156,7 +158,7 @@ AMQP10_RULES = _gather(_AMQP10_TABLES)
 
 _JUDGES = (
     access, churn, closing, consuming, delivery_limits, ending, flow_control, frameworks, links,
-    proxies, queues, reconnects, restoring, routes, rpc,
+    proxies, queues, reconnects, restoring, routes, rpc, streams, topology,
 )  # fmt: skip
 
 
@@ -176,7 +178,9 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
     routes.judge_routes(whole)
     delivery_limits.judge_limits(whole)
     frameworks.judge_lost_traces(whole)
+    frameworks.judge_mixed_traces(whole)
     frameworks.judge_requests(whole)
+    streams.judge_streams(whole)
     records.forget(whole.shared.get("forgotten", {}))
     if forgotten := records.forgotten:
         detail = shared_state.forgotten_words(forgotten)

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from amqpsniff.decode.method_layout import FLAGS_CUT
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import PASSIVE, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import (
+    EXTENDED,
+    PASSIVE,
+    Place,
+    Rule,
+    RuleContext,
+    requires,
+    where,
+)
 from amqpsniff.session.rules.format import exchange_text, name_at, queue_text
-from amqpsniff.session.rules.shared_state import drop, remember
+from amqpsniff.session.rules.peers import client_text
+from amqpsniff.session.rules.queues import queue_key
+from amqpsniff.session.rules.shared_state import (
+    contribute,
+    drop,
+    remember,
+    remembered,
+    report_once,
+)
 from amqpsniff.units import duration, rate
 
 REPEATED = 10
@@ -28,6 +46,12 @@ CHANGES = 20
 """Changes of queues and bindings from which on a rate says something."""
 
 CHANGES_PER_SECOND = 5
+
+DELAYS = 40
+"""Queues that differ in how long they keep messages, from which on each delay has one: a ladder of
+delays has 28 levels."""
+
+_DIGITS = re.compile("[0-9]+")
 
 DECLARES = ("queue.declare", "exchange.declare", "queue.bind", "exchange.bind")
 MAKES = {"queue.declare": 0, "queue.bind": 1}
@@ -122,6 +146,35 @@ def judge_declarations(context: RuleContext) -> None:
     series.report(context, "declaration-repeated", detail)
 
 
+# queues for delays
+
+
+@where(EXTENDED)
+def note_delay(context: RuleContext) -> None:
+    """queue.declare of a queue that hands on what it has kept for a time."""
+    arguments, name = context.frame.arguments.get("arguments"), context.frame.queue
+    if not isinstance(arguments, dict) or "x-dead-letter-exchange" not in arguments or not name:
+        return
+    delay_ms = arguments.get("x-message-ttl")
+    stem = _DIGITS.sub("N", name)
+    if isinstance(delay_ms, int) and stem != name:
+        server, vhost, _ = queue_key(context, name)
+        key, words = (server, vhost, stem), client_text(context)
+        contribute(context, judge_delay_queue, key, delay_ms, words, context.place)
+
+
+def judge_delay_queue(
+    context: RuleContext, key: Sequence[str], delay_ms: int, words: str, place: Any
+) -> None:
+    """A queue is declared for messages that wait for so long."""
+    delays: set[int] = remembered(context, "delay queues", tuple(key), set)
+    if len(delays) < DELAYS:
+        delays.add(delay_ms)
+    if len(delays) == DELAYS:
+        detail = f"{words} declares a queue for each delay, like '{key[2]}': {DELAYS} or more"
+        report_once(context, "delay-queues-many", tuple(key), lambda: detail, Place(*place))
+
+
 # polls
 
 
@@ -213,7 +266,7 @@ def judge_changes(context: RuleContext) -> None:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "queue.declare": (note_declaration, note_poll, note_change),
+    "queue.declare": (note_declaration, note_poll, note_change, note_delay),
     "queue.bind": (note_declaration, note_change),
     "queue.delete": (forget_declaration, note_change),
     "queue.unbind": (forget_declaration, note_change),

@@ -141,13 +141,20 @@ def held(count: int, eta: str = ETA) -> str:
 PAST = ETA.replace("2030", "2000")
 
 
-def test_tasks_with_an_eta_that_take_up_the_prefetch_count() -> None:
-    (detail,) = details(held(4), "celery-eta-prefetch")
+REBUS = (
+    '{"rbs2-msg-id": "m", "rbs2-msg-type": "Bill", '
+    '"rbs2-deferred-until": "2030-01-01T00:00:00.0000000+00:00"}'
+)
+
+
+@pytest.mark.parametrize("eta", [ETA, REBUS])
+def test_tasks_with_an_eta_that_take_up_the_prefetch_count(eta: str) -> None:
+    (detail,) = details(held(4, eta), "celery-eta-prefetch")
     assert detail == (
         "all 4 deliveries that the prefetch count allows are tasks whose ETA lies ahead, from "
         "queue 'q': nothing else came for 12.0 s"
     )
-    for text in (held(3), held(4, PAST), held(4, '{"eta": "soon"}'), held(4) + "\nGAP C 30"):
+    for text in (held(3), held(4, PAST), held(4, '{"eta": "soon"}'), held(4, eta) + "\nGAP C 30"):
         assert not found(text, "celery-eta-prefetch")
 
 
