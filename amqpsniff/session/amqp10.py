@@ -563,8 +563,10 @@ class Amqp10Tracker:
             if state.channels[side].get(number) is one:
                 del state.channels[side][number]
         if state.last is one:
+            state.last = None
             state.last_key = -1
         self.tracker.add_channel(channel)
+        channel.amqp10 = None  # they know each other: else Python would have to look for both
         session.published += channel.published
         session.delivered += channel.delivered
         session.acknowledged += channel.acknowledged
