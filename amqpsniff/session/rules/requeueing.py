@@ -122,7 +122,7 @@ def redelivered(context: RuleContext) -> None:
     facts = context.facts
     rows, row, entry = facts["rows"], facts["row"], facts["entry"]
     headers = rows.headers.bytes_of(row) or b""
-    counted = _DELIVERY_COUNT.search(headers) if b"x-delivery-count" in headers else None
+    counted = _DELIVERY_COUNT.search(headers) if headers.find(b"x-delivery-count") > 0 else None
     if counted and int(counted[1]) + 1 >= POISON_DELIVERIES:
         if not _sight(context, COUNTED, int(counted[1]) + 1):
             _poison(context, COUNTED, int(counted[1]) + 1)
@@ -131,7 +131,9 @@ def redelivered(context: RuleContext) -> None:
         queue, routing_key = name_at(rows, "queue", row), name_at(rows, "routing_key", row)
         key = f"{queue or ''}\0{routing_key or ''}", octets
         if not _sight(context, AGAIN_NAMED, 0, *key):
-            _poison(context, AGAIN_NAMED, _returns(context).come_again(key), octets)
+            times = _returns(context).come_again(key)
+            if times:
+                _poison(context, AGAIN_NAMED, times, octets)
     elif entry is not None and not _sight(context, AGAIN, entry.mark, _queue(entry)):
         outstanding = context.memory.setdefault("redelivered", {})
         _returns(context).come_again_alike(_alike(entry), outstanding, _place(entry))
