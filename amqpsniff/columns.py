@@ -98,6 +98,10 @@ class Integers:
         self.capacity = rows
         return 0
 
+    def at(self, row: cython.longlong) -> cython.longlong:
+        """The number of a row; `NULL` for null."""
+        return self.values[row]
+
     def clear(self, rows: cython.longlong) -> cython.int:
         """Make the first `rows` rows null again."""
         row: cython.longlong
@@ -143,6 +147,10 @@ class Codes:
         self.values = memoryview(storage).cast("i")
         self.capacity = rows
         return 0
+
+    def at(self, row: cython.longlong) -> cython.int:
+        """The code of a row; negative for null."""
+        return self.values[row]
 
     def clear(self, rows: cython.longlong) -> cython.int:
         """Make the first `rows` rows null again."""

@@ -17,7 +17,14 @@ cdef Said said_of(PendingMessage entry)
 
 cdef Link link_of(PendingMessage entry)
 
-cdef transferred_of(PendingMessage entry, Said said)
+cdef class Transferred:
+    cdef readonly PendingMessage entry
+    cdef readonly Link link
+    cdef readonly long long delivery_id
+    cdef readonly int state, outcome
+    cdef readonly str condition
+
+cdef Transferred transferred_of(PendingMessage entry, Said said)
 
 cdef class Amqp10Session:
     cdef public Channel channel
@@ -56,7 +63,7 @@ cdef class Amqp10Tracker:
     cdef int _find_codes(self, Address address, Vocabularies words) except? -1
     cdef int _code(self, Vocabulary vocabulary, str text) except? -2
     cdef Address _address(self, str text, bint sends)
-    cpdef int follow(self, Session session, FrameRows frames, long long row, Performative found) except? -1
+    cdef int follow(self, Session session, FrameRows frames, long long row, int side, Performative found) except? -1
     cpdef int attach(self, MessageRows messages, long long row) except? -1
     cdef _learn(self, Session session, Amqp10Connection state, FrameRows frames, long long row, int side, int code)
     cdef _tell_connection(self, str event, Session session, FrameRows frames, long long row, dict facts)
@@ -69,7 +76,7 @@ cdef class Amqp10Tracker:
     cdef Amqp10Session _proved(self, Session session, Amqp10Connection state, FrameRows frames, long long row, int side, int number)
     cdef _end(self, Session session, Amqp10Connection state, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
     cdef _finish(self, Channel channel)
-    cdef _on_link(self, Session session, Amqp10Session one, FrameRows frames, long long row, int side, int code, Performative found)
+    cdef _on_link(self, Amqp10Session one, FrameRows frames, long long row, int side, int code, Performative found)
     cdef Link _attach(self, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
     cdef Link _new_link(self, Amqp10Session one, name, int sender, key)
     cdef _put_handle(self, Amqp10Session one, Link link, int side, long long handle)
@@ -77,7 +84,7 @@ cdef class Amqp10Tracker:
     cdef _detach(self, Amqp10Session one, Link link, FrameRows frames, long long row, int side, Performative found)
     cdef _end_link(self, Amqp10Session one, Link link)
     cdef _tell(self, str event, Amqp10Session one, Link link, FrameRows frames, long long row, int side, Performative found=*)
-    cdef _transfer(self, Session session, Amqp10Session one, Link link, FrameRows frames, long long row, int side, Performative found)
+    cdef _transfer(self, Amqp10Session one, Link link, FrameRows frames, long long row, int side, long long number, long long ts_ns, Performative found)
     cdef _await(self, Amqp10Session one, PendingMessage entry, int side)
     cdef _forget(self, Amqp10Session one, PendingMessage entry, int side, long long ts_ns)
     cdef int _let_go(self, Amqp10Session one, PendingMessage entry, int side, long long ts_ns) except? -1

@@ -9,8 +9,8 @@ before a delivery is settled counts; one that was said but not settled counts at
 
 from __future__ import annotations
 
-from collections import namedtuple
 from json import dumps
+from json.encoder import encode_basestring_ascii
 
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
@@ -57,12 +57,16 @@ said before."""
 MAX_ALIKE_BYTES = 1024
 """Longest arguments that are remembered."""
 
+MAX_SAME_LENGTH = 8
+"""Arguments of one performative, of the same length, that are remembered."""
+
 MAX_UNOPENED_BYTES = 2048
 """Longest open whose texts and properties are kept until both sides have opened."""
 
 _NULL = cython.declare(cython.longlong, NULL)
 _MAX_ALIKE = cython.declare(cython.int, MAX_ALIKE)
 _MAX_ALIKE_BYTES = cython.declare(cython.int, MAX_ALIKE_BYTES)
+_MAX_SAME_LENGTH = cython.declare(cython.int, MAX_SAME_LENGTH)
 _MAX_UNOPENED = cython.declare(cython.int, MAX_UNOPENED_BYTES)
 _MAX_LINKS = cython.declare(cython.longlong, MAX_LINKS)
 _MAX_LINK_BYTES = cython.declare(cython.longlong, MAX_LINK_BYTES)
@@ -133,8 +137,16 @@ class Said:
         return 0
 
 
-Transferred = namedtuple("Transferred", "entry link delivery_id state outcome condition")
-"""A delivery as rules see it, with the last outcome that was said of it."""
+class Transferred:
+    """A delivery as rules see it, with the last outcome that was said of it."""
+
+    delivery_id: int
+    state: int
+    outcome: int
+
+    entry: PendingMessage
+    link: Link
+    condition: str
 
 
 def said_of(entry: PendingMessage) -> Said:
@@ -147,10 +159,15 @@ def link_of(entry: PendingMessage) -> Link:
     return cython.cast(Link, entry.consumer)
 
 
-def transferred_of(entry: PendingMessage, said: Said) -> Any:
+def transferred_of(entry: PendingMessage, said: Said) -> Transferred:
     """A delivery for the rules."""
-    words = (0, 0, None) if said is None else (said.state, said.outcome, said.condition)
-    return Transferred(entry, entry.consumer, entry.number, *words)
+    found: Transferred = Transferred()
+    found.entry, found.link, found.delivery_id = entry, link_of(entry), entry.number
+    found.state = found.outcome = 0
+    found.condition = None
+    if said is not None:
+        found.state, found.outcome, found.condition = said.state, said.outcome, said.condition
+    return found
 
 
 MAX_LOOKS = 8
@@ -268,20 +285,22 @@ class Amqp10Tracker:
         self.accounts = accounts or tracker.rules_enabled
 
     def follow(
-        self, session: Session, frames: FrameRows, row: cython.longlong, found: Performative
+        self,
+        session: Session,
+        frames: FrameRows,
+        row: cython.longlong,
+        side: cython.int,
+        found: Performative,
     ) -> cython.int:
-        """A performative of a connection, in its frame's row."""
-        side: cython.int = frames.sender.values[row]
+        """A performative of a side of a connection, in its frame's row."""
         code: cython.int = found.code
         state: Amqp10Connection = session.amqp10
         if state is None:
             state = session.amqp10 = Amqp10Connection()
         if side == 1:
             session.server_seen = True
-        if side < 0:
-            return 0
         limit: cython.longlong = state.client_limit if side == 0 else state.server_limit
-        if 0 < limit < frames.size.values[row] + 8 and self.rules_enabled:
+        if self.rules_enabled and 0 < limit < frames.size.values[row] + 8:
             facts = {"side": side, "size": frames.size.values[row] + 8, "limit": limit}
             self._tell_connection("frame-oversized", session, frames, row, facts)
         if code == _OPEN or code > 0x20:
@@ -310,7 +329,7 @@ class Amqp10Tracker:
             state.last_key = -1
             self._end(session, state, one, frames, row, side, found)
         else:
-            self._on_link(session, one, frames, row, side, code, found)
+            self._on_link(one, frames, row, side, code, found)
         return 0
 
     # connections and sessions
@@ -325,7 +344,10 @@ class Amqp10Tracker:
         code: cython.int,
     ) -> None:
         """An open or a SASL frame: what the peers say of themselves."""
-        if code not in (_OPEN, _MECHANISMS, _SASL_INIT, _SASL_OUTCOME):
+        if code == _MECHANISMS or code == _SASL_OUTCOME:
+            if not self.rules_enabled:
+                return
+        elif code != _OPEN and code != _SASL_INIT:
             return
         octets: bytes = frames.arguments.bytes_of(row)
         arguments = self._arguments(code, octets)
@@ -367,18 +389,26 @@ class Amqp10Tracker:
 
     def _arguments(self, code: cython.int, octets: bytes) -> dict[Any, Any]:
         """The arguments of a performative as `typed` gives them; shared, not to be changed."""
-        key = (code, octets)
-        known = self.arguments.get(key)
-        if known is None:
-            known = typed(code, read_object(octets))
-            if octets is not None and len(octets) <= _MAX_ALIKE_BYTES:
-                _keep(self.arguments, key, known)
+        if octets is None or len(octets) > _MAX_ALIKE_BYTES:
+            return typed(code, read_object(octets))
+        key: cython.longlong = code << 16 | len(octets)  # no hash of all that they say
+        alike: list[Any] = self.arguments.get(key)
+        if alike is None:
+            alike = []
+            _keep(self.arguments, key, alike)
+        for pair in alike:
+            if cython.cast(bytes, cython.cast(tuple, pair)[0]) == octets:
+                return cython.cast(dict, cython.cast(tuple, pair)[1])
+        known: dict[Any, Any] = typed(code, read_object(octets))
+        if len(alike) >= _MAX_SAME_LENGTH:
+            alike.clear()
+        alike.append((octets, known))
         return known
 
     def _handshake(self, state: Amqp10Connection) -> list[Any]:
         """Facts of `handshake_of` as JSON, each with its method."""
-        said = (state.init, *state.opens)
-        key = tuple(map(id, said))
+        said = (state.init, state.opens[0], state.opens[1])
+        key = (id(said[0]), id(said[1]), id(said[2]))
         known = self.handshakes.get(key)
         if known is None:
             facts = handshake_of(state).items()
@@ -450,8 +480,8 @@ class Amqp10Tracker:
         channel: Channel = one.channel
         state: Amqp10Connection = channel.session.amqp10
         before: cython.int = channel.number if side == 0 else one.server_channel
-        if before != number and state.channels[side].get(before) is one:
-            del state.channels[side][before]
+        if before != number:
+            _drop(state.channels[side], before, one)
             state.last_key = -1
         if side == 1:
             one.server_channel = number
@@ -550,21 +580,24 @@ class Amqp10Tracker:
         one: Amqp10Session = channel.amqp10
         if self.rules_enabled:
             self._tell_left(one)
-        for link in list(one.links.values()):
-            self._end_link(one, link)
-        for side in range(2):
-            waiting: Ledger = one.unsettled[side]
-            for entry in list(waiting):
-                self._leave(entry)
-            waiting.pop_until(-1)
+        if one.links:
+            for link in list(one.links.values()):
+                self._end_link(one, link)
+        waiting: Ledger
+        for waiting in one.unsettled:
+            if waiting.waiting > 0:
+                for entry in list(waiting):
+                    self._leave(entry)
+                waiting.pop_until(-1)
         session: Session = channel.session
         state: Amqp10Connection = session.amqp10
-        for side, number in ((0, channel.number), (1, one.server_channel)):
-            if state.channels[side].get(number) is one:
-                del state.channels[side][number]
+        _drop(state.channels[0], channel.number, one)
+        _drop(state.channels[1], one.server_channel, one)
         if state.last is one:
+            state.last = None
             state.last_key = -1
         self.tracker.add_channel(channel)
+        channel.amqp10 = None  # they know each other: else Python would have to look for both
         session.published += channel.published
         session.delivered += channel.delivered
         session.acknowledged += channel.acknowledged
@@ -572,8 +605,10 @@ class Amqp10Tracker:
     def _tell_left(self, one: Amqp10Session) -> None:
         """Ask the rules about deliveries of a session that is over of which no outcome was said."""
         left: dict[Any, Any] = {}
-        for side in range(2):
-            for entry in one.unsettled[side]:
+        waiting: Ledger
+        entry: PendingMessage
+        for side, waiting in enumerate(one.unsettled):
+            for entry in waiting if waiting.waiting > 0 else ():
                 key = (side, entry.consumer)
                 left.setdefault(key, []).append(transferred_of(entry, said_of(entry)))
         if left:
@@ -600,7 +635,6 @@ class Amqp10Tracker:
 
     def _on_link(
         self,
-        session: Session,
         one: Amqp10Session,
         frames: FrameRows,
         row: cython.longlong,
@@ -636,7 +670,7 @@ class Amqp10Tracker:
                 frames.exchange.values[row] = address.exchange_code
                 frames.routing_key.values[row] = address.routing_key_code
         if code == _TRANSFER:
-            self._transfer(session, one, link, frames, row, side, found)
+            self._transfer(one, link, frames, row, side, number, ts_ns, found)
         elif code == _DETACH and link is not None:
             self._detach(one, link, frames, row, side, found)
 
@@ -753,9 +787,8 @@ class Amqp10Tracker:
         channel: Channel = one.channel
         del one.links[link.key]
         one.last_key = -1
-        for side, handle in ((0, link.client_handle), (1, link.server_handle)):
-            if one.handles[side].get(handle) is link:
-                del one.handles[side][handle]
+        _drop(one.handles[0], link.client_handle, link)
+        _drop(one.handles[1], link.server_handle, link)
         if link.closed_by is None:
             link.closed_by = channel.closed_by
         if link.answered == 3:
@@ -815,21 +848,20 @@ class Amqp10Tracker:
 
     def _transfer(
         self,
-        session: Session,
         one: Amqp10Session,
         link: Link,
         frames: FrameRows,
         row: cython.longlong,
         side: cython.int,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
         found: Performative,
     ) -> None:
-        """A transfer: the first of a delivery, or one more."""
+        """A transfer in packet `number`: the first of a delivery, or one more."""
         settler: Settler = self.settler
         channel: Channel = one.channel
         entry: PendingMessage
         said: Said = None
-        number: cython.longlong = frames.packet_number.values[row]
-        ts_ns: cython.longlong = frames.ts_ns.values[row]
         if self.accounts:
             one.windows.transfer(side, number, ts_ns)
         if not found.begins:
@@ -1265,6 +1297,15 @@ class Amqp10Tracker:
         return 0
 
 
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _drop(known: dict[Any, Any], key: cython.longlong, value: Any) -> cython.int:
+    """Forget a number, unless it is another's by now."""
+    if known.get(key) is value:
+        del known[key]
+    return 0
+
+
 def _keep(known: Any, key: Any, value: Any) -> None:
     """Remember what may come again; all the others are forgotten where they are many."""
     if len(known) >= _MAX_ALIKE:
@@ -1291,7 +1332,7 @@ def _reason(found: Any) -> Any:
     if found.condition is None:
         return None
     text = found.condition + (f": {found.description}" if found.description else "")
-    return dumps({"reply_text": text}).encode()
+    return b'{"reply_text": %b}' % encode_basestring_ascii(text).encode()  # as `dumps` writes it
 
 
 _RANGES = {"ubyte": 1 << 8, "ushort": 1 << 16, "uint": 1 << 32, "ulong": 1 << 63}

@@ -318,8 +318,8 @@ class Link(Consumer):
         self.attached |= 1 << side
         self.answered |= 1 << side
         receives: cython.bint = side != self.sender
-        source = _object(arguments.get("source"))
-        target = _object(arguments.get("target"))
+        source: dict[Any, Any] = _object(arguments.get("source"))
+        target: dict[Any, Any] = _object(arguments.get("target"))
         self.coordinator = self.coordinator or target.get("type") == "coordinator"
         if self.first_side < 0:
             self.first_side = side
@@ -327,8 +327,8 @@ class Link(Consumer):
             self.refused = ("target" if self.sender == 0 else "source") not in arguments
         self.source = _text(source, "address") or self.source
         self.target = _text(target, "address") or self.target
-        terminus = target if self.sender == 0 else source
-        text = _text(terminus, "address")
+        terminus: dict[Any, Any] = target if self.sender == 0 else source
+        text: str = _text(terminus, "address")
         dynamic = terminus.get("dynamic")
         if self.address is not None and dynamic is not True:
             text = None
@@ -360,7 +360,7 @@ class Link(Consumer):
 
     def _learn_filter(self, side: cython.int, source: dict[Any, Any], texts: Any) -> None:
         """Take the filters that one side names: the answer's are in force."""
-        filters = _object(source.get("filter"))
+        filters: dict[Any, Any] = _object(source.get("filter"))
         names = frozenset(filters)
         if side == 0:
             self.asked = names
@@ -479,17 +479,20 @@ class Windows:
         return self.client.waited_ns + self.server.waited_ns
 
 
-def _object(value: Any) -> Any:
+@cython.cfunc
+def _object(value: Any) -> dict[Any, Any]:
     """A JSON object; an empty one in place of anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def _text(arguments: Any, name: Any) -> Any:
+@cython.cfunc
+def _text(arguments: dict[Any, Any], name: str) -> str:
     value = arguments.get(name)
     return value if isinstance(value, str) else None
 
 
-def _word(arguments: Any, name: Any, words: Any) -> Any:
+@cython.cfunc
+def _word(arguments: dict[Any, Any], name: str, words: tuple[str, ...]) -> Any:
     """The word for a number; None where it is none of them."""
     value = arguments.get(name)
     if isinstance(value, str) and value in words:

@@ -581,7 +581,7 @@ class Tracker:
         """One frame of AMQP 1.0."""
         if self.replies_only:
             return 0
-        found: Performative = frames.next_performative()
+        found: Performative = cython.cast(Performative, frames.next_performative())
         peer: Connection = peers[frames.connection.values[row]]
         side: cython.int = frames.sender.values[row]
         if side < 0:
@@ -591,7 +591,7 @@ class Tracker:
             session = self._begin(peer, self.capture_of(frames, row))
         if session.missing & (1 << side):
             resume_side(session, side)
-        return self.amqp10.follow(session, frames, row, found)
+        return self.amqp10.follow(session, frames, row, side, found)
 
     def slot_for(self, session: Any, number: Any) -> Any:
         """The slot of a channel number; None when there are too many."""

@@ -415,7 +415,7 @@ class DeliveryAssembler:
         """
         if not (self.keep_bodies or self.meanings is not None):
             return False
-        return _PUT_TOKEN in reader.bytes_at(at, end - at)
+        return reader.bytes_at(at, end - at).find(_PUT_TOKEN) >= 0  # `in` is slow for bytes
 
     def _may_keep(self, found: Delivery, count: cython.longlong) -> cython.bint:
         if not found.store.fits(count) or found.store.used + count > 2 * _MAX_SECTION:

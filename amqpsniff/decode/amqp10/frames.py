@@ -7,6 +7,8 @@ the session goes by is put in `FrameRows.performatives`, in the order of the row
 
 from __future__ import annotations
 
+from struct import Struct
+
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.deliveries import Delivery, DeliveryAssembler
@@ -62,6 +64,7 @@ _LONG = cython.declare(cython.int, performatives.LONG)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
 _FIRST_ROW = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 _NAMES = {row.code: row.name for row in PERFORMATIVES}
+_BEFORE, _LENGTH = Struct(">8xB"), Struct(">I")
 _RABBITMQ = b"product\xa1\x08RabbitMQ"
 
 
@@ -331,8 +334,8 @@ class Amqp10Frames:
             state.max_frame_bytes = decoder.number(reader, 2)
             place: cython.longlong = decoder.start(9)
             if place >= 0:
-                octets = reader.bytes_at(place, decoder.payload - place)
-                state.tells_redelivered = _RABBITMQ in octets
+                octets: bytes = reader.bytes_at(place, decoder.payload - place)
+                state.tells_redelivered = octets.find(_RABBITMQ) >= 0
             connection.past_login = True
         elif found.code == _INIT:
             mechanism: bytes = decoder.octets(reader, 0) or b""
@@ -385,5 +388,4 @@ def _told(asked: Any) -> bool:
 
 def _as_start_ok(mechanism: bytes, response: bytes) -> bytes:
     """A mechanism and its response as connection.start-ok of 0-9-1 has them, without properties."""
-    length = bytes([len(mechanism)])
-    return bytes(8) + length + mechanism + len(response).to_bytes(4, "big") + response
+    return _BEFORE.pack(len(mechanism)) + mechanism + _LENGTH.pack(len(response)) + response

@@ -42,10 +42,10 @@ _IDLE = ("idle", "inactive", "timeout")
 
 def opened(context: RuleContext) -> None:
     """amqp10-opened: idle time-outs that are very short, and a handshake that took long."""
-    client = (client_host(context), server_end(context), application(context))
     for side, opening in enumerate(context.facts["state"].opens):
         idle = (opening or {}).get("idle_time_out")
         if isinstance(idle, int) and 0 < idle < TOO_SHORT_S * 1000:
+            client = (client_host(context), server_end(context), application(context))
             said = f"{client_text(context)}: idle-time-out {idle} ms of the {_SIDES[side]}"
             report_once(context, "heartbeat-too-short", (client, idle), said.__str__)
     began = began_ns(context)
@@ -66,10 +66,11 @@ def login_offered(context: RuleContext) -> None:
 
 def not_opened(context: RuleContext) -> None:
     """connection-ends: TCP ended before the broker's open, and nobody had closed the connection."""
-    session, now_ns, side = context.session, end_ns(context), ender(context)
+    session = context.session
     state = session.amqp10
     if state is None or state.opens[SERVER] or session.closed_by or not context.complete:
         return
+    now_ns, side = end_ns(context), ender(context)
     names, number, ts_ns = context.memory.get("offered", (None, None, None))
     who, began = client_text(context), began_ns(context)
     waited = None if now_ns is None or ts_ns is None else now_ns - ts_ns

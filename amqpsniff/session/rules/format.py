@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Collection, Iterable
 from heapq import nsmallest
 from typing import Any
@@ -24,18 +23,19 @@ def took_text(count: int, total_ns: int, longest_ns: int) -> str:
 
 def integer_at(column: Any, row: int) -> int:
     """The value of a column of integers; `NULL` for null."""
-    return int(memoryview(column.storage).cast("q")[row])
+    number: int = column.at(row)
+    return number
 
 
 def code_at(column: Any, row: int) -> int:
     """A number of a row in a column of codes; -1 for null."""
-    code: int = struct.unpack_from("=i", column.storage, 4 * row)[0]
+    code: int = column.at(row)
     return code
 
 
 def name_at(rows: Any, column: str, row: int) -> str | None:
     """An exchange, routing key or queue of a row; None for null."""
-    code = code_at(getattr(rows, column), row)
+    code = getattr(rows, column).at(row)
     name: str | None = getattr(rows.vocabularies, column).text(code)
     return name
 

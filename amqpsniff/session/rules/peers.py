@@ -135,7 +135,12 @@ def client_words(user: str | None, name: str, host: str) -> str:
 
 def rabbitmq_release(context: RuleContext) -> tuple[int, int]:
     """The first two numbers of the version of a RabbitMQ; (0, 0) for another broker."""
-    server = table(handshake(context, "connection.start"), "server_properties")
+    return _release(context.session.handshake_json("connection.start"))
+
+
+@lru_cache(ALIKE)
+def _release(start: bytes | None) -> tuple[int, int]:
+    server = table(read(start), "server_properties")
     is_rabbitmq = peer_property(server, "product") == "RabbitMQ"
     return release(peer_property(server, "version")) if is_rabbitmq else (0, 0)
 

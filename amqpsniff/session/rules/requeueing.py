@@ -58,6 +58,8 @@ _DELIVERY_COUNT = re.compile(rb'"x-delivery-count":(\d{1,18})[,}]')
 class Rounds:
     """One message, or messages alike: how often it came again or was put back."""
 
+    __slots__ = ("again", "awaited", "put_back", "rounds")
+
     def __init__(self) -> None:
         self.again = 0
         self.put_back = 0
@@ -117,17 +119,21 @@ class RequeueHistory:
 
 def redelivered(context: RuleContext) -> None:
     """A delivery that the broker calls a redelivery."""
-    rows, row, entry = context.facts["rows"], context.facts["row"], context.facts["entry"]
-    counted = _DELIVERY_COUNT.search(rows.headers.bytes_of(row) if rows.headers.has(row) else b"")
+    facts = context.facts
+    rows, row, entry = facts["rows"], facts["row"], facts["entry"]
+    headers = rows.headers.bytes_of(row) or b""
+    counted = _DELIVERY_COUNT.search(headers) if headers.find(b"x-delivery-count") > 0 else None
     if counted and int(counted[1]) + 1 >= POISON_DELIVERIES:
         if not _sight(context, COUNTED, int(counted[1]) + 1):
             _poison(context, COUNTED, int(counted[1]) + 1)
     if rows.message_id.has(row):
         octets = rows.message_id.bytes_of(row)
-        names = (name_at(rows, name, row) or "" for name in ("queue", "routing_key"))
-        key = "\0".join(names), octets
+        queue, routing_key = name_at(rows, "queue", row), name_at(rows, "routing_key", row)
+        key = f"{queue or ''}\0{routing_key or ''}", octets
         if not _sight(context, AGAIN_NAMED, 0, *key):
-            _poison(context, AGAIN_NAMED, _returns(context).come_again(key), octets)
+            times = _returns(context).come_again(key)
+            if times:
+                _poison(context, AGAIN_NAMED, times, octets)
     elif entry is not None and not _sight(context, AGAIN, entry.mark, _queue(entry)):
         outstanding = context.memory.setdefault("redelivered", {})
         _returns(context).come_again_alike(_alike(entry), outstanding, _place(entry))
@@ -153,7 +159,9 @@ def discarded(context: RuleContext) -> None:
 
 
 def _returns(context: RuleContext) -> RequeueHistory:
-    returns: RequeueHistory = context.shared.setdefault("came-again", RequeueHistory())
+    returns: RequeueHistory | None = context.shared.get("came-again")
+    if returns is None:
+        returns = context.shared["came-again"] = RequeueHistory()
     return returns
 
 

@@ -62,17 +62,21 @@ def note_link(context: RuleContext) -> None:
 
 def note_call(context: RuleContext) -> None:
     """called: a request, whose answer will be looked for when it can come here."""
-    rows, row = context.facts["rows"], context.facts["row"]
+    facts, memory = context.facts, context.memory
+    rows, row = facts["rows"], facts["row"]
     queue = name_at(rows, "reply_to", row)
     if queue != DIRECT:
-        queues = context.memory.setdefault("reply queues", {})
-        if remember(context, queues, queue, [0, context.number, context.ts_ns]) is not None:
-            queues[queue][0] += 1
+        queues = memory.setdefault("reply queues", {})
+        asked = queues.get(queue)
+        if asked is None:
+            asked = remember(context, queues, queue, [0, context.number, context.ts_ns])
+        if asked is not None:
+            asked[0] += 1
+    calls = memory.setdefault("calls", {})
+    if queue not in memory.get("read", ()):
+        return
     named = rows.correlation_id if rows.correlation_id.has(row) else rows.message_id  # of 1.0
     identity = named.bytes_of(row)
-    calls = context.memory.setdefault("calls", {})
-    if queue not in context.memory.get("read", {}):
-        return
     if len(calls) >= MAX_NAMES:
         context.forget("requests")
         return

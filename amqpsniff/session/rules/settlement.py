@@ -113,11 +113,12 @@ def claims_answered(context: RuleContext) -> None:
 
 def come_again(context: RuleContext) -> None:
     """redelivered: a message whose header counts many failed deliveries, or that came often."""
-    rows, row, link = (context.facts[name] for name in ("rows", "row", "link"))
-    failed = code_at(rows.deliveries.delivery_count, row)
+    facts = context.facts
+    failed = code_at(facts["rows"].deliveries.delivery_count, facts["row"])
     if failed + 1 < POISON_DELIVERIES:
         redelivered(context)
         return
+    link = facts["link"]
     name = "" if link is None else f" of {link_text(link)}"
     detail = f"a message{name} came for the {failed + 1}th time, by its delivery-count"
     context.report(POISON, detail)
@@ -206,8 +207,9 @@ def worked(context: RuleContext) -> None:
 
 def renewed(context: RuleContext) -> None:
     """called: one more request to renew a lock."""
-    rows, row = context.facts["rows"], context.facts["row"]
-    if rows.headers.has(row) and _RENEWAL in rows.headers.bytes_of(row):
+    facts = context.facts
+    headers = facts["rows"].headers.bytes_of(facts["row"])
+    if headers is not None and headers.find(_RENEWAL) > 0:  # `in` is slow for bytes
         first = context.memory.setdefault("renewals", [0, context.number, context.ts_ns])
         first[0] += 1
 
