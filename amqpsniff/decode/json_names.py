@@ -61,6 +61,7 @@ class ObjectNames:
         self.plain = memoryview(bytearray(max(count, 1)))
         self.round = 0
         self.shape = 0
+        octet: cython.uchar
         for place, name in enumerate(self.names):
             digest: cython.ulonglong = _OFFSET
             for octet in name.encode():

@@ -225,7 +225,8 @@ class Packs:
         asked += [one for pack in self.packs for _, some in pack.findings for one in some]
         return dict.fromkeys(asked)
 
-    def names(self, place: str) -> list[str]:
+    @lru_cache(maxsize=32)  # noqa: B019 (packs are few, and `load` keeps them)
+    def names(self, place: str) -> tuple[str, ...]:
         """The names that packs look for in headers or bodies, each once."""
         named: list[Condition | Source] = [*self._conditions()]
         for pack in self.packs:
@@ -234,7 +235,7 @@ class Packs:
         names = [one.name for one in named if one.place == place]
         if place == "header":
             names += [one.only[0] for one in named if isinstance(one, Source) and one.only]
-        return list(dict.fromkeys(names))
+        return tuple(dict.fromkeys(names))
 
     def reading(self, shape: Shape, columns: Collection[str] = COLUMNS) -> Reading:
         """The reading of messages of a shape: their first framework, and all conventions; `columns`

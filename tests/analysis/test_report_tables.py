@@ -16,6 +16,7 @@ from amqpsniff.archive.batch_reports import make_here
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.errors import UsageError
 from tests.conftest import REPO
+from tests.thorough import some
 
 FOLDERS = {"samples": REPO / "samples", "incidents": REPO / "tests" / "captures" / "incidents"}
 
@@ -27,8 +28,10 @@ def captures_of(folder: str) -> list[str]:
     return sorted(str(one) for one in FOLDERS[folder].iterdir() if ".pcap" in one.name)
 
 
-AMQP10 = str(REPO / "tests" / "captures" / "amqp10" / "rabbitmq43_cross.pcap.gz")
-CAPTURES = [*captures_of("samples"), *captures_of("incidents"), AMQP10]
+OTHERS = REPO / "tests" / "captures"
+LOSSES = [str(OTHERS / "hostile" / f"loss_{one}.pcap") for one in "abk"]
+AMQP10 = str(OTHERS / "amqp10" / "rabbitmq43_cross.pcap.gz")
+CAPTURES = [*captures_of("samples"), *some(captures_of("incidents")), *LOSSES, AMQP10]
 
 
 @pytest.fixture(scope="module")
