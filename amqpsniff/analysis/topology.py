@@ -174,9 +174,10 @@ class Topology:
         """Learn from what a pipeline gives, without Arrow; `result` has it after `count_rows`."""
         for row in frames_of(frames, _LOOKED_AT, connections):
             self._follow(row)
-        clients = (self._client(connection, address) for connection, address, _ in connections)
-        numbers = [self._numbers.setdefault(one, len(self._numbers)) for one in clients]
-        self._count(self._sums.add(messages, numbers))
+        if messages.rows:
+            clients = (self._client(connection, address) for connection, address, _ in connections)
+            numbers = [self._numbers.setdefault(one, len(self._numbers)) for one in clients]
+            self._count(self._sums.add(messages, numbers))
 
     def count_rows(self) -> None:
         """Count the messages of the rows that were added."""
