@@ -173,10 +173,11 @@ class Topology:
     def add_rows(self, frames: Any, messages: Any, connections: list[Any], *_: Any) -> None:
         """Learn from what a pipeline gives, without Arrow; `result` has it after `count_rows`."""
         for row in frames_of(frames, _LOOKED_AT, connections):
-            METHODS[row["method"]](self, row, _arguments(row["arguments"]))
-        clients = (self._client(connection, address) for connection, address, _ in connections)
-        numbers = [self._numbers.setdefault(one, len(self._numbers)) for one in clients]
-        self._count(self._sums.add(messages, numbers))
+            self._follow(row)
+        if messages.rows:
+            clients = (self._client(connection, address) for connection, address, _ in connections)
+            numbers = [self._numbers.setdefault(one, len(self._numbers)) for one in clients]
+            self._count(self._sums.add(messages, numbers))
 
     def count_rows(self) -> None:
         """Count the messages of the rows that were added."""
@@ -192,7 +193,13 @@ class Topology:
         """Learn from a batch of the frames table."""
         rows = batch.filter(is_one_of(batch.column("method"), frozenset(METHODS)))
         for row in rows_of(rows):
-            METHODS[row["method"]](self, row, _arguments(row["arguments"]))
+            self._follow(row)
+
+    def _follow(self, row: Facts) -> None:
+        """Learn from a frame."""
+        method = row["method"]
+        if method != "queue.declare-ok" or row["packet_number"] in self._channel(row)["asked"]:
+            METHODS[method](self, row, _arguments(row["arguments"]))
 
     def add_messages(self, batch: Any) -> None:
         """Count a batch of the messages table."""
@@ -547,7 +554,13 @@ METHODS = {
 }
 """Methods of frames that are looked at, and what learns from each."""
 
-_LOOKED_AT = bytes(name in METHODS for name in NAMES)
+_WHEN_ANSWERED = frozenset(
+    ("exchange.declare", "exchange.delete", "queue.declare", "queue.delete", "queue.bind",
+     "exchange.bind", "exchange.unbind", "basic.consume")
+)  # fmt: skip
+"""Requests that change nothing unless they were answered or need no answer."""
+
+_LOOKED_AT = bytes((name in METHODS) + (name in _WHEN_ANSWERED) for name in NAMES)
 
 
 TABLES = frozenset(("arguments", "client_properties"))

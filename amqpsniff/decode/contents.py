@@ -251,7 +251,8 @@ class ContentAssembler:
 
     def _orphan(self, half: Any, detail: Any) -> None:
         """A content frame without its beginning, which may have been lost."""
-        if not half.lossy or half.frame_channel in half.opened_since:
+        known: cython.bint = not half.lossy or half.frame_channel in half.opened_since
+        if known and not half.repeats("content-unexpected-frame"):
             self.report("content-unexpected-frame", half, detail)
 
     def unsure(self, half: Any, channel: Any) -> None:

@@ -15,7 +15,7 @@ import cython
 from cython.cimports.amqpsniff.decode.amqp10.frames import Amqp10Frames
 from cython.cimports.amqpsniff.decode.framer import Framer
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
-from cython.cimports.amqpsniff.decode.state import Connection, Half
+from cython.cimports.amqpsniff.decode.state import Connection, Half, Repeated
 from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
@@ -75,6 +75,7 @@ class Decoder:
     bystanders = cython.declare(object, visibility="public")
     log: Any
     places: list[Any]
+    untold: list[Any]
     moments = cython.declare(object, visibility="public")
 
     def __init__(
@@ -105,6 +106,7 @@ class Decoder:
         self.bystanders = NonAmqpReporter(log, self.handler.ports)
         self.places = []
         self.moments = moments
+        self.untold = []
 
     @property
     def rows(self) -> Any:
@@ -127,7 +129,7 @@ class Decoder:
 
     @property
     def other_methods(self) -> Any:
-        """Codes of the methods that no dialect knows, by name."""
+        """Names of the methods that no dialect knows, in the order of their codes."""
         return self.handler.method_names
 
     @property
@@ -251,6 +253,7 @@ class Decoder:
         if self.moments is not None:
             self._note(batch, count - 1)
         block.read_from(b"")
+        self._tell_repeated()
 
     def _note(self, batch: Any, event: Any) -> Any:
         """An event is decoded; the number of messages' rows now."""
@@ -368,16 +371,22 @@ class Decoder:
         for slot in range(len(self.halves) // 2):
             if self.halves[2 * slot] is not None:
                 self.close(slot)
+        self._tell_repeated()
         self.bystanders.finish()
 
     def _report(self, code: Any, half: Any, detail: Any, place: Any = None) -> None:
         """Record a finding about the frame under way or a (channel, packet number, ts_ns)."""
+        if place is None and half.repeats(code):
+            return
         channel, number, ts_ns = place or (half.frame_channel, half.number, half.ts_ns)
         connection: Connection = half.connection
         self.handler.refresh(connection)
         connection_id, client, server = connection.name()
         capture = self._capture()
         if self.log.again(code, connection_id, capture, channel, 1, number or None):
+            if place is None:
+                half.repeated = half.repeated or {}
+                half.repeated[code] = Repeated(half, code, detail, self.untold)
             return
         self.log.add(
             Finding(
@@ -392,6 +401,22 @@ class Decoder:
                 channel=channel,
             )
         )
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _tell_repeated(self) -> cython.int:
+        """Tell the log what was counted beside it."""
+        known: Repeated
+        for known in self.untold:
+            count, number = known.count, known.last or None
+            known.count = 0
+            name = known.connection.name()
+            capture = self._capture()
+            if not self.log.again(known.code, name[0], capture, known.channel, count, number):
+                place = (capture, number, None, *name)
+                self.log.add(Finding(known.code, known.detail, *place, known.channel, count=count))
+        self.untold.clear()
+        return 0
 
     @cython.cfunc
     def _capture(self) -> Any:

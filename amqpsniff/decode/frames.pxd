@@ -15,7 +15,8 @@ cdef class FrameHandler:
     cdef const unsigned char[::1] content, senders
     cdef public int known_methods
     cdef public list captures, claims
-    cdef public dict method_names
+    cdef public dict method_numbers
+    cdef public list method_names
     cdef int claim(self, Half half, int kind, long long offset, int channel, long long size, object payload, int method, bint exact) except? -1
     cdef int claim_body(self, Half half) except? -1
     cdef int claim_end(self, Half half, long long offset) except? -1

@@ -96,7 +96,8 @@ class FrameHandler:
     senders: ByteView
     captures: list[Any]
     claims: list[Any]
-    method_names: dict[Any, Any]
+    method_numbers: dict[Any, Any]
+    method_names: list[Any]
     decoder: MethodDecoder
     connections: list[Any]
     peers: list[Any]
@@ -134,7 +135,8 @@ class FrameHandler:
         self.senders = bytes(method_layout.senders)
         self.known_methods = len(method_layout.NAMES)
         self.captures = []
-        self.method_names = {}
+        self.method_numbers = {}
+        self.method_names = []
         self.claims = [] if asked.claims else None
         self.methods_only = asked.methods_only
 
@@ -186,7 +188,7 @@ class FrameHandler:
         if self.frames.wanted or self.messages.wanted:
             connections = self.names()
         taken = (self.frames, self.messages, connections, self.captures)
-        names = sorted(self.method_names, key=self.method_names.get)
+        names = self.method_names
         words = Vocabularies()
         frames, messages = self.frames, self.messages
         self.frames = FrameRows(
@@ -201,7 +203,8 @@ class FrameHandler:
         self.connections = []
         self.peers = []
         self.captures = []
-        self.method_names = {}
+        self.method_numbers = {}
+        self.method_names = []
         self.serial += 1
         return (*taken, names)
 
@@ -260,14 +263,14 @@ class FrameHandler:
         if kind == _HEADER:
             return self.contents.header(half, reader, at, end, whole)
         if kind == _HEARTBEAT:
-            if half.frame_size or half.frame_channel:
+            if (half.frame_size or half.frame_channel) and not half.repeats("heartbeat-malformed"):
                 octets = "1 byte" if half.frame_size == 1 else f"{half.frame_size} bytes"
                 detail = f"a payload of {octets}, channel {half.frame_channel}"
                 self.report("heartbeat-malformed", half, detail)
-        elif 0 < kind < 11:
-            self.report("frame-type-unusual", half, f"type {kind}")
         else:
-            self.report("frame-type-unknown", half, f"type {kind}")
+            code: str = "frame-type-unusual" if 0 < kind < 11 else "frame-type-unknown"
+            if not half.repeats(code):
+                self.report(code, half, f"type {kind}")
         return 0
 
     def body(
@@ -443,14 +446,20 @@ class FrameHandler:
     def _unknown_method(self, half: Half, reader: ValueReader, at: cython.longlong) -> cython.int:
         """Write the row of a method that no dialect knows, named by its numbers."""
         decoder: MethodDecoder = self.decoder
-        name = f"{decoder.class_id}.{decoder.method_id}"
+        number = decoder.class_id << 16 | decoder.method_id
         self._begin(half)
         code: cython.int = -1
-        if name in self.method_names or len(self.method_names) < MAX_METHOD_NAMES:
-            code = self.method_names.setdefault(name, self.known_methods + len(self.method_names))
+        known = self.method_numbers.get(number)
+        if known is not None:
+            code = known
+        elif len(self.method_numbers) < MAX_METHOD_NAMES:
+            code = self.method_numbers[number] = self.known_methods + len(self.method_numbers)
+            self.method_names.append(f"{decoder.class_id}.{decoder.method_id}")
         decoder.method = code
         self.frames.end_method(decoder, reader, at)
-        self.report("method-unknown", half, f"class {decoder.class_id}, method {decoder.method_id}")
+        if not half.repeats("method-unknown"):
+            detail = f"class {decoder.class_id}, method {decoder.method_id}"
+            self.report("method-unknown", half, detail)
         return self.contents.other_method(half)
 
     # who speaks

@@ -300,11 +300,13 @@ class MeaningWriter:
         return self.last_opened
 
     def _words(self, out: MessageRows, row: cython.longlong) -> tuple[Any, ...]:
+        """The words of a row's shape, or others that packs take for the same."""
         words: Vocabularies = out.vocabularies
+        alike = self.packs.alike
         return (
-            words.exchange.text(out.exchange.values[row]),
-            words.content_type.text(out.content_type.values[row]),
-            words.type.text(out.type.values[row]),
+            alike(0, words.exchange.text(out.exchange.values[row])),
+            alike(1, words.content_type.text(out.content_type.values[row])),
+            alike(2, words.type.text(out.type.values[row])),
         )
 
     def _reading(

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Container
+from collections.abc import Callable, Container
 from functools import lru_cache
 from itertools import pairwise
 
@@ -304,11 +304,13 @@ def _with_secrets(
             if len(secret) < MIN_SECRET_BYTES or secret == (login_name(payload) or "").encode():
                 return known
             found = (secret[:MAX_SECRET_BYTES], *(known or ()))
-            return tuple(dict.fromkeys(found))[:MAX_SECRETS]
+            return _alike(tuple(dict.fromkeys(found))[:MAX_SECRETS])
     return known
 
 
 _known_secrets = lru_cache(MAX_LOGINS)(_with_secrets)
+_alike: Callable[[tuple[bytes, ...]], tuple[bytes, ...]] = lru_cache(MAX_LOGINS)(tuple)
+"""Gives one object for secrets that are equal: very many connections have one password."""
 
 
 def password(mechanism: bytes, response: bytes) -> bytes:

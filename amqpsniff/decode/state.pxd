@@ -46,6 +46,13 @@ cdef class Content:
     cdef tuple place(self)
     cdef long long body_rest(self) except? -1
 
+cdef class Repeated:
+    cdef public Connection connection
+    cdef public str code, detail
+    cdef public int channel
+    cdef public long long count, last
+    cdef list untold
+
 cdef class Half:
     cdef public Connection connection
     cdef public int direction, mode
@@ -58,7 +65,9 @@ cdef class Half:
     cdef public Content active
     cdef public dict others
     cdef public object search, opened_since, amqp10
+    cdef public dict repeated
     cdef public bytes first_bytes
+    cpdef bint repeats(self, str code) except? -1
     cdef public long long first_number, first_ns
     cdef int begin(self, Connection connection, int direction) except? -1
     cdef bint has_grown(self) except? -1

@@ -220,6 +220,25 @@ class Connection:
         return self.named
 
 
+class Repeated:
+    """A finding that is in the log, of a direction and channel: it came `count` times since the log
+    was told, `last` in a packet of this number. One with a count is in the list `untold`."""
+
+    connection: Connection
+    code: str
+    detail: str
+    channel: int
+    count: int
+    last: int
+    untold: list[Any]
+
+    def __init__(self, half: Any, code: Any, detail: Any, untold: Any) -> None:
+        self.connection = half.connection
+        self.code, self.detail, self.untold = code, detail, untold
+        self.channel = half.frame_channel
+        self.count = self.last = 0
+
+
 _NO_CONTENTS: dict[int, Any] = cython.declare(dict, {})
 """Contents of a direction without a second one under way: shared, and never added to."""
 
@@ -239,7 +258,7 @@ class Half:
     `active` is the content of the last channel that had one, null before the first, `others` those
     of other channels. `search` is the search for the next boundary; behind one, the stream offset
     up to which framing is tentative; else null. `amqp10`: what its framer remembers where it is
-    AMQP 1.0, else null.
+    AMQP 1.0, else null. `repeated` are findings that came twice, by code; null before the first.
 
     `lossy` says that bytes of unknown meaning were missing; `opened_since` are the channels on
     which a content was opened after that, whose state is therefore known again.
@@ -267,6 +286,7 @@ class Half:
     search: Any
     opened_since: Any
     amqp10: Any
+    repeated: dict[Any, Any]
     first_bytes: bytes
     first_number: int
     first_ns: int
@@ -296,7 +316,21 @@ class Half:
             self.active.forget()
         self.others = _NO_CONTENTS
         self.search = self.amqp10 = None
+        self.repeated = None
         return 0
+
+    def repeats(self, code: str) -> cython.bint:
+        """Count a finding about the frame under way if its channel had it twice, else False."""
+        if self.repeated is None:
+            return False
+        known: Repeated = self.repeated.get(code)
+        if known is None or known.channel != self.frame_channel:
+            return False
+        if known.count == 0:
+            known.untold.append(known)
+        known.count += 1
+        known.last = self.number
+        return True
 
     def contents(self) -> list[Any]:
         """The contents of all channels that had one, open or not."""

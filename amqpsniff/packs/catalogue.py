@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -217,6 +218,14 @@ class Packs:
             [one for one in self._conditions() if (one.place, one.name) == ("property", name)]
             for name in SHAPE
         ]
+        self._quick = [
+            (
+                frozenset(one.text for one in asked),
+                list(dict.fromkeys(one.pattern.search for one in asked if one.pattern)),
+            )
+            for asked in self._of_words
+        ]
+        self._alike: dict[object, str] = {}
         self._readings: dict[tuple[object, ...], Reading] = {}
 
     def _conditions(self) -> dict[Condition, None]:
@@ -237,18 +246,29 @@ class Packs:
             names += [one.only[0] for one in named if isinstance(one, Source) and one.only]
         return tuple(dict.fromkeys(names))
 
+    def alike(self, place: int, word: str | None) -> str | None:
+        """A word that meets the same conditions of a place in `SHAPE`, always the same one: a
+        client may make up names, of which most meet those of no name."""
+        if word is None:
+            return None
+        texts, searches = self._quick[place]
+        if word not in texts:
+            for search in searches:
+                if search(word):
+                    break
+            else:
+                return self._alike.setdefault(place, word)
+        met = tuple([one.holds(word) for one in self._of_words[place]])
+        return self._alike.setdefault((place, met), word)
+
     def reading(self, shape: Shape, columns: Collection[str] = COLUMNS) -> Reading:
         """The reading of messages of a shape: their first framework, and all conventions; `columns`
         are those of `FIELDS` that are wanted.
 
         A framework that is told without the body goes before others that the body tells. Shapes
-        whose words meet the same conditions are read once: a client may make up names.
+        whose words are `alike` are read once.
         """
-        met = [
-            () if word is None else tuple([one.holds(word) for one in asked])
-            for word, asked in zip(shape.words, self._of_words, strict=True)
-        ]
-        key = *met, shape.headers, shape.body, tuple(columns)
+        key = *map(self.alike, count(), shape.words), shape.headers, shape.body, tuple(columns)
         found = self._readings.get(key)
         if found is None:
             if len(self._readings) >= MAX_READINGS:

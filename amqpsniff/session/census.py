@@ -87,8 +87,8 @@ class Census:
     depths: dict[Any, Any]
     consumed: dict[Any, Any]
     others: dict[Any, Any]
-    named: dict[Any, Any]
-    names: list[Any]
+    other_names: list[Any]
+    other_counts: list[Any]
     statuses: cython.longlong[::1]
     sizes: list[Any]
     rates: list[Any]
@@ -123,7 +123,7 @@ class Census:
         self.declared = _DECLARED
         self.depths, self.consumed = {}, {}
         self.others = {}
-        self.named, self.names = {}, []
+        self.other_names, self.other_counts = [], []
         self.statuses = array("q", bytes(8 * len(STATUS_NAMES)))
         self.sizes = [None] * count
         self.rates = [None] * count
@@ -145,7 +145,7 @@ class Census:
         first_message: cython.longlong,
         peers: list[Any],
         captures: list[Any],
-        method_names: dict[Any, Any],
+        method_names: list[Any],
     ) -> None:
         """Count the rows from these on; see `Decoder.look` for the rest."""
         row: cython.longlong
@@ -215,7 +215,7 @@ class Census:
         volume: ConnectionCounters,
         peer: Connection,
         captures: list[Any],
-        method_names: dict[Any, Any],
+        method_names: list[Any],
     ) -> cython.int:
         """Count a frame's method."""
         if method >= len(self.by_method):
@@ -235,11 +235,11 @@ class Census:
         return 0
 
     def _depth(self, frames: FrameRows, row: Any) -> None:
-        """Keep what the broker said last of a queue: messages in it, and consumers."""
-        said = read_object(frames.arguments.bytes_of(row))
-        queue = said.get("queue")
-        if isinstance(queue, str) and (queue in self.depths or len(self.depths) < MAX_NAMES):
-            self.depths[queue] = (said.get("message_count"), said.get("consumer_count"))
+        """Keep what the broker said last of a queue: messages in it, and consumers, as JSON."""
+        queue = frames.vocabularies.queue.text(frames.queue.values[row])
+        said = frames.arguments.bytes_of(row)
+        if None not in (queue, said) and (queue in self.depths or len(self.depths) < MAX_NAMES):
+            self.depths[queue] = said
 
     def consume(self, peer: Any, queue: Any, change: Any, waiting: Any) -> None:
         """A link of AMQP 1.0 on which a client receives from a queue begins (1) or is over (-1).
@@ -259,13 +259,24 @@ class Census:
         if waiting >= 0:
             known[2] = waiting
 
-    def _other(self, place: Any, method_names: dict[Any, Any]) -> None:
-        """Count a method that no dialect knows; their names are in the order of their codes."""
-        if method_names is not self.named or len(method_names) != len(self.names):
-            self.named, self.names = method_names, list(method_names)
-        name = self.names[place]
-        if name in self.others or len(self.others) < MAX_OTHERS:
-            self.others[name] = self.others.get(name, 0) + 1
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _other(self, place: cython.int, method_names: list[Any]) -> cython.int:
+        """Count a method that no dialect knows, by its place among their names."""
+        if method_names is not self.other_names:
+            self._name_others()
+            self.other_names = method_names
+        while len(self.other_counts) <= place:
+            self.other_counts.append(0)
+        self.other_counts[place] += 1
+        return 0
+
+    def _name_others(self) -> None:
+        """Enter in `others` what was counted by place."""
+        for name, number in zip(self.other_names, self.other_counts, strict=False):
+            if number and (name in self.others or len(self.others) < MAX_OTHERS):
+                self.others[name] = self.others.get(name, 0) + number
+        self.other_counts = []
 
     def _error(
         self, frames: FrameRows, row: Any, method: cython.int, peer: Connection, captures: Any
@@ -399,6 +410,7 @@ class Census:
 
     def counts(self) -> Any:
         """Frames by method, as a dict; methods without a frame are left out."""
+        self._name_others()
         by_name: dict[Any, Any] = {}
         for name, count in zip(NAMES, self.by_method, strict=True):
             if count:
@@ -416,6 +428,11 @@ class Census:
         all channels and all times of those were counted.
         """
         self._name()
+        self._name_others()
+        depths = {name: (of[2], of[1]) for name, of in self.consumed.items()}
+        for name, octets in self.depths.items():
+            said = read_object(octets)
+            depths[name] = said.get("message_count"), said.get("consumer_count")
         by_name: dict[Any, Any] = {}
         for name, count in zip(NAMES, self.by_method, strict=True):
             by_name[name] = by_name.get(name, 0) + count
@@ -428,7 +445,7 @@ class Census:
             "rates": {n: r for n, r in zip(NAMES, self.rates, strict=True) if r is not None},
             "routes": self.routes,
             "queues": self.queues,
-            "depths": {name: (of[2], of[1]) for name, of in self.consumed.items()} | self.depths,
+            "depths": depths,
             "errors": list(self.errors.values()),
             "clients": self.clients,
             "connections": [entry[1:] for entry in sorted(self.kept, reverse=True)],

@@ -12,7 +12,7 @@ from cython.cimports.amqpsniff.decode.rows import FrameRows, MessageRows
 from cython.cimports.amqpsniff.session.counts import RouteCounter
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode.method_layout import NAMES
+from amqpsniff.decode.method_layout import NAMES, NO_WAIT
 from amqpsniff.session.counts import MAX_NAMES
 from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
 _ways = cython.declare(bytes, bytes(_WAYS.get(name, 2) for name in NAMES))
+_NO_WAIT = cython.declare(cython.int, NO_WAIT)
 _MAX_SUMS = cython.declare(cython.longlong, 2 * MAX_NAMES)
 
 
@@ -100,8 +101,9 @@ class RouteSums:
 
 @cython.ccall
 def frames_of(frames: FrameRows, methods: bytes, connections: list[Any]) -> list[Any]:
-    """Rows of frames with methods that have a 1 in `methods`, as dicts with columns that a topology
-    needs; `connections` has (id, client, server) by the code of a connection.
+    """Rows of frames with methods that have a 1 in `methods`, or a 2 and were answered or need no
+    answer, as dicts with columns that a topology needs; `connections` has (id, client, server) by
+    the code of a connection.
     """
     row: cython.longlong
     method: cython.int
@@ -112,8 +114,10 @@ def frames_of(frames: FrameRows, methods: bytes, connections: list[Any]) -> list
         if not 0 <= method < len(methods) or methods[method] == 0:
             continue
         side = frames.sender.values[row]
-        octets: bytes = frames.arguments.bytes_of(row)
         reply: cython.longlong = frames.response_packet_number.values[row]
+        if methods[method] == 2 and reply == NULL and not frames.flags.values[row] & _NO_WAIT:
+            continue
+        octets: bytes = frames.arguments.bytes_of(row)
         ends: tuple = connections[frames.connection.values[row]]
         found.append(
             {

@@ -22,6 +22,11 @@ SOON_CELLS = 10
 """Columns that are left of a text that is cut before others are."""
 COMFORT_CELLS = 16
 """Columns that a text is given before others are left out for it."""
+MAX_ALIKE = 1_000
+"""Cells of a column that are laid out once: of very many rows most say the same."""
+
+_Column = tuple[int, int, bool, dict[Any, list[tuple[int, str]]]]
+"""Place, width, whether it is aligned right, and its cells that were laid out."""
 
 
 def facts(
@@ -61,6 +66,7 @@ class Grid:
             self._headings.append(heading)
             self._marks.append(column[: len(column) - len(heading)])
         self._rows: list[tuple[str | Words, ...]] = []
+        self._measured: tuple[int, list[int]] = (-1, [])
 
     @property
     def rows(self) -> int:
@@ -83,10 +89,15 @@ class Grid:
         return enough and self._layout(width)[2] is None
 
     def _widths(self) -> list[int]:
-        return [
-            max([cells(heading), *(cells(_plain(row[at])) for row in self._rows)])
-            for at, heading in enumerate(self._headings)
-        ]
+        """The width of each column; there may be very many rows, of which most say the same."""
+        if self._measured[0] != len(self._rows):
+            columns = zip(*self._rows, strict=True) if self._rows else [()] * len(self._headings)
+            widths = [
+                max(map(cells, {heading, *map(_plain, set(column))}))
+                for heading, column in zip(self._headings, columns, strict=True)
+            ]
+            self._measured = len(self._rows), widths
+        return list(self._measured[1])
 
     def _comfort(self, widths: list[int], shown: list[int]) -> int:
         """Columns of a terminal that these columns want."""
@@ -127,11 +138,17 @@ class Grid:
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
         """The same as lines, without rich."""
         widths, shown, below = self._layout(width)
+        columns = []
+        left = width
+        for at in shown:
+            room = min(widths[at], max(left, 0))
+            columns.append((at, room, ">" in self._marks[at], {}))
+            left -= room + GAP
         if any(self._headings):
             headings = [Words(heading, "key") for heading in self._headings]
-            yield from self._row(headings, widths, shown, width, paint)
+            yield from self._row(headings, columns, paint)
         for row in self._rows:
-            yield from self._row(row, widths, shown, width, paint)
+            yield from self._row(row, columns, paint)
             if below is not None and _plain(row[below]):
                 cell = row[below]
                 words = cell if isinstance(cell, Words) else Words(cell)
@@ -162,23 +179,24 @@ class Grid:
         return "~" in self._marks[-1] and widths[-1] < wanted
 
     def _row(
-        self,
-        row: Sequence[str | Words],
-        widths: list[int],
-        shown: list[int],
-        width: int,
-        paint: Paint,
+        self, row: Sequence[str | Words], columns: list[_Column], paint: Paint
     ) -> Iterator[str]:
         """The lines of a row: one, or as many as its longest cell is continued on."""
-        columns = []
-        left = width
-        for at in shown:
-            room = min(widths[at], max(left, 0))
-            columns.append((room, ">" in self._marks[at], self._cell(row[at], at, room, paint)))
-            left -= room + GAP
-        for part in range(max(len(pieces) for _, _, pieces in columns)):
+        lines = 0
+        made = []
+        for at, room, right, known in columns:
+            cell = row[at]
+            key = cell if isinstance(cell, str) else tuple(cell.parts)
+            pieces = known.get(key)
+            if pieces is None:
+                if len(known) >= MAX_ALIKE:
+                    known.clear()
+                pieces = known[key] = self._cell(cell, at, room, paint)
+            made.append((room, right, pieces))
+            lines = max(lines, len(pieces))
+        for part in range(lines):
             line, blanks = "", 0
-            for room, right, pieces in columns:
+            for room, right, pieces in made:
                 taken, text = pieces[part] if part < len(pieces) else (0, "")
                 gap = room - taken
                 if taken:

@@ -32,7 +32,8 @@ class Client:
         on_network: True if anyone on the way can read its traffic: no TLS, and not one host
             speaking to itself.
         texts: Its properties that are texts, in the order of `PEER_PROPERTIES`.
-        verdicts: What judges find of it; see `shared_state.report_alike`.
+        verdicts: What judges find of it; see `shared_state.report_alike`. None before it connects
+            again: tens of thousands of clients may have one connection each.
     """
 
     __slots__ = ("host", "on_network", "server", "start_ok", "texts", "user", "verdicts")
@@ -44,7 +45,7 @@ class Client:
         self.on_network = not encrypted and _is_between_hosts(host, server)
         properties = table(read(start_ok), "client_properties")
         self.texts = tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
-        self.verdicts: dict[Any, Any] = {}
+        self.verdicts: dict[Any, Any] | None = None
 
     @property
     def application(self) -> str:
@@ -70,6 +71,8 @@ def client_of(context: RuleContext) -> Client:
                 if len(clients) >= MAX_CLIENTS:
                     clients.clear()
                 clients[key] = client
+        elif client.verdicts is None:
+            client.verdicts = {}
         if start_ok is not None:
             memory["client"] = client
     return client

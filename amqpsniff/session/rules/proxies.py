@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -34,18 +33,20 @@ class _Logins:
     client and to which server.
     """
 
+    __slots__ = ("clients", "latest", "servers")
+
     def __init__(self) -> None:
-        self.latest: deque[tuple[str, str, tuple[Any, ...]]] = deque()
-        self.clients: Counter[str] = Counter()
-        self.servers: Counter[str] = Counter()
+        self.latest: list[tuple[str, str, tuple[Any, ...]]] = []
+        self.clients: dict[str, int] = {}
+        self.servers: dict[str, int] = {}
 
     def add(self, client: str, server: str, where: tuple[Any, ...]) -> None:
         """One more; the oldest beyond `MAX_ALIKE` goes."""
         self.latest.append((client, server, where))
-        self.clients[client] += 1
-        self.servers[server] += 1
+        self.clients[client] = self.clients.get(client, 0) + 1
+        self.servers[server] = self.servers.get(server, 0) + 1
         if len(self.latest) > MAX_ALIKE:
-            client, server, _ = self.latest.popleft()
+            client, server, _ = self.latest.pop(0)
             for counts, name in ((self.clients, client), (self.servers, server)):
                 counts[name] -= 1
                 if not counts[name]:

@@ -222,6 +222,11 @@ def report_alike(
     bytes.
     """
     known = client_of(context).verdicts
+    if known is None:
+        place = first_place(context) if at_first else None
+        for code, key, words in judge(context):
+            report_once(context, code, key, words, place)
+        return
     found = known.get((judge, fact))
     if found is None:
         if len(known) >= MAX_VERDICTS:
