@@ -865,13 +865,12 @@ def _put_name(
     if length < 0:
         return 0
     code: cython.int = vocabulary.near
-    first: cython.longlong
     if code >= 0:  # most are like the one before
-        first = vocabulary.ends[code]
+        first: cython.longlong = vocabulary.ends[code]
         if vocabulary.ends[code + 1] - first != length or not reader._equals(
             vocabulary, first, start, length
         ):
-            code = -1
+            code = vocabulary.near = -1  # not to be compared again
     if code < 0:
         code = reader.code_in(vocabulary, start, length)
     column.values[row] = code
