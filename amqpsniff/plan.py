@@ -73,6 +73,11 @@ class Plan:
         return self.census is not None or self.links
 
     @property
+    def peers(self) -> bool:
+        """True if what the peers said of themselves is read by anyone."""
+        return self.handshakes or self.judged or "connections" in self.tables
+
+    @property
     def methods_only(self) -> bool:
         """True if frames other than methods are read by nobody."""
         others = self.census is not None or self.claims or "frames" in self.tables

@@ -52,7 +52,8 @@ def copy_text(
     """Write bytes of a reader to a row of a text column as UTF-8; nothing when `start` < 0."""
     if start < 0:
         return 0
-    column.begin(row)
+    if column.rows < row:
+        column.begin(row)
     if not reader.is_ascii(start, count) and not reader.is_text(start, count):
         octets: bytes = reader.bytes_at(start, count)
         reader.oddities |= NOT_UTF8

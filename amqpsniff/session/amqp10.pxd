@@ -54,7 +54,7 @@ cdef class Amqp10Tracker:
     cdef long long latest_ordinal
     cdef Vocabularies words
     cdef long long large, batch
-    cdef public bint rules_enabled, accounts
+    cdef public bint rules_enabled, accounts, details, peers
     cdef ByteReader reader
     cdef dict _arguments(self, int code, bytes octets)
     cdef list _handshake(self, Amqp10Connection state)

@@ -243,8 +243,10 @@ class Amqp10Tracker:
     Args:
         tracker: The `Tracker` that is given the rows.
         settler: Writes outcomes.
-        accounts: Whether credit and windows are read as rows; rules read them, too.
-        census: A `Census` that counts consumers of queues, or None.
+        asked: The `amqpsniff.plan.Plan` of the run.
+
+    `accounts`: credit and windows are read; `details`: what attaches say beside addresses is;
+    `peers`: what the peers say of themselves is.
     """
 
     tracker: Any
@@ -256,6 +258,8 @@ class Amqp10Tracker:
     batch: int
     rules_enabled: cython.bint
     accounts: cython.bint
+    details: cython.bint
+    peers: cython.bint
 
     settler: Settler
     awaited: dict[Any, Any]
@@ -267,9 +271,9 @@ class Amqp10Tracker:
     words: Vocabularies
     reader: ByteReader
 
-    def __init__(self, tracker: Any, settler: Any, accounts: Any, census: Any) -> None:
+    def __init__(self, tracker: Any, settler: Any, asked: Any) -> None:
         self.tracker = tracker
-        self.census = census
+        self.census = asked.census
         self.settler = settler
         self.links = self.link_bytes = 0
         self.awaited = {}
@@ -282,7 +286,9 @@ class Amqp10Tracker:
         self.arguments, self.handshakes, self.addresses = {}, {}, {}
         self.large = tracker.large
         self.rules_enabled = tracker.rules_enabled
-        self.accounts = accounts or tracker.rules_enabled
+        self.details = "links" in asked.tables or tracker.rules_enabled
+        self.accounts = self.details or "channels" in asked.tables
+        self.peers = asked.peers
 
     def follow(
         self,
@@ -348,6 +354,8 @@ class Amqp10Tracker:
             if not self.rules_enabled:
                 return
         elif code != _OPEN and code != _SASL_INIT:
+            return
+        if not self.peers and session.peer.began:
             return
         octets: bytes = frames.arguments.bytes_of(row)
         arguments = self._arguments(code, octets)
@@ -707,7 +715,7 @@ class Amqp10Tracker:
         else:
             self.link_bytes += len(octets)
             link.weight += len(octets)
-            text = link.learn(side, arguments, dumps)
+            text = link.learn(side, arguments, dumps if self.details else None)
             if text is not None:
                 link.address = self._address(text, link.sender == 0)
         self._put_handle(one, link, side, found.handle)

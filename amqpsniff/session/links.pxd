@@ -31,7 +31,7 @@ cdef class Link(Consumer):
     cdef public long long presettled, aborted, largest, promised
     cdef public long long available, oldest_number, first_number, settled_ns, first_ns, last_ns
     cpdef learn(self, int side, dict arguments, texts)
-    cdef _learn_filter(self, int side, dict source, texts)
+    cdef _learn_details(self, int side, dict arguments, dict terminus, dict source, texts)
     cdef bint deliver(self, long long number, long long ts_ns) except? -1
     cdef int flow(self, Performative found, int side, long long number, long long ts_ns) except? -1
 

@@ -311,7 +311,8 @@ class Link(Consumer):
         self.settled_ns = self.first_ns = self.last_ns = _NULL
 
     def learn(self, side: cython.int, arguments: dict[Any, Any], texts: Any) -> Any:
-        """Take what one side's attach says; `texts` makes JSON of an object.
+        """Take what one side's attach says; `texts` makes JSON of an object, None where nobody
+        reads more than addresses.
 
         Gives the text of an address that the link has from now on; None where it keeps its own.
         """
@@ -334,19 +335,11 @@ class Link(Consumer):
             text = None
         if terminus and not (self.dynamic and dynamic is None):
             self.dynamic = dynamic is True
-        self.durable = _word(terminus, "durable", DURABILITIES) or self.durable
-        self.expiry_policy = _text(terminus, "expiry_policy") or self.expiry_policy
-        self.distribution_mode = _text(source, "distribution_mode") or self.distribution_mode
-        self._learn_filter(side, source, texts)
+        if texts is not None:
+            self._learn_details(side, arguments, terminus, source, texts)
         default = _object(source.get("default_outcome")).get("type")
         if isinstance(default, str):
             self.default_outcome = default
-        if receives or self.receiver_mode is None:
-            mode = _word(arguments, "rcv_settle_mode", RECEIVER_MODES)
-            self.receiver_mode = mode or RECEIVER_MODES[0]
-        if not receives or self.sender_mode is None:
-            mode = _word(arguments, "snd_settle_mode", SENDER_MODES)
-            self.sender_mode = mode or SENDER_MODES[2]
         if receives:
             size = arguments.get("max_message_size")
             self.limit_bytes = size if isinstance(size, int) and 0 <= size < 1 << 63 else 0
@@ -358,8 +351,24 @@ class Link(Consumer):
                     self.credit.allow(self.credit.used + self.promised, -1, _NULL)
         return text
 
-    def _learn_filter(self, side: cython.int, source: dict[Any, Any], texts: Any) -> None:
-        """Take the filters that one side names: the answer's are in force."""
+    def _learn_details(
+        self,
+        side: cython.int,
+        arguments: dict[Any, Any],
+        terminus: dict[Any, Any],
+        source: dict[Any, Any],
+        texts: Any,
+    ) -> None:
+        """Take what one side says beside addresses; of filters the answer's are in force."""
+        self.durable = _word(terminus, "durable", DURABILITIES) or self.durable
+        self.expiry_policy = _text(terminus, "expiry_policy") or self.expiry_policy
+        self.distribution_mode = _text(source, "distribution_mode") or self.distribution_mode
+        if side != self.sender or self.receiver_mode is None:
+            mode = _word(arguments, "rcv_settle_mode", RECEIVER_MODES)
+            self.receiver_mode = mode or RECEIVER_MODES[0]
+        if side == self.sender or self.sender_mode is None:
+            mode = _word(arguments, "snd_settle_mode", SENDER_MODES)
+            self.sender_mode = mode or SENDER_MODES[2]
         filters: dict[Any, Any] = _object(source.get("filter"))
         names = frozenset(filters)
         if side == 0:

@@ -420,8 +420,7 @@ class Tracker:
         self.settler = Settler(self.limits)
         self.settler.emitter = self if self.rules_enabled else None
         self.reader = ByteReader()
-        accounts = not tables.isdisjoint(("channels", "links"))
-        self.amqp10 = Amqp10Tracker(self, self.settler, accounts, asked.census)
+        self.amqp10 = Amqp10Tracker(self, self.settler, asked)
         self.consumers_known = 0
         self.handshakes_bytes = 0
         self.handshakes = {}
@@ -463,7 +462,7 @@ class Tracker:
         self.discarded = method_flags.DISCARDED
         self.channel_handlers = methods.CHANNEL_HANDLERS
         self.connection_handlers = methods.CONNECTION_HANDLERS
-        if not (asked.handshakes or self.wants_connections or self.rules_enabled):
+        if not asked.peers:
             self.connection_handlers = methods.CONNECTION_STEP_HANDLERS
         self.followed = method_flags.OF_REPLIES if self.states_only else method_flags.ALL
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import re
@@ -528,3 +529,15 @@ def test_frames_and_outcomes_are_those_of_rhea(name: str) -> None:
         assert (row["transfers"], row["message_bytes"]) == (one["transfers"], one["bytes"])
         if one["settled"] or row["state"]:
             assert row["state"] == one["state"], row
+
+
+def test_sessions_that_are_over_need_no_garbage_collector() -> None:
+    """Each would hold its links and connection until Python looks for cycles, which is seldom."""
+    gc.collect()
+    gc.disable()
+    try:
+        opened_capture = open_capture(str(capture("rabbit_outcomes")))
+        assert opened_capture.table("messages").num_rows
+        assert not [one for one in gc.get_objects() if type(one).__name__ == "Amqp10Session"]
+    finally:
+        gc.enable()

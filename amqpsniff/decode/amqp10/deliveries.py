@@ -369,7 +369,7 @@ class DeliveryAssembler:
                     return end
                 found.wanted = end - at + 1
                 break
-            after = reader.skip(place, end)
+            after = _after(reader, place, end)
             if _DATA <= code <= _VALUE:
                 after = self._begin_body(found, reader, place, end, code, after)
                 if after < 0:
@@ -770,16 +770,31 @@ class DeliveryAssembler:
                 if octet == 0x40:
                     at += 1
                     continue
-                after = -1
-                if (octet == 0xA1 or octet == 0xA3) and at + 1 < end:
-                    after = at + 2 + reader.data[at + 1]
+            after = _after(reader, at, end)
             if after < 0:
-                after = reader.skip(at, end)
-            if after < 0 or after > end:
                 break
             _put_property(self.messages, row, reader, at, after, place, made)
             at = after
         return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-2, check=False)
+def _after(reader: TypedReader, at: cython.longlong, end: cython.longlong) -> cython.longlong:
+    """Position after the value at `at`, which is before `end`; -1 when it does not end before."""
+    if at < 0 or at >= end or end > len(reader.data):
+        raise IndexError("a value outside the data")
+    with cython.boundscheck(False):  # the range was checked
+        octet: cython.int = reader.data[at]
+        if (0xA0 <= octet <= 0xA3 and octet != 0xA2) or octet == 0xC0 or octet == 0xC1:
+            if at + 1 >= end:
+                return -1
+            at += 2 + reader.data[at + 1]
+            return at if at <= end else -1
+        if octet == 0x83:
+            return at + 9 if at + 9 <= end else -1
+    return reader.skip(at, end)
 
 
 @cython.cfunc
@@ -796,25 +811,32 @@ def _put_property(
 ) -> cython.int:
     """Write the field `at`..`end` of the properties, by its place, if its column is `made`."""
     words: Vocabularies = out.vocabularies
-    if place == 0 and made & 1 << 8:
-        _put_id(out.message_id, row, reader, at, end)
-    elif place == 1 and made & 1 << 11:
-        _put_name(out.user_id, words.user_id, row, reader, at, end)
+    if place == 0:
+        if made & 1 << 8:
+            _put_id(out.message_id, row, reader, at, end)
+    elif place == 1:
+        if made & 1 << 11:
+            _put_name(out.user_id, words.user_id, row, reader, at, end)
     elif place == 2:
         more: DeliveryColumns = out.deliveries
         odd: cython.int = reader.oddities
         _put_name(more.address, more.address.words, row, reader, at, end)
         reader.oddities = odd
-    elif place == 3 and made & 1 << 10:
-        _put_name(out.type, words.type, row, reader, at, end)
-    elif place == 4 and made & 1 << 6:
-        _put_name(out.reply_to, words.reply_to, row, reader, at, end)
-    elif place == 5 and made & 1 << 5:
-        _put_id(out.correlation_id, row, reader, at, end)
-    elif place == 6 and made & 1:
-        _put_name(out.content_type, words.content_type, row, reader, at, end)
-    elif place == 7 and made & 1 << 1:
-        _put_name(out.content_encoding, words.content_encoding, row, reader, at, end)
+    elif place == 3:
+        if made & 1 << 10:
+            _put_name(out.type, words.type, row, reader, at, end)
+    elif place == 4:
+        if made & 1 << 6:
+            _put_name(out.reply_to, words.reply_to, row, reader, at, end)
+    elif place == 5:
+        if made & 1 << 5:
+            _put_id(out.correlation_id, row, reader, at, end)
+    elif place == 6:
+        if made & 1:
+            _put_name(out.content_type, words.content_type, row, reader, at, end)
+    elif place == 7:
+        if made & 1 << 1:
+            _put_name(out.content_encoding, words.content_encoding, row, reader, at, end)
     elif place == 9 and made & 1 << 9:
         ms: cython.longlong = reader.moment_ms(at, end)
         if ms >= 0:
@@ -833,19 +855,24 @@ def _put_name(
     end: cython.longlong,
 ) -> cython.int:
     """Write the text at `at`..`end`, if one is there, as a code."""
-    length: cython.longlong = reader.text_at(at, end)
+    start: cython.longlong = at + 2
+    octet: cython.int = reader.data[at]
+    if octet == 0xA1 or octet == 0xA3:
+        length: cython.longlong = reader.data[at + 1]  # it is whole
+    else:
+        length = reader.text_at(at, end)
+        start = reader.items
     if length < 0:
         return 0
     code: cython.int = vocabulary.near
-    first: cython.longlong
     if code >= 0:  # most are like the one before
-        first = vocabulary.ends[code]
+        first: cython.longlong = vocabulary.ends[code]
         if vocabulary.ends[code + 1] - first != length or not reader._equals(
-            vocabulary, first, reader.items, length
+            vocabulary, first, start, length
         ):
-            code = -1
+            code = vocabulary.near = -1  # not to be compared again
     if code < 0:
-        code = reader.code_in(vocabulary, reader.items, length)
+        code = reader.code_in(vocabulary, start, length)
     column.values[row] = code
     return 0
 
@@ -861,13 +888,14 @@ def _put_id(
 ) -> cython.int:
     """Write an identifier as text: a string as it is, a number, a UUID, bytes in hex."""
     code: cython.int = reader.data[at]
-    if code == 0xA1 or code == 0xB1 or code == 0xA3 or code == 0xB3:
-        length: cython.longlong = reader.text_at(at, end)
-        return copy_text(column, row, reader, reader.items, length)
+    if code == 0xA1 or code == 0xA3:
+        return copy_text(column, row, reader, at + 2, reader.data[at + 1])  # it is whole
+    if code == 0xB1 or code == 0xB3:
+        return copy_text(column, row, reader, at + 5, reader.u32(at + 1))
     if code == 0x98:
         return put_text(column, row, uuid_text(reader.bytes_at(at + 1, 16)))
     if code == 0xA0 or code == 0xB0:
-        length = reader.text_at(at, end)
+        length: cython.longlong = reader.text_at(at, end)
         return put_text(column, row, reader.bytes_at(reader.items, length).hex().encode())
     number: cython.longlong = reader.number(at, end)
     if code == 0x80 and number < 0:

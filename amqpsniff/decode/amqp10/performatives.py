@@ -227,6 +227,7 @@ class PerformativeDecoder:
         at = reader.items
         i: cython.longlong
         octet: cython.int
+        step: cython.int
         after: cython.longlong
         with cython.boundscheck(False):  # the range was checked, and tables have a place for each
             for i in range(count):
@@ -237,8 +238,9 @@ class PerformativeDecoder:
                 if octet == 0x40:
                     at += 1
                 else:
-                    if _STEPS[octet]:
-                        after = at + _STEPS[octet]
+                    step = _STEPS[octet]
+                    if step:
+                        after = at + step
                     elif (octet == 0xA0 or octet == 0xA1 or octet == 0xA3) and at + 1 < limit:
                         after = at + 2 + reader.data[at + 1]
                     else:

@@ -21,18 +21,6 @@ def took_text(count: int, total_ns: int, longest_ns: int) -> str:
     return f"{duration(total_ns / count)} on average and {duration(longest_ns)} at most"
 
 
-def integer_at(column: Any, row: int) -> int:
-    """The value of a column of integers; `NULL` for null."""
-    number: int = column.at(row)
-    return number
-
-
-def code_at(column: Any, row: int) -> int:
-    """A number of a row in a column of codes; -1 for null."""
-    code: int = column.at(row)
-    return code
-
-
 def name_at(rows: Any, column: str, row: int) -> str | None:
     """An exchange, routing key or queue of a row; None for null."""
     code = getattr(rows, column).at(row)

@@ -19,7 +19,7 @@ from amqpsniff.packs.catalogue import JUDGED
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules import celery, streams
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
-from amqpsniff.session.rules.format import code_at, number_of
+from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import application, client_host, client_property, client_text
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.rpc import SLOW_NS, UNANSWERED_NS, VERY_SLOW_NS
@@ -57,7 +57,7 @@ NEVER = 1 << 62
 def noted(context: RuleContext) -> None:
     """noted: what a message says of its operation."""
     said = context.facts["said"]
-    published = code_at(context.facts["rows"].sender, context.facts["row"]) == 0
+    published = context.facts["rows"].sender.at(context.facts["row"]) == 0
     for code in said["findings"]:
         if code == "delay-too-long":
             if published:

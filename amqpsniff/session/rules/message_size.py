@@ -15,7 +15,7 @@ from amqpsniff.session.rules.context import (
     RuleContext,
     where,
 )
-from amqpsniff.session.rules.format import exchange_text, integer_at, name_at, number_of, queue_text
+from amqpsniff.session.rules.format import exchange_text, name_at, number_of, queue_text
 from amqpsniff.session.rules.links import link_text
 from amqpsniff.session.rules.shared_state import (
     exchanges_of,
@@ -49,7 +49,7 @@ MAX_NAMED = 5
 def judge_large(context: RuleContext) -> None:
     """large: a body of more than 1 MiB."""
     rows, row = context.facts["rows"], context.facts["row"]
-    size = integer_at(rows.body_size, row)
+    size = rows.body_size.at(row)
     detail = f"a body of {octets(size)} {_place(context)}"
     if size > REFUSED_BYTES:
         detail += "; RabbitMQ 4 refuses more than 16 MiB unless it is told otherwise"

@@ -15,7 +15,7 @@ from amqpsniff.session.rules.context import (
     RuleContext,
     where,
 )
-from amqpsniff.session.rules.format import integer_at, name_at, number_of, route
+from amqpsniff.session.rules.format import name_at, number_of, route
 from amqpsniff.session.rules.peers import client_text
 from amqpsniff.session.rules.shared_state import apart
 from amqpsniff.units import octets
@@ -121,7 +121,7 @@ def _inner(value: Any) -> list[Any]:
 
 def _large(context: RuleContext) -> None:
     rows, row = context.facts["rows"], context.facts["row"]
-    size = integer_at(rows.body_size, row)
+    size = rows.body_size.at(row)
     if size > HUGE_BODY:
         context.report("resource-bomb", f"a content header declares {octets(size)}")
 

@@ -230,6 +230,8 @@ def _is_between_hosts(client: str, server: str) -> bool:
 
 @lru_cache(ALIKE)
 def _is_loopback(host: str) -> bool:
+    if ":" not in host and not host.startswith("127."):
+        return False  # most are: an address takes long to read
     try:
         address = ip_address(host)
     except ValueError:

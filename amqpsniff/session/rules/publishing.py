@@ -19,7 +19,6 @@ from amqpsniff.session.rules.context import (
     where,
 )
 from amqpsniff.session.rules.format import (
-    code_at,
     exchange_text,
     in_packet,
     name_at,
@@ -51,7 +50,7 @@ def returned(context: RuleContext) -> None:
     rows, row, entry = context.facts["rows"], context.facts["row"], context.facts["entry"]
     exchange, key = name_at(rows, "exchange", row), name_at(rows, "routing_key", row)
     replies = not exchange if key is None else key.startswith(_DIRECT_REPLY)
-    if code_at(rows.reply_code, row) != _NO_ROUTE or replies:
+    if rows.reply_code.at(row) != _NO_ROUTE or replies:
         return
     if entry is not None:
         _not_taken(context, entry)

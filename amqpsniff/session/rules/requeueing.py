@@ -16,7 +16,7 @@ from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.message_log import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
 from amqpsniff.session.rules.context import Rule, RuleContext
-from amqpsniff.session.rules.format import code_at, key_text, name_at, queues_of
+from amqpsniff.session.rules.format import key_text, name_at, queues_of
 from amqpsniff.session.rules.shared_state import report_once
 from amqpsniff.units import duration
 
@@ -123,17 +123,15 @@ def redelivered(context: RuleContext) -> None:
     rows, row, entry = facts["rows"], facts["row"], facts["entry"]
     headers = rows.headers.bytes_of(row) or b""
     counted = _DELIVERY_COUNT.search(headers) if headers.find(b"x-delivery-count") > 0 else None
-    if counted and int(counted[1]) + 1 >= POISON_DELIVERIES:
-        if not _sight(context, COUNTED, int(counted[1]) + 1):
-            _poison(context, COUNTED, int(counted[1]) + 1)
+    if counted and (times := int(counted[1]) + 1) >= POISON_DELIVERIES:
+        if not _sight(context, COUNTED, times):
+            _poison(context, COUNTED, times)
     if rows.message_id.has(row):
         octets = rows.message_id.bytes_of(row)
         queue, routing_key = name_at(rows, "queue", row), name_at(rows, "routing_key", row)
         key = f"{queue or ''}\0{routing_key or ''}", octets
         if not _sight(context, AGAIN_NAMED, 0, *key):
-            times = _returns(context).come_again(key)
-            if times:
-                _poison(context, AGAIN_NAMED, times, octets)
+            _poison(context, AGAIN_NAMED, _returns(context).come_again(key), octets)
     elif entry is not None and not _sight(context, AGAIN, entry.mark, _queue(entry)):
         outstanding = context.memory.setdefault("redelivered", {})
         _returns(context).come_again_alike(_alike(entry), outstanding, _place(entry))
@@ -282,7 +280,7 @@ def dead_lettered(context: RuleContext) -> None:
     rows, row = context.facts["rows"], context.facts["row"]
     most, queue = 0, ""
     deaths = _deaths(rows.headers.bytes_of(row))
-    if deaths and code_at(rows.sender, row) == 1 and code_at(rows.redelivered, row) != 1:
+    if deaths and rows.sender.at(row) == 1 and rows.redelivered.at(row) != 1:
         reason, of = str(deaths[0].get("reason")), str(deaths[0].get("queue"))
         report_once(
             context,

@@ -9,9 +9,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.context import DELIVERED, PUBLISHED, Rule, RuleContext, where
 from amqpsniff.session.rules.format import (
-    code_at,
     in_packet,
-    integer_at,
     number_of,
     packets_text,
     when_closed,
@@ -97,7 +95,7 @@ def aborted(context: RuleContext) -> None:
 def too_large(context: RuleContext) -> None:
     """larger-than-link: a message is larger than the receiver of its link takes."""
     link, rows, row = (context.facts[name] for name in ("link", "rows", "row"))
-    size = integer_at(rows.deliveries.message_bytes, row)
+    size = rows.deliveries.message_bytes.at(row)
     limit = octets(link.limit_bytes)
     detail = f"a message of {octets(size)} on {link_text(link)}, which takes {limit} at most"
     context.report("message-too-large", detail)
@@ -114,7 +112,7 @@ def claims_answered(context: RuleContext) -> None:
 def come_again(context: RuleContext) -> None:
     """redelivered: a message whose header counts many failed deliveries, or that came often."""
     facts = context.facts
-    failed = code_at(facts["rows"].deliveries.delivery_count, facts["row"])
+    failed = facts["rows"].deliveries.delivery_count.at(facts["row"])
     if failed + 1 < POISON_DELIVERIES:
         redelivered(context)
         return

@@ -11,7 +11,7 @@ from __future__ import annotations
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import STALLED_NS, Rule, RuleContext, requires
 from amqpsniff.session.rules.flow_control import was_blocked
-from amqpsniff.session.rules.format import exchange_text, integer_at, name_at, number_of
+from amqpsniff.session.rules.format import exchange_text, name_at, number_of
 from amqpsniff.session.rules.network import shut_of
 from amqpsniff.session.rules.peers import ender
 from amqpsniff.units import duration, octets
@@ -29,8 +29,8 @@ def note_half_sent(context: RuleContext) -> None:
     """
     rows, row, took = context.facts["rows"], context.facts["row"], context.facts["took_ns"]
     exchange = name_at(rows, "exchange", row)
-    size = integer_at(rows.body_size, row)
-    captured = integer_at(rows.body_captured, row)
+    size = rows.body_size.at(row)
+    captured = rows.body_captured.at(row)
     what = f"{octets(size)} to {exchange_text(exchange)}" if size >= 0 else exchange_text(exchange)
     if took is not None and not _is_long(took, captured):
         return
