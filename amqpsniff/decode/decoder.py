@@ -319,6 +319,7 @@ class Decoder:
         conversation = connection.conversation
         self._finish(first)
         self._finish(second)
+        self._tell_repeated()
         if connection.is_amqp:
             self._say_foreign(first, second)
             self._note_unread(first)
@@ -371,7 +372,6 @@ class Decoder:
         for slot in range(len(self.halves) // 2):
             if self.halves[2 * slot] is not None:
                 self.close(slot)
-        self._tell_repeated()
         self.bystanders.finish()
 
     def _report(self, code: Any, half: Any, detail: Any, place: Any = None) -> None:
@@ -410,11 +410,11 @@ class Decoder:
         for known in self.untold:
             count, number = known.count, known.last or None
             known.count = 0
-            name = known.connection.name()
-            capture = self._capture()
-            if not self.log.again(known.code, name[0], capture, known.channel, count, number):
-                place = (capture, number, None, *name)
-                self.log.add(Finding(known.code, known.detail, *place, known.channel, count=count))
+            connection_id, client, server = known.connection.name()
+            where = (connection_id, self._capture(), known.channel)
+            if not self.log.again(known.code, *where, count, number):
+                place = (where[1], number, None, connection_id, client, server, known.channel)
+                self.log.add(Finding(known.code, known.detail, *place, count))
         self.untold.clear()
         return 0
 

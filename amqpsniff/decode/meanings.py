@@ -300,13 +300,11 @@ class MeaningWriter:
         return self.last_opened
 
     def _words(self, out: MessageRows, row: cython.longlong) -> tuple[Any, ...]:
-        """The words of a row's shape, or others that packs take for the same."""
         words: Vocabularies = out.vocabularies
-        alike = self.packs.alike
         return (
-            alike(0, words.exchange.text(out.exchange.values[row])),
-            alike(1, words.content_type.text(out.content_type.values[row])),
-            alike(2, words.type.text(out.type.values[row])),
+            words.exchange.text(out.exchange.values[row]),
+            words.content_type.text(out.content_type.values[row]),
+            words.type.text(out.type.values[row]),
         )
 
     def _reading(
@@ -316,24 +314,32 @@ class MeaningWriter:
         key = (words, self.headers.shape, body_shape, opened)
         known = self.shapes.get(key)
         if known is None:
-            names = self.body.found() if opened else None
-            shape = Shape(words, self.headers.found(), names)
-            reading = self.packs.reading(shape, self.columns)
-            fields = [
-                Field(column, source, self.headers, self.body)
-                for column, sources in reading.fields
-                for source in sources
-            ]
-            framework = reading.framework and reading.framework.encode()
+            words = self.packs.alike(words)
+            alike = (words, *key[1:])
+            known = self.shapes.get(alike)
+            if known is None:
+                known = self._new_reading(words, opened)
             if len(self.shapes) >= MAX_SHAPES:
                 self.shapes.clear()
-            wanted = None
-            if framework is not None:
-                read = {field.at for field in fields if field.in_body}
-                wanted = bytes(place in read for place in range(len(self.body.names)))
-            known = (framework, fields, reading.needs_body, wanted, *self._more(reading))
-            self.shapes[key] = known
+            self.shapes[key] = self.shapes[alike] = known
         return known
+
+    def _new_reading(self, words: Any, opened: Any) -> Any:
+        """The reading of messages of a shape that is new."""
+        names = self.body.found() if opened else None
+        shape = Shape(words, self.headers.found(), names)
+        reading = self.packs.reading(shape, self.columns)
+        fields = [
+            Field(column, source, self.headers, self.body)
+            for column, sources in reading.fields
+            for source in sources
+        ]
+        framework = reading.framework and reading.framework.encode()
+        wanted = None
+        if framework is not None:
+            read = {field.at for field in fields if field.in_body}
+            wanted = bytes(place in read for place in range(len(self.body.names)))
+        return (framework, fields, reading.needs_body, wanted, *self._more(reading))
 
     def _more(self, reading: Any) -> tuple[Any, ...]:
         """What else is kept of a reading."""

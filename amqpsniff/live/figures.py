@@ -105,7 +105,7 @@ class Figures:
         first_message: int,
         peers: list[Any],
         captures: list[str],
-        methods: dict[str, int],
+        methods: list[str],
     ) -> None:
         """Count rows; see `Census.look`."""
         self.census.look(frames, first_frame, messages, first_message, peers, captures, methods)

@@ -171,17 +171,21 @@ class Pack:
     broadcast: bool = False
 
 
+Words = tuple[str | None, str | None, str | None]
+"""Texts of the properties `SHAPE`; None for those that a message has not."""
+
+
 @dataclass(frozen=True)
 class Shape:
     """Properties that messages recognised alike have in common.
 
     Attributes:
-        words: Texts of the properties `SHAPE`; None for those that a message has not.
+        words: Those of the message.
         headers: Those names of headers that packs name.
         body: Those names of a JSON body that packs name; None while the body was not looked at.
     """
 
-    words: tuple[str | None, str | None, str | None]
+    words: Words
     headers: frozenset[str]
     body: frozenset[str] | None = None
 
@@ -246,9 +250,12 @@ class Packs:
             names += [one.only[0] for one in named if isinstance(one, Source) and one.only]
         return tuple(dict.fromkeys(names))
 
-    def alike(self, place: int, word: str | None) -> str | None:
-        """A word that meets the same conditions of a place in `SHAPE`, always the same one: a
-        client may make up names, of which most meet those of no name."""
+    def alike(self, words: Words) -> Words:
+        """Words of a shape that meet the same conditions, always the same ones: a client may make
+        up names, of which most meet those of no name."""
+        return tuple(map(self._word, count(), words))  # type: ignore[return-value]
+
+    def _word(self, place: int, word: str | None) -> str | None:
         if word is None:
             return None
         texts, searches = self._quick[place]
@@ -268,7 +275,7 @@ class Packs:
         A framework that is told without the body goes before others that the body tells. Shapes
         whose words are `alike` are read once.
         """
-        key = *map(self.alike, count(), shape.words), shape.headers, shape.body, tuple(columns)
+        key = self.alike(shape.words), shape.headers, shape.body, tuple(columns)
         found = self._readings.get(key)
         if found is None:
             if len(self._readings) >= MAX_READINGS:

@@ -138,7 +138,7 @@ class Grid:
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
         """The same as lines, without rich."""
         widths, shown, below = self._layout(width)
-        columns = []
+        columns: list[_Column] = []
         left = width
         for at in shown:
             room = min(widths[at], max(left, 0))

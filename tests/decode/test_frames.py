@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 import tracemalloc
 
 import pytest
@@ -348,3 +349,22 @@ def test_every_cut_of_arguments() -> None:
         assert first["method"] == "queue.declare"
         assert ('"queue":"qq"' in first["arguments"]) is (cut >= 9)
         assert first["queue"] == ("qq" if cut >= 9 else None)
+
+
+@pytest.mark.parametrize("codes", [(5,), (5, 300), (5, 300, 301, 7)])
+def test_what_is_wrong_again_and_again_is_counted(codes: tuple[int, ...]) -> None:
+    """On each channel and for each thing that is wrong, from packet 1 to the last one with it."""
+    feeder = Feeder(Talk(syn_seen=True)).data(CLIENT, OPENING, 1)
+    expected: dict[tuple[str, int], list[int]] = {}
+    for number in range(2, 40):
+        code, channel = codes[number % len(codes)], 1 + number % 3 // 2
+        unknown = frame(1, channel, struct.pack(">HH", 60, code))
+        made = frame(code, channel, b"") if code < 10 else unknown
+        name = "frame-type-unusual" if code < 10 else "method-unknown"
+        expected.setdefault((name, channel), []).append(number)
+        feeder.data(CLIENT, made, number)
+    found = {
+        (one.code, one.channel): (one.count, one.packet_number, one.last_packet_number)
+        for one in feeder.finish().findings
+    }
+    assert found == {key: (len(some), some[0], some[-1]) for key, some in expected.items()}

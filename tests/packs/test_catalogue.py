@@ -8,7 +8,7 @@ import pytest
 
 import amqpsniff
 from amqpsniff.errors import UsageError
-from amqpsniff.packs.catalogue import Shape, load, parse
+from amqpsniff.packs.catalogue import SHAPE, Packs, Shape, load, parse
 
 GOOD = '[shop]\nwhen = "header:shop-event"\n'
 
@@ -80,3 +80,21 @@ def test_routing_slips_that_fail(event: str, codes: tuple[str, ...]) -> None:
     exchange = f"MassTransit.Courier.Contracts:{event}"
     shape = Shape((exchange, "application/vnd.masstransit+json", None), frozenset(), frozenset())
     assert load().reading(shape).findings == codes
+
+
+WORDS = (
+    None, "", "orders", "n0001", "celeryev", "a.celery.pidbox", "_celery_delayed_27",
+    "ErrorExchange_x", "hutch", "q_skipped", "x-error", "application/vnd.masstransit+json",
+    "application/x-python-pickle", "Shop.Ordered, Shop",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(len(SHAPE)))
+def test_words_that_are_alike_are_read_alike(place: int) -> None:
+    """Whatever names came before, each has the reading that it would have alone."""
+    packs = load()
+    for word in WORDS:
+        words = [None, None, None]
+        words[place] = word
+        shape = Shape(tuple(words), frozenset(("task", "id")))
+        assert packs.reading(shape) == Packs(packs.packs).reading(shape)

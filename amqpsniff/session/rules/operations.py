@@ -95,28 +95,18 @@ def may_be_bomb(octets: bytes) -> bool:
 
 def _judge(context: RuleContext, what: str, place: str, tables: list[Any], more: str = "") -> None:
     """Report tables with too many entries, or too many of them inside each other."""
-    entries = sum(_entries(table) for table in tables)
-    deep = max(map(_depth, tables), default=0)
+    entries = deep = 0
+    level = tables
+    while level:
+        deep += 1
+        entries += sum(map(len, level))
+        each = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [one for some in each for one in some if isinstance(one, (dict, list))]
     if entries > MANY_ENTRIES:
         detail = f"{what} with {number_of(entries, 'entry', 'entries')} in {place}{more}"
         context.report("resource-bomb", detail)
     elif deep > DEEP:
         context.report("resource-bomb", f"{what} with {deep} tables inside each other{more}")
-
-
-def _entries(value: Any) -> int:
-    """Entries of all tables and arrays in a value; the decoder bounds their depth."""
-    return len(value) + sum(map(_entries, _inner(value)))
-
-
-def _depth(value: Any) -> int:
-    """How many tables and arrays stand inside each other."""
-    return 1 + max(map(_depth, _inner(value)), default=0)
-
-
-def _inner(value: Any) -> list[Any]:
-    values = value.values() if isinstance(value, dict) else value
-    return [one for one in values if isinstance(one, (dict, list))]
 
 
 def _large(context: RuleContext) -> None:

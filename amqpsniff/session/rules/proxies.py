@@ -28,31 +28,6 @@ def opened(context: RuleContext) -> None:
         contribute(context, judge_passed_on, digest, client.host, server, place)
 
 
-class _Logins:
-    """The latest connections that log in with the same bytes, and how many of them are from which
-    client and to which server.
-    """
-
-    __slots__ = ("clients", "latest", "servers")
-
-    def __init__(self) -> None:
-        self.latest: list[tuple[str, str, tuple[Any, ...]]] = []
-        self.clients: dict[str, int] = {}
-        self.servers: dict[str, int] = {}
-
-    def add(self, client: str, server: str, where: tuple[Any, ...]) -> None:
-        """One more; the oldest beyond `MAX_ALIKE` goes."""
-        self.latest.append((client, server, where))
-        self.clients[client] = self.clients.get(client, 0) + 1
-        self.servers[server] = self.servers.get(server, 0) + 1
-        if len(self.latest) > MAX_ALIKE:
-            client, server, _ = self.latest.pop(0)
-            for counts, name in ((self.clients, client), (self.servers, server)):
-                counts[name] -= 1
-                if not counts[name]:
-                    del counts[name]
-
-
 @lru_cache(ALIKE)
 def _digest(said: bytes) -> str:
     return blake2b(said, digest_size=16).hexdigest()
@@ -62,9 +37,8 @@ def judge_passed_on(
     context: RuleContext, digest: str, client: str, server: str, where: tuple[Any, ...]
 ) -> None:
     """One more connection: its client or its server may be a proxy of one that is alike."""
-    logins = remembered(context, "logins", digest, _Logins)
-    may_pass_on = client in logins.servers or server in logins.clients
-    for other_client, other_server, there in logins.latest if may_pass_on else ():
+    latest: list[tuple[str, str, tuple[Any, ...]]] = remembered(context, "logins", digest, list)
+    for other_client, other_server, there in latest:
         if other_server != client and other_client != server:
             continue
         place, other = Place(*where), Place(*there)
@@ -74,7 +48,9 @@ def judge_passed_on(
         detail = f"{behind.client} passes on to {behind.server} what {front.client} sends to "
         report_at(context, behind, "proxy-on-both-sides", f"{detail}{front.server}")
         break
-    logins.add(client, server, where)
+    latest.append((client, server, where))
+    if len(latest) > MAX_ALIKE:
+        del latest[0]
 
 
 RULES: dict[str, tuple[Rule, ...]] = {"connection.open-ok": (opened,)}
