@@ -104,8 +104,8 @@ def test_what_a_broker_passes_on(tmp_path: Path) -> None:
 
 
 def test_many_connections_in_many_files(samples: Path, tmp_path: Path) -> None:
-    packets = clients(samples, 20, random.Random(1))
-    batch = compared(cut(packets, tmp_path / "captures", 20), tmp_path / "tables", 10_000)
+    packets = clients(samples, 24, random.Random(1))
+    batch = compared(cut(packets, tmp_path / "captures", 12), tmp_path / "tables", 20_000)
     assert batch.plan.buckets > 4
     told = manifest(tmp_path / "tables")
     assert told["plan"].startswith("dealt out by conversation")

@@ -47,7 +47,8 @@ def paths() -> list[Path]:
     amqp10 = [
         path for path in sorted(AMQP10.glob("*.pcap*")) if path.name[:4] not in ("tls.", "wss.")
     ]
-    return [*own_captures().values(), *amqp10, *some(public)]
+    amqp10.sort(key=lambda path: not path.name.startswith("websocket"))
+    return [*own_captures().values(), *some(amqp10, 2), *some(public)]
 
 
 def opened(path: Path, ports: list[int]) -> Any:
