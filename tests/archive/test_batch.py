@@ -49,7 +49,7 @@ def kill_after(tasks: int) -> Callable[..., list[Any]]:
     return run
 
 
-TASK_BYTES = 25_000
+TASK_BYTES = 50_000
 
 
 def batch(folder: Path, output: Path, **more: Any) -> Summary:
