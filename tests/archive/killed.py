@@ -22,7 +22,7 @@ from amqpsniff.archive.batch import Batch
 from amqpsniff.archive.filesystem import Folder
 from tests.thorough import THOROUGH
 
-STEP = 1 if THOROUGH else 37
+STEP = 1 if THOROUGH else 23
 """It has no factor in common with the moments of a file."""
 
 
