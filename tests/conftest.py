@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.browser import browser
+from tests.live.broker import broker_here, worker
 from tests.thorough import rounds
 
-__all__ = ["browser"]  # a fixture: one browser for a whole run
+__all__ = ["broker_here", "browser", "worker"]  # fixtures: one browser for a whole run
 
 REPO = Path(__file__).resolve().parent.parent
 SAMPLES = REPO / "samples"
@@ -55,7 +56,7 @@ def own_capture(name: str) -> Path:
     return own_captures()[name]
 
 
-SHARED_FIXTURES = ("spark", "broker", "browser")
+SHARED_FIXTURES = ("spark", "broker_here", "browser")
 """Fixtures that start what takes seconds to start, and stays."""
 
 

@@ -104,8 +104,8 @@ def test_what_a_broker_passes_on(tmp_path: Path) -> None:
 
 
 def test_many_connections_in_many_files(samples: Path, tmp_path: Path) -> None:
-    packets = clients(samples, 40, random.Random(1))
-    batch = compared(cut(packets, tmp_path / "captures", 40), tmp_path / "tables", 20_000)
+    packets = clients(samples, 24, random.Random(1))
+    batch = compared(cut(packets, tmp_path / "captures", 12), tmp_path / "tables", 20_000)
     assert batch.plan.buckets > 4
     told = manifest(tmp_path / "tables")
     assert told["plan"].startswith("dealt out by conversation")
@@ -126,10 +126,10 @@ def test_one_connection_that_has_most(samples: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("jump", [-3, -86_400, 400 * 86_400])
 def test_clocks_that_jump(samples: Path, tmp_path: Path, jump: int) -> None:
-    packets = clients(samples, 12, random.Random(3))
+    packets = clients(samples, 6, random.Random(3))
     half = len(packets) // 2
     moved = [one._replace(ts_ns=one.ts_ns + jump * SECOND) for one in packets[half:]]
-    files = cut([*packets[:half], *moved], tmp_path / "captures", 13)
+    files = cut([*packets[:half], *moved], tmp_path / "captures", 7)
     compared(files, tmp_path / "tables", 10_000)
 
 
@@ -139,14 +139,14 @@ def test_packets_out_of_order(samples: Path, tmp_path: Path) -> None:
     Which finding stands for several takes their times, which run backwards.
     """
     chance = random.Random(4)
-    packets = clients(samples, 12, chance)
+    packets = clients(samples, 8, chance)
     packets.sort(key=lambda one: one.ts_ns + chance.randrange(3_000))
-    compared(cut(packets, tmp_path / "captures", 20), tmp_path / "tables", 5_000, TABLES[:-1])
+    compared(cut(packets, tmp_path / "captures", 10), tmp_path / "tables", 5_000, TABLES[:-1])
 
 
 def test_captures_of_two_hosts(samples: Path, tmp_path: Path) -> None:
     """A third of the connections are in both, 30 us later in the second one."""
-    packets = clients(samples, 15, random.Random(5))
+    packets = clients(samples, 9, random.Random(5))
     hosts: list[list[Packet]] = [[], []]
     for one in packets:
         client = next(
@@ -156,16 +156,16 @@ def test_captures_of_two_hosts(samples: Path, tmp_path: Path) -> None:
         )
         for host in {0: (0,), 1: (1,), 2: (0, 1)}[client[-1] % 3]:
             hosts[host].append(one._replace(ts_ns=one.ts_ns + 30_000 * host))
-    paths = [path for at, own in enumerate(hosts) for path in cut(own, tmp_path / f"{at}", 8)]
+    paths = [path for at, own in enumerate(hosts) for path in cut(own, tmp_path / f"{at}", 5)]
     compared(paths, tmp_path / "tables", 10_000)
 
 
 def test_fragments_go_to_all(samples: Path, tmp_path: Path) -> None:
     """Of a fragment it is not known whose it is, nor in which file the rest comes."""
     packets: list[Packet] = []
-    for number, one in enumerate(clients(samples, 12, random.Random(6))):
+    for number, one in enumerate(clients(samples, 8, random.Random(6))):
         packets += fragments(one, number) if number % 7 == 0 else [one]
-    batch = compared(cut(packets, tmp_path / "captures", 10), tmp_path / "tables", 10_000)
+    batch = compared(cut(packets, tmp_path / "captures", 6), tmp_path / "tables", 10_000)
     assert batch.plan.buckets
 
 
@@ -197,7 +197,7 @@ class Killed(Exception):
 
 
 def test_what_was_dealt_out_is_not_dealt_out_again(samples: Path, tmp_path: Path) -> None:
-    paths = cut(clients(samples, 16, random.Random(8)), tmp_path / "captures", 10)
+    paths = cut(clients(samples, 8, random.Random(8)), tmp_path / "captures", 6)
     output, other = tmp_path / "tables", tmp_path / "other"
     turns = iter(range(9))
 
@@ -230,7 +230,7 @@ def test_what_was_dealt_out_is_not_dealt_out_again(samples: Path, tmp_path: Path
 
 def test_new_files_change_the_buckets_that_go_on_in_them(samples: Path, tmp_path: Path) -> None:
     chance = random.Random(9)
-    first = cut(clients(samples, 30, chance), tmp_path / "captures", 10)
+    first = cut(clients(samples, 18, chance), tmp_path / "captures", 8)
     output = tmp_path / "tables"
     Batch(map(str, first), str(output), task_bytes=10_000).run()
     before = set(manifest(output)["tables"]["frames"])

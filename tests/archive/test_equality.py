@@ -66,7 +66,7 @@ def test_rows_do_not_depend_on_the_cuts(samples: Path, tmp_path: Path, name: str
 def test_nor_do_those_of_other_captures(tmp_path: Path, name: str) -> None:
     case = CAPTURES / f"{name}.pcap.gz"
     packets = packets_of([case if name in CASES else own_capture(name)])
-    for turn in range(2):
+    for turn in range(rounds(10)):
         chance = random.Random(f"{name}{turn}")
         folder = tmp_path / str(turn)
         folder.mkdir()

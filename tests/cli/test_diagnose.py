@@ -383,11 +383,11 @@ def test_explain_as_json() -> None:
     assert run("explain", "FRAME-END-WRONG ").out == run("explain", "frame-end-wrong").out
 
 
-@pytest.mark.parametrize("code", KINDS)
-def test_every_code_is_explained(code: str) -> None:
-    result = run("explain", code)
-    assert result.code == 0
-    assert KINDS[code].advice in " ".join(result.out.split())
+def test_every_code_is_explained() -> None:
+    for code, kind in KINDS.items():
+        result = run("explain", code)
+        assert result.code == 0, code
+        assert kind.advice in " ".join(result.out.split()), code
 
 
 @pytest.mark.parametrize("chosen", ["nope", ":1"])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from amqpsniff.analysis import conversation, trace
 from tests.cli.running import EXPECTED, check, on_terminal, process, run
+from tests.thorough import some
 
 PIPED = {
     "inspect": "inspect pika_mix.pcap --limit 60",
@@ -96,8 +98,10 @@ def test_in_a_pipe(name: str) -> None:
     assert "\x1b" not in result.out
 
 
-@pytest.mark.parametrize("columns", [80, 160])
-@pytest.mark.parametrize("name", ON_TERMINALS)
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [*product(ON_TERMINALS, [80]), *product(some([*ON_TERMINALS], 2), [160])],
+)
 def test_on_a_terminal(name: str, columns: int) -> None:
     result = on_terminal(*words(ON_TERMINALS[name]), columns=columns)
     assert result.code == 0

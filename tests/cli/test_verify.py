@@ -12,6 +12,7 @@ import pytest
 from tests.cli.running import on_terminal, run, write_capture
 from tests.conversations import NOT_UTF8, full, packets, texts, with_texts
 from tests.opinion.doctored import doctored, speaking
+from tests.thorough import some
 
 pytest.importorskip("pyshark")
 pytestmark = pytest.mark.tshark
@@ -63,7 +64,7 @@ def test_an_unknown_difference(other: Path) -> None:
 
 
 @real
-@pytest.mark.parametrize("columns", [80, 160])
+@pytest.mark.parametrize("columns", some([80, 160]))
 def test_lines_fit_a_terminal(columns: int) -> None:
     code, out, _ = on_terminal("verify", "amqplib08.pcap", "-q", columns=columns)
     assert code == 0

@@ -17,7 +17,7 @@ from tests import encoder
 from tests.conftest import REPO, SAMPLES
 from tests.decode.feeding import CLIENT, SERVER, Feeder, Runs, Stream, Talk, run_file, streams_of
 from tests.decode.script import OPENING, method
-from tests.thorough import some
+from tests.thorough import rounds, some
 
 HOSTILE = REPO / "tests" / "captures" / "hostile"
 WINDOW = 6000
@@ -90,7 +90,7 @@ def test_packets_do_not_matter(name: str) -> None:
     choose = random.Random(5)
     for stream in halves(name)[:2]:
         octets = stream.octets
-        for cut in choose.sample(range(1, len(octets)), 25):
+        for cut in choose.sample(range(1, len(octets)), rounds(80)):
             runs = Runs()
             rest = octets[cut : cut + WINDOW]
             for size in (len(rest), 1, 2, 7, 64, 536):

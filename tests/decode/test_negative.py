@@ -9,6 +9,7 @@ from tests.conftest import SHARED
 from tests.decode.feeding import Feeder, Talk, run_file
 from tests.decode.script import method
 from tests.decode.strangers import conversation
+from tests.thorough import rounds
 
 NEGATIVE = SHARED / "captures" / "public" / "negative"
 
@@ -48,7 +49,7 @@ def test_bytes(name: str, syn_seen: bool, direction: int) -> None:
 @pytest.mark.parametrize("syn_seen", [True, False])
 def test_other_protocols_with_holes(syn_seen: bool, holes: int, missing: int) -> None:
     """What a hole cut off of a record that looks like a frame proves nothing."""
-    for seed in range(60):
+    for seed in range(rounds(150)):
         feeder = Feeder(Talk(syn_seen))
         for direction, piece in conversation(seed, holes, missing):
             if isinstance(piece, int):

@@ -102,7 +102,7 @@ def opened(path: Path) -> amqpsniff.Capture:
 
 
 def paths() -> list[Path]:
-    """Captures of ours and of others: those with known differences, and some of the rest."""
+    """Captures of ours and of others: those that first show a known difference, and some others."""
     others = [
         path
         for path in sorted((SHARED / "captures" / "public").glob("*/*"))
@@ -121,8 +121,14 @@ def paths() -> list[Path]:
         for path in sorted((CAPTURES / "hostile").glob(name))
     ]
     every = [*own_captures().values(), *OF_1_0, *others, *hostile]
-    known = [path for path in every if path.name in KNOWN_IN]
-    return [*known, *some([path for path in every if path not in known])]
+    showing: list[Path] = []
+    met: set[str] = set()
+    for path in every:
+        differences = KNOWN_IN.get(path.name, {}).keys()
+        if differences - met:
+            showing.append(path)
+            met |= differences
+    return [*showing, *some([path for path in every if path not in showing])]
 
 
 @cache

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,20 @@ ROOTS = ["/", *os.environ.get("AMQPSNIFF_BROKER_ROOTS", "").split(os.pathsep)]
 
 The empty one stands for the versions that are not here.
 """
+
+
+@pytest.fixture(scope="session")
+def worker() -> str:
+    """The name of this process among those that run tests."""
+    return f"{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}_{os.getpid()}"
+
+
+@pytest.fixture(scope="session")
+def broker_here(worker: str) -> Iterator[Broker]:
+    """The RabbitMQ of this machine, on loopback."""
+    running = Broker(worker)
+    yield running
+    running.close()
 
 
 class Broker:

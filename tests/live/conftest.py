@@ -35,17 +35,14 @@ def _none_left() -> Iterator[None]:
             running.wait()
 
 
-@pytest.fixture(scope="session")
-def worker(request: pytest.FixtureRequest) -> str:
-    """The name of this process among those that run tests."""
-    return f"{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}_{os.getpid()}"
-
-
 @pytest.fixture(scope="session", params=ROOTS, ids=lambda root: root or "other")
-def broker(worker: str, request: pytest.FixtureRequest) -> Iterator[Broker]:
+def broker(worker: str, broker_here: Broker, request: pytest.FixtureRequest) -> Iterator[Broker]:
     """A RabbitMQ on loopback, of each version that is installed."""
     if not request.param:
         pytest.skip("no RabbitMQ of another version (folders in AMQPSNIFF_BROKER_ROOTS)")
+    if request.param == "/":
+        yield broker_here
+        return
     running = Broker(f"{worker}_{request.param_index}", root=request.param)
     yield running
     running.close()

@@ -20,7 +20,7 @@ from tests.live.sniffing import Sniffer, rows_of, taken
 from tests.live.test_metrics import scraped
 from tests.live.test_rows import alike
 from tests.tcp.wire import IPV4_LINK, tcp
-from tests.waiting import free_port, wait_for
+from tests.waiting import PATIENCE, free_port, wait_for
 
 SAMPLE = SAMPLES / "pika_mix.pcap"
 
@@ -29,7 +29,7 @@ def followed(*arguments: str | Path, **more: Any) -> subprocess.CompletedProcess
     """`amqpsniff live` until its end."""
     return subprocess.run(
         (*PROGRAM, "live", "-t", "findings", *arguments), env=environment(), text=True,
-        capture_output=True, timeout=60, check=False, **more,
+        capture_output=True, timeout=PATIENCE, check=False, **more,
     )  # fmt: skip
 
 

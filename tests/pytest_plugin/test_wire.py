@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -83,13 +82,6 @@ def test_it_can_be_saved(wire, tmp_path):
 """
 
 
-@pytest.fixture(scope="module")
-def broker() -> Iterator[Broker]:
-    running = Broker("wire")
-    yield running
-    running.close()
-
-
 def may_capture() -> bool:
     """True if this process may open a packet socket."""
     try:
@@ -113,14 +105,14 @@ def run(broker: Broker, folder: Path, *options: str, **environment: str) -> str:
     return done.stdout
 
 
-def test_beside_other_tests_a_proxy_records(broker: Broker, tmp_path: Path) -> None:
+def test_beside_other_tests_a_proxy_records(broker_here: Broker, tmp_path: Path) -> None:
     """A capture would have what they say to the broker too."""
     several = {"PYTEST_XDIST_WORKER_COUNT": "2", "RECORDED_BY": "proxy"}
-    assert "1 passed" in run(broker, tmp_path, "-k", "was_said", **several)
+    assert "1 passed" in run(broker_here, tmp_path, "-k", "was_said", **several)
 
 
-def test_an_unknown_recorder(broker: Broker, tmp_path: Path) -> None:
-    said = run(broker, tmp_path, "-k", "was_said", AMQP_WIRE="wireshark", RECORDED_BY="")
+def test_an_unknown_recorder(broker_here: Broker, tmp_path: Path) -> None:
+    said = run(broker_here, tmp_path, "-k", "was_said", AMQP_WIRE="wireshark", RECORDED_BY="")
     assert "amqp_wire is 'wireshark'; it is one of auto, capture, proxy" in said
 
 
@@ -135,8 +127,10 @@ def test_an_unknown_recorder(broker: Broker, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_project_that_uses_it(broker: Broker, tmp_path: Path, wanted: str, recorder: str) -> None:
-    said = run(broker, tmp_path, AMQP_WIRE=wanted, RECORDED_BY=recorder)
+def test_a_project_that_uses_it(
+    broker_here: Broker, tmp_path: Path, wanted: str, recorder: str
+) -> None:
+    said = run(broker_here, tmp_path, AMQP_WIRE=wanted, RECORDED_BY=recorder)
     assert "4 passed" in said, said
     assert "3 failed" in said, said
     assert said.count(f"AMQP on the wire, recorded by {recorder}") == 3

@@ -51,7 +51,7 @@ def job(spark: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtur
 
     def run(*arguments: object) -> Result:
         capfd.readouterr()
-        code = main([*map(str, arguments), "--master", "local[2]"])
+        code = main(["--master", "local[2]", *map(str, arguments)])
         return Result(code, *capfd.readouterr())
 
     return run

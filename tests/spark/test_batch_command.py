@@ -99,7 +99,7 @@ def test_a_run_that_is_killed_goes_on(job: Job, spark: Any, samples: Path, tmp_p
     """Java is killed where a task is done, and a worker of the next run."""
     folder = tmp_path / "captures"
     folder.mkdir()
-    for at in range(4):
+    for at in range(2):
         for name in ("pika_mix.pcap", "node.pcap", "blocked.pcap"):
             shutil.copy(samples / name, folder / f"{at}-{name}")
     code, attempts = 0, count()

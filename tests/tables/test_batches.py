@@ -14,6 +14,7 @@ from amqpsniff.findings import Finding
 from amqpsniff.tables.batches import NEVER_NULL, Maker, finding_batch, plain
 from amqpsniff.tables.query import Filter
 from amqpsniff.tables.schema import FINDINGS, OUTCOME, TABLES, schema_of
+from tests.thorough import some
 
 NO_METHOD = bytes.fromhex("01 0001 00000004 1234 5678 ce")
 ODD_TYPE = bytes.fromhex("1f 0001 00000000 ce")
@@ -56,10 +57,11 @@ def test_columns_asked_for_are_as_in_the_whole_table(samples: Path, name: str, t
     capture = amqpsniff.open(samples / name, bodies=True, body_sha256=True)
     whole = capture.table(table)
     assert whole.num_rows or table == "links"
-    for name in whole.column_names:
-        assert capture.table(table, columns=[name]).equals(whole.select([name])), name
-    some = whole.column_names[::3]
-    assert capture.table(table, columns=some[::-1]).column_names == some
+    every = name == "pika_mix.pcap" or table == "links"
+    for column in whole.column_names if every else some(whole.column_names):
+        assert capture.table(table, columns=[column]).equals(whole.select([column])), column
+    third = whole.column_names[::3]
+    assert capture.table(table, columns=third[::-1]).column_names == third
 
 
 def test_messages_are_the_same_where_nobody_asks_what_became_of_them(samples: Path) -> None:

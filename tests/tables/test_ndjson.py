@@ -18,6 +18,7 @@ from amqpsniff.tables.ndjson import KEPT_BYTES, Writer
 from amqpsniff.tables.schema import JSON_COLUMNS, TABLES
 from tests.plain import bytes_of, copied
 from tests.tables import arrays
+from tests.thorough import some
 
 SCRIPT = """
 import sys
@@ -91,7 +92,7 @@ def test_times_are_rfc_3339_where_it_can_say_them(values: list[int]) -> None:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_samples_encoded_and_plain_give_the_same_lines(samples: Path, table: str) -> None:
-    for path in sorted(samples.glob("*.pcap*")):
+    for path in some(sorted(samples.glob("*.pcap*")), 2):
         for batch in amqpsniff.open(path, bodies=True).batches(table, encoded=True):
             octets = written(batch)
             whole = plain(batch)

@@ -42,17 +42,16 @@ def told(result: Result) -> tuple[object, ...]:
     return (order, facts[:6], facts[12:17])
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(6))))
-def test_any_order(order: tuple[int, ...]) -> None:
+def test_any_order() -> None:
     packets = greeting().packets
-    result = alike_in_any_batches([packets[at] for at in order])
-    if order.index(5) < min(order.index(0), order.index(1), order.index(3), order.index(4)):
-        return  # the first thing captured does not look like a begin
-    assert result.stream(0) == run(packets).stream(0)
-    assert result.stream(1) == run(packets).stream(1)
-    expected, found = told(run(packets)), told(result)
-    assert found[0] == expected[0]
-    assert found[1] == expected[1]
+    whole = run(packets)
+    for order in itertools.permutations(range(6)):
+        result = alike_in_any_batches([packets[at] for at in order])
+        if order.index(5) < min(order.index(0), order.index(1), order.index(3), order.index(4)):
+            continue  # the first thing captured does not look like a begin
+        assert result.stream(0) == whole.stream(0), order
+        assert result.stream(1) == whole.stream(1), order
+        assert told(result)[:2] == told(whole)[:2], order
 
 
 def later(wait_ns: int) -> list[Packet]:

@@ -119,10 +119,9 @@ def test_what_is_remembered_is_limited() -> None:
         script.add(f"C1: basic.consume queue=q{number} consumer_tag=t{number} no_wait=1")
         if number <= MAX_CANCELLED:
             script.add(f"S1: basic.cancel consumer_tag=t{number} no_wait=1")
-    fed = feed(script)
-    assert len(fed.engine._pipeline.tracker.memory["consumed"]) == MAX_QUEUES
-    script.add(ALIVE)
-    (finding,) = [one for one in feed(script).engine.findings() if one.code == "consumer-cancelled"]
+    engine = feed(script.add(ALIVE)).engine
+    assert len(engine._pipeline.tracker.memory["consumed"]) == MAX_QUEUES
+    (finding,) = [one for one in engine.findings() if one.code == "consumer-cancelled"]
     assert finding.count == MAX_CANCELLED
 
 
