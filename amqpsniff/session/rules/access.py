@@ -11,7 +11,6 @@ from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
 from amqpsniff.session.rules.peers import (
-    MAX_CLIENTS,
     Client,
     client_host,
     client_of,
@@ -54,9 +53,8 @@ FAULTY_BEFORE = {
 
 def _logs_in(context: RuleContext) -> None:
     """start-ok: report how the client logs in, and a version of it with a known fault."""
-    client = client_of(context)
-    report_alike(context, _login_verdicts, known=client.verdicts)
-    _shares(context, client)
+    report_alike(context, _login_verdicts)
+    _shares(context, client_of(context))
 
 
 def _login_verdicts(context: RuleContext) -> Iterator[Verdict]:
@@ -127,14 +125,7 @@ def judge_shared(
 def _server_says(context: RuleContext) -> None:
     """connection.start: report a broker whose version is not supported."""
     said = context.session.handshake_json("connection.start")
-    server = context.session.peer.name()[2] or ""
-    brokers = context.shared.setdefault("brokers", {})
-    known = brokers.get(server)
-    if known is None:
-        if len(brokers) >= MAX_CLIENTS:
-            brokers.clear()
-        known = brokers[server] = {}
-    report_alike(context, _broker_verdicts, said, known=known)
+    report_alike(context, _broker_verdicts, said)
 
 
 def _broker_verdicts(context: RuleContext) -> Iterator[Verdict]:

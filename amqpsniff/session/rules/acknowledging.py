@@ -205,7 +205,7 @@ def note_opened(context: RuleContext) -> None:
 def note_unsettled(context: RuleContext) -> None:
     """A channel ends: its outstanding tags may be acknowledged on the next one."""
     key = _on_host(context)
-    open_ones: dict[Any, Any] = context.shared.get("open-channels", {})
+    open_ones = context.shared.get("open-channels", {})
     channels = open_ones.get(key)
     if channels is not None:
         channels.pop(_own(context), None)

@@ -47,7 +47,7 @@ def judge_connection(context: RuleContext) -> None:
         return  # it was worth it, or packets have no times
     if not context.certain or "connection.open" not in session.handshake:
         return
-    if session.closed_by is None and conversation.ended is None:
+    if conversation.ended is None and session.closed_by is None:
         return  # it may go on for long after the capture
     if max(context.messages) > FEW_MESSAGES or not client_host(context):
         return

@@ -27,7 +27,6 @@ class Client:
     Attributes:
         host: Its address without a port; empty when it is not known.
         server: The server's address and port; empty when they are not known.
-        server_host: The same without the port.
         user: Who logged in; None while that is not known.
         start_ok: The arguments of connection.start-ok; None when it was not captured.
         on_network: True if anyone on the way can read its traffic: no TLS, and not one host
@@ -36,24 +35,16 @@ class Client:
         verdicts: What judges find of it; see `shared_state.report_alike`.
     """
 
-    __slots__ = (
-        "host", "on_network", "server", "server_host", "start_ok", "texts", "user", "verdicts",
-    )  # fmt: skip
+    __slots__ = ("host", "on_network", "server", "start_ok", "texts", "user", "verdicts")
 
     def __init__(
         self, host: str, server: str, user: str | None, start_ok: bytes | None, encrypted: bool
     ) -> None:
         self.host, self.server, self.user, self.start_ok = host, server, user, start_ok
-        self.server_host = host_of(server)
-        self.on_network = not encrypted and _is_between_hosts(host, self.server_host)
+        self.on_network = not encrypted and _is_between_hosts(host, server)
         properties = table(read(start_ok), "client_properties")
         self.texts = tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
         self.verdicts: dict[Any, Any] = {}
-
-    @property
-    def product(self) -> str | None:
-        """The name of its library; None when it is missing, empty or no text."""
-        return self.texts[_PRODUCT]
 
     @property
     def application(self) -> str:
@@ -225,7 +216,8 @@ def host_of(end: str | None) -> str:
 
 
 def _is_between_hosts(client: str, server: str) -> bool:
-    return bool(client and server) and not (_is_loopback(server) and _is_loopback(client))
+    host = host_of(server)
+    return bool(client and host) and not (_is_loopback(host) and _is_loopback(client))
 
 
 @lru_cache(ALIKE)

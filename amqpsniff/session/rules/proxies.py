@@ -10,7 +10,7 @@ from typing import Any
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
-from amqpsniff.session.rules.peers import client_of
+from amqpsniff.session.rules.peers import client_of, host_of
 from amqpsniff.session.rules.shared_state import contribute, first_place, remembered, report_at
 
 WITHIN_NS = SECOND_NS
@@ -23,9 +23,9 @@ MAX_ALIKE = 64
 def opened(context: RuleContext) -> None:
     """connection.open-ok: tell who connects to whom, and says what as it logs in."""
     client = client_of(context)
-    server, begun_ns = client.server_host, context.session.peer.conversation.start_ns
-    if client.start_ok and server and begun_ns > 0 and client.host != server:
-        digest, place = _digest(client.start_ok), first_place(context)
+    server, place = host_of(client.server), first_place(context)
+    if client.start_ok and server and place.ts_ns is not None and client.host != server:
+        digest = _digest(client.start_ok)
         contribute(context, judge_passed_on, digest, client.host, server, place)
 
 
@@ -41,22 +41,15 @@ class _Logins:
 
     def add(self, client: str, server: str, where: tuple[Any, ...]) -> None:
         """One more; the oldest beyond `MAX_ALIKE` goes."""
-        latest = self.latest
-        latest.append((client, server, where))
-        if len(latest) <= MAX_ALIKE:
-            self.clients[client] += 1
-            self.servers[server] += 1
-            return
-        first = latest.popleft()
-        for counts, new, old in (
-            (self.clients, client, first[0]),
-            (self.servers, server, first[1]),
-        ):
-            if new != old:
-                counts[new] += 1
-                counts[old] -= 1
-                if not counts[old]:
-                    del counts[old]
+        self.latest.append((client, server, where))
+        self.clients[client] += 1
+        self.servers[server] += 1
+        if len(self.latest) > MAX_ALIKE:
+            client, server, _ = self.latest.popleft()
+            for counts, name in ((self.clients, client), (self.servers, server)):
+                counts[name] -= 1
+                if not counts[name]:
+                    del counts[name]
 
 
 @lru_cache(ALIKE)

@@ -126,16 +126,16 @@ class _Short:
 
 def _was_short(context: RuleContext) -> None:
     """A connection of PHP that was for one request."""
-    of = client_of(context)
-    if of.product != "AMQPLib":
+    if client_property(context, "product") != "AMQPLib":
         return
     began, now = began_ns(context), end_ns(context)
+    conversation = context.session.peer.conversation
     if began is None or now is None or now - began >= SHORT_NS:
         return
     lived, published = now - began, context.messages[0]
-    ended = context.session.peer.conversation.ended is not None
-    if not ended or published > SHORT_PUBLISHES or not context.complete:
+    if conversation.ended is None or published > SHORT_PUBLISHES or not context.complete:
         return
+    of = client_of(context)
     client, who = (of.host, of.server), (of.user, of.application, of.host)
     contribute(context, judge_short, client, who, lived, published, context.place)
 

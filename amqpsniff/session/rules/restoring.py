@@ -194,8 +194,8 @@ def judge_restored(context: RuleContext) -> None:
 
 def _queues(context: RuleContext) -> tuple[str, ...]:
     """The queues that the connection consumes from, without those that are its own."""
-    for slot in context.session.slots():
-        if slot.channel is not None and slot.channel.by_tag:
+    for channel in open_channels(context.session):
+        if channel.by_tag:
             break
     else:
         return ()

@@ -216,14 +216,12 @@ def report_alike(
     judge: Callable[[RuleContext], Iterator[Verdict]],
     fact: Any = None,
     at_first: bool = False,
-    known: dict[Any, Any] | None = None,
 ) -> None:
     """Raise what `judge` finds as `report_once` does, at the connection's first packet with
     `at_first`; it is asked once for all connections of a client with the same `fact`, a number or
-    bytes. `known` has what is remembered, by default of the client.
+    bytes.
     """
-    if known is None:
-        known = client_of(context).verdicts
+    known = client_of(context).verdicts
     found = known.get((judge, fact))
     if found is None:
         if len(known) >= MAX_VERDICTS:
@@ -234,15 +232,14 @@ def report_alike(
     if not found:
         return
     log, shared = context.tracker.log, context.shared
-    number = context.number
-    if at_first:
-        number = context.session.peer.conversation.first_packet_number or None
     for verdict in found:
-        if verdict.finding is not None:
-            firsts = shared[verdict.code]  # of which none is forgotten before it is full
-            if len(firsts) < MAX_KEPT or firsts.get(verdict.key) is verdict.first:
-                log.count(verdict.finding, 1, number)
-                continue
+        first = shared.get(verdict.code, {}).get(verdict.key)
+        if verdict.finding is not None and first is verdict.first:
+            number = context.number
+            if at_first:
+                number = context.session.peer.conversation.first_packet_number or None
+            log.count(verdict.finding, 1, number)
+            continue
         place = first_place(context) if at_first else None
         report_once(context, verdict.code, verdict.key, verdict.words, place)
         first = verdict.first = shared.get(verdict.code, {}).get(verdict.key)

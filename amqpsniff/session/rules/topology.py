@@ -184,18 +184,9 @@ def note_change(context: RuleContext) -> None:
     if frame.name == "queue.declare":
         if frame.flags & FLAGS_CUT or b'"passive":true' in (frame.arguments_json or b""):
             return
-    memory = context.memory
-    if frame.name == "queue.declare" and "changes" not in memory:  # the only one, as a rule
-        memory["changes"] = (context.number, context.ts_ns, frame.queue)
-        return
-    changes = memory.get("changes")
-    if changes is None or len(changes) == 3:
-        series, queue = Series(context), frame.queue
-        if changes is not None:
-            series.number, series.ts_ns, queue = changes
-            series.count = 1
-        changes = (series, [series.count, 0], [0, 0], queue)
-        memory["changes"] = changes
+    changes = context.memory.get("changes")
+    if changes is None:
+        changes = context.memory["changes"] = (Series(context), [0, 0], [0, 0], frame.queue)
     series, made, unmade, _ = changes
     series.add(context)
     if frame.name in MAKES:
