@@ -923,7 +923,8 @@ class Capture:
         else:  # without Arrow, see `diagnose`
             plan = Plan(frozenset(COLUMNS), **more)
             deque(self._read(plan, data.add_rows, data.add_records), 0)
-        data.finish(self._summary(census, chosen, TOP), self.totals, self.found)
+        summary = self._summary(census, chosen, TOP, ())  # of findings the page has its own
+        data.finish(summary, self.totals, self.found)
         secrets = self.options.show_secrets
         return CapturePage(data, title, version=__version__, show_secrets=secrets)
 
@@ -1042,8 +1043,13 @@ class Capture:
         for table, batch in self.tables(*columns, encoded=True, columns=needed, **more):
             yield table, filters[table].of(batch)
 
-    def _summary(self, census: Census, part: Selection, top: int) -> Summary:
-        """The summary of the pass that is over. Times of outcomes are those of the whole alone."""
+    def _summary(
+        self, census: Census, part: Selection, top: int, findings: Sequence[Found] | None = None
+    ) -> Summary:
+        """The summary of the pass that is over. Times of outcomes are those of the whole alone.
+
+        `findings` are others than those of the pass.
+        """
         from amqpsniff.analysis.summary import summary
 
         return summary(
@@ -1054,7 +1060,7 @@ class Capture:
             tls=self.encrypted,
             outcomes={} if part.chooses() else self.outcomes,
             replies={} if part.chooses() else self.replies,
-            findings=self.found,
+            findings=self.found if findings is None else findings,
             top=top,
         )
 

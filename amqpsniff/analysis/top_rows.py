@@ -46,12 +46,15 @@ def end_of(row: Row) -> str:
     """The end of a connection or channel, one of `ENDS`."""
     if row["close_code"] is not None and row["close_code"] >= FIRST_ERROR_CODE:
         return "closed with an error"
-    return {
-        "client": "closed by the client",
-        "server": "closed by the broker",
-        "rst": "TCP reset",
-        "fin": "TCP ended without a close",
-    }.get(row["closed_by"], "open when the capture ended")
+    return _ENDED.get(row["closed_by"], "open when the capture ended")
+
+
+_ENDED = {
+    "client": "closed by the client",
+    "server": "closed by the broker",
+    "rst": "TCP reset",
+    "fin": "TCP ended without a close",
+}
 
 
 def connection_weight(row: Row) -> tuple[Any, ...]:

@@ -489,6 +489,18 @@ def learn(tracker: Any, session: Session, frame: MethodFrame, request: Request |
         session.take_handshake(frame.name, arguments)
 
 
+def _open_connection(
+    tracker: Any, session: Session, frame: MethodFrame, request: Request | None
+) -> None:
+    """Heartbeats begin: the client's silence before does not count, nor the broker's until this."""
+    learn(tracker, session, frame, request)
+    session.opening_client_ns = session.silence_client_ns
+    session.opening_server_ns = session.silence_server_ns
+    if frame.ts_ns != _NULL and session.last_server_ns > 0:
+        since: cython.longlong = frame.ts_ns - session.last_server_ns
+        session.opening_server_ns = max(session.opening_server_ns, since)
+
+
 def _close_connection(
     tracker: Any, session: Session, frame: MethodFrame, request: Request | None
 ) -> None:
@@ -547,7 +559,7 @@ ON_CONNECTION: dict[str, Callable[..., Any]] = {
     "connection.tune": learn,
     "connection.tune-ok": learn,
     "connection.open": learn,
-    "connection.open-ok": learn,
+    "connection.open-ok": _open_connection,
     "connection.close": _close_connection,
     "connection.close-ok": _close_connection_ok,
     "connection.blocked": _block,
@@ -651,5 +663,7 @@ def _time(ts_ns: cython.longlong) -> Any:
 
 CHANNEL_HANDLERS = [ON_CHANNEL.get(name) for name in method_flags.NAMES]
 CONNECTION_HANDLERS = [ON_CONNECTION.get(name) for name in method_flags.NAMES]
-CONNECTION_STEP_HANDLERS = [one if one is not learn else None for one in CONNECTION_HANDLERS]
+CONNECTION_STEP_HANDLERS = [
+    None if one in (learn, _open_connection) else one for one in CONNECTION_HANDLERS
+]
 """Handlers of connections where handshake arguments are not needed."""

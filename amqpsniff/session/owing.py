@@ -95,7 +95,7 @@ def _patience_ns(debt: Debt) -> int:
 def _debts(session: Any, channels: list[Any]) -> list[Debt]:
     """Debts on a connection and on some of its channels."""
     found = list(_replies(session))
-    for kind in (_confirms, _acknowledgements, _contents):
+    for kind in (_confirms, _acknowledgements, _contents) if channels else ():
         found += kind(channels)
     if session.blocked_since is not None and not _is_closed(session):
         found.append(
@@ -138,6 +138,8 @@ def sentence(session: Any, now_ns: int | None = None) -> str | None:
     found = debts(session)
     if found is None:
         return None
+    if not found:
+        return NOTHING + _confirmed(session)
     if now_ns is None:
         now_ns = session.peer.conversation.end_ns
     parts = []
@@ -145,7 +147,7 @@ def sentence(session: Any, now_ns: int | None = None) -> str | None:
         owed = [f"{one.what}{_since(one, now_ns)}" for one in found if one.side == side]
         if owed:
             parts.append(f"{SIDES[side]} owes {', '.join(owed)}")
-    parts.append("nothing else outstanding" if parts else NOTHING)
+    parts.append("nothing else outstanding")
     return "; ".join(parts) + _confirmed(session)
 
 

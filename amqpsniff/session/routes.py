@@ -112,6 +112,16 @@ def _keep(
     return lost
 
 
+_NOBODY = cython.declare(tuple, (None, None, None))
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _is_of(names: tuple[Any, ...], name: tuple[Any, ...]) -> cython.bint:
+    """True if a name of `Routes.delivered` is known to begin with that of a consumer."""
+    return names[2] is name[2] and names[1] == name[1] and names[0] == name[0]
+
+
 class Routes:
     """The routes of a connection.
 
@@ -216,10 +226,30 @@ class Routes:
         number, incarnation and consumer tag.
         """
         lost: cython.longlong = 0
-        route: Route
+        names: tuple[Any, ...]
+        name: tuple[Any, ...] = _NOBODY
+        told: Any = None
         for names, route in self.delivered.items():
-            lost += _keep(kept, where + names[3:], route, consumers[names[:3]], most, of_each)
+            if not _is_of(names, name):
+                name = names[:3]
+                told = consumers[name]
+            lost += _keep(kept, where + names[3:], route, told, most, of_each)
         return lost
+
+    def by_consumer(self) -> Any:
+        """Lists of ((exchange, routing key), `Route`) of what was delivered, by channel number,
+        incarnation and consumer tag.
+        """
+        found: dict[Any, Any] = {}
+        rows: list[Any] = []
+        names: tuple[Any, ...]
+        name: tuple[Any, ...] = _NOBODY
+        for names, route in self.delivered.items():
+            if not _is_of(names, name):
+                name = names[:3]
+                rows = found.setdefault(name, [])
+            rows.append((names[3:], route))
+        return found
 
     def forget(self) -> cython.int:
         """The connection is over."""

@@ -69,6 +69,8 @@ from amqpsniff.session.rules.context import (
     BULKY_NS,
     BUSY,
     BUSY_MESSAGES,
+    BY_BROKER,
+    CONFIRMS,
     DEEP,
     DELIVERED,
     EXCLUSIVE,
@@ -84,6 +86,8 @@ from amqpsniff.session.rules.context import (
     PAUSED_NS,
     PROVISIONAL,
     PUBLISHED,
+    QUIET,
+    QUIET_NS,
     SLOW_NS,
     STALLED_NS,
     UNCLEAN,
@@ -200,6 +204,9 @@ _PUBLISHED_BIT = cython.declare(cython.int, PUBLISHED)
 _DELIVERED_BIT = cython.declare(cython.int, DELIVERED)
 _BUSY_BIT = cython.declare(cython.int, BUSY)
 _BUSY_MESSAGES = cython.declare(cython.longlong, BUSY_MESSAGES)
+_CONFIRMS_BIT = cython.declare(cython.int, CONFIRMS)
+_QUIET_BIT = cython.declare(cython.int, QUIET)
+_QUIET_NS = cython.declare(cython.longlong, QUIET_NS)
 _UNOPENED_BIT = cython.declare(cython.int, UNOPENED)
 _UNCLEAN_BIT = cython.declare(cython.int, UNCLEAN)
 _LEFT_OPEN_BIT = cython.declare(cython.int, LEFT_OPEN)
@@ -210,6 +217,7 @@ _PASSIVE_BIT = cython.declare(cython.int, PASSIVE)
 _EXTENDED_BIT = cython.declare(cython.int, EXTENDED)
 _EXCLUSIVE_BIT = cython.declare(cython.int, EXCLUSIVE)
 _NESTED_BIT = cython.declare(cython.int, NESTED)
+_BY_BROKER_BIT = cython.declare(cython.int, BY_BROKER)
 _DEEP = cython.declare(cython.int, DEEP)
 _MANY_BYTES = cython.declare(cython.longlong, MANY_ENTRIES_BYTES)
 _MISSING = cython.declare(cython.longlong, MISSING_NS)
@@ -305,6 +313,11 @@ def _end_bits(session: Session) -> cython.int:
             bits |= _LEFT_OPEN_BIT
     if tcp.zero_windows != (None, None):
         bits |= _ZERO_WINDOW_BIT
+    last: cython.longlong = min(session.last_client_ns, session.last_server_ns)
+    silence: cython.longlong = max(session.silence_client_ns, session.silence_server_ns)
+    end_ns: cython.longlong = tcp.end_ns
+    if last <= 0 or max(silence, end_ns - last) >= _QUIET_NS or tcp.retransmissions != (0, 0):
+        bits |= _QUIET_BIT
     return bits
 
 
@@ -861,6 +874,9 @@ class Tracker:
         if self.rules_enabled:
             number = channel.closed_packet_number
             bits: cython.int = _message_bits(channel.published, channel.delivered)
+            is_amqp10 = channel.amqp10 is not None
+            if channel.published and (channel.confirmed or channel.publishes or is_amqp10):
+                bits |= _CONFIRMS_BIT
             self.emit("channel-ends", channel, number, channel.end_ns, {}, bits)
         self.settler.finish(channel)
         self.on_channel_closed(channel)
@@ -1358,6 +1374,8 @@ class Tracker:
                 bits = argument_bits(frame.rows.arguments, frame.row)
                 if frame.flags & _FLAGS_CUT:
                     bits |= _EXCLUSIVE_BIT
+                if frame.side == 0:
+                    bits &= ~_BY_BROKER_BIT
             _ask(rules, context, session.memory, bits)
         if request is None or channel is None or request.side != 0:
             return

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 from amqpsniff.findings import Finding, Records
 from amqpsniff.findings.records import Order, order_of
-from amqpsniff.session.entities import CLIENT, SERVER
+from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.method_frame import read_reason
-from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.context import BY_BROKER, Rule, RuleContext, where
 from amqpsniff.session.rules.deferred import defer
 from amqpsniff.session.rules.peers import client_of
 
@@ -74,11 +74,10 @@ def _elsewhere(context: RuleContext, tag: int) -> str:
     return "" if other is None else f"; it is outstanding on channel {other.number}"
 
 
+@where(BY_BROKER)
 def refused_tag(context: RuleContext) -> None:
     """The broker says that a tag is unknown, where what was captured could not show it."""
     channel = context.channel
-    if context.frame.side != SERVER:
-        return
     code, text, _ = read_reason(context.frame.arguments_json)
     seen = context.memory.get("refused", {}).get(channel.number) == channel.incarnation
     if code == 406 and text and "unknown delivery tag" in text and not seen:

@@ -7,7 +7,7 @@ from typing import Any
 
 from amqpsniff.session.method_flags import NAMES
 from amqpsniff.session.rules.access import note_refused_login
-from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
+from amqpsniff.session.rules.context import BY_BROKER, Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reason_text
 from amqpsniff.session.rules.opening import step
 from amqpsniff.session.rules.peers import (
@@ -34,6 +34,7 @@ _LIMITS = ("limit", "channel_max")
 """Words of the reply texts that name a limit; measured on RabbitMQ 3.10.8."""
 
 
+@where(BY_BROKER)
 def _connection_closed(context: RuleContext) -> None:
     if not is_first_close(context):
         return
@@ -94,6 +95,7 @@ def _deprecated(context: RuleContext) -> str:
     return said + remedy(code, text)[0]
 
 
+@where(BY_BROKER)
 def _channel_closed(context: RuleContext) -> None:
     if not is_first_close(context):
         return

@@ -311,20 +311,10 @@ class RuleContext:
             return
         log.add(
             Finding(
-                code,
-                detail,
-                capture=capture,
-                packet_number=at,
-                ts_ns=None if time is None or time <= 0 else time,
-                connection_id=connection_id,
-                client=client,
-                server=server,
-                channel=place,
-                count=count,
-                last_packet_number=last,
-                variant=variant,
+                code, detail, capture, at, None if time is None or time <= 0 else time,
+                connection_id, client, server, place, count, last, variant=variant,
             )
-        )
+        )  # fmt: skip
 
     def is_provisional(self, code: str) -> bool:
         """True if a finding of this code is foreseen here."""
@@ -419,19 +409,25 @@ def messages_of(session: Session) -> tuple[int, int]:
 Rule = Callable[[RuleContext], None]
 
 
-PUBLISHED, DELIVERED, BUSY, UNOPENED, UNCLEAN, LEFT_OPEN, WAITING, ZERO_WINDOW = (
-    1 << place for place in range(8)
+PUBLISHED, DELIVERED, BUSY, CONFIRMS, UNOPENED, UNCLEAN, LEFT_OPEN, WAITING, ZERO_WINDOW, QUIET = (
+    1 << place for place in range(10)
 )
 """What became of a channel or connection that ends, as bits: it has publishes; it has deliveries;
-`BUSY_MESSAGES` of either or more; its handshake was begun and not completed; it was not closed by
-both sides; neither AMQP nor TCP ended it; requests wait for replies; a TCP window was closed."""
+`BUSY_MESSAGES` of either or more; publishes have confirms, or wait for them; its handshake was
+begun and not completed; it was not closed by both sides; neither AMQP nor TCP ended it; requests
+wait for replies; a TCP window was closed; a side sent nothing for `QUIET_NS`, or sent bytes again.
+"""
+
+QUIET_NS = SECOND_NS
+"""The shortest heartbeat interval."""
 
 BUSY_MESSAGES = 10
 """Messages below which there is nothing to judge of how a program works."""
 
-PASSIVE, EXTENDED, NESTED, EXCLUSIVE = (1 << place for place in range(8, 12))
-"""Bits of a method's arguments: `passive` is true; a name begins with `x-`; the JSON is longer than
-`MANY_ENTRIES_BYTES` or has more than `DEEP` tables and arrays; `exclusive` is true or was cut."""
+PASSIVE, EXTENDED, NESTED, EXCLUSIVE, BY_BROKER = (1 << place for place in range(10, 15))
+"""Bits of a method and its arguments: `passive` is true; a name begins with `x-`; the JSON is
+longer than `MANY_ENTRIES_BYTES` or has more than `DEEP` tables and arrays; `exclusive` is true or
+was cut; the broker sent it."""
 
 MANY_ENTRIES_BYTES = 20_000
 """Length of tables as JSON below which they cannot have as many entries as make a reader slow: in

@@ -226,10 +226,9 @@ def _note_call(context: RuleContext, said: dict[str, Any], published: bool) -> N
 
 def note_asker(context: RuleContext) -> None:
     """connection-ends: nobody waits for replies any more, or frames with replies may be missing."""
-    complete = context.complete
-    asked = "asks by packs" in context.memory
-    if context.session.peer.reads_bodies and (asked or not complete):
-        contribute(context, judge_asker, context.session.peer.name()[0], context.ts_ns, complete)
+    peer = context.session.peer
+    if peer.reads_bodies and ("asks by packs" in context.memory or not context.complete):
+        contribute(context, judge_asker, peer.name()[0], context.ts_ns, context.complete)
 
 
 class _Request:

@@ -13,7 +13,7 @@ from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT, SERVER
-from amqpsniff.session.rules.context import Rule, RuleContext
+from amqpsniff.session.rules.context import QUIET, Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import (
     application,
@@ -55,15 +55,7 @@ def _beats(context: RuleContext) -> Iterator[Verdict]:
         yield "heartbeat-too-short", (client, beat), f"{words}: {beat} s".__str__
 
 
-def _opened(context: RuleContext) -> None:
-    """What was silent before does not count, nor the broker until this: heartbeats begin here."""
-    session = context.session
-    broker_ns = session.silence_server_ns
-    if context.ts_ns is not None and session.last_server_ns > 0:
-        broker_ns = max(broker_ns, context.ts_ns - session.last_server_ns)
-    session.opening_client_ns, session.opening_server_ns = session.silence_client_ns, broker_ns
-
-
+@where(QUIET)
 def _ended(context: RuleContext) -> None:
     beat = interval(context)
     if not beat:
@@ -206,6 +198,5 @@ def _blocked_ns(context: RuleContext) -> int:
 
 RULES: dict[str, tuple[Rule, ...]] = {
     "connection.tune-ok": (_tuned,),
-    "connection.open-ok": (_opened,),
     "connection-ends": (_ended,),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.method_frame import read_reason
-from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.context import BY_BROKER, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.deferred import MAX_DEFERRED, defer
 from amqpsniff.session.state_machine import MODE
 from amqpsniff.spec import SIDES
@@ -92,10 +92,9 @@ def remember(context: RuleContext) -> None:
         context.memory.setdefault("asked", {})[context.frame.name] = context.number
 
 
+@where(BY_BROKER)
 def not_implemented(context: RuleContext) -> None:
     """The broker closed the connection because it lacks a feature."""
-    if context.frame.side != SERVER:
-        return
     code, text, method = read_reason(context.frame.arguments_json)
     if code != _NOT_IMPLEMENTED:
         return

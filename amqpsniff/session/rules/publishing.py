@@ -10,6 +10,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.message_log import FORGET
 from amqpsniff.session.rules.context import (
     BUSY,
+    CONFIRMS,
     EXTENDED,
     LATE_CONFIRM_NS,
     PUBLISHED,
@@ -161,7 +162,7 @@ def unconfirmed(channel: Any) -> list[Any]:
     return [entry for entry in channel.publishes if entry.outcome < 0]
 
 
-@where(PUBLISHED)
+@where(CONFIRMS)
 def in_doubt(context: RuleContext) -> None:
     """A channel ended with publishes that were not confirmed."""
     channel = context.channel
@@ -262,7 +263,7 @@ def _late_text(context: RuleContext) -> str:
     )
 
 
-@where(PUBLISHED)
+@where(CONFIRMS)
 def judge_confirms(context: RuleContext) -> None:
     """channel-ends: confirms that came late, or did not come while the broker sent other frames."""
     channel = context.channel

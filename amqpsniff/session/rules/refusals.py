@@ -13,7 +13,7 @@ from typing import Any
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import SERVER
 from amqpsniff.session.method_frame import read_reason
-from amqpsniff.session.rules.context import PASSIVE, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import BY_BROKER, PASSIVE, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import name_at, reason_text, route
 from amqpsniff.session.rules.peers import ender
 from amqpsniff.session.rules.remedies import is_exclusive, remedy
@@ -56,10 +56,9 @@ class Probe:
         return None in (now_ns, self.ts_ns) or now_ns - self.ts_ns <= DECLARED_NS
 
 
+@where(BY_BROKER)
 def closed(context: RuleContext) -> None:
     """The broker closed a channel: by its text, or by its code alone."""
-    if context.frame.side != SERVER:
-        return
     code, text, method = read_reason(context.frame.arguments_json)
     if code is None or code < FIRST_ERROR_CODE:
         return

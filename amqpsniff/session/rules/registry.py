@@ -53,6 +53,7 @@ from amqpsniff.session.rules import (
 )
 from amqpsniff.session.rules.context import (
     ANYTHING,
+    BY_BROKER,
     EXCLUSIVE,
     EXTENDED,
     NESTED,
@@ -124,7 +125,7 @@ _AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     provisional.AMQP10_RULES,
 )
 
-OF_ARGUMENTS = (PASSIVE, EXTENDED, NESTED, EXCLUSIVE)
+OF_METHODS = (PASSIVE, EXTENDED, NESTED, EXCLUSIVE, BY_BROKER)
 
 Asked = tuple[str | None, int, Rule]
 """A rule, and what it needs to be asked: see `context.requires` and `context.where`."""
@@ -146,9 +147,9 @@ RULES = _gather(_TABLES)
 """Every rule by its event, for connections of 0-8, 0-9 and 0-9-1."""
 
 GATED = frozenset(
-    event for event, rules in RULES.items() if any(one[1] in OF_ARGUMENTS for one in rules)
+    event for event, rules in RULES.items() if any(one[1] in OF_METHODS for one in rules)
 )
-"""Methods of which a rule asks for some arguments only; see `context.where`."""
+"""Methods of which a rule asks for some arguments, or one side, only; see `context.where`."""
 
 AMQP10_RULES = _gather(_AMQP10_TABLES)
 """Every rule by its event, for connections of AMQP 1.0."""

@@ -141,9 +141,12 @@ def declared(context: RuleContext) -> None:
 
 
 def limited(context: RuleContext) -> None:
-    """queue.declare-ok: note the limit of the queue's length."""
+    """queue.declare-ok: note the limit of the queue's length, while the rows of its request are
+    there.
+    """
     request = context.request
-    octets = None if request is None else request.rows.arguments.bytes_of(request.row)
+    asked = None if request is None else request.rows.arguments
+    octets = None if asked is None else asked.bytes_of(request.row)
     if not octets or b'"x-max-length"' not in octets or b'"passive":true' in octets:
         return
     queue = context.frame.queue
@@ -303,7 +306,7 @@ def ended(context: RuleContext) -> None:
     """connection-ends: its messages by route, and what it declared and bound."""
     session, memory, routes = context.session, context.session.memory, context.session.routes
     vhost = handshake(context, "connection.open").get("virtual_host")
-    hidden = session.has_loss or not context.both_sides or HIDDEN in memory
+    hidden = not context.complete or HIDDEN in memory
     server = server_end(context)
     where = server, vhost if isinstance(vhost, str) else ""
     full = routes is not None and routes.full
@@ -344,9 +347,8 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     """Publishes by route, each as exchange, routing key and what a `_Published` has; none where
     they were put down as they are, for all connections are read here.
     """
-    routes = context.session.routes
-    capture, _, _, *ends = context.place
-    client = client_of(context)
+    session, client = context.session, client_of(context)
+    routes, capture, ends = session.routes, session.capture, session.peer.name()
     who = client.application or client.host
     if context.tracker.log.recorded is None:
         kept = context.shared.setdefault(PUBLISHED, OrderedDict())
@@ -371,7 +373,7 @@ def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     queue is None where it is not known any more.
     """
     routes, told = context.session.routes, {}
-    for name in _by_consumer(context):
+    for name in routes.by_consumer() if routes else ():
         channel = _channel_of(context, name)
         consumer = None if channel is None else channel.by_tag.get(name[2])
         queue = None if consumer is None else consumer.queue
@@ -388,9 +390,9 @@ def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
 
 def _consumers(context: RuleContext) -> list[tuple[Any, ...]]:
     """The consumers that are there, but those whose window is known to be full."""
-    gone = context.memory.get(CANCELLED, {})
+    gone, routes = context.memory.get(CANCELLED, {}), context.session.routes
     told = []
-    for name, rows in _by_consumer(context).items():
+    for name, rows in routes.by_consumer().items() if routes else ():
         channel = _channel_of(context, name)
         is_open = channel is not None and not any(channel.closing)
         if is_open and name[2] is not None and (name[0], name[2]) not in gone:
@@ -414,15 +416,6 @@ def _idle(context: RuleContext) -> list[tuple[Any, ...]]:
                 words = f"consumer '{tag}' of {queue_text(consumer.queue)}"
                 here = tuple(place._replace(packet_number=at[1], ts_ns=at[0]))
                 found.append((words, consumer.queue, channel.number, here))
-    return found
-
-
-def _by_consumer(context: RuleContext) -> dict[tuple[Any, ...], list[tuple[Any, Any]]]:
-    """Exchange and key, and deliveries, of each route by channel number, incarnation and tag."""
-    routes = context.session.routes
-    found: dict[tuple[Any, ...], list[tuple[Any, Any]]] = {}
-    for names, one in routes.delivered.items() if routes else ():
-        found.setdefault(names[:3], []).append((names[3:], one))
     return found
 
 

@@ -137,7 +137,7 @@ def closed_together(context: RuleContext) -> tuple[int, int, int] | None:
 
 def judge_grown(context: RuleContext) -> None:
     """connection-ends: there are many, or they were opened all the time and none was closed."""
-    if "channels" not in context.memory or context.session.channels_opened < GROWN_CHANNELS:
+    if context.session.channels_opened < GROWN_CHANNELS or "channels" not in context.memory:
         return
     channels = _channels(context)
     count, closed = channels.open, channels.closed

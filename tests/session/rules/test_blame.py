@@ -121,6 +121,15 @@ def test_it_is_known_in_whatever_batches_and_after_whatever_of_others(
     assert said == f"503 no; answer to queue.declare in packet {asked}"
 
 
+def test_an_answer_to_a_request_whose_row_was_taken() -> None:
+    engine = Engine()
+    for _, packet in wired(Script("handshake\nC1: queue.declare queue=q\nS1: queue.declare-ok")):
+        engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
+        engine.take("frames")
+    engine.finish()
+    assert "queue.declare-ok" not in str(engine.take("findings").to_pylist())
+
+
 @pytest.mark.parametrize(("code", "is_error"), [(299, False), (300, True)])
 def test_codes_of_errors(code: int, is_error: bool) -> None:
     close = f"S: connection.close reply_code={code} reply_text=no"
