@@ -466,7 +466,7 @@ STORIES = (
     Story("6 spring-amqp#3507: unknown delivery tag", "diagnose", f"{PLAYED}/f_ack.pcap",
           ("delivery 1 was settled before", "delivery 4711 was not sent on this channel")),
     Story("7 celery#6067: a worker takes no more tasks", "diagnose", f"{CASES}/celery_eta.pcap.gz",
-          ("Celery tasks that wait for their time fill the prefetch", "queue 'media-q'",
+          ("Tasks that wait for their time fill the prefetch", "queue 'media-q'",
            "nothing else came for 14.4 s"),
           ("holds all it may hold",)),
     Story("8 amqp091-go#182: waiting for a confirm hangs", "connections -v",
