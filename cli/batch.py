@@ -31,6 +31,9 @@ FORMATS = ("parquet", "delta", "iceberg")
 
 JOB = "amqpsniff.spark_jobs.batch"
 
+OWN = "amqpsniff: "
+"""How the job begins a line that says what went wrong."""
+
 REFUSED = "amqpsniff-batch: error: "
 """How the job begins a line that says what is wrong with its arguments."""
 
@@ -175,11 +178,12 @@ def _explain(said: IO[bytes], code: int) -> int:
     """Say why the job failed, in its own words or with the end of Spark's; the exit code."""
     said.seek(0)
     lines = said.read().decode(errors="replace").splitlines()
-    own = [line for line in lines if line.startswith("amqpsniff: ")]
+    # behind the line of Java's that was cut as it was killed
+    own = [line[line.index(OWN) + len(OWN) :] for line in lines if OWN in line]
     usage = [line.removeprefix(REFUSED) for line in lines if line.startswith(REFUSED)]
     if own or usage:
         for line in own:
-            complain(line.removeprefix("amqpsniff: "))
+            complain(line)
         for line in usage:
             complain(line)
         return code

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import REPO, SAMPLES, SHARED
 from tests.decode.feeding import streams_of
 from tests.fuzz.seeds import SEEDS
-from tests.thorough import rounds
+from tests.thorough import only_thorough, rounds
 
 HERE = Path(__file__).parent
 HARNESSES = sorted(path.stem for path in HERE.glob("fuzz_*.py"))
@@ -72,7 +72,7 @@ def test_seeds_hold_the_invariant(name: str) -> None:
         harness.one_input(data)
 
 
-@pytest.mark.slow
+@only_thorough
 def test_make_fuzz() -> None:
     """It runs a harness uncompiled, with coverage that guides it, and then compiled."""
     pytest.importorskip("atheris")

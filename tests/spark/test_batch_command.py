@@ -24,7 +24,7 @@ from tests.archive.tables import everything, manifest, written_rows
 from tests.waiting import PATIENCE, wait_for
 
 from .conftest import Job
-from .processes import children, kill, workers
+from .processes import children, kill, told, workers
 
 pytestmark = pytest.mark.spark
 
@@ -109,8 +109,8 @@ def test_a_run_that_is_killed_goes_on(job: Job, spark: Any, samples: Path, tmp_p
         tasks = functools.partial(output.glob, "_work/tasks/*.json")
         code, said = killed_at_a_task(tasks, "--master", "local[1]", *given)
     assert code == 3
-    (told,) = [line for line in said.splitlines() if line.startswith("amqpsniff: ")]
-    assert told.startswith("amqpsniff: Spark's Java has")
+    (line,) = told(said)
+    assert line.startswith("Spark's Java has")
     _, *later = tasks()
     for one in later:  # as if it had been killed before, so that there is something left to do
         one.unlink()
@@ -184,8 +184,8 @@ def test_nothing_that_can_be_read(job: Job, tmp_path: Path) -> None:
     output = tmp_path / "tables"
     made = job(tmp_path / "captures", "-o", output, "--report", "quality")
     assert made.code == 3
-    (told,) = [line for line in made.err.splitlines() if line.startswith("amqpsniff: ")]
-    assert "none of 2 files could be read; the first: " in told
+    (line,) = told(made.err)
+    assert "none of 2 files could be read; the first: " in line
     assert len(written_rows(output, "errors")) == 2
 
 

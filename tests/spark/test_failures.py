@@ -19,7 +19,7 @@ from tests.thorough import only_thorough
 from tests.waiting import PATIENCE, wait_for
 
 from .conftest import Job
-from .processes import children, kill, workers
+from .processes import children, kill, told, workers
 
 pytest.importorskip("pyspark")
 pytestmark = pytest.mark.spark
@@ -66,15 +66,34 @@ sys.exit(min(codes) if len(set(codes)) == 1 else str(codes))
 """
 
 
-def test_the_disk_of_the_tables_is_full(samples: Path, tmp_path: Path) -> None:
+WITHOUT_SPARK = """
+import sys
+from amqpsniff.archive import Batch
+from amqpsniff.spark_jobs.errors import tell
+
+try:
+    Batch(sys.argv[1:2], sys.argv[2]).run()
+except Exception as error:
+    sys.exit(tell(error))
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "places"),
+    [
+        (WITHOUT_SPARK, ["out"]),
+        pytest.param(BOTH_WRITERS, ["out", "out/_work/direct"], marks=only_thorough),
+    ],
+    ids=["without-spark", "both-writers"],
+)
+def test_the_disk_of_the_tables_is_full(
+    program: str, places: list[str], samples: Path, tmp_path: Path
+) -> None:
     disk = tmp_path / "disk"
-    program = [sys.executable, "-c", BOTH_WRITERS, str(samples / "node.pcap"), str(disk / "out")]
-    said = said_on_small_disk("64k", disk, *program)
-    told = [line for line in said.splitlines() if line.startswith("amqpsniff: ")]
+    given = (str(samples / "node.pcap"), str(disk / "out"))
+    said = said_on_small_disk("64k", disk, sys.executable, "-c", program, *given)
     full = "tables cannot be written there: No space left on device"
-    assert told == [
-        f"amqpsniff: {disk}/out: {full}", f"amqpsniff: {disk}/out/_work/direct: {full}"
-    ]  # fmt: skip
+    assert told(said) == [f"{disk}/{place}: {full}" for place in places]
 
 
 @only_thorough
@@ -117,8 +136,8 @@ def test_a_worker_is_killed_again_and_again(
         finally:
             ended.set()
     assert made.code == 3
-    (told,) = [line for line in made.err.splitlines() if line.startswith("amqpsniff: ")]
-    assert told.startswith("amqpsniff: a worker of Spark was killed again and again")
+    (line,) = told(made.err)
+    assert line.startswith("a worker of Spark was killed again and again")
 
 
 @IN_PROC
