@@ -1,6 +1,6 @@
 """AMQP 1.0 beside 0-9-1: frames a second, on one core, and what tshark does.
 
-    python benchmarks/bench_amqp10.py [--megabytes 60] [--rounds 3]
+    python benchmarks/bench_amqp10.py [--megabytes 200] [--rounds 5]
 
 Captures of real RabbitMQ traffic of both protocols are repeated with fresh addresses
 (`captures.py`: `messages` of 0-9-1, `amqp10` with a connection for every 112 frames, and
@@ -49,8 +49,8 @@ def commands(program: str, capture: Path, folder: Path) -> dict[str, list[str]]:
 def main() -> int:
     """Measure; 1 where the bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--megabytes", type=int, default=60)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--megabytes", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     program = shutil.which("amqpsniff", path=sysconfig.get_path("scripts")) or "amqpsniff"
     missed = 0
