@@ -6,9 +6,11 @@ so a capture that is still being written to a pipe comes out packet by packet.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Protocol
@@ -300,10 +302,10 @@ def standard_input() -> io.FileIO:
         raise CaptureError(
             '-: standard input is a terminal; pipe a capture into it, as from "tcpdump -U -w -"'
         )
-    try:
-        return io.FileIO(0, closefd=False)
-    except OSError:
-        raise CaptureError("-: standard input is closed; pipe a capture into it") from None
+    with contextlib.suppress(OSError):
+        if sys.__stdin__ is not None:  # else another file may have its number by now
+            return io.FileIO(0, closefd=False)
+    raise CaptureError("-: standard input is closed; pipe a capture into it")
 
 
 def _reason(error: OSError) -> str:
