@@ -32,7 +32,7 @@ FORMATS = ("parquet", "delta", "iceberg")
 JOB = "amqpsniff.spark_jobs.batch"
 
 OWN = "amqpsniff: "
-"""How the job begins a line that says what went wrong."""
+"""Beginning of the job's error messages."""
 
 REFUSED = "amqpsniff-batch: error: "
 """How the job begins a line that says what is wrong with its arguments."""
@@ -178,7 +178,7 @@ def _explain(said: IO[bytes], code: int) -> int:
     """Say why the job failed, in its own words or with the end of Spark's; the exit code."""
     said.seek(0)
     lines = said.read().decode(errors="replace").splitlines()
-    # behind the line of Java's that was cut as it was killed
+    # a Java that is killed may leave an unfinished line, and the message stands behind it
     own = [line[line.index(OWN) + len(OWN) :] for line in lines if OWN in line]
     usage = [line.removeprefix(REFUSED) for line in lines if line.startswith(REFUSED)]
     if own or usage:

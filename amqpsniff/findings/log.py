@@ -130,9 +130,7 @@ class FindingLog:
         """Count more of a finding that is in the log."""
         if self._news is not None:
             self._news[known.key] = known
-        known.count += count
-        if last is not None and (known.last_packet_number or 0) < last:
-            known.last_packet_number = last
+        _count(known, count, last)
 
     def foresee(self, finding: Finding, quiet: bool = False) -> bool:
         """Record what goes on; False when it is there already, or has no place.

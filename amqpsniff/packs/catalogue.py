@@ -233,7 +233,7 @@ class Packs:
         self._readings: dict[tuple[object, ...], Reading] = {}
 
     def _conditions(self) -> dict[Condition, None]:
-        """What packs ask of messages, each once."""
+        """The conditions of all packs, without repeats."""
         asked = [one for pack in self.packs for some in pack.when for one in some]
         asked += [one for pack in self.packs for _, some in pack.findings for one in some]
         return dict.fromkeys(asked)

@@ -41,7 +41,7 @@ def _command(process: int) -> bytes:
 
 
 def told(text: str) -> list[str]:
-    """What a job says itself, in lines of Spark's: of a Java that is killed the last is cut."""
+    """Error messages of a job, also behind an unfinished line that a killed Java left."""
     return re.findall(r"(?<!INFO )amqpsniff: (.+)", text)
 
 

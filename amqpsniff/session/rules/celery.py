@@ -69,12 +69,12 @@ def note_eta(context: RuleContext) -> None:
     delayed.tasks += 1
     eta = _ETA.search(rows.headers.bytes_of(row))
     due_ns = _due_ns(eta[1].decode()) if eta else None
-    if due_ns is not None and len(delayed.later) < MAX_LATER:
-        delayed.later.append((entry, due_ns))
+    if due_ns is not None:
+        hold_for_later(context, due_ns)
 
 
 def hold_for_later(context: RuleContext, due_ns: int) -> None:
-    """noted: a message that a worker of another framework received before its time."""
+    """A message that a worker received before its time, which a header or a pack says."""
     entry, delayed = context.facts["entry"], _delayed(context)
     if entry is not None and entry.consumer is not None and len(delayed.later) < MAX_LATER:
         delayed.later.append((entry, due_ns))
@@ -94,7 +94,7 @@ def _due_ns(eta: str) -> int | None:
         at = datetime.fromisoformat(eta)
     except ValueError:
         return None
-    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()) * SECOND_NS
+    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * SECOND_NS)
 
 
 def note_prefetch(context: RuleContext) -> None:
