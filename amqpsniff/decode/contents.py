@@ -19,6 +19,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 import cython
+from cython.cimports.amqpsniff.decode.meanings import may_be_object
 from cython.cimports.amqpsniff.decode.messages import MessageWriter
 from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
 from cython.cimports.amqpsniff.decode.state import Content, MemoryBudget
@@ -59,6 +60,7 @@ _OPENING = cython.declare(cython.longlong, MIN_OPENING_BYTES)
 _OTHER = cython.declare(cython.longlong, OTHER_BYTES)
 _METHOD = cython.declare(cython.longlong, METHOD_BYTES)
 _NULL = cython.declare(cython.longlong, NULL)
+_MAX_BODIES = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _RETURNABLE = cython.declare(cython.int, method_layout.MANDATORY | method_layout.IMMEDIATE)
 _BY_NUMBER = attrgetter("number")
@@ -420,8 +422,10 @@ class ContentAssembler:
             content.hash.update(reader.bytes_at(at, count))
         if content.keeping and not content.body_missing:
             if not self.keep_bodies:
+                if content.body.used == 0 and not may_be_object(reader.data, at, count):
+                    return content.end_body()
                 count = min(count, max(self.most_kept - content.body.used, 0))
-            if self.held + count > MAX_BODY_BYTES:
+            if self.held + count > _MAX_BODIES:
                 self.report("body-limit", half, "", content.place())
                 self._let_go(content)
             else:

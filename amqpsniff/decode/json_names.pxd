@@ -1,19 +1,25 @@
+cimport cython
+
+@cython.final
 cdef class ObjectNames:
     cdef public list names
     cdef public unsigned long long shape
+    cdef const unsigned char[::1] data
     cdef int[::1] slots
-    cdef unsigned long long[::1] hashes
+    cdef unsigned long long[::1] hashes, sizes
     cdef long long[::1] starts, ends, rounds
     cdef unsigned char[::1] plain
     cdef long long round
     cdef bint has(self, int place) except? -1
     cpdef int forget(self) except? -1
-    cdef bytes part(self, const unsigned char[::1] data, long long start, long long end)
-    cdef bytes text(self, const unsigned char[::1] data, int place)
-    cdef long long digits(self, const unsigned char[::1] data, int place) except? -2
-    cpdef object value(self, const unsigned char[::1] data, int place)
-    cdef int _place(self, unsigned long long digest) except? -2
+    cdef bytes part(self, long long start, long long end)
+    cdef bytes text(self, int place)
+    cdef long long digits(self, int place) except? -2
+    cpdef object value(self, int place)
+    cdef int _place(self, long long at, long long end) except? -2
     cpdef int read(self, const unsigned char[::1] data, long long at, long long end, bytes wanted=*) except? -1
-    cdef long long _blank(self, const unsigned char[::1] data, long long at, long long end) except? -2
-    cdef long long _value_end(self, const unsigned char[::1] data, long long at, long long end) except? -2
-    cdef long long _text_end(self, const unsigned char[::1] data, long long at, long long end) except? -2
+    cdef long long _blank(self, long long at, long long end) except? -2
+    cdef long long _value_end(self, long long at, long long end) except? -2
+    cdef long long _text_end(self, long long at, long long end) except? -2
+    cdef bint _has_escape(self, long long at, long long end) except? -1
+    cdef bint _is_plain(self, long long at, long long end) except? -1

@@ -25,6 +25,7 @@ if cython.compiled:
 
 _QUOTE = cython.declare(cython.int, 34)
 _BACKSLASH = cython.declare(cython.int, 92)
+_MAX_SIZE = cython.declare(cython.int, 63)
 _OFFSET = cython.declare(cython.ulonglong, 0xCBF29CE484222325)  # FNV-1a of 64 bits
 _PRIME = cython.declare(cython.ulonglong, 0x100000001B3)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
@@ -33,12 +34,14 @@ _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 class ObjectNames:
     """Finds the values of some names; one object serves all texts in turn.
 
-    `shape` is the same for objects with the same known names, whatever their order.
+    `shape` is the same for objects with the same known names, whatever their order. `sizes` has, by
+    first byte, a bit for each size that a known name has, so that few others are hashed.
     """
 
     shape: int
     round: int
 
+    data: ByteView
     names: list[Any]
     slots: IntView
     hashes: IntView
@@ -46,9 +49,11 @@ class ObjectNames:
     ends: IntView
     rounds: IntView
     plain: IntView
+    sizes: IntView
 
     def __init__(self, names: Any) -> None:
         self.names = list(names)
+        self.data = b""
         count = len(self.names)
         size = 16
         while size < 4 * count:
@@ -59,12 +64,15 @@ class ObjectNames:
         self.ends = memoryview(bytearray(8 * max(count, 1))).cast("q")
         self.rounds = memoryview(bytearray(8 * max(count, 1))).cast("q")
         self.plain = memoryview(bytearray(max(count, 1)))
+        self.sizes = memoryview(bytearray(8 * 256)).cast("Q")
         self.round = 0
         self.shape = 0
         octet: cython.uchar
         for place, name in enumerate(self.names):
+            octets = name.encode()
+            self.sizes[octets[0]] |= cython.cast(cython.ulonglong, 1) << min(len(octets), _MAX_SIZE)
             digest: cython.ulonglong = _OFFSET
-            for octet in name.encode():
+            for octet in octets:
                 digest = ((digest ^ octet) * _PRIME) & _MASK64
             self.hashes[place] = digest
             slot: cython.longlong = cython.cast(cython.longlong, digest & (size - 1))
@@ -87,50 +95,50 @@ class ObjectNames:
         self.shape = 0
         return 0
 
-    def text(self, data: ByteView, place: cython.int) -> bytes:
+    def text(self, place: cython.int) -> bytes:
         """The bytes of a text without escapes that the last object has; None for other values."""
         if not self.plain[place]:
             return None
-        return self.part(data, self.starts[place] + 1, self.ends[place] - 1)
+        return self.part(self.starts[place] + 1, self.ends[place] - 1)
 
-    def part(self, data: ByteView, start: cython.longlong, end: cython.longlong) -> bytes:
+    def part(self, start: cython.longlong, end: cython.longlong) -> bytes:
         """Bytes of the data."""
-        if start < 0 or end > len(data) or end < start:
+        if start < 0 or end > len(self.data) or end < start:
             raise IndexError("a value outside the data")
         if cython.compiled and end > start:
-            first = cython.cast(cython.p_char, cython.address(data[start]))
+            first = cython.cast(cython.p_char, cython.address(self.data[start]))
             return PyBytes_FromStringAndSize(first, end - start)
-        return bytes(data[start:end])
+        return bytes(self.data[start:end])
 
-    def digits(self, data: ByteView, place: cython.int) -> cython.longlong:
+    def digits(self, place: cython.int) -> cython.longlong:
         """The whole number, not negative, that the last object has; -1 for another value."""
         start: cython.longlong = self.starts[place]
         end: cython.longlong = self.ends[place]
-        if start < 0 or end > len(data):
+        if start < 0 or end > len(self.data):
             raise IndexError("a value outside the data")
         if not 0 < end - start < 19:
             return -1
         number: cython.longlong = 0
         at: cython.longlong
         for at in range(start, end):
-            if not 48 <= data[at] <= 57:
+            if not 48 <= self.data[at] <= 57:
                 return -1
-            number = number * 10 + (data[at] - 48)
+            number = number * 10 + (self.data[at] - 48)
         return number
 
-    def value(self, data: ByteView, place: cython.int) -> Any:
-        """The value of a name in the last object, which is in `data`; None where there is none."""
+    def value(self, place: cython.int) -> Any:
+        """The value of a name in the last object; None where there is none."""
         if not self.has(place):
             return None
         start: cython.longlong = self.starts[place]
         end: cython.longlong = self.ends[place]
-        if start < 0 or end > len(data):
+        if start < 0 or end > len(self.data):
             raise IndexError("a value outside the data")
         if self.plain[place]:
-            return self.text(data, place).decode(errors="replace")
-        if data[start] == 110:  # null
+            return self.text(place).decode(errors="replace")
+        if self.data[start] == 110:  # null
             return None
-        octets = bytes(data[start:end])
+        octets = bytes(self.data[start:end])
         if octets.isdigit() and len(octets) < 19:
             return int(octets)
         try:
@@ -138,8 +146,22 @@ class ObjectNames:
         except (ValueError, RecursionError):
             return None
 
-    def _place(self, digest: cython.ulonglong) -> cython.int:
-        """The place of the name with a hash; negative for a name that nobody knows."""
+    @cython.boundscheck(False)  # `read` checked the range
+    def _place(self, at: cython.longlong, end: cython.longlong) -> cython.int:
+        """The place of the name between two places; negative for a name that nobody knows."""
+        size: cython.longlong = end - at
+        known: cython.ulonglong = self.sizes[self.data[at]] >> min(size, _MAX_SIZE)
+        if not known & 1 and not self._has_escape(at, end):
+            return -1
+        digest: cython.ulonglong = _OFFSET
+        octet: cython.uchar
+        while at < end:
+            octet = self.data[at]
+            if octet == _BACKSLASH and at + 1 < end:
+                at += 1
+                octet = self.data[at]
+            digest = ((digest ^ octet) * _PRIME) & _MASK64
+            at += 1
         mask: cython.longlong = len(self.slots) - 1
         slot: cython.longlong = cython.cast(cython.longlong, digest & _MASK64) & mask
         place: cython.int = self.slots[slot]
@@ -151,46 +173,37 @@ class ObjectNames:
     def read(
         self, data: ByteView, at: cython.longlong, end: cython.longlong, wanted: bytes | None = None
     ) -> cython.int:
-        """Go through the object at `at`; nothing is found where there is none.
+        """Go through the object at `at`; nothing is found where there is none. The data is to stay
+        as it is while values are asked for.
 
         `wanted` has a 1 for each of `names` that is wanted: the rest is left out once all of them
         were seen. None wants whatever is there.
         """
         self.forget()
+        self.data = data
         left: cython.Py_ssize_t = 0 if wanted is None else wanted.count(1)
         if at < 0 or end > len(data):
             raise IndexError("an object outside the data")
-        at = self._blank(data, at, end)
+        at = self._blank(at, end)
         if at >= end or data[at] != 123:
             return 0
-        at = self._blank(data, at + 1, end)
+        at = self._blank(at + 1, end)
         start: cython.longlong
-        digest: cython.ulonglong
+        name: cython.longlong
         place: cython.int
-        octet: cython.uchar
         while at < end and data[at] == _QUOTE:
-            digest = _OFFSET
-            at += 1
-            with cython.boundscheck(False):  # the range was checked
-                while at < end:
-                    octet = data[at]
-                    if octet == _QUOTE:
-                        break
-                    if octet == _BACKSLASH:
-                        at += 1
-                        if at >= end:
-                            return 0
-                        octet = data[at]
-                    digest = ((digest ^ octet) * _PRIME) & _MASK64
-                    at += 1
-            at = self._blank(data, at + 1, end)
-            if at >= end or data[at] != 58:
-                return 0
-            start = at = self._blank(data, at + 1, end)
-            at = self._value_end(data, at, end)
+            name = at + 1
+            at = self._text_end(at, end)
             if at < 0:
                 return 0
-            place = self._place(digest)
+            place = self._place(name, at - 1)
+            at = self._blank(at, end)
+            if at >= end or data[at] != 58:
+                return 0
+            start = at = self._blank(at + 1, end)
+            at = self._value_end(at, end)
+            if at < 0:
+                return 0
             if place >= 0:
                 if self.rounds[place] != self.round:
                     if wanted is not None and wanted[place]:
@@ -199,38 +212,38 @@ class ObjectNames:
                 self.rounds[place] = self.round
                 self.starts[place] = start
                 self.ends[place] = at
-                self.plain[place] = data[start] == _QUOTE and _is_plain(data, start + 1, at - 1)
+                self.plain[place] = data[start] == _QUOTE and self._is_plain(start + 1, at - 1)
                 if wanted is not None and left == 0:
                     return 0
-            at = self._blank(data, at, end)
+            at = self._blank(at, end)
             if at >= end or data[at] != 44:
                 return 0
-            at = self._blank(data, at + 1, end)
+            at = self._blank(at + 1, end)
         return 0
 
     @cython.boundscheck(False)  # `read` checked the range
-    def _blank(self, data: ByteView, at: cython.longlong, end: cython.longlong) -> cython.longlong:
+    def _blank(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
         """The place of the next byte that is not white space."""
-        while at < end and (data[at] == 32 or data[at] == 10 or data[at] == 13 or data[at] == 9):
+        while at < end and (
+            self.data[at] == 32 or self.data[at] == 10 or self.data[at] == 13 or self.data[at] == 9
+        ):
             at += 1
         return at
 
     @cython.boundscheck(False)  # `read` checked the range
-    def _value_end(
-        self, data: ByteView, at: cython.longlong, end: cython.longlong
-    ) -> cython.longlong:
+    def _value_end(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
         """The end of a value; negative if that is not in the data."""
         if at >= end:
             return -1
-        octet: cython.uchar = data[at]
+        octet: cython.uchar = self.data[at]
         if octet == _QUOTE:
-            return self._text_end(data, at, end)
+            return self._text_end(at, end)
         if octet == 123 or octet == 91:
             depth: cython.longlong = 0
             while at < end:
-                octet = data[at]
+                octet = self.data[at]
                 if octet == _QUOTE:
-                    at = self._text_end(data, at, end)
+                    at = self._text_end(at, end)
                     if at < 0:
                         return -1
                     continue
@@ -243,43 +256,45 @@ class ObjectNames:
                         return at
             return -1
         while at < end:
-            octet = data[at]
+            octet = self.data[at]
             if octet == 44 or octet == 125 or octet <= 32:
                 return at
             at += 1
         return -1
 
     @cython.boundscheck(False)  # `read` checked the range
-    def _text_end(
-        self, data: ByteView, at: cython.longlong, end: cython.longlong
-    ) -> cython.longlong:
+    def _text_end(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
         """The end of a text whose quote is at `at`."""
         at += 1
         if cython.compiled and at < end:  # most texts have no escape
-            first = cython.cast(cython.p_char, cython.address(data[at]))
+            first = cython.cast(cython.p_char, cython.address(self.data[at]))
             quote = cython.cast(cython.p_char, memchr(first, _QUOTE, end - at))
             if quote == cython.NULL:
                 return -1
             if memchr(first, _BACKSLASH, quote - first) == cython.NULL:
                 return at + (quote - first) + 1
         while at < end:
-            if data[at] == _QUOTE:
+            if self.data[at] == _QUOTE:
                 return at + 1
-            if data[at] == _BACKSLASH:
+            if self.data[at] == _BACKSLASH:
                 at += 1
             at += 1
         return -1
 
+    @cython.boundscheck(False)  # `read` checked the range
+    def _has_escape(self, at: cython.longlong, end: cython.longlong) -> cython.bint:
+        """True if a text has a backslash."""
+        while at < end:
+            if self.data[at] == _BACKSLASH:
+                return True
+            at += 1
+        return False
 
-@cython.cfunc
-@cython.boundscheck(False)  # `read` checked the range
-@cython.exceptval(-1, check=False)
-def _is_plain(
-    data: cython.const[cython.uchar][::1], at: cython.longlong, end: cython.longlong
-) -> cython.bint:
-    """True if a text has no backslash and no control character, and is ASCII."""
-    while at < end:
-        if data[at] < 32 or data[at] >= 127 or data[at] == _BACKSLASH:
-            return False
-        at += 1
-    return True
+    @cython.boundscheck(False)  # `read` checked the range
+    def _is_plain(self, at: cython.longlong, end: cython.longlong) -> cython.bint:
+        """True if a text has no backslash and no control character, and is ASCII."""
+        while at < end:
+            if self.data[at] < 32 or self.data[at] >= 127 or self.data[at] == _BACKSLASH:
+                return False
+            at += 1
+        return True

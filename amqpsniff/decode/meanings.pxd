@@ -25,7 +25,6 @@ cdef class Field:
 cdef class MeaningWriter:
     cdef public object packs, words, columns
     cdef ObjectNames headers, body
-    cdef const unsigned char[::1] header_data, body_data
     cdef dict shapes
     cdef tuple last, last_opened
     cdef int last_exchange, last_content_type, last_type
@@ -57,3 +56,5 @@ cdef class NoteWriter(MeaningWriter):
     cdef int _say(self, MessageRows out, long long row, Field field, dict said) except? -1
     cdef tuple _call(self, MessageRows out, long long row, list fields)
     cdef int _note_call(self, MessageRows out, long long row, list fields) except? -1
+
+cdef bint may_be_object(const unsigned char[::1] data, long long at, long long count) except? -1

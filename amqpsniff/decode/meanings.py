@@ -39,7 +39,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView
     from amqpsniff.columns import Octets
     from amqpsniff.decode.rows import MessageRows
 
@@ -61,6 +60,8 @@ TEXTS = ("message_id", "correlation_id")
 
 _MAX_BODY = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _NULL = cython.declare(cython.longlong, NULL)
+_OBJECT = cython.declare(cython.int, ord("{"))
+_SPACE = cython.declare(cython.int, ord(" "))
 
 
 class MeaningColumns:
@@ -213,8 +214,6 @@ class MeaningWriter:
     words: Any
     headers: ObjectNames
     body: ObjectNames
-    header_data: ByteView
-    body_data: ByteView
     shapes: dict[Any, Any]
     last: tuple[Any, ...]
     last_opened: tuple[Any, ...]
@@ -261,8 +260,7 @@ class MeaningWriter:
         """
         if out.headers.has(row):
             start: cython.longlong = out.headers.offsets[row]
-            self.header_data = out.headers.octets
-            self.headers.read(self.header_data, start, out.headers.offsets[row + 1])
+            self.headers.read(out.headers.octets, start, out.headers.offsets[row + 1])
         else:
             self.headers.forget()
         fields: tuple[Any, ...] = self._fields(out, row)
@@ -350,16 +348,10 @@ class MeaningWriter:
         if body is None or count < 2:
             return self.body.forget()
         count = min(count, _MAX_BODY)
-        first: cython.int = body.octets[0]
-        self.body_data = body.octets
-        second: cython.int = body.octets[1]
-        if (first == 0x1F and second == 0x8B) or (
-            first == 0x78 and ((first << 8) | second) % 31 == 0
-        ):
-            octets: bytes = unpacked(bytes(body.storage[:count]))
-            self.body_data = octets
-            count = len(octets)
-        return self.body.read(self.body_data, 0, count, wanted)
+        if not _is_packed(body.octets, 0):
+            return self.body.read(body.octets, 0, count, wanted)
+        octets: bytes = unpacked(bytes(body.storage[:count]))
+        return self.body.read(octets, 0, len(octets), wanted)
 
     def _value(self, out: MessageRows, row: cython.longlong, field: Field) -> Any:
         """The value of a field; None where it has none."""
@@ -368,14 +360,14 @@ class MeaningWriter:
         if field.at < 0:
             value = _property(out, row, field.source.name)
         elif names.has(field.at):
-            value = names.value(self.body_data if field.in_body else self.header_data, field.at)
+            value = names.value(field.at)
         if value is None or field.plain:
             return value
         if field.only is not None:
             wanted = field.source.only[1]
             if not self.headers.has(field.only):
                 return None
-            if wanted not in (None, self.headers.value(self.header_data, field.only)):
+            if wanted not in (None, self.headers.value(field.only)):
                 return None
         return taken(field.source, value, out.ts_ns.values[row])
 
@@ -385,10 +377,9 @@ class MeaningWriter:
         names: ObjectNames = field.names
         if not names.plain[field.at]:
             return None
-        data = self.body_data if field.in_body else self.header_data
         start: cython.longlong = names.starts[field.at] + 1
         size: cython.Py_ssize_t = len(field.template)
-        if names.ends[field.at] - 1 - start < size or names.ends[field.at] > len(data):
+        if names.ends[field.at] - 1 - start < size or names.ends[field.at] > len(names.data):
             return None
         if start < 1 or field.end > size:
             return None
@@ -399,10 +390,10 @@ class MeaningWriter:
         digits: cython.p_const_uchar = _digits
         for at in range(size):
             wanted = marks[at]
-            octet = data[start + at]
+            octet = names.data[start + at]
             if not digits[octet] if wanted == 0 else wanted != octet:
                 return None
-        return names.part(data, start + field.begin, start + field.end)
+        return names.part(start + field.begin, start + field.end)
 
     def _put(
         self, out: MessageRows, row: cython.longlong, found: MeaningColumns, field: Field
@@ -412,7 +403,6 @@ class MeaningWriter:
         names: ObjectNames = field.names
         if field.at >= 0 and not names.has(field.at):
             return False
-        data = self.body_data if field.in_body else self.header_data
         if field.at < 0:
             if field.plain and field.kind == 1 and field.text is not None:
                 texts: Texts = out.message_id
@@ -424,17 +414,17 @@ class MeaningWriter:
                 if not octets.isascii():
                     octets = None
         elif field.plain and field.kind == 2:
-            digits: cython.longlong = names.digits(data, field.at)
+            digits: cython.longlong = names.digits(field.at)
             if digits >= 0:
                 found.put_number(field.place, row, digits)
                 return True
         elif field.plain:
-            octets = names.text(data, field.at)
+            octets = names.text(field.at)
         elif field.template is not None:
             octets = self._cut(field)
         word: tuple[Any, ...] = None
         if field.kind == 0 and field.at >= 0 and not field.plain and field.source.form is None:
-            word = _word_of(self, field)
+            word = _word_of(field)
             octets = None if word is None else self.shapes.get(word)
         if octets is None:
             value = self._value(out, row, field)
@@ -580,7 +570,7 @@ class NoteWriter(MeaningWriter):
         if not 0 < 1_000 * said.get("expires_at", 0) < out.ts_ns.values[row]:
             said.pop("expires_at", None)
         call: tuple[Any, ...] = None
-        if reading.awaited or _is_followed(self, fields[1]):
+        if reading.awaited or _is_followed(fields[1]):
             call = self._call(out, row, fields[1])
         if call is not None and (call[2] is not None or not delivered):
             said["call"] = call
@@ -602,8 +592,7 @@ class NoteWriter(MeaningWriter):
     def _there(self, field: Field) -> cython.bint:
         """True if a field has a value, whatever it is."""
         names: ObjectNames = field.names
-        data = self.body_data if field.in_body else self.header_data
-        return names.has(field.at) and names.value(data, field.at) is not None
+        return names.has(field.at) and names.value(field.at) is not None
 
     def _say(
         self, out: MessageRows, row: cython.longlong, field: Field, said: dict[Any, Any]
@@ -653,7 +642,7 @@ class NoteWriter(MeaningWriter):
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
-def _is_followed(writer: MeaningWriter, fields: list[Any]) -> cython.bint:
+def _is_followed(fields: list[Any]) -> cython.bint:
     """True if an id of a request is one of those that are followed, see `FOLLOWED`."""
     field: Field
     for field in fields:
@@ -661,15 +650,14 @@ def _is_followed(writer: MeaningWriter, fields: list[Any]) -> cython.bint:
             continue
         names: ObjectNames = field.names
         if names.has(field.at):
-            data = writer.body_data if field.in_body else writer.header_data
-            octets = names.text(data, field.at)
+            octets = names.text(field.at)
             if octets is None or zlib.crc32(octets) % FOLLOWED == 0:
                 return True
     return False
 
 
 @cython.cfunc
-def _word_of(writer: MeaningWriter, field: Field) -> tuple[Any, ...]:
+def _word_of(field: Field) -> tuple[Any, ...]:
     """A field and the bytes that it reads, under which the word it makes of them is remembered;
     None where they are not worth it.
     """
@@ -680,8 +668,30 @@ def _word_of(writer: MeaningWriter, field: Field) -> tuple[Any, ...]:
     end: cython.longlong = names.ends[field.at]
     if end - start > MAX_WORD_BYTES:
         return None
-    data = writer.body_data if field.in_body else writer.header_data
-    return field, bytes(data[start:end])
+    return field, names.part(start, end)
+
+
+@cython.cfunc
+@cython.boundscheck(False)  # whoever calls it has two bytes
+@cython.exceptval(-1, check=False)
+def _is_packed(data: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.bint:
+    """True if bytes begin as gzip and zlib do."""
+    first: cython.int = data[at]
+    second: cython.int = data[at + 1]
+    if first == 0x1F:
+        return second == 0x8B
+    return first == 0x78 and ((first << 8) | second) % 31 == 0
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def may_be_object(
+    data: cython.const[cython.uchar][::1], at: cython.longlong, count: cython.longlong
+) -> cython.bint:
+    """True if a body that begins with these bytes may be an object of JSON, packed or not."""
+    if count < 2 or at < 0 or at + count > len(data):
+        return True
+    return data[at] == _OBJECT or data[at] <= _SPACE or _is_packed(data, at)
 
 
 def as_number(value: Any, column: Any) -> Any:

@@ -487,7 +487,7 @@ class Content:
     def begin_body(self) -> cython.int:
         """Keep the bytes of the body from now on."""
         if self.body is None:
-            self.body = Octets(max(256, min(self.body_size, MAX_KEPT_BYTES)))
+            self.body = Octets(max(256, min(self.body_size, _MAX_KEPT)))
         self.body.used = 0
         self.keeping = True
         return 0
@@ -495,7 +495,7 @@ class Content:
     def end_body(self) -> cython.int:
         """Keep no bytes of a body any more; only a small buffer is used again."""
         self.keeping = False
-        if self.body.size > MAX_KEPT_BYTES:
+        if self.body.size > _MAX_KEPT:
             self.body = None
         return 0
 

@@ -131,13 +131,14 @@ class _Columns:
                 self._source |= more.columns()
                 self._vocabularies |= more.by_name()
         self._taken: dict[str, tuple[Any, Any, int]] = {}
+        self._empty: dict[pa.DataType, pa.Array] = {}
 
     def make(self, name: str, kind: pa.DataType) -> pa.Array:
         """The column of that name and type; null throughout when the decoder has none."""
         source = _SOURCES.get(name, name)
         column = self._source.get(source)
         if column is None:  # as batches that have it: those of a file are alike
-            return pa.nulls(self._rows, _ENCODED if name in _CODED else kind)
+            return self._nulls(_ENCODED if name in _CODED else kind)
         if isinstance(column, Texts):
             return self._texts(column, kind)
         storage, bitmap, nulls = self._take(source, column)
@@ -145,7 +146,7 @@ class _Columns:
             return self._coded(name, storage, bitmap, nulls)
         if name in self._words:
             if nulls == self._rows:
-                return pa.nulls(self._rows, _ENCODED)
+                return self._nulls(_ENCODED)
             words = self._words[name]
             if words.places is not None:
                 storage = bitmaps.recoded(storage, self._rows, words.places)
@@ -157,10 +158,17 @@ class _Columns:
             storage = bitmaps.of_truths(storage, self._rows)
         return self._array(kind, storage, bitmap, nulls)
 
+    def _nulls(self, kind: pa.DataType) -> pa.Array:
+        """A column without a value, of which one does for all of a kind."""
+        found = self._empty.get(kind)
+        if found is None:
+            found = self._empty[kind] = pa.nulls(self._rows, kind)
+        return found
+
     def _coded(self, name: str, storage: Any, bitmap: Any, nulls: int) -> pa.Array:
         """A column of texts that repeat."""
         if nulls == self._rows:
-            return pa.nulls(self._rows, _ENCODED)
+            return self._nulls(_ENCODED)
         vocabulary = self._vocabularies[name]
         offsets, octets = vocabulary.entries()
         strings = pa.Array.from_buffers(
@@ -193,7 +201,7 @@ class _Columns:
         self, kind: pa.DataType, storage: Any, bitmap: Any, nulls: int, *more: Any
     ) -> pa.Array:
         if nulls == self._rows:
-            return pa.nulls(self._rows, kind)
+            return self._nulls(kind)
         buffers = [None if one is None else pa.py_buffer(one) for one in (bitmap, storage, *more)]
         return pa.Array.from_buffers(kind, self._rows, buffers, nulls)
 

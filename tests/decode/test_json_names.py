@@ -9,7 +9,8 @@ from hypothesis import strategies as some
 
 from amqpsniff.decode.json_names import ObjectNames
 
-NAMES = ("a", "task", 'with "quotes"', "back\\slash", "é")
+LONG = "a name of more than so many bytes as there are bits in the widest number"
+NAMES = ("a", "task", 'with "quotes"', "back\\slash", "é", LONG)
 VALUES = some.recursive(
     some.none() | some.booleans() | some.integers(-(2**60), 2**60) | some.text(max_size=8),
     lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=3), inner),
@@ -23,7 +24,7 @@ def read(octets: bytes) -> dict[str, object]:
     found = ObjectNames(NAMES)
     found.read(octets, 0, len(octets))
     assert found.found() <= set(NAMES)
-    return {name: found.value(octets, NAMES.index(name)) for name in found.found()}
+    return {name: found.value(NAMES.index(name)) for name in found.found()}
 
 
 @given(OBJECTS, some.sampled_from([None, 1]), some.booleans())
