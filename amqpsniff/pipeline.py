@@ -297,6 +297,8 @@ class Pipeline:
         if self.plan.on_stream is not None:
             self.plan.on_stream(events)
         self.decoder.feed(events, self.capture)
+        for slot in events.resets:
+            self.tracker.on_reset(self.decoder.connection(slot))
         self.follow()
         for finding in events.findings:
             self.log.add(self._tcp_finding(*finding))

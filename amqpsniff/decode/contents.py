@@ -60,7 +60,6 @@ _OPENING = cython.declare(cython.longlong, MIN_OPENING_BYTES)
 _OTHER = cython.declare(cython.longlong, OTHER_BYTES)
 _METHOD = cython.declare(cython.longlong, METHOD_BYTES)
 _NULL = cython.declare(cython.longlong, NULL)
-_MAX_BODIES = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _RETURNABLE = cython.declare(cython.int, method_layout.MANDATORY | method_layout.IMMEDIATE)
 _BY_NUMBER = attrgetter("number")
@@ -106,6 +105,7 @@ class ContentAssembler:
     held: int
     opened: int
     most_kept: int
+    most_held: int
     seed: int
 
     frames: FrameRows
@@ -134,6 +134,7 @@ class ContentAssembler:
         self.report = report
         self.new_hash = new_hash
         self.keep_bodies = keep_bodies
+        self.most_held = MAX_BODY_BYTES
         self.most_kept = MAX_BODY_BYTES if keep_bodies else PACKS_READ
         self.keeps_all = keep_bodies or self.writer.reads_every_body
         self.seed = own_seed() if asked.sightings is None else asked.sightings.seed
@@ -425,7 +426,7 @@ class ContentAssembler:
                 if content.body.used == 0 and not may_be_object(reader.data, at, count):
                     return content.end_body()
                 count = min(count, max(self.most_kept - content.body.used, 0))
-            if self.held + count > _MAX_BODIES:
+            if self.held + count > self.most_held:
                 self.report("body-limit", half, "", content.place())
                 self._let_go(content)
             else:

@@ -214,13 +214,19 @@ class Decoder:
             len(times),
         ):  # fmt: skip
             raise IndexError("no such events")
+        losses: list[Any] = self.handler.contents.losses
+        lost: cython.Py_ssize_t = len(losses)
         made: cython.longlong = self.handler.messages.rows
         held: cython.bint = self.moments is not None and len(batch.late) > 0
         if self.moments is not None:
             self.moments.begin(batch, self.handler.frames.rows, made)
         for i in range(count):
-            if held or (self.moments is not None and self.handler.messages.rows > made):
+            if held or (
+                self.moments is not None
+                and (self.handler.messages.rows > made or len(losses) > lost)
+            ):
                 made = self._note(batch, i - 1)
+                lost = len(losses)
             with cython.boundscheck(False):  # every column has as many rows
                 kind: cython.int = kinds[i]
                 slot: cython.int = slots[i]
@@ -258,7 +264,8 @@ class Decoder:
     def _note(self, batch: Any, event: Any) -> Any:
         """An event is decoded; the number of messages' rows now."""
         rows = self.handler.messages.rows
-        self.moments.note(batch, event, self.handler.frames.rows, rows)
+        losses = len(self.handler.contents.losses)
+        self.moments.note(batch, event, self.handler.frames.rows, rows, losses)
         return rows
 
     @cython.ccall
@@ -286,6 +293,11 @@ class Decoder:
         half = self.spare.pop()
         half.begin(connection, direction)
         return half
+
+    def connection(self, slot: Any) -> Any:
+        """The connection on a slot; None where it is over."""
+        half: Half = self.halves[2 * slot]
+        return None if half is None else half.connection
 
     def data(
         self, slot: Any, direction: Any, octets: Any, number: Any = 0, ts_ns: Any = NULL

@@ -149,7 +149,7 @@ class LinkRecorder:
             self.written.write(one)
             if (one.flags & _ASKS or one.asks) and one.session is not None:
                 self.asking.add(one.connection)
-                if one.session.close_ns is not None:
+                if closed_at(one.session) is not None:
                     self.close(one.session)
             return 0
         self.linker.link(one)
@@ -167,7 +167,7 @@ class LinkRecorder:
         return 0
 
     def close(self, session: Session) -> Any:
-        """A connection was closed."""
+        """A connection was closed or reset, or went on after a reset."""
         if self.written is not None and session.number in self.asking:
             self.written.close(session.number, closed_at(session), False)
 

@@ -341,6 +341,7 @@ class Tracker:
     in_message_row: cython.bint
     now_row: int
     late_row: int
+    loss_moment: tuple[Any, ...]
     limits: Any
     consumers_known: int
     handshakes_bytes: int
@@ -423,6 +424,7 @@ class Tracker:
         self.frames = None
         self.captures = []
         self.now_row = -1
+        self.loss_moment = None
         self.words = None
         self.exchanges = {}
         self.exchange_counts = array("q")
@@ -505,6 +507,7 @@ class Tracker:
         next_message: cython.longlong = message
         lost: cython.Py_ssize_t = 0
         self.late_row = -1
+        self.now_row = first - 1
         for peer, row in ended:
             some: cython.Py_ssize_t = lost
             while lost < len(losses) and losses[lost][0] <= row:
@@ -555,10 +558,13 @@ class Tracker:
                 if message < messages.rows:
                     next_message = messages.ended_at.values[message]
             while next_loss <= row:
+                if self.moments is not None:
+                    self.loss_moment = self.moments.of_next_loss()
                 if losses[lost][2] == _LATE:
                     self.late_row = losses[lost][0]
                 else:
                     self._on_loss(losses[lost][1], losses[lost][2], losses[lost][3:])
+                self.loss_moment = None
                 lost += 1
                 next_loss = losses[lost][0] if lost < len(losses) else last + 1
             if row < last:
@@ -1420,6 +1426,8 @@ class Tracker:
         row: cython.longlong = self.now_row
         if self.moments is None:
             return None
+        if self.loss_moment is not None:
+            return self.loss_moment
         if self.in_message_row:
             return self.moments.of_message()
         if not 0 <= row < frames.rows:
@@ -1440,6 +1448,11 @@ class Tracker:
         """A connection was closed."""
         if self.link_recorder is not None:
             self.link_recorder.close(session)
+
+    def on_reset(self, peer: Any) -> None:
+        """TCP had a RST on a connection, None for one that is over, or went on after one."""
+        if self.link_recorder is not None and peer is not None and peer.session is not None:
+            self.link_recorder.close(peer.session)
 
     def on_connection_end(self, session: Session) -> cython.int:
         """Write down that a connection is over."""

@@ -209,6 +209,7 @@ class Reassembler:
         """What was written, as a batch."""
         taken = self.writer.take(octets, self.slow_path.table.conversations, self.names)
         taken.late, self.writer.late = self.writer.late, []
+        taken.resets, self.writer.resets = self.writer.resets, []
         return taken
 
     def wait(self, ts_ns: cython.longlong) -> StreamBatch:

@@ -559,6 +559,7 @@ class SlowPath:
             half.doubted = other.doubted = half.slow = other.slow = 1
             if place == CERTAIN:
                 conversation.reset_ns = ts_ns
+                self.writer.resets.append(half.index >> 1)
             if place != OUTSIDE:
                 half.linger_ns = later(ts_ns, self._reset_wait(conversation))
                 self.deadlines.add(half, half.linger_ns, self.table.open)
@@ -649,6 +650,7 @@ class SlowPath:
         half.linger_ns = _NEVER
         conversation.reset = None
         conversation.reset_ns = -1
+        self.writer.resets.append(half.index >> 1)
         detail = f"it went on in packet {number & NUMBER_MASK}"
         return self._report("tcp-reset-ignored", conversation, reset.number, reset.ts_ns, detail, 1)
 

@@ -1,5 +1,5 @@
 cdef class EventWriter:
-    cdef public list columns, extra, findings, late
+    cdef public list columns, extra, findings, late, resets
     cdef readonly long long count
     cdef long long capacity
     cdef int[::1] kind, half, source

@@ -69,7 +69,7 @@ class StreamBatch:
     first captured byte where the SYN was not captured. `number` and `ts_ns` are those of the
     packet that carried it, or that filled the hole before it; above the `columns.NUMBER_BITS` of a
     number is the place of its capture in `captures`. `late` are events that became known by another
-    packet.
+    packet; `resets` are slots of conversations that had a RST, or went on after one.
     """
 
     __slots__ = (
@@ -88,6 +88,7 @@ class StreamBatch:
         "findings",
         "captures",
         "late",
+        "resets",
     )
 
     def __init__(
@@ -108,6 +109,7 @@ class StreamBatch:
         self.findings = findings
         self.captures = captures
         self.late: list[Late] = []
+        self.resets: list[int] = []
 
     def __len__(self) -> int:
         return self.count
@@ -118,7 +120,9 @@ class StreamBatch:
         Which of them are `late` is the caller's to say.
         """
         rest = (self.conversations, self.findings, self.captures)
-        return StreamBatch(self.octets, extra, columns, *rest)
+        other = StreamBatch(self.octets, extra, columns, *rest)
+        other.resets = self.resets
+        return other
 
     def payload(self, row: int) -> bytes:
         """The bytes of a `DATA` row (a copy; for people and tests, not for the decoder)."""
@@ -163,6 +167,7 @@ class EventWriter:
     extra: list[Any]
     findings: list[Any]
     late: list[Any]
+    resets: list[Any]
     count: int
     capacity: int
     kind: IntView
@@ -176,6 +181,7 @@ class EventWriter:
 
     def __init__(self) -> None:
         self.late = []
+        self.resets = []
         self.reserve(0)
 
     def reserve(self, rows: cython.longlong) -> cython.int:
