@@ -45,14 +45,17 @@ cdef class MeaningWriter:
 cdef class Note:
     cdef public bint traced, internal
     cdef public tuple formats
-    cdef public dict said
+    cdef public dict said, fields
+    cdef public object role
+    cdef Note saying(self, dict said)
 
 cdef class NoteWriter(MeaningWriter):
-    cdef public bint links
-    cdef dict clients
-    cpdef bint knows(self, bytes said) except? -1
-    cdef int note(self, MessageRows out, long long row, Octets body, long long count, bint reads) except? -1
-    cdef int _note(self, MessageRows out, long long row, tuple fields, Note plain) except? -1
+    cdef public bint links, wants_body
+    cdef dict clients, queues
+    cpdef int knows(self, bytes said) except? -1
+    cpdef int knows_queue(self, object name) except? -1
+    cdef int note(self, MessageRows out, long long row, Octets body, long long count, int reads) except? -1
+    cdef int _note(self, MessageRows out, long long row, tuple fields, Note plain, bint lacks) except? -1
     cdef bint _there(self, Field field) except? -1
     cdef int _say(self, MessageRows out, long long row, Field field, dict said) except? -1
     cdef tuple _call(self, MessageRows out, long long row, list fields)

@@ -141,7 +141,12 @@ MADE_IN: dict[str, str] = {
     "tls-certificate-expired": "tls/test_troubles.py",
     **dict.fromkeys(
         "message-skipped retries-exhausted delay-too-long message-loops message-expired "
-        "rpc-answered-twice".split(),
+        "rpc-answered-twice dead-letter-unread dead-letter-target-missing delayed-mandatory "
+        "publish-number-wrong headers-near-frame-limit header-secret fanout-by-header "
+        "attempts-exceeded message-id-missing delay-levels-old clocks-differ "
+        "celery-protocol-mixed celery-delay-direct-exchange eta-beyond-consumer-timeout "
+        "trace-context-never trace-unsampled trace-id-reused task-result-unread "
+        "notifications-unread".split(),
         "findings/pairs_of_frameworks.py",
     ),
 }

@@ -92,6 +92,13 @@ FINDINGS = {
     },
     "chord": set(),
     "workers": {
+        (
+            "task-result-unread",
+            (
+                "8 messages for queue '9c86f16b-f675-3896-89cd-6df447b60614', "
+                "which nobody reads in the capture"
+            ),
+        ),
         ("delay-missed", "tasks.report was to wait 1.99 s and waited 6.15 s"),
         ("operation-failed", "RETRY (celery-result) failed with ValueError"),
         ("operation-retried", "tasks.bill (celery) was published with 5 tries behind it"),

@@ -263,13 +263,16 @@ class _Exchange:
 
 
 class _Published(NamedTuple):
-    """Publishes of one connection on one route; `who` is the client, `place` where the first is."""
+    """Publishes of one connection on one route; `who` is the client, `place` where the first is,
+    `roles` as of a `Route`.
+    """
 
     total: int
     steps: Any
     last_number: int
     last_ns: int
     mandatory: bool
+    roles: tuple[str, ...]
     who: str
     place: Place
 
@@ -281,6 +284,7 @@ class _Delivered(NamedTuple):
     queue: str | None
     last_ns: int
     total: int
+    roles: tuple[str, ...] = ()
 
 
 class _Consumer(NamedTuple):
@@ -357,7 +361,7 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     return [
         (
             exchange, key, one.count, tuple(one.steps), one.last_number, one.last_ns,
-            one.mandatory, who, (capture, one.first_number, one.first_ns, *ends),
+            one.mandatory, one.roles, who, (capture, one.first_number, one.first_ns, *ends),
         )
         for (exchange, key), one in routes.published.items()
     ]  # fmt: skip
@@ -383,7 +387,7 @@ def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
         _lose(context, routes.keep_delivered(kept, where, told, MAX_KEPT, MAX_LISTED))
         return []
     return [
-        (*names[3:], *told[names[:3]], one.last_ns, one.count)
+        (*names[3:], *told[names[:3]], one.last_ns, one.count, one.roles)
         for names, one in (routes.delivered.items() if routes else ())
     ]
 
@@ -555,11 +559,11 @@ def judge_routes(context: RuleContext) -> None:
             judge_limited(context, (at[0], at[1]), queue, max(limits), published)
     for server, resting in shared.get("resting connections", {}).items():
         if server in seen:
-            rows = {key: _read(one) for key, one in published.items() if key[0] == server}
+            rows = {key: read_all(one) for key, one in published.items() if key[0] == server}
             judge_unreceived(context, resting, rows)
 
 
-def _read(rows: Iterable[Any]) -> list[_Published]:
+def read_all(rows: Iterable[Any]) -> list[_Published]:
     """The publishes on a route, as they are kept, with names."""
     return [row if isinstance(row, _Published) else _publishes(row) for row in rows]
 
@@ -567,7 +571,8 @@ def _read(rows: Iterable[Any]) -> list[_Published]:
 def _publishes(one: Any) -> _Published:
     who, capture, ends = one.told
     place = Place(capture, one.first_number, one.first_ns, *ends)
-    return _Published(one.count, one.steps, one.last_number, one.last_ns, one.mandatory, who, place)
+    said = one.mandatory, one.roles
+    return _Published(one.count, one.steps, one.last_number, one.last_ns, *said, who, place)
 
 
 def judge_unbound(context: RuleContext, published: dict[Any, list[Any]]) -> None:
@@ -575,11 +580,13 @@ def judge_unbound(context: RuleContext, published: dict[Any, list[Any]]) -> None
     found: dict[tuple[str, ...], dict[str, list[_Published]]] = {}
     for (*where, exchange, key), rows in published.items():
         reached = _reached(context, where, exchange, key)
-        if reached is None or any(reached):
+        if any(reached or ()) or (
+            reached is None and not _has_no_queue(context, where, exchange, rows)
+        ):
             continue
-        publishes = _read(rows)
+        publishes = read_all(rows)
         mandatory = any(one.mandatory for one in publishes)
-        if not mandatory and not _got(context, (*where, exchange, key), 0):
+        if not mandatory and not got_on(context, (*where, exchange, key), 0):
             found.setdefault((*where, exchange), {})[key] = publishes
     for (*at, exchange), by_key in found.items():
         publishes = [one for rows in by_key.values() for one in rows]
@@ -591,9 +598,29 @@ def judge_unbound(context: RuleContext, published: dict[Any, list[Any]]) -> None
             f"{number_of(count, 'message')} to {exchange_text(exchange)} with {keys} "
             f"{names_text(by_key.keys())}: taken by none of the "
             f"{number_of(bindings, 'binding')} that the capture shows, and delivered to nobody"
+            if bindings
+            else f"{number_of(count, 'message')} to {exchange_text(exchange)}, which the capture "
+            f"shows to be declared and never bound, delivered to nobody"
         )
         last = max(one.last_number for one in publishes)
         report_at(context, first.place, "publishes-unbound", detail, count, last)
+
+
+def _has_no_queue(
+    context: RuleContext, where: Sequence[str], exchange: str, rows: Iterable[Any]
+) -> bool:
+    """True for the exchange of a type of MassTransit that is declared and bound to nothing, where
+    the capture shows that queues are bound to others.
+    """
+    known = context.shared.get("exchanges of routes", {})
+    own = known.get((*where, exchange))
+    if own is None or own.bindings or own.types != {"fanout"} or ":" not in exchange:
+        return False
+    events = any("event" in row.roles for row in rows)
+    return events and any(
+        at[:2] == tuple(where) and any(queue for _, queue, _ in one.bindings)
+        for at, one in known.items()
+    )
 
 
 def judge_unmatched(context: RuleContext, published: dict[Any, list[Any]]) -> None:
@@ -604,14 +631,14 @@ def judge_unmatched(context: RuleContext, published: dict[Any, list[Any]]) -> No
         reached = _reached(context, where, exchange, key)
         if reached is None or reached[0] or not reached[1]:
             continue
-        publishes = _read(rows)
+        publishes = read_all(rows)
         waited = context.shared.get(WAITING, {})
         until_ns = min(waited.get((*where, queue), (0,))[0] for queue in reached[1]) - WAITED_NS
         count = sum(
             one.total if one.last_ns <= until_ns else known_until(one.steps, until_ns)
             for one in publishes
         )
-        count -= sum(one.total for one in _got(context, (*where, exchange, key), 0))
+        count -= sum(one.total for one in got_on(context, (*where, exchange, key), 0))
         if count < MISSING or any(one.mandatory for one in publishes):
             continue
         first = min(publishes, key=lambda one: one.place.ts_ns or 0)
@@ -635,14 +662,14 @@ def judge_deleted(context: RuleContext, published: dict[Any, list[Any]]) -> None
         return
     found: dict[Any, list[tuple[str, str, _Published]]] = {}
     for (*where, exchange, key), rows in published.items():
-        queues = _queues(context, (where[0], where[1]), exchange, key)
+        queues = queues_of(context, (where[0], where[1]), exchange, key)
         gone = [(*where, queue) for queue in queues if _is_gone(context, (*where, queue), deleted)]
         if not gone or len(gone) < len(queues):
             continue
         name = max(gone, key=lambda one: deleted[one][0])
         ts_ns = deleted[name][0]
-        if not _got(context, (*where, exchange, key), ts_ns):
-            after = [(exchange, key, one) for one in _read(rows) if one.last_ns > ts_ns]
+        if not got_on(context, (*where, exchange, key), ts_ns):
+            after = [(exchange, key, one) for one in read_all(rows) if one.last_ns > ts_ns]
             found.setdefault(name, []).extend(after)
     for name, after in found.items():
         if after:
@@ -680,9 +707,11 @@ def judge_stopped(
     quiet_ns = one.heard_ns - one.last_ns
     if quiet_ns < max(STOPPED_NS, STOPPED_TIMES * gap_ns):
         return
-    published = [row for names in one.routes for row in _read(by_route.get((*where, *names), ()))]
+    published = [
+        row for names in one.routes for row in read_all(by_route.get((*where, *names), ()))
+    ]
     for names in one.routes:
-        for other in _got(context, (*where, *names), one.last_ns):
+        for other in got_on(context, (*where, *names), one.last_ns):
             if other.consumer != one.consumer and (
                 None in (other.queue, one.queue) or other.queue == one.queue
             ):
@@ -705,15 +734,15 @@ def judge_idle(
     by_queue: dict[str, list[Any]] = {}
     for (*at, exchange, key), rows in by_route.items():
         if tuple(at) == tuple(where):
-            for queue in _queues(context, where, exchange, key):
+            for queue in queues_of(context, where, exchange, key):
                 by_queue.setdefault(queue, []).append(((exchange, key), rows))
     for heard_ns, words, queue, channel, place in idle:
         here = Place(*place)
         reached = by_queue.get(queue, ())
         until_ns = heard_ns - STOPPED_NS
-        rows = [row for _, listed in reached for row in _read(listed)]
+        rows = [row for _, listed in reached for row in read_all(listed)]
         count = sum(known_until(row.steps, until_ns) for row in rows)
-        others = [one for names, _ in reached for one in _got(context, (*where, *names), 0)]
+        others = [one for names, _ in reached for one in got_on(context, (*where, *names), 0)]
         taken = any(one.queue in (None, queue) for one in others)
         gone = (*where, queue) in context.shared.get("deletions", {})
         if count < STOPPED_PUBLISHED or (here.ts_ns or 0) > until_ns or taken or gone:
@@ -735,11 +764,11 @@ def judge_limited(
     rows = [
         one
         for (*at, exchange, key), listed in published.items()
-        if tuple(at) == where and _queues(context, where, exchange, key) == {queue}
-        for one in _read(listed)
+        if tuple(at) == where and queues_of(context, where, exchange, key) == {queue}
+        for one in read_all(listed)
     ]
     routes = context.shared.get(DELIVERED, {})
-    got = [one for key in routes if key[:2] == where for one in _got(context, key, None)]
+    got = [one for key in routes if key[:2] == where for one in got_on(context, key, None)]
     came = sum(one.total for one in rows)
     taken = sum(one.total for one in got if one.queue in (None, queue))
     if came - taken <= most:
@@ -763,7 +792,7 @@ def judge_unreceived(
         first_ns = min(one.place.ts_ns or 0 for one in rows)
         long = max(one.last_ns for one in rows) - first_ns >= STOPPED_NS
         count = sum(one.total for one in rows)
-        if long and count >= STOPPED_PUBLISHED and not _got(context, (*where, exchange, key), 0):
+        if long and count >= STOPPED_PUBLISHED and not got_on(context, (*where, exchange, key), 0):
             found[exchange, key] = (rows, count)
     if not found:
         return
@@ -781,12 +810,12 @@ def judge_unreceived(
     report_at(context, first.place, "publishes-unreceived", detail, count, last)
 
 
-def _got(context: RuleContext, key: tuple[str, ...], ts_ns: int | None) -> list[_Delivered]:
+def got_on(context: RuleContext, key: tuple[str, ...], ts_ns: int | None) -> list[_Delivered]:
     """Who got messages on a route after a time, or at all."""
     return [
         one
         if isinstance(one, _Delivered)
-        else _Delivered._make((*one.told, one.last_ns, one.count))
+        else _Delivered._make((*one.told, one.last_ns, one.count, one.roles))
         for one in context.shared.get(DELIVERED, {}).get(key, ())
         if ts_ns is None or one.last_ns > ts_ns
     ]
@@ -818,7 +847,7 @@ def _matches(pattern: list[str], words: list[str]) -> bool:
     return False
 
 
-def _queues(context: RuleContext, where: Vhost, exchange: str, key: str) -> set[str]:
+def queues_of(context: RuleContext, where: Vhost, exchange: str, key: str) -> set[str]:
     """Queues that messages on a route reach, as far as the capture shows; none if some may be."""
     reached = (({key}, ()) if not exchange else _reached(context, where, exchange, key)) or ((), ())
     return set() if reached[1] else set(reached[0])
