@@ -33,6 +33,7 @@ CASES = (
     "cases/delivery_limit",
     "packs/streams",
     "packs/workers",
+    "packs/dead_letters",
 )
 """Cases of findings that take what a client did on several connections, and near ones."""
 

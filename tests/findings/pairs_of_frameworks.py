@@ -243,6 +243,7 @@ def _bound_to(kind: str) -> str:
         + _declared("exchange.declare", "exchange=celery_delayed_delivery type=topic")
         + _declared("exchange.declare", f"exchange=tasks type={kind}")
         + _declared("queue.bind", "queue=q exchange=tasks routing_key=bill")
+        + _published({"task": "bill", "id": "t"})
     )
 
 

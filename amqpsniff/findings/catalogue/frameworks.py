@@ -103,9 +103,10 @@ FRAMEWORKS = (
          category="note"),
     Kind("celery-delay-direct-exchange", "warning", "medium",
          "Native delayed delivery of Celery does not reach a queue of tasks",
-         "A worker declares celery_delayed_delivery and binds its queue to a direct exchange.",
-         "Let the queue use a topic exchange: through a direct one tasks with an ETA do not wait "
-         "in the broker, and block the worker until they are due.",
+         "celery_delayed_delivery is declared, and a queue to which tasks are published is bound "
+         "to a direct exchange.",
+         "Let the queue use a topic exchange. Through a direct one tasks with an ETA do not wait "
+         "in the broker: they block the worker until they are due.",
          "No task of the queue has an ETA."),
     Kind("eta-beyond-consumer-timeout", "warning", "medium",
          "A task is due after the broker's delivery acknowledgement timeout",

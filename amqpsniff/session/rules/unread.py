@@ -17,12 +17,10 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import read_reason
 from amqpsniff.session.rules.context import BY_BROKER, Place, Rule, RuleContext, where
 from amqpsniff.session.rules.format import exchange_text, names_text, number_of, queue_text, route
-from amqpsniff.session.rules.peers import client_text, table
+from amqpsniff.session.rules.peers import table
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.routes import (
-    EXCHANGES,
     HIDDEN,
-    MADE,
     PUBLISHED,
     got_on,
     queues_of,
@@ -31,7 +29,6 @@ from amqpsniff.session.rules.routes import (
 from amqpsniff.session.rules.shared_state import (
     MAX_NAMES,
     contribute,
-    first_place,
     remembered,
     report_at,
 )
@@ -118,8 +115,6 @@ def refused(context: RuleContext) -> None:
 def ended(context: RuleContext) -> None:
     """connection-ends: tell what was noted."""
     memory = context.memory
-    if CELERY_DELAYS in memory.get(EXCHANGES, {}):
-        judge_direct(context)
     noted = [list(memory.get(name, {}).items()) for name in (READ, REJECTED, TARGETS, ABSENT)]
     if any(noted):
         server, vhost, _ = queue_key(context, "")
@@ -146,6 +141,7 @@ def judge_unread(context: RuleContext) -> None:
     published: Seen = shared.get(PUBLISHED, {})
     judge_mandatory(context, published)
     judge_mixed(context, published)
+    judge_direct(context, published)
     found: dict[tuple[str, ...], dict[str, list[tuple[int, Place, int]]]] = {}
     for key, rows in published.items():
         roles = {role for row in rows for role in row.roles}.intersection(CODES)
@@ -160,7 +156,7 @@ def judge_unread(context: RuleContext) -> None:
                 listed += places
     targets = shared.get(TARGETS, {})
     for (*at, queue), rows in shared.get(REJECTED, {}).items():
-        for exchange, key in targets.get((*at, queue), ()) if at[0] not in hidden else ():
+        for exchange, key in {*targets.get((*at, queue), ())} if at[0] not in hidden else ():
             dead = [(count, Place(*place), last) for count, place, last in rows]
             for target in _unread(context, at, exchange, queue if key is None else key):
                 listed = found.setdefault((CODES["dead-letter"], *at), {}).setdefault(target, [])
@@ -242,18 +238,22 @@ def judge_absent(context: RuleContext, hidden: dict[str, Any]) -> None:
                 report_at(context, place, "dead-letter-target-missing", detail)
 
 
-def judge_direct(context: RuleContext) -> None:
-    """A worker of Celery with native delays has queues of tasks at a direct exchange."""
-    exchanges = context.memory[EXCHANGES]
-    bound = {
-        (queue, source)
-        for source, _, queue, _ in context.memory.get(MADE, ())
-        if queue and exchanges.get(source) == "direct" and not source.endswith("celery.pidbox")
-    }
-    if bound:
-        queue, source = min(bound)
-        detail = f"{client_text(context)} binds {queue_text(queue)} to {exchange_text(source)}"
-        report_at(context, first_place(context), "celery-delay-direct-exchange", detail, len(bound))
+def judge_direct(context: RuleContext, published: Seen) -> None:
+    """Queues of Celery's tasks at a direct exchange, where native delays are in use."""
+    known = context.shared.get("exchanges of routes", {})
+    for (*at, source), exchange in known.items():
+        delays = known.get((*at, CELERY_DELAYS))
+        if delays is None or exchange.types != {"direct"}:
+            continue
+        found = {}
+        for key, queue, _ in exchange.bindings:
+            rows = published.get((*at, "", queue)) or published.get((*at, source, key), [])
+            if queue and any("task" in row.roles for row in rows):
+                found[queue] = min(read_all(rows), key=lambda one: one.place.ts_ns or 0).place
+        if found and not any(further == source for *_, further in delays.bindings):
+            place = min(found.values(), key=lambda one: one.ts_ns or 0)
+            detail = f"{names_text(found)} at {exchange_text(source)}"
+            report_at(context, place, "celery-delay-direct-exchange", detail, len(found))
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
