@@ -18,7 +18,7 @@ cdef class Field:
     cdef public str column, text
     cdef public bytes template
     cdef public object only
-    cdef public bint in_body, plain
+    cdef public bint in_body, looked, plain
     cdef public object source
     cdef public ObjectNames names
 
@@ -51,6 +51,10 @@ cdef class Note:
 
 cdef class NoteWriter(MeaningWriter):
     cdef public bint links, wants_body
+    cdef int told_exchange, told_key, told_connection, told_sender
+    cdef Note told_role
+    cdef object told_words
+    cdef bint _is_news(self, MessageRows out, long long row, Note plain) except? -1
     cdef dict clients, queues
     cpdef int knows(self, bytes said) except? -1
     cpdef int knows_queue(self, object name) except? -1

@@ -165,7 +165,8 @@ def template(pattern: str) -> tuple[bytes, int, int] | None:
 
 
 class Field:
-    """A column and one place where its value may stand, made ready to be read.
+    """A column and one place where its value may stand, made ready to be read; `looked`: rules look
+    at it in every message.
 
     `template`, `begin` and `end` stand for a pattern, None for none, see `template`; `text` is the
     column of texts that a property stands in.
@@ -176,6 +177,7 @@ class Field:
     at: int
     only: Any
     in_body: cython.bint
+    looked: cython.bint
     plain: cython.bint
     source: Any
 
@@ -190,6 +192,7 @@ class Field:
         self.column = column
         self.place = COLUMNS.index(column) if column in COLUMNS else len(COLUMNS)
         self.kind = 0 if column in WORDS else 2 if column in (*NUMBERS, "most_tries") else 1
+        self.looked = self.kind == 2 or column == "error_type" or column in LOOKED
         self.source = source
         self.only = None if source.only is None else headers.names.index(source.only[0])
         self.at = -1
@@ -527,6 +530,12 @@ class NoteWriter(MeaningWriter):
 
     links: cython.bint
     wants_body: cython.bint
+    told_exchange: int
+    told_key: int
+    told_connection: int
+    told_sender: int
+    told_role: Note
+    told_words: Any
 
     clients: dict[Any, Any]
     queues: dict[Any, Any]
@@ -535,6 +544,8 @@ class NoteWriter(MeaningWriter):
         MeaningWriter.__init__(self, packs, CALLS if links else SAID)
         self.links = links
         self.wants_body = False
+        self.told_role = self.told_words = None
+        self.told_exchange = self.told_key = self.told_connection = self.told_sender = -1
         self.clients = {}
         self.queues = {}
 
@@ -577,7 +588,7 @@ class NoteWriter(MeaningWriter):
             reads & _DEMANDS and out.sender.values[row] == 1 and not out.message_id.has(row)
         )
         if not fields[5] and not lacks:
-            if plain is not None and not self.links:
+            if plain is not None and not self.links and self._is_news(out, row, plain):
                 if out.notes is None:
                     out.notes = {}
                 out.notes[row] = plain
@@ -586,9 +597,31 @@ class NoteWriter(MeaningWriter):
             return self._note_call(out, row, fields[1])
         return self._note(out, row, fields, plain, lacks)
 
+    def _is_news(self, out: MessageRows, row: cython.longlong, plain: Note) -> cython.bint:
+        """False if a note says a role alone, as that of the message before on the same route."""
+        if plain.internal or plain.fields is not None:
+            return True
+        exchange: cython.int = out.exchange.values[row]
+        key: cython.int = out.routing_key.values[row]
+        connection: cython.int = out.connection.values[row]
+        sender: cython.int = out.sender.values[row]
+        if (
+            plain is self.told_role
+            and exchange == self.told_exchange
+            and key == self.told_key
+            and connection == self.told_connection
+            and sender == self.told_sender
+            and out.vocabularies is self.told_words
+        ):
+            return False
+        self.told_role, self.told_words = plain, out.vocabularies
+        self.told_exchange, self.told_key = exchange, key
+        self.told_connection, self.told_sender = connection, sender
+        return True
+
     def _more(self, reading: Any) -> Any:
         """(the reading, whether values are looked at, its note if rules want that, its note,
-        whether what is known of its framework wants the body).
+        whether what is judged of its framework is in the body).
         """
         columns = {column for column, _ in reading.fields}
         looked = set(CALLS) if self.links else {"error_type", *NUMBERS, *CALLS, *LOOKED}
@@ -596,7 +629,8 @@ class NoteWriter(MeaningWriter):
         note = Note(reading)
         plain = note if note.fields or note.internal or note.role else None
         told = reading.framework is not None
-        wants = told and any(one.place == "body" for _, some in reading.fields for one in some)
+        judged = (some for column, some in reading.fields if column in LOOKED)
+        wants = told and any(one.place == "body" for some in judged for one in some)
         return reading, looks, plain, note, wants
 
     def _note(
@@ -621,10 +655,10 @@ class NoteWriter(MeaningWriter):
                     said["delayed"] = True
                     if step.source.form in ABSOLUTE:
                         self._say(out, row, step, said)
-            elif step.kind == 2 or step.column == "error_type" or step.column in LOOKED:
+            elif step.looked:
                 self._say(out, row, step, said)
-        if not 0 < said.get("most_tries", 0) <= said.get("retry_count", 0):
-            said.pop("most_tries", None)
+        if "most_tries" in said and not 0 < said["most_tries"] <= said.get("retry_count", 0):
+            del said["most_tries"]
         call: tuple[Any, ...] = None
         if reading.awaited or _is_followed(self, fields[1]):
             call = self._call(out, row, fields[1])
@@ -633,7 +667,7 @@ class NoteWriter(MeaningWriter):
         tries = said.get("retry_count", 0)
         codes = (*reading.findings, "message-id-missing") if lacks else reading.findings
         if tries < TRIES and len(said) == ("retry_count" in said) and not codes:
-            if plain is not None:
+            if plain is not None and self._is_news(out, row, plain):
                 out.notes[row] = plain
             return 0
         for step in fields[1]:

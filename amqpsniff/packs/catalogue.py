@@ -52,7 +52,7 @@ VALUED = (
 
 LOOKED = (*VALUED, "addressed", "most_tries", "offset")
 """All values that are looked at for findings alone: `addressed` is how many are to answer a request
-that all get, `most_tries` is the number of tries after which
+that all get (0: that is not known), `most_tries` is the number of tries after which
 its framework gives a message up, `offset` that of a message of a stream."""
 
 SAMPLED = ("unsampled", "sequence")

@@ -137,7 +137,7 @@ FORMS: dict[str, Callable[[object, int | None], object]] = {
     "ahead": _ahead,
     "over_a_day": _over_a_day,
     "many": _many,
-    "listed": lambda value, _: len(value) if isinstance(value, list) else None,
+    "listed": lambda value, _: len(value) if isinstance(value, list) else 0,
 }
 """Forms by name."""
 

@@ -66,7 +66,9 @@ SEEN_IN: dict[str, str] = {
     ),
     "packs/stream_gap.pcap.gz": ("stream-offset-gap"),
     "packs/firehose.pcap.gz": ("firehose-on"),
-    "packs/workers.pcap.gz": ("task-result-unread delay-missed operation-retried workers-controlled"),
+    "packs/workers.pcap.gz": (
+        "task-result-unread delay-missed operation-retried workers-controlled"
+    ),
     "samples/aiopika_rpc.pcap": (
         "connection-shared credentials-in-clear connection-unencrypted software-outdated"
     ),

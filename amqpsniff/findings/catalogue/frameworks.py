@@ -93,6 +93,7 @@ FRAMEWORKS = (
          "a second or more later than the delivery.",
          "Let NTP set the clocks of both; until then compare times in the capture with each other "
          "only, and not with logs.",
+         "A shovel or federation hands on the header of another broker.",
          category="note"),
     Kind("celery-protocol-mixed", "warning", "high",
          "Tasks of Celery come in two protocols",
@@ -132,7 +133,7 @@ FRAMEWORKS = (
     Kind("trace-id-reused", "warning", "low",
          "A client gives most of its messages one trace id",
          "For five minutes or more, most publishes that were looked at, 100 or more, have the same "
-         "trace id. Of many publishes rules look at one in 16.",
+         "trace id. Of many publishes rules look at one in 64.",
          "Look for a span that is never ended: around the loop of a worker, or around connecting.",
          "A long batch that is one trace.",
          category="note"),

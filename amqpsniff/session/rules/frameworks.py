@@ -40,6 +40,8 @@ LATE_NS = SECOND_NS
 LATE_SHARE = 10
 """A delayed message is late by more than this time and by more than a tenth of its delay."""
 
+_VALUED = frozenset(VALUED)
+
 OF_OPERATIONS = {
     "message-skipped", "operation-failed", "retries-exhausted",
 }  # fmt: skip
@@ -115,7 +117,7 @@ def noted(context: RuleContext) -> None:
 def _codes(said: dict[str, Any]) -> Iterator[str]:
     """The codes of what stands out in a message."""
     yield from said["findings"]
-    yield from (code for code in VALUED if code in said)
+    yield from sorted(_VALUED.intersection(said))
     if "most_tries" in said:
         yield "attempts-exceeded"
     if not OF_OPERATIONS.intersection(said["findings"]):
@@ -232,7 +234,7 @@ def _note_call(context: RuleContext, said: dict[str, Any], published: bool) -> N
         context.memory["asks by packs"] = True
         what = (said["framework"], said.get("operation"))
         name = address and address.partition("?")[0].rpartition("/")[2]
-        flags = (said["awaited"], said["broadcast"], int(said.get("addressed", 0)))
+        flags = (said["awaited"], said["broadcast"], int(said.get("addressed", -1)))
         contribute(context, judge_request, asks, context.ts_ns, what, name, flags, context.place)
     if answers is not None:
         contribute(context, judge_answer, answers, context.ts_ns, published, context.place)
@@ -247,14 +249,14 @@ def note_asker(context: RuleContext) -> None:
 
 class _Request:
     """A request: when, for what, where its reply goes, the flags of its pack, how many are to
-    answer (0: all that get it), its place, the time of its first reply, how many were published and
-    how many got the request.
+    answer (-1: all that get it), its place, the time of its first reply, how many of them were
+    published and how many got the request.
     """
 
     def __init__(self, *facts: Any) -> None:
         self.ts_ns, self.what, self.address, flags, self.place = facts
-        self.awaited, self.broadcast, self.receivers = flags
-        self.addressed = self.receivers > 0
+        self.awaited, self.broadcast, addressed = flags
+        self.addressed, self.receivers = addressed >= 0, max(addressed, 0)
         self.answered_ns: int | None = None
         self.replies = 0
 

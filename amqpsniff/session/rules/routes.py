@@ -137,7 +137,7 @@ def declared(context: RuleContext) -> None:
     """queue.declare: note when."""
     frame = context.frame
     if frame.side == CLIENT and frame.queue and context.ts_ns is not None:
-        _note(context, DECLARED, frame.queue, context.ts_ns)
+        note(context, DECLARED, frame.queue, context.ts_ns)
 
 
 def limited(context: RuleContext) -> None:
@@ -154,12 +154,12 @@ def limited(context: RuleContext) -> None:
         return
     most = table(read_object(octets), "arguments").get("x-max-length")
     elsewhere = not isinstance(most, int) or any(name in octets for name in KEPT_ELSEWHERE)
-    _note(context, LIMITS, queue, None if elsewhere else most)
+    note(context, LIMITS, queue, None if elsewhere else most)
 
 
 def purged(context: RuleContext) -> None:
     """queue.purge: messages leave the queue otherwise."""
-    _note(context, LIMITS, context.queue, None)
+    note(context, LIMITS, context.queue, None)
 
 
 def declared_exchange(context: RuleContext) -> None:
@@ -170,7 +170,7 @@ def declared_exchange(context: RuleContext) -> None:
         return
     kind = read_object(octets).get("type")
     whole = frame.whole and isinstance(kind, str) and b'"alternate-exchange"' not in octets
-    _note(context, EXCHANGES, name, kind if whole else "")
+    note(context, EXCHANGES, name, kind if whole else "")
 
 
 def bound(context: RuleContext) -> None:
@@ -184,7 +184,7 @@ def bound(context: RuleContext) -> None:
     further = arguments.get("destination") if queue is None else None
     key = arguments.get("routing_key")
     if isinstance(source, str) and isinstance(key, str) and frame.whole:
-        _note(context, MADE, (source, key, queue, further), True)
+        note(context, MADE, (source, key, queue, further), True)
     else:
         context.memory[HIDDEN] = True
 
@@ -192,7 +192,7 @@ def bound(context: RuleContext) -> None:
 def cancelled(context: RuleContext) -> None:
     """basic.cancel of either side: the consumer gets nothing more on purpose."""
     _note_waiting(context, context.channel, context.frame.consumer_tag)
-    _note(context, CANCELLED, (context.channel.number, context.frame.consumer_tag), True)
+    note(context, CANCELLED, (context.channel.number, context.frame.consumer_tag), True)
 
 
 def consumed(context: RuleContext) -> None:
@@ -200,10 +200,10 @@ def consumed(context: RuleContext) -> None:
     number, queue = context.channel.number, context.queue
     context.memory.get(CANCELLED, {}).pop((number, context.frame.consumer_tag), None)
     if queue and context.ts_ns is not None:
-        _note(context, SINCE, (number, queue), (context.ts_ns, context.number))
+        note(context, SINCE, (number, queue), (context.ts_ns, context.number))
 
 
-def _note(context: RuleContext, name: str, key: Any, value: Any) -> None:
+def note(context: RuleContext, name: str, key: Any, value: Any) -> None:
     """Remember a value under a key of `name`; the routes of a connection with more are not
     judged.
     """
@@ -233,7 +233,7 @@ def _note_waiting(context: RuleContext, channel: Any, only: str | None = None) -
         at = None if consumer is None else since.get((channel.number, consumer.queue))
         if (channel.number, tag) not in gone and at is not None:
             if at[0] + WAITED_NS <= now_ns and not _is_full(channel, consumer):
-                _note(context, WAITING, consumer.queue, now_ns)
+                note(context, WAITING, consumer.queue, now_ns)
 
 
 def closed(context: RuleContext) -> None:

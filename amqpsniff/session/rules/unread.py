@@ -20,14 +20,14 @@ from amqpsniff.session.rules.format import exchange_text, names_text, number_of,
 from amqpsniff.session.rules.peers import table
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.routes import (
-    HIDDEN,
+    MAX_LISTED,
     PUBLISHED,
     got_on,
+    note,
     queues_of,
     read_all,
 )
 from amqpsniff.session.rules.shared_state import (
-    MAX_NAMES,
     contribute,
     remembered,
     report_at,
@@ -35,9 +35,6 @@ from amqpsniff.session.rules.shared_state import (
 
 WAITED_NS = 10 * SECOND_NS
 """Time in a queue after which a message that nobody reads is told."""
-
-MAX_NOTED = 256
-"""Queues and exchanges of one connection that are remembered under each name."""
 
 CODES = {
     "dead-letter": "dead-letter-unread", "notification": "notifications-unread",
@@ -64,18 +61,10 @@ Seen = dict[tuple[str, ...], list[Any]]
 """Publishes by (server, virtual host, exchange, routing key)."""
 
 
-def _note(context: RuleContext, name: str, key: Any, value: Any) -> None:
-    noted = context.memory.setdefault(name, {})
-    if key in noted or len(noted) < MAX_NOTED:
-        noted.setdefault(key, value)
-    else:
-        context.memory[HIDDEN] = True
-
-
 def reads(context: RuleContext) -> None:
     """basic.consume, basic.get: somebody reads a queue."""
     if context.queue:
-        _note(context, READ, context.queue, True)
+        note(context, READ, context.queue, True)
 
 
 def declared(context: RuleContext) -> None:
@@ -89,7 +78,7 @@ def declared(context: RuleContext) -> None:
     names = (arguments.get(f"x-dead-letter-{one}") for one in ("exchange", "routing-key"))
     exchange, key = (one if isinstance(one, str) else None for one in names)
     if exchange is not None:
-        _note(context, TARGETS, context.frame.queue, (exchange, key))
+        note(context, TARGETS, context.frame.queue, (exchange, key))
 
 
 def rejected(context: RuleContext) -> None:
@@ -97,10 +86,9 @@ def rejected(context: RuleContext) -> None:
     entry = context.facts["entry"]
     queue = None if entry is None or entry.consumer is None else entry.consumer.queue
     if queue:
-        _note(context, REJECTED, queue, [0, context.place, 0])
-        known = context.memory[REJECTED].get(queue)
-        if known is not None:
-            known[0], known[2] = known[0] + 1, context.number
+        first = tuple(context.place)
+        count, place, _ = context.memory.get(REJECTED, {}).get(queue, (0, first, None))
+        note(context, REJECTED, queue, (count + 1, place, context.number))
 
 
 @where(BY_BROKER)
@@ -109,7 +97,7 @@ def refused(context: RuleContext) -> None:
     _, text, _ = read_reason(context.frame.arguments_json)
     found = _NO_EXCHANGE.search(text or "")
     if found is not None:
-        _note(context, ABSENT, found[1], context.place)
+        note(context, ABSENT, found[1], tuple(context.place))
 
 
 def ended(context: RuleContext) -> None:
@@ -118,8 +106,6 @@ def ended(context: RuleContext) -> None:
     noted = [list(memory.get(name, {}).items()) for name in (READ, REJECTED, TARGETS, ABSENT)]
     if any(noted):
         server, vhost, _ = queue_key(context, "")
-        noted[1] = [(name, (one[0], tuple(one[1]), one[2])) for name, one in noted[1]]
-        noted[3] = [(name, tuple(one)) for name, one in noted[3]]
         contribute(context, judge_noted, (server, vhost), noted)
 
 
@@ -128,7 +114,7 @@ def judge_noted(context: RuleContext, at: Sequence[str], noted: Iterable[Any]) -
     for name, rows in zip((READ, REJECTED, TARGETS, ABSENT), noted, strict=True):
         for key, value in rows:
             known: list[Any] = remembered(context, name, (*at, key), list)
-            if len(known) < MAX_NAMES:
+            if value not in known and len(known) < MAX_LISTED:
                 known.append(value)
 
 
@@ -156,7 +142,7 @@ def judge_unread(context: RuleContext) -> None:
                 listed += places
     targets = shared.get(TARGETS, {})
     for (*at, queue), rows in shared.get(REJECTED, {}).items():
-        for exchange, key in {*targets.get((*at, queue), ())} if at[0] not in hidden else ():
+        for exchange, key in targets.get((*at, queue), ()) if at[0] not in hidden else ():
             dead = [(count, Place(*place), last) for count, place, last in rows]
             for target in _unread(context, at, exchange, queue if key is None else key):
                 listed = found.setdefault((CODES["dead-letter"], *at), {}).setdefault(target, [])
