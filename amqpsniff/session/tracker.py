@@ -118,7 +118,7 @@ MAX_TRACE_FORMATS = 8
 """Sets of conventions of tracing that are remembered of a connection: a program has one or two."""
 
 
-LOOKED_FIRST, LOOKED_EACH = 32, 64
+LOOKED_FIRST, LOOKED_EACH = 32, 128
 """Of publishes with values of `packs.catalogue.SAMPLED` on a connection rules look at so many, and
 then at one in so many: a client that leaks a context or counts wrong goes on with it."""
 

@@ -132,8 +132,8 @@ FRAMEWORKS = (
          category="note"),
     Kind("trace-id-reused", "warning", "low",
          "A client gives most of its messages one trace id",
-         "For five minutes or more, most publishes that were looked at, 100 or more, have the same "
-         "trace id. Of many publishes rules look at one in 64.",
+         "For five minutes or more, most publishes that were looked at, 64 or more, have the same "
+         "trace id. Rules look at the first 32 publishes of a connection, then at one in 128.",
          "Look for a span that is never ended: around the loop of a worker, or around connecting.",
          "A long batch that is one trace.",
          category="note"),

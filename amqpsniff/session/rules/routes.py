@@ -9,7 +9,7 @@ of the capture, nothing is said. Everything is judged at the end, whatever the o
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from amqpsniff.decode.json_objects import read_object
@@ -575,6 +575,13 @@ def _publishes(one: Any) -> _Published:
     return _Published(one.count, one.steps, one.last_number, one.last_ns, *said, who, place)
 
 
+def extent(publishes: Collection[_Published]) -> tuple[_Published, int, int]:
+    """The first of some publishes, how many messages they are, and the packet of the last."""
+    first = min(publishes, key=lambda one: one.place.ts_ns or 0)
+    total = sum(one.total for one in publishes)
+    return first, total, max(one.last_number for one in publishes)
+
+
 def judge_unbound(context: RuleContext, published: dict[Any, list[Any]]) -> None:
     """Report messages that no binding takes, of those that the capture shows."""
     found: dict[tuple[str, ...], dict[str, list[_Published]]] = {}
@@ -589,9 +596,7 @@ def judge_unbound(context: RuleContext, published: dict[Any, list[Any]]) -> None
         if not mandatory and not got_on(context, (*where, exchange, key), 0):
             found.setdefault((*where, exchange), {})[key] = publishes
     for (*at, exchange), by_key in found.items():
-        publishes = [one for rows in by_key.values() for one in rows]
-        first = min(publishes, key=lambda one: one.place.ts_ns or 0)
-        count = sum(one.total for one in publishes)
+        first, count, last = extent([one for rows in by_key.values() for one in rows])
         bindings = len(context.shared["exchanges of routes"][(*at, exchange)].bindings)
         keys = "routing key" if len(by_key) == 1 else "routing keys"
         detail = (
@@ -602,7 +607,6 @@ def judge_unbound(context: RuleContext, published: dict[Any, list[Any]]) -> None
             else f"{number_of(count, 'message')} to {exchange_text(exchange)}, which the capture "
             f"shows to be declared and never bound, delivered to nobody"
         )
-        last = max(one.last_number for one in publishes)
         report_at(context, first.place, "publishes-unbound", detail, count, last)
 
 
@@ -641,15 +645,14 @@ def judge_unmatched(context: RuleContext, published: dict[Any, list[Any]]) -> No
         count -= sum(one.total for one in got_on(context, (*where, exchange, key), 0))
         if count < MISSING or any(one.mandatory for one in publishes):
             continue
-        first = min(publishes, key=lambda one: one.place.ts_ns or 0)
-        total = number_of(sum(one.total for one in publishes), "message")
+        first, every, last = extent(publishes)
+        total = number_of(every, "message")
         detail = (
             f"{count} or more of {total} to {route(exchange, key)} came to nobody: bindings by "
             f"headers lead to {queue_text(min(reached[1]))}"
             + (f" and {len(reached[1]) - 1} more" if len(reached[1]) > 1 else "")
             + ", where a consumer waited"
         )
-        last = max(one.last_number for one in publishes)
         report_at(context, first.place, "publishes-unbound", detail, count, last)
 
 
@@ -769,17 +772,15 @@ def judge_limited(
     ]
     routes = context.shared.get(DELIVERED, {})
     got = [one for key in routes if key[:2] == where for one in got_on(context, key, None)]
-    came = sum(one.total for one in rows)
+    first, came, last = extent(rows) if rows else (None, 0, 0)
     taken = sum(one.total for one in got if one.queue in (None, queue))
-    if came - taken <= most:
+    if first is None or came - taken <= most:
         return
-    first = min(rows, key=lambda one: one.place.ts_ns or 0)
     detail = (
         f"{queue_text(queue)} was declared with x-max-length {most}; {first.who} published "
         f"{number_of(came, 'message')} for it and {number_of(taken, 'message')} came to consumers: "
         f"{came - taken - most} or more are gone"
     )
-    last = max(one.last_number for one in rows)
     report_at(context, first.place, "messages-dropped", detail, came - taken - most, last)
 
 
@@ -797,7 +798,7 @@ def judge_unreceived(
     if not found:
         return
     (exchange, key), (rows, count) = max(found.items(), key=lambda one: one[1][1])
-    first = min(rows, key=lambda one: one.place.ts_ns or 0)
+    first, _, last = extent(rows)
     spent_ns = max(one.last_ns for one in rows) - (first.place.ts_ns or 0)
     more = f" (and on {number_of(len(found) - 1, 'other route')})" if len(found) > 1 else ""
     clients = names_text([one.client or "?" for one in resting])
@@ -806,7 +807,6 @@ def judge_unreceived(
         f"and none of them came to a consumer, while {number_of(len(resting), 'connection')} from "
         f"before the capture had nothing but heartbeats ({clients})"
     )
-    last = max(one.last_number for one in rows)
     report_at(context, first.place, "publishes-unreceived", detail, count, last)
 
 

@@ -45,7 +45,7 @@ UNSAMPLED = 30
 """Traces of a client, none of which is kept, from which on it is told: of ten that are kept at a
 rate of one in ten all are missing by chance one time in twenty-five."""
 
-REUSED = 100
+REUSED = 64
 REUSED_NS = 300 * SECOND_NS
 """Messages that were looked at, over such a time, from which on one trace has too many."""
 

@@ -22,6 +22,7 @@ from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.routes import (
     MAX_LISTED,
     PUBLISHED,
+    extent,
     got_on,
     note,
     queues_of,
@@ -190,10 +191,8 @@ def judge_mandatory(context: RuleContext, published: Seen) -> None:
             found.setdefault(key[:3], []).extend(one for one in read_all(rows) if one.mandatory)
     for (*_, exchange), publishes in found.items():
         if publishes:
-            first = min(publishes, key=lambda one: one.place.ts_ns or 0)
-            count = sum(one.total for one in publishes)
+            first, count, last = extent(publishes)
             detail = f"{first.who} publishes to {exchange_text(exchange)}, {count} times"
-            last = max(one.last_number for one in publishes)
             report_at(context, first.place, "delayed-mandatory", detail, count, last)
 
 
@@ -204,7 +203,7 @@ def judge_mixed(context: RuleContext, published: Seen) -> None:
         roles = {role for row in (*rows, *got) for role in row.roles}
         if roles >= {"task", "task-v1"}:
             old = [one for one in read_all(rows) if "task-v1" in one.roles] or read_all(rows)
-            first = min(old, key=lambda one: one.place.ts_ns or 0)
+            first, _, _ = extent(old)
             sender = f"; {first.who} publishes protocol 1" if "task-v1" in first.roles else ""
             detail = f"tasks in protocol 1 and in protocol 2 go to {route(*key[2:])}{sender}"
             report_at(context, first.place, "celery-protocol-mixed", detail)
@@ -235,7 +234,7 @@ def judge_direct(context: RuleContext, published: Seen) -> None:
         for key, queue, _ in exchange.bindings:
             rows = published.get((*at, "", queue)) or published.get((*at, source, key), [])
             if queue and any("task" in row.roles for row in rows):
-                found[queue] = min(read_all(rows), key=lambda one: one.place.ts_ns or 0).place
+                found[queue] = extent(read_all(rows))[0].place
         if found and not any(further == source for *_, further in delays.bindings):
             place = min(found.values(), key=lambda one: one.ts_ns or 0)
             detail = f"{names_text(found)} at {exchange_text(source)}"
