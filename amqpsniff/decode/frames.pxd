@@ -42,6 +42,7 @@ cdef class FrameHandler:
     cdef int set_client(self, Connection connection, int direction) except? -1
     cdef int _matching_facts(self, facts, ValueReader reader, int dialect, long long at, long long end) except? -1
     cdef int prove_role(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cdef int _learn_queue(self, Connection connection) except? -1
     cdef int _learn(self, Half half, DecodedMethod facts, ValueReader reader, long long at, long long end) except? -1
     cdef int _vote(self, Connection connection, ValueReader reader, long long at, long long end) except? -1
     cdef int _agree(self, Connection connection, DecodedMethod facts) except? -1

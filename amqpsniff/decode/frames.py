@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.decode.contents import ContentAssembler
+from cython.cimports.amqpsniff.decode.meanings import NoteWriter
 from cython.cimports.amqpsniff.decode.method_cache import CachedMethod, MethodCache
 from cython.cimports.amqpsniff.decode.methods import MethodDecoder
 from cython.cimports.amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
@@ -357,6 +358,8 @@ class FrameHandler:
         self.contents.other_method(half)
         if known.class_id == 10:
             self._learn(half, known, reader, at, end)
+        elif known.class_id == 50 or known.method_id == 20:
+            self._learn_queue(half.connection)
         return 0
 
     def _read(
@@ -412,6 +415,8 @@ class FrameHandler:
         self.contents.other_method(half)
         if decoder.class_id == 10:
             self._learn(half, decoder, reader, at, end)
+        elif decoder.class_id == 50 or decoder.method_id == 20:
+            self._learn_queue(half.connection)
         return 0
 
     def _claim_frame(self, half: Any, payload: Any, method: Any, exact: Any) -> None:
@@ -546,6 +551,15 @@ class FrameHandler:
             connection.frame_max = facts.frame_max
         elif facts.method_id == 10 and self.dialect == 0:
             self._agree(connection, facts)
+        return 0
+
+    def _learn_queue(self, connection: Connection) -> cython.int:
+        """Take what the name of a queue says of the client that declares it or reads it."""
+        notes: NoteWriter = self.contents.writer.notes
+        if notes is not None and not connection.reads_bodies:
+            code = self.frames.queue.values[self.frames.rows - 1]
+            name = self.frames.vocabularies.queue.text(code)
+            connection.reads_bodies = notes.knows_queue(name)
         return 0
 
     def _agree(self, connection: Connection, facts: DecodedMethod) -> cython.int:

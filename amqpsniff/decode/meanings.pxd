@@ -18,7 +18,7 @@ cdef class Field:
     cdef public str column, text
     cdef public bytes template
     cdef public object only
-    cdef public bint in_body, plain
+    cdef public bint in_body, looked, plain
     cdef public object source
     cdef public ObjectNames names
 
@@ -44,14 +44,21 @@ cdef class MeaningWriter:
 cdef class Note:
     cdef public bint traced, internal
     cdef public tuple formats
-    cdef public dict said
+    cdef public dict said, fields
+    cdef public object role
+    cdef Note saying(self, dict said)
 
 cdef class NoteWriter(MeaningWriter):
-    cdef public bint links
-    cdef dict clients
-    cpdef bint knows(self, bytes said) except? -1
-    cdef int note(self, MessageRows out, long long row, Octets body, long long count, bint reads) except? -1
-    cdef int _note(self, MessageRows out, long long row, tuple fields, Note plain) except? -1
+    cdef public bint links, wants_body
+    cdef int told_exchange, told_key, told_connection, told_sender
+    cdef Note told_role
+    cdef object told_words
+    cdef bint _is_news(self, MessageRows out, long long row, Note plain) except? -1
+    cdef dict clients, queues
+    cpdef int knows(self, bytes said) except? -1
+    cpdef int knows_queue(self, object name) except? -1
+    cdef int note(self, MessageRows out, long long row, Octets body, long long count, int reads) except? -1
+    cdef int _note(self, MessageRows out, long long row, tuple fields, Note plain, bint lacks) except? -1
     cdef bint _there(self, Field field) except? -1
     cdef int _say(self, MessageRows out, long long row, Field field, dict said) except? -1
     cdef tuple _call(self, MessageRows out, long long row, list fields)

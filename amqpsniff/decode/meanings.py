@@ -29,7 +29,7 @@ from amqpsniff.packs.catalogue import (
     KEYS,
     LOOKED,
     NUMBERS,
-    TIMES,
+    SAMPLED,
     WORDS,
     Shape,
 )
@@ -52,12 +52,17 @@ MAX_WORD_BYTES = 256
 MAX_CLIENTS = 64
 """What clients said of themselves that is remembered: most of them say what others said."""
 
+READS, DEMANDS = 1, 2
+"""Bits of a connection: rules look at the bodies of its messages; its client refuses messages
+without an id."""
+
 MAX_SHAPES = 4096
 """Shapes that are remembered: exchanges can be named after each message."""
 
 TEXTS = ("message_id", "correlation_id")
 """Properties that differ from message to message."""
 
+_DEMANDS = cython.declare(cython.int, DEMANDS)
 _MAX_BODY = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _NULL = cython.declare(cython.longlong, NULL)
 _OBJECT = cython.declare(cython.int, ord("{"))
@@ -161,7 +166,8 @@ def template(pattern: str) -> tuple[bytes, int, int] | None:
 
 
 class Field:
-    """A column and one place where its value may stand, made ready to be read.
+    """A column and one place where its value may stand, made ready to be read; `looked`: rules look
+    at it in every message.
 
     `template`, `begin` and `end` stand for a pattern, None for none, see `template`; `text` is the
     column of texts that a property stands in.
@@ -172,6 +178,7 @@ class Field:
     at: int
     only: Any
     in_body: cython.bint
+    looked: cython.bint
     plain: cython.bint
     source: Any
 
@@ -185,7 +192,8 @@ class Field:
     def __init__(self, column: Any, source: Any, headers: Any, body: Any) -> None:
         self.column = column
         self.place = COLUMNS.index(column) if column in COLUMNS else len(COLUMNS)
-        self.kind = 0 if column in WORDS else 2 if column in (*NUMBERS, *TIMES) else 1
+        self.kind = 0 if column in WORDS else 2 if column in (*NUMBERS, "most_tries") else 1
+        self.looked = self.kind == 2 or column == "error_type" or column in LOOKED
         self.source = source
         self.only = None if source.only is None else headers.names.index(source.only[0])
         self.at = -1
@@ -223,6 +231,7 @@ class MeaningWriter:
         self.columns = columns
         self.headers = ObjectNames(packs.names("header"))
         self.body = ObjectNames(packs.names("body"))
+        self.header_data = self.body_data = b""
         self.shapes = {}
         self.words = None
         self.last = self.last_opened = None
@@ -456,7 +465,9 @@ said of them is a matter of shares, and to follow one takes 12 µs."""
 TRIES = 5
 """Times that a message was tried before, from which on rules are told of it."""
 
-SAID = ("operation", "message_key", "error_type", *NUMBERS, "trace_id", *CALLS, *LOOKED)
+SAID = (
+    "operation", "message_key", "error_type", *NUMBERS, "trace_id", *CALLS, *LOOKED, *SAMPLED,
+)  # fmt: skip
 """What rules are told of messages that stand out."""
 
 
@@ -464,9 +475,11 @@ class Note:
     """What rules are told of a message: of many the same object, of one that stands out its own.
 
     `traced`: it carries the context of a trace. `formats`: the conventions of tracing that it
-    follows. `internal`: it is the framework's own. `said` has `framework`, `findings` (codes),
-    `call` (see `NoteWriter`) with `awaited` and `broadcast` of its pack, `delayed` (true of a
-    delivery that was to come later) and the values of columns; None where nothing stands out.
+    follows. `internal`: it is the framework's own. `role`: as a `Reading` says it. `fields`:
+    sources by name, where some messages are looked at in full, else None. `said` has `framework`,
+    `findings` (codes), `call` (see `NoteWriter`) with `awaited` and `broadcast` of its pack,
+    `delayed` (true of a delivery that was to come later) and the values of columns; None where
+    nothing stands out.
     """
 
     traced: cython.bint
@@ -474,12 +487,24 @@ class Note:
 
     formats: tuple[Any, ...]
     said: dict[Any, Any]
+    role: Any
+    fields: dict[Any, Any]
 
-    def __init__(self, traced: Any, formats: Any, internal: Any, said: Any) -> None:
-        self.traced = traced
-        self.formats = formats
-        self.internal = internal
-        self.said = said
+    def __init__(self, reading: Any) -> None:
+        fields = dict(reading.fields)
+        self.traced = "trace_id" in fields
+        self.formats = reading.traces
+        self.internal = reading.internal
+        self.role = reading.role
+        self.fields = fields if self.traced or "sequence" in fields else None
+        self.said = None
+
+    def saying(self, said: Any) -> Note:
+        """The note of one message that stands out."""
+        note: Note = Note.__new__(Note)
+        note.traced, note.internal, note.formats = self.traced, self.internal, self.formats
+        note.role, note.fields, note.said = self.role, self.fields, said
+        return note
 
 
 class NoteWriter(MeaningWriter):
@@ -495,23 +520,47 @@ class NoteWriter(MeaningWriter):
     """
 
     links: cython.bint
+    wants_body: cython.bint
+    told_exchange: int
+    told_key: int
+    told_connection: int
+    told_sender: int
+    told_role: Note
+    told_words: Any
 
     clients: dict[Any, Any]
+    queues: dict[Any, Any]
 
     def __init__(self, packs: Any, links: Any) -> None:
         MeaningWriter.__init__(self, packs, CALLS if links else SAID)
         self.links = links
+        self.wants_body = False
+        self.told_role = self.told_words = None
+        self.told_exchange = self.told_key = self.told_connection = self.told_sender = -1
         self.clients = {}
+        self.queues = {}
 
-    def knows(self, said: bytes) -> cython.bint:
-        """True if a pack recognises the client that says so in its connection.start-ok, as JSON."""
+    def knows(self, said: bytes) -> cython.int:
+        """`READS` if a pack recognises the client that says so in its connection.start-ok, as JSON;
+        `DEMANDS` too if it demands an id of messages.
+        """
         known = self.clients.get(said)
         if known is None:
             if len(self.clients) >= MAX_CLIENTS:
                 self.clients.clear()
             properties = read_object(said).get("client_properties")
-            known = isinstance(properties, dict) and self.packs.client(properties)[0] is not None
+            pack = self.packs.client_pack(properties) if isinstance(properties, dict) else None
+            known = 0 if pack is None else READS | DEMANDS if pack.demands else READS
             self.clients[said] = known
+        return known
+
+    def knows_queue(self, name: Any) -> cython.int:
+        """`READS` if the name of a queue shows what the client is that declares or reads it."""
+        known = self.queues.get(name)
+        if known is None:
+            if len(self.queues) >= MAX_CLIENTS:
+                self.queues.clear()
+            known = self.queues[name] = READS if name and self.packs.uses(name) else 0
         return known
 
     def note(
@@ -520,34 +569,68 @@ class NoteWriter(MeaningWriter):
         row: cython.longlong,
         body: Octets,
         count: cython.longlong,
-        reads: cython.bint,
+        reads: cython.int,
     ) -> cython.int:
-        """Note what a row means; its body is looked at only if `reads`."""
+        """Note what a row means; its body is looked at only with a bit of `reads`."""
         fields: tuple[Any, ...] = self._recognised(out, row, body if reads else None, count)
         plain: Note = fields[6]
-        if not fields[5]:
-            if plain is not None and not self.links:
+        self.wants_body = self.last[8]
+        lacks: cython.bint = (
+            reads & _DEMANDS and out.sender.values[row] == 1 and not out.message_id.has(row)
+        )
+        if not fields[5] and not lacks:
+            if plain is not None and not self.links and self._is_news(out, row, plain):
                 if out.notes is None:
                     out.notes = {}
                 out.notes[row] = plain
             return 0
         if self.links:
             return self._note_call(out, row, fields[1])
-        return self._note(out, row, fields, plain)
+        return self._note(out, row, fields, plain, lacks)
+
+    def _is_news(self, out: MessageRows, row: cython.longlong, plain: Note) -> cython.bint:
+        """False if a note says a role alone, as that of the message before on the same route."""
+        if plain.internal or plain.fields is not None:
+            return True
+        exchange: cython.int = out.exchange.values[row]
+        key: cython.int = out.routing_key.values[row]
+        connection: cython.int = out.connection.values[row]
+        sender: cython.int = out.sender.values[row]
+        if (
+            plain is self.told_role
+            and exchange == self.told_exchange
+            and key == self.told_key
+            and connection == self.told_connection
+            and sender == self.told_sender
+            and out.vocabularies is self.told_words
+        ):
+            return False
+        self.told_role, self.told_words = plain, out.vocabularies
+        self.told_exchange, self.told_key = exchange, key
+        self.told_connection, self.told_sender = connection, sender
+        return True
 
     def _more(self, reading: Any) -> Any:
-        """(the reading, whether values are looked at, the note where none stands out)."""
+        """(the reading, whether values are looked at, its note if rules want that, its note,
+        whether what is judged of its framework is in the body).
+        """
         columns = {column for column, _ in reading.fields}
         looked = set(CALLS) if self.links else {"error_type", *NUMBERS, *CALLS, *LOOKED}
         looks = not columns.isdisjoint(looked) or bool(reading.findings)
-        traced = "trace_id" in columns
-        plain = None
-        if traced or reading.internal:
-            plain = Note(traced, reading.traces, reading.internal, None)
-        return reading, looks, plain
+        note = Note(reading)
+        plain = note if note.fields or note.internal or note.role else None
+        told = reading.framework is not None
+        judged = (some for column, some in reading.fields if column in LOOKED)
+        wants = told and any(one.place == "body" for some in judged for one in some)
+        return reading, looks, plain, note, wants
 
     def _note(
-        self, out: MessageRows, row: cython.longlong, fields: tuple[Any, ...], plain: Note
+        self,
+        out: MessageRows,
+        row: cython.longlong,
+        fields: tuple[Any, ...],
+        plain: Note,
+        lacks: cython.bint,
     ) -> cython.int:
         """Note a message of a shape in which something may stand out."""
         reading = fields[4]
@@ -563,30 +646,29 @@ class NoteWriter(MeaningWriter):
                     said["delayed"] = True
                     if step.source.form in ABSOLUTE:
                         self._say(out, row, step, said)
-            elif step.column == "expires_at" and not delivered:
-                continue
-            elif step.kind == 2 or step.column == "error_type" or step.column in LOOKED:
+            elif step.looked:
                 self._say(out, row, step, said)
-        if not 0 < 1_000 * said.get("expires_at", 0) < out.ts_ns.values[row]:
-            said.pop("expires_at", None)
+        if "most_tries" in said and not 0 < said["most_tries"] <= said.get("retry_count", 0):
+            del said["most_tries"]
         call: tuple[Any, ...] = None
         if reading.awaited or _is_followed(fields[1]):
             call = self._call(out, row, fields[1])
-        if call is not None and (call[2] is not None or not delivered):
+        if call is not None and (call[2] is not None or not delivered or reading.broadcast):
             said["call"] = call
         tries = said.get("retry_count", 0)
-        if tries < TRIES and len(said) == ("retry_count" in said) and not reading.findings:
-            if plain is not None:
+        codes = (*reading.findings, "message-id-missing") if lacks else reading.findings
+        if tries < TRIES and len(said) == ("retry_count" in said) and not codes:
+            if plain is not None and self._is_news(out, row, plain):
                 out.notes[row] = plain
             return 0
         for step in fields[1]:
             if step.column == "operation" or step.column == "message_key":
                 self._say(out, row, step, said)
-        said["framework"], said["findings"] = reading.framework, reading.findings
+        said["framework"], said["findings"] = reading.framework, codes
         if call is not None:
             said["awaited"], said["broadcast"] = reading.awaited, reading.broadcast
-        traced = plain is not None and plain.traced
-        out.notes[row] = Note(traced, reading.traces, reading.internal, said)
+        base: Note = fields[7]
+        out.notes[row] = base.saying(said)
         return 0
 
     def _there(self, field: Field) -> cython.bint:
@@ -697,7 +779,7 @@ def may_be_object(
 def as_number(value: Any, column: Any) -> Any:
     """A value as the number of a column; None for what is none."""
     number = whole(value)
-    return instant(value) if number is None and column in TIMES else number
+    return instant(value) if number is None and column == "not_before" else number
 
 
 def as_text(value: Any) -> Any:

@@ -23,6 +23,7 @@ from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import method_layout, rows
+from amqpsniff.decode.meanings import READS
 from amqpsniff.decode.values import OUT_OF_RANGE, oddity_codes, oddity_text
 
 TYPE_CHECKING = False
@@ -174,7 +175,10 @@ class MessageWriter:
         if self.notes is not None or self.reads_every_body:
             body: Octets = content.body if content.keeping else None
             kept: cython.longlong = 0 if body is None else min(body.used, sound)
-            self.mean(out, row, body, kept, half.connection.reads_bodies)
+            reads: cython.int = half.connection.reads_bodies
+            self.mean(out, row, body, kept, reads)
+            if reads == 0 and self.notes is not None and self.notes.wants_body:
+                half.connection.reads_bodies = READS
         out.rows += 1
         return 0
 
@@ -184,7 +188,7 @@ class MessageWriter:
         row: cython.longlong,
         body: Octets,
         count: cython.longlong,
-        reads: cython.bint,
+        reads: cython.int,
     ) -> cython.int:
         """Write what packs say of a row; `reads`: its client is one whose bodies rules look at."""
         if self.notes is not None:

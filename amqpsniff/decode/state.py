@@ -140,8 +140,9 @@ class Connection:
     `sent_secrets` are the secrets that its methods carried, null before the first. `asked` are the
     four bytes after `AMQP` in the client's protocol header; without one, those of a version that
     is not decoded where frames or the server's header show it, else null. `capture` is the one that
-    it begins in, null where bytes came without one. `reads_bodies`: its client is of a framework
-    that packs know, so that rules look at the beginnings of bodies. `session` and `volume` belong
+    it begins in, null where bytes came without one. `reads_bodies`: bits of
+    `decode.meanings`, if its client is of a framework that packs know, so that rules look at the
+    beginnings of bodies. `session` and `volume` belong
     to those who follow or count the connection, `greeted_ns` too: the time of the protocol header,
     0 where that is not known.
     """
@@ -150,7 +151,7 @@ class Connection:
     is_amqp: cython.bint
     is_amqp10: cython.bint
     is_amqp010: cython.bint
-    reads_bodies: cython.bint
+    reads_bodies: int
     began: cython.bint
     role_proved: cython.bint
     past_login: cython.bint
@@ -177,7 +178,8 @@ class Connection:
         self.login = None
         self.sent_secrets = None
         self.asked = None
-        self.is_amqp = self.is_amqp10 = self.is_amqp010 = self.reads_bodies = False
+        self.is_amqp = self.is_amqp10 = self.is_amqp010 = False
+        self.reads_bodies = 0
         self.began = conversation.syn_seen
         self.client_direction = -1
         self.role_proved = False

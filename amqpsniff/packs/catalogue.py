@@ -29,7 +29,7 @@ KEYS = ("message_key", "conversation_key", "parent_key", "trace_id", "span_id")
 """Columns of texts that differ from message to message."""
 
 NUMBERS = ("retry_count", "not_before")
-"""Columns of numbers; `not_before` has microseconds since 1970."""
+"""Columns of numbers; `not_before` is a time, in microseconds since 1970."""
 
 COLUMNS = ("framework", *WORDS, *KEYS, *NUMBERS)
 """Columns of messages that packs fill."""
@@ -39,30 +39,46 @@ CALLS = ("request_key", "reply_address", "answers_key")
 reply is to go (a message without it is no request, where a pack names a place for it), and the id
 of the request that a message answers."""
 
-JUDGED = {
-    "loops": "message-loops", "audit": "workers-controlled", "expires_at": "message-expired",
-}  # fmt: skip
-"""Values that are looked at for findings alone, and their codes: of a message that went round, of
-an order to workers, of one that is delivered after that time."""
+VALUED = (
+    "clocks-differ",
+    "delay-too-long",
+    "fanout-by-header",
+    "header-secret",
+    "message-expired",
+    "message-loops",
+    "workers-controlled",
+)
+"""Findings that a value shows: their codes are keys with a source of it."""
 
-LOOKED = (*JUDGED, "offset")
-"""All values that are looked at for findings alone; `offset` is that of a message of a stream."""
+LOOKED = (*VALUED, "addressed", "most_tries", "offset")
+"""All values that are looked at for findings alone: `addressed` is how many are to answer a request
+that all get (0: that is not known), `most_tries` is the number of tries after which
+its framework gives a message up, `offset` that of a message of a stream."""
 
-TIMES = ("not_before", "expires_at")
-"""Values that are times, in microseconds since 1970."""
+SAMPLED = ("unsampled", "sequence")
+"""Values that are looked at in some messages of a connection: a tracer's word that nothing of this
+trace is kept, and the number that a client gives a publish."""
 
-FIELDS = (*COLUMNS[1:], *CALLS, *LOOKED)
+FIELDS = (*COLUMNS[1:], *CALLS, *LOOKED, *SAMPLED)
 """What a pack has sources for."""
 
 FINDINGS = (
-    "delay-too-long",
+    "delay-levels-old",
     "firehose-on",
+    "header-secret",
     "message-skipped",
     "operation-failed",
     "retries-exhausted",
     "serialized-code",
+    "trace-context-never",
 )
 """Findings that a pack may raise for messages of a shape."""
+
+ROLES = ("task", "task-v1", "result", "notification", "event")
+"""What messages are to a framework, where findings ask who reads them."""
+
+DEMANDED = ("message_id",)
+"""Properties without which clients of a framework refuse a message."""
 
 SHAPE = ("exchange", "content_type", "type")
 """Properties that recognise a message."""
@@ -75,7 +91,8 @@ NAMED = ("header", "body", "client")
 properties of connection.start-ok."""
 
 _FLAGS = ("internal", "awaited", "broadcast")
-_OTHER_KEYS = ("title", "framework", "when", "client", "application", "findings", *_FLAGS)
+_OTHER_KEYS = ("title", "framework", "when", "client", "application", "findings", "role", "demands",
+               *_FLAGS)  # fmt: skip
 _PLACE = r"(?:(?P<place>header|body|client):(?P<name>[^ ]+)|(?P<property>[a-z_]+))"
 _SOURCE = re.compile(
     _PLACE + r"(?: \$(?P<path>(?:\.[^.\[\] ]+|\[-?\d+\])+))?"
@@ -153,6 +170,8 @@ class Pack:
         client: What recognises a client.
         application: Sources of the client's application.
         findings: Codes, each with conditions that a recognised message has to meet besides.
+        role: What its messages are, one of `ROLES`, or None.
+        demands: A property without which its clients refuse a message, or None.
         internal: Its messages are the framework's own, and not of the application.
         awaited: Who sends a request waits for the reply. Else it is one that may be answered.
         broadcast: Several may answer a request.
@@ -166,6 +185,8 @@ class Pack:
     client: Alternatives
     application: tuple[Source, ...]
     findings: tuple[tuple[str, tuple[Condition, ...]], ...] = ()
+    role: str | None = None
+    demands: str | None = None
     internal: bool = False
     awaited: bool = False
     broadcast: bool = False
@@ -200,6 +221,7 @@ class Reading:
         needs_body: The body was not looked at and must be.
         findings: Codes that the shape shows.
         traces: Conventions of tracing that it follows, by the names of their packs.
+        role: That of its framework; `dead-letter` for what a framework has put aside.
         internal, awaited, broadcast: As a `Pack` says it.
     """
 
@@ -208,6 +230,7 @@ class Reading:
     needs_body: bool
     findings: tuple[str, ...] = ()
     traces: tuple[str, ...] = ()
+    role: str | None = None
     internal: bool = False
     awaited: bool = False
     broadcast: bool = False
@@ -319,17 +342,35 @@ class Packs:
         name = framework.framework if framework and not undecided else None
         flags = (any(getattr(pack, flag) for pack in chosen) for flag in _FLAGS)
         traces = (one.name for one in chosen if "trace_id" in one.fields and not one.framework)
-        return Reading(name, rows, needs_body, tuple(codes), tuple(traces), *flags)
+        role = next((one.role for one in chosen if one.role), None)
+        role = "dead-letter" if "retries-exhausted" in codes else role
+        return Reading(name, rows, needs_body, tuple(codes), tuple(traces), role, *flags)
 
     def client(self, properties: dict[str, Any]) -> tuple[str | None, str | None]:
         """(framework, application) of a client that has these properties; None for unknown."""
+        pack = self.client_pack(properties)
+        if pack is None:
+            return None, None
+        found = (properties.get(one.name) for one in pack.application)
+        texts = (text for text in found if isinstance(text, str) and text)
+        return pack.framework, next(texts, None)
+
+    def client_pack(self, properties: dict[str, Any]) -> Pack | None:
+        """The pack that recognises a client by its properties; None for none."""
+        return self._of_client("client", properties)
+
+    def uses(self, queue: str) -> bool:
+        """True if the name of a queue shows what its client is."""
+        return self._of_client("property", {"queue": queue}) is not None
+
+    def _of_client(self, place: str, values: dict[str, Any]) -> Pack | None:
         for pack in self.packs:
             for alternative in pack.client:
-                if all(one.holds(properties.get(one.name)) for one in alternative):
-                    found = (properties.get(one.name) for one in pack.application)
-                    texts = (text for text in found if isinstance(text, str) and text)
-                    return pack.framework, next(texts, None)
-        return None, None
+                if all(
+                    one.place == place and one.holds(values.get(one.name)) for one in alternative
+                ):
+                    return pack
+        return None
 
 
 def _shown(alternatives: Alternatives, shape: Shape) -> bool | None:
@@ -417,7 +458,7 @@ def _pack(name: str, section: Any, text: str, file: str) -> Pack:
                 known = ", ".join((*_OTHER_KEYS, *FIELDS))
                 raise ValueError(f"no key `{key}`; there are {known}")
         values = {key: tuple(_texts(value)) for key, value in section.items()}
-        for key in ("title", "framework", *_FLAGS):
+        for key in ("title", "framework", "role", "demands", *_FLAGS):
             if len(values.get(key, ("",))) != 1:
                 raise ValueError(f"`{key}` is one text")
         found: dict[str, Any] = {}
@@ -425,6 +466,10 @@ def _pack(name: str, section: Any, text: str, file: str) -> Pack:
             found[key] = tuple(_alternative(one, key) for one in values.get(key, ()))
         for key in ("application", *FIELDS):
             found[key] = tuple(_source(one, key) for one in values.get(key, ()))
+        role, demands = (values.get(one, (None,))[0] for one in ("role", "demands"))
+        for key, one, words in (("role", role, ROLES), ("demands", demands, DEMANDED)):
+            if one not in (None, *words):
+                raise ValueError(f"no {key} `{one}`; there is {', '.join(words)}")
         key = "findings"
         codes = tuple(_finding(one) for one in values.get(key, ()))
         key = ""
@@ -437,7 +482,7 @@ def _pack(name: str, section: Any, text: str, file: str) -> Pack:
     (title,), (framework,) = values.get("title", (name,)), values.get("framework", (None,))
     return Pack(
         name, title, framework, found["when"], fields, found["client"], found["application"],
-        codes, *(flag in values for flag in _FLAGS),
+        codes, role, demands, *(flag in values for flag in _FLAGS),
     )  # fmt: skip
 
 
@@ -457,8 +502,8 @@ def _condition(text: str, key: str) -> Condition:
     if match is None:
         raise ValueError(f"`{text}` is no condition; write one like `header:task`, "
                          "`exchange = hutch` or `type ~ ^Shop`")  # fmt: skip
-    place, name = _place(match, SHAPE if key == "when" else ())
-    if (place == "client") != (key == "client"):
+    place, name = _place(match, SHAPE if key == "when" else ("queue",))
+    if (place in ("header", "body")) if key == "client" else (place == "client"):
         raise ValueError(f"`{text}` is no condition of `{key}`")
     relation, value = match["relation"], match["text"]
     if relation and place in ("header", "body"):

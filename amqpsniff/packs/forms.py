@@ -6,11 +6,23 @@ out as microseconds since 1970. A value that does not fit is None, as is what ca
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 
 MAX_US = 1 << 62
 """Times beyond this, in microseconds, are no times."""
+
+AHEAD_US = 1_000_000
+"""A clock that is less than that ahead is taken for right: NTP keeps clocks within milliseconds."""
+
+DAY_US = 86_400 * 1_000_000
+"""A delay that the delayed message exchange is not made for is longer."""
+
+MANY = 10
+"""Entries of a list, more of which are many."""
+
+_PASSWORD = re.compile("^amqps?://[^/@:]*:[^/@]+@")
 
 DELAY_LEVELS = 28
 """Bits of the delay that Celery and NServiceBus write before a routing key, one a word, the highest
@@ -61,18 +73,54 @@ def _hex64(value: object, _: int | None) -> str | None:
     return f"{number:016x}" if number < 1 << 64 else None
 
 
+def _hops(value: object) -> list[dict[str, object]]:
+    """The entries of a list of tables."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
 def _shovelled_twice(value: object, _: int | None) -> str | None:
     """Of the list that shovels write, the name of one that is there twice, in words."""
-    listed = value if isinstance(value, list) else []
-    names = [one.get("shovel-name") for one in listed if isinstance(one, dict)]
+    names = [one.get("shovel-name") for one in _hops(value)]
     twice = next((one for one in names if one and names.count(one) > 1), None)
     return f"shovel {twice} moved it twice" if twice else None
+
+
+def _with_password(value: object, _: int | None) -> str | None:
+    """Of the list that shovels write, the name of a URI that has a password."""
+    named = ((name, uri) for one in _hops(value) for name, uri in one.items())
+    found = (name for name, uri in named if isinstance(uri, str) and _PASSWORD.search(uri))
+    return next(found, None)
 
 
 def _visited(value: object, _: int | None) -> str | None:
     """A count of visits from two on, in words."""
     visits = whole(value)
     return f"{visits} visits to the same queue" if visits is not None and visits > 1 else None
+
+
+def _past(value: object, ts_ns: int | None) -> int | None:
+    """How long ago a time was, in microseconds."""
+    time_us = instant(value)
+    ago_us = ts_ns // 1000 - time_us if ts_ns and time_us else 0
+    return ago_us if ago_us > 0 else None
+
+
+def _ahead(value: object, ts_ns: int | None) -> int | None:
+    """How far ahead a time in milliseconds lies, in microseconds, from `AHEAD_US` on."""
+    time_us = _time(value, 1_000)
+    ahead_us = time_us - ts_ns // 1000 if ts_ns and time_us else 0
+    return ahead_us if ahead_us >= AHEAD_US else None
+
+
+def _over_a_day(value: object, _: int | None) -> int | None:
+    """Milliseconds that are more than a day, in microseconds."""
+    time_us = _time(value, 1_000) or 0
+    return time_us if time_us > DAY_US else None
+
+
+def _many(value: object, _: int | None) -> int | None:
+    """The length of a list of more than `MANY`."""
+    return len(value) if isinstance(value, list) and len(value) > MANY else None
 
 
 FORMS: dict[str, Callable[[object, int | None], object]] = {
@@ -84,6 +132,12 @@ FORMS: dict[str, Callable[[object, int | None], object]] = {
     "hex64": _hex64,
     "shovelled_twice": _shovelled_twice,
     "visited": _visited,
+    "with_password": _with_password,
+    "past": _past,
+    "ahead": _ahead,
+    "over_a_day": _over_a_day,
+    "many": _many,
+    "listed": lambda value, _: len(value) if isinstance(value, list) else 0,
 }
 """Forms by name."""
 

@@ -107,7 +107,7 @@ cdef class Session(Closeable):
     cdef public object amqp10
     cdef public bint has_loss, server_seen
     cdef public long long pending_rpcs, frames
-    cdef public long long traced_published, traced_delivered, untraced_published
+    cdef public long long traced_published, traced_delivered, untraced_published, looked
     cdef public object confirms, acks
     cdef public LastSent last_sent
     cdef public long long last_client_ns, last_server_ns, silence_client_ns, silence_server_ns

@@ -749,6 +749,7 @@ class Session(Closeable):
     traced_published: int
     traced_delivered: int
     untraced_published: int
+    looked: int
     last_client_ns: int
     last_server_ns: int
     silence_client_ns: int
@@ -798,6 +799,7 @@ class Session(Closeable):
         self.blocking = _FREE
         self.no_reply_expected = self.pending_rpcs = self.missing = 0
         self.traced_published = self.traced_delivered = self.untraced_published = 0
+        self.looked = 0
         self.channels_opened = self.published = self.delivered = self.acknowledged = 0
         self.closed_by = self.close_bytes = self.close_packet_number = self.close_ns = None
         self.confirms = self.acks = self.last_sent = None

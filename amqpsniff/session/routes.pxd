@@ -5,6 +5,7 @@ cdef class Route:
     cdef int step_bits
     cdef public list steps
     cdef public object told
+    cdef public tuple roles
     cdef public bint mandatory
     cdef int add(self, long long number, long long ts_ns) except? -1
 
@@ -20,6 +21,7 @@ cdef class Routes:
     cdef long long delivered_incarnation
     cdef int publish(self, MessageRows messages, long long row) except? -1
     cdef int deliver(self, MessageRows messages, long long row, long long incarnation) except? -1
+    cdef int mark(self, object role, bint published) except? -1
     cpdef int forget(self) except? -1
     cdef int _begin(self, Vocabularies words) except? -1
     cdef Route _publishes(self, long long exchange, long long key)

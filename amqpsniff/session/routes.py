@@ -41,7 +41,7 @@ class Route:
     """Messages on one route: their number, packet and time of the first and the last.
 
     `steps` are (time, messages before it), a step every 2 to the power of `step_bits` ns; None of
-    deliveries.
+    deliveries. `roles`: what its messages are to frameworks, see `packs.catalogue.ROLES`.
     `mandatory`: the publisher learns what was not routed, of one message at least. `told`: what a
     rule says of its connection, when that is over.
     """
@@ -57,6 +57,7 @@ class Route:
 
     steps: list[Any]
     told: Any
+    roles: tuple[Any, ...]
 
     def __init__(self) -> None:
         self.count = 0
@@ -66,6 +67,7 @@ class Route:
         self.step_bits = _STEP_BITS
         self.steps = []
         self.told = None
+        self.roles = ()
         self.mandatory = False
 
     def add(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
@@ -208,6 +210,13 @@ class Routes:
                 self.recent_delivered = self._deliveries(codes)
         if self.recent_delivered is not None:
             self.recent_delivered.add(messages.packet_number.values[row], ts_ns)
+        return 0
+
+    def mark(self, role: Any, published: cython.bint) -> cython.int:
+        """The message that was published last, or delivered, is that to a framework."""
+        route: Route = self.recent_published if published else self.recent_delivered
+        if route is not None and role not in route.roles:
+            route.roles = (*route.roles, role)
         return 0
 
     def keep(self, kept: Any, where: tuple[Any, ...], told: Any, most: Any, of_each: Any) -> Any:

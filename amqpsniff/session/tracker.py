@@ -118,6 +118,14 @@ MAX_TRACE_FORMATS = 8
 """Sets of conventions of tracing that are remembered of a connection: a program has one or two."""
 
 
+LOOKED_FIRST, LOOKED_EACH = 32, 128
+"""Of publishes with values of `packs.catalogue.SAMPLED` on a connection rules look at so many, and
+then at one in so many: a client that leaks a context or counts wrong goes on with it."""
+
+_LOOKED_FIRST = cython.declare(cython.longlong, LOOKED_FIRST)
+_LOOKED_EACH = cython.declare(cython.longlong, LOOKED_EACH)
+
+
 def notable_headers(column: Texts, row: cython.longlong) -> tuple[Any, ...]:
     """The events of `rules.context` that headers, a row of the column of their JSON, are."""
     start: cython.longlong = column.offsets[row]
@@ -1594,15 +1602,21 @@ class Tracker:
         elif publish and (note is None or not note.internal):
             if messages.reply_to.values[row] >= 0 or not messages.correlation_id.has(row):
                 session.untraced_published += 1  # what is not a reply
-        if note is not None and note.said is not None:
-            number: cython.longlong = messages.packet_number.values[row]
-            facts: dict[Any, Any] = {
-                "entry": entry,
-                "rows": messages,
-                "row": row,
-                "said": note.said,
-            }
-            self.emit("noted", channel, number, messages.ts_ns.values[row], facts)
+        if note is None:
+            return 0
+        number: cython.longlong = messages.packet_number.values[row]
+        ts_ns: cython.longlong = messages.ts_ns.values[row]
+        facts: dict[Any, Any]
+        if note.role is not None and session.routes is not None:
+            session.routes.mark(note.role, publish)
+        if publish and note.fields is not None:
+            session.looked += 1
+            if session.looked <= _LOOKED_FIRST or session.looked % _LOOKED_EACH == 0:
+                facts = {"entry": entry, "rows": messages, "row": row, "fields": note.fields}
+                self.emit("looked-at", channel, number, ts_ns, facts)
+        if note.said is not None:
+            facts = {"entry": entry, "rows": messages, "row": row, "said": note.said}
+            self.emit("noted", channel, number, ts_ns, facts)
         return 0
 
     def _count_route(

@@ -11,6 +11,8 @@ import pytest
 from amqpsniff.session.rules import requeueing
 from amqpsniff.tables.schema import schema_of
 from tests.conftest import CAPTURES, own_capture
+from tests.findings.cases import packets_of as packets_of_script
+from tests.findings.pairs_of_frameworks import PAIRS
 from tests.thorough import rounds
 
 from .broker import ACROSS, traffic
@@ -30,6 +32,8 @@ CASES = (
     "cases/consumer_starved_after_timeout",
     "cases/delivery_limit",
     "packs/streams",
+    "packs/workers",
+    "packs/dead_letters",
 )
 """Cases of findings that take what a client did on several connections, and near ones."""
 
@@ -126,6 +130,28 @@ def test_findings_that_take_all_messages_do_not_depend_on_the_cuts(tmp_path: Pat
         assert together == alone, turn
         told |= {row[CODE] for row in alone}
     assert told >= ACROSS
+
+
+ONE_A_CAUSE = (
+    "dead-letter-unread dead-letter-target-missing delayed-mandatory task-result-unread "
+    "notifications-unread celery-protocol-mixed trace-unsampled trace-context-never "
+    "attempts-exceeded message-id-missing"
+).split()
+"""Findings of packs that are made of what several connections say, or stand for all of them."""
+
+
+def test_findings_of_packs_do_not_depend_on_the_cuts(tmp_path: Path) -> None:
+    for code in ONE_A_CAUSE:
+        packets = [
+            Packet(one.ts_ns, one.octets, len(one.octets), one.link_type)
+            for one in packets_of_script(PAIRS[code].shown)
+        ]
+        folder = tmp_path / code
+        folder.mkdir()
+        paths = deal(packets, folder, random.Random(code), 4)
+        alone = by_one_engine(paths, ("findings",))["findings"]
+        assert by_tasks(paths, ("findings",), task_bytes=500)["findings"] == alone, code
+        assert code in {row[CODE] for row in alone}
 
 
 def test_what_is_forgotten_does_not_depend_on_the_cuts(

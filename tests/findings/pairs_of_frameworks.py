@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.findings.cases import Pair
 from tests.findings.pairs_of_bytes import OPEN
-from tests.findings.pairs_of_peers import CONSUMER, table
+from tests.findings.pairs_of_peers import CONSUMER, DELIVER, table
 from tests.findings.phrases import END
 
 _NSB = {"NServiceBus.EnclosedMessageTypes": "Shop.Bill, Shop", "NServiceBus.MessageId": "m"}
@@ -137,6 +137,198 @@ def _streams(last: int, first: int) -> str:
     return _stream(last) + END + _by_another(_stream(first))
 
 
+_KOMBU = """handshake client='{"product": "py-amqp"}'"""
+
+
+def _from(client: str, *more: str) -> str:
+    """Messages of a client."""
+    return OPEN.replace("handshake", client, 1) + "".join(more)
+
+
+def _body(name: str, **body: object) -> str:
+    """A publish with a JSON body."""
+    return f"C1: basic.publish routing_key={name} | body='text:{table(**body)}'\n"
+
+
+def _declared(method: str, more: str = "", answer: str = "") -> str:
+    return f"C1: {method} {more}\nS1: {method}-ok {answer}\n"
+
+
+def _later(script: str) -> str:
+    """A script, and the end of its connection after a while."""
+    return script + "WAIT 11000\n" + END
+
+
+_DEAD = table(**{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "q.XQ"})
+_DLX = table(**{"x-dead-letter-exchange": "dead"})
+
+
+def _rejected(requeue: int) -> str:
+    """A delivery of a queue that has dead letters is rejected."""
+    return _later(
+        OPEN
+        + _declared("queue.declare", f"queue=q arguments='{_DEAD}'", "queue=q")
+        + _declared("basic.consume", "queue=q consumer_tag=t")
+        + DELIVER.replace("{n}", "1")
+        + f"C1: basic.reject delivery_tag=1 requeue={requeue}\n"
+    )
+
+
+def _absent(name: str) -> str:
+    """The broker has no exchange of a name."""
+    text = f"reply_text=\"NOT_FOUND - no exchange '{name}' in vhost '/'\""
+    return (
+        OPEN
+        + _declared("queue.declare", f"queue=q arguments='{_DLX}'", "queue=q")
+        + "C1: basic.publish exchange=dead | body=1\n"
+        + f"S1: channel.close reply_code=404 {text} class_id=60 method_id=40\n"
+        + "C1: channel.close-ok\n"
+    )
+
+
+def _to_delayed(mandatory: int) -> str:
+    return (
+        OPEN
+        + _declared("exchange.declare", "exchange=e type=x-delayed-message")
+        + f"C1: basic.publish exchange=e mandatory={mandatory} | body=1\n"
+    )
+
+
+def _numbered(*numbers: int) -> str:
+    """Publishes with the numbers that the client gives them."""
+    return (
+        OPEN
+        + _declared("confirm.select")
+        + "".join(_published({"x-dotnet-pub-seq-no": number}) for number in numbers)
+    )
+
+
+def _copied(count: int) -> str:
+    return OPEN + _published({"CC": [f"q{n}" for n in range(count)]})
+
+
+def _tried_job(attempts: int) -> str:
+    """Two jobs of Laravel: from the first one on bodies are looked at."""
+    headers = table(laravel={"attempts": attempts})
+    body = table(displayName="Bill", job="x", maxTries=3)
+    first = _published({"laravel": {"attempts": 0}})
+    return (
+        OPEN
+        + first
+        + (f"C1: basic.publish routing_key=q | body='text:{body}' headers='{headers}'\n")
+    )
+
+
+def _to_service_bus(more: str) -> str:
+    client = """handshake client='{"client_api": "NServiceBus"}'"""
+    return CONSUMER.replace("handshake", client, 1) + (
+        f"S1: basic.deliver exchange=x delivery_tag=1 consumer_tag=t | body=5 {more}\n"
+    )
+
+
+def _received(ms: int) -> str:
+    """A delivery with the time at which the broker got the message."""
+    return CONSUMER + _delivered("timestamp_in_ms", value=str(ms)).replace("{n}", "1")
+
+
+def _protocols(name: str) -> str:
+    """A task in protocol 2, and one in protocol 1."""
+    old = {name: "bill", "id": "t1", "args": [], "kwargs": {}}
+    return _from(_KOMBU, _published({"task": "bill", "id": "t2"}), _body("q", **old))
+
+
+def _bound_to(kind: str) -> str:
+    return (
+        OPEN
+        + _declared("exchange.declare", "exchange=celery_delayed_delivery type=topic")
+        + _declared("exchange.declare", f"exchange=tasks type={kind}")
+        + _declared("queue.bind", "queue=q exchange=tasks routing_key=bill")
+        + _published({"task": "bill", "id": "t"})
+    )
+
+
+def _due(minute: int) -> str:
+    """A task that comes 22:13 and is due later."""
+    server = """handshake server='{"product": "RabbitMQ", "version": "3.12.0"}'"""
+    headers = table(task="bill", id="t", eta=f"2023-11-14T22:{minute}:30+00:00")
+    return CONSUMER.replace("handshake", server, 1) + (
+        f"S1: basic.deliver exchange=x delivery_tag=1 consumer_tag=t | body=5 headers='{headers}'\n"
+    )
+
+
+def _sampled(last: str) -> str:
+    """30 traces, of which the last one has these flags."""
+    flags = ["00"] * 29 + [last]
+    return OPEN + "".join(
+        _published({"traceparent": f"00-{n + 1:032x}-00f067aa0ba902b7-{one}"})
+        for n, one in enumerate(flags)
+    )
+
+
+def _leaked(ms: int) -> str:
+    """Messages with one trace, the last of them later."""
+    return OPEN + _published(_TRACE) * 4 + f"WAIT {ms}\n" + _published(_TRACE)
+
+
+def _result(name: str) -> str:
+    return _later(_from(_KOMBU, _body("reply", **{name: "t", "status": "SUCCESS", "result": 1})))
+
+
+def _notified(name: str) -> str:
+    body = table(**{name: "u", "event_type": "up", "publisher_id": "nova"})
+    key = "routing_key=notifications.info"
+    return _later(
+        _from(
+            _KOMBU,
+            _declared("exchange.declare", "exchange=nova type=topic"),
+            _declared("queue.bind", f"queue=notifications.info exchange=nova {key}"),
+            f"C1: basic.publish exchange=nova {key} | body='text:{body}'\n",
+        )
+    )
+
+
+def _inspected(replies: int) -> str:
+    """Two workers get a command; so many answer."""
+    body = table(method="ping", arguments={}, ticket="k", reply_to={"routing_key": "r"})
+    headers = table(ticket="k")
+    worker = _declared("basic.consume", "queue=w consumer_tag=t") + (
+        f"S1: basic.deliver exchange=celery.pidbox delivery_tag=1 consumer_tag=t "
+        f"| body='text:{body}'\n"
+    )
+    answer = (
+        "C1: basic.publish exchange=reply.celery.pidbox routing_key=r "
+        f"| body=2 headers='{headers}'\n"
+    )
+    asker = _from(
+        _KOMBU,
+        _declared("basic.consume", "queue=r consumer_tag=t"),
+        f"C1: basic.publish exchange=celery.pidbox | body='text:{body}'\n",
+    )
+    workers = [
+        _by_another(_from(_KOMBU, worker, answer if n < replies else "")).replace("b.", f"w{n}.")
+        for n in range(2)
+    ]
+    return asker + "".join(workers) + "WAIT 11000\n" + END
+
+
+def _typed_exchange(name: str) -> str:
+    """An event of MassTransit to an exchange that is bound to nothing; another one is bound."""
+    return (
+        OPEN
+        + _declared("exchange.declare", f"exchange={name} type=fanout")
+        + _declared("queue.bind", "queue=q exchange=Shop:Paid")
+        + f"C1: basic.publish exchange={name} "
+        "| body=1 content_type=application/vnd.masstransit+json\n"
+    )
+
+
+def _worker_of_dramatiq(queue: str) -> str:
+    """A worker publishes a message that failed once more."""
+    options = {"traceback": "Traceback\n  File\nshop.Broken: no"}
+    body = {"actor_name": "resize", "message_id": "d", "queue_name": "q", "options": options}
+    return OPEN + _declared("queue.declare", f"queue={queue}") + _body("q", **body)
+
+
 _DEATHS = [
     {"reason": "expired", "queue": "work", "count": 1, "exchange": "", "routing-keys": ["k"]}
 ]
@@ -173,6 +365,37 @@ PAIRS: dict[str, Pair] = {
     "stream-start-next": Pair(_streams(7, 9), _streams(7, 8)),
     "stream-reread": Pair(_streams(500, 400), _streams(500, 401)),
     "stream-offset-gap": Pair(_stream(1, 102), _stream(1, 101)),
+    "dead-letter-unread": Pair(_rejected(0), _rejected(1)),
+    "dead-letter-target-missing": Pair(_absent("dead"), _absent("deaf")),
+    "delayed-mandatory": Pair(_to_delayed(1), _to_delayed(0)),
+    "publish-number-wrong": Pair(_numbered(2, 3, 4), _numbered(2, 3, 3)),
+    "headers-near-frame-limit": Pair(
+        OPEN + _published({"stack": "x" * 65_530}), OPEN + _published({"stack": "x" * 65_500})
+    ),
+    "header-secret": Pair(
+        OPEN + _published({"nameko.auth_token": "t"}, "exchange=nameko-rpc"),
+        OPEN + _published({"nameko.auth_taken": "t"}, "exchange=nameko-rpc"),
+    ),
+    "fanout-by-header": Pair(_copied(11), _copied(10)),
+    "attempts-exceeded": Pair(_tried_job(3), _tried_job(2)),
+    "message-id-missing": Pair(_to_service_bus(""), _to_service_bus("message_id=m")),
+    "delay-levels-old": Pair(
+        OPEN + _published(_NSB, "exchange=nsb.delay-level-02"),
+        OPEN + _published(_NSB, "exchange=nsb.v2.delay-level-02"),
+    ),
+    "clocks-differ": Pair(_received(1_700_000_001_100), _received(1_700_000_001_000)),
+    "celery-protocol-mixed": Pair(_protocols("task"), _protocols("tusk")),
+    "celery-delay-direct-exchange": Pair(_bound_to("direct"), _bound_to("topic")),
+    "eta-beyond-consumer-timeout": Pair(_due(43), _due(42)),
+    "trace-context-never": Pair(
+        OPEN + _published({"tracestate": "a=1"}), OPEN + _published({"tracestates": "a=1"})
+    ),
+    "trace-unsampled": Pair(_sampled("00"), _sampled("01")),
+    "trace-id-reused": Pair(
+        _leaked(300_000), _leaked(299_000), bounds=(("amqpsniff.session.rules.traces.REUSED", 5),)
+    ),
+    "task-result-unread": Pair(_result("task_id"), _result("taskid")),
+    "notifications-unread": Pair(_notified("_unique_id"), _notified("unique_id")),
     "dead-lettered": Pair(
         CONSUMER + _delivered("x-death", value=_DEATHS).replace("{n}", "1"),
         CONSUMER + _delivered("x-birth", value=_DEATHS).replace("{n}", "1"),
@@ -181,6 +404,19 @@ PAIRS: dict[str, Pair] = {
 """By code: scripts that differ in one message."""
 
 CONDITIONS: dict[str, Pair] = {
+    "rpc-unanswered by one of two": Pair(_inspected(1), _inspected(2)),
+    "publishes-unbound for a type": Pair(_typed_exchange("Shop:Bill"), _typed_exchange("Bill"), 2),
+    "operation-failed in a body of Dramatiq": Pair(
+        _worker_of_dramatiq("q.XQ"), _worker_of_dramatiq("q.YQ")
+    ),
+    "operation-failed in EasyNetQ": Pair(
+        OPEN + _published({"IsFaulted": True}, "exchange=easy_net_q_rpc"),
+        OPEN + _published({"IsFault": True}, "exchange=easy_net_q_rpc"),
+    ),
+    "header-secret of a shovel": Pair(
+        OPEN + _published({"x-shovelled": [{"src-uri": "amqp://a:b@c"}]}),
+        OPEN + _published({"x-shovelled": [{"src-uri": "amqp://a@c"}]}),
+    ),
     "delay-missed in levels": Pair(_delayed_by_levels(6_001), _delayed_by_levels(6_000)),
 }
 """Other ways to a finding."""

@@ -56,13 +56,19 @@ SEEN_IN: dict[str, str] = {
     "incidents/w_formats.pcap": ("serialized-code"),
     "packs/amqplib.pcap.gz": ("dead-lettered"),
     "packs/celery.pcap.gz": ("operation-failed"),
+    "packs/dead_letters.pcap.gz": (
+        "dead-letter-unread dead-letter-target-missing celery-protocol-mixed fanout-by-header "
+        "celery-delay-direct-exchange eta-beyond-consumer-timeout trace-context-never"
+    ),
     "packs/order.pcap.gz": ("trace-context-lost"),
     "packs/streams.pcap.gz": (
         "delay-queues-many stream-reread stream-start-next trace-context-mixed"
     ),
     "packs/stream_gap.pcap.gz": ("stream-offset-gap"),
     "packs/firehose.pcap.gz": ("firehose-on"),
-    "packs/workers.pcap.gz": ("delay-missed operation-retried workers-controlled"),
+    "packs/workers.pcap.gz": (
+        "task-result-unread delay-missed operation-retried workers-controlled"
+    ),
     "samples/aiopika_rpc.pcap": (
         "connection-shared credentials-in-clear connection-unencrypted software-outdated"
     ),
@@ -141,7 +147,9 @@ MADE_IN: dict[str, str] = {
     "tls-certificate-expired": "tls/test_troubles.py",
     **dict.fromkeys(
         "message-skipped retries-exhausted delay-too-long message-loops message-expired "
-        "rpc-answered-twice".split(),
+        "rpc-answered-twice delayed-mandatory publish-number-wrong headers-near-frame-limit "
+        "header-secret attempts-exceeded message-id-missing delay-levels-old clocks-differ "
+        "trace-unsampled trace-id-reused notifications-unread".split(),
         "findings/pairs_of_frameworks.py",
     ),
 }

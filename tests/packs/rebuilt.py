@@ -211,6 +211,12 @@ ROWS = (
         properties={"type": "Shop.Order", "message_id": "m4"},
     ),
     Rebuilt(
+        "wolverine-ping",
+        "wolverine",
+        {"operation": "wolverine-ping"},
+        properties={"type": "wolverine-ping"},
+    ),
+    Rebuilt(
         "nameko",
         "nameko",
         {"operation": "cart.add", "message_key": "cart.add.3", "conversation_key": "web.get.1",
@@ -338,6 +344,10 @@ ROWS = (
     Rebuilt("delayed-exchange", None, {"not_before": 2_000_001}, {"x-delay": 2000}),
     Rebuilt("shovel", None, {}, {"x-shovelled": [{"shovel-name": "dr"}, {"shovel-name": "dr"}]}),
     Rebuilt("federation", None, {}, {"x-received-from": [{"uri": "amqp://up", "visit-count": 2}]}),
+    Rebuilt("trace-none", None, {}, {"tracestate": "a=1"}),
+    Rebuilt("broker-interceptors", None, {}, {"timestamp_in_ms": 1_700_000_000_000}),
+    Rebuilt("dotnet-client", None, {}, {"x-dotnet-pub-seq-no": 1}),
+    Rebuilt("sender-selected", None, {}, {"CC": ["a"]}),
     Rebuilt("stream", None, {}, {"x-stream-offset": 7}),
     Rebuilt("pickle", None, {}, properties={"content_type": "application/x-python-serialize"}),
     Rebuilt(

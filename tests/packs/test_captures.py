@@ -92,10 +92,35 @@ FINDINGS = {
     },
     "chord": set(),
     "workers": {
+        (
+            "task-result-unread",
+            (
+                "8 messages for queue '9c86f16b-f675-3896-89cd-6df447b60614', "
+                "which nobody reads in the capture"
+            ),
+        ),
         ("delay-missed", "tasks.report was to wait 1.99 s and waited 6.15 s"),
         ("operation-failed", "RETRY (celery-result) failed with ValueError"),
         ("operation-retried", "tasks.bill (celery) was published with 5 tries behind it"),
         ("workers-controlled", "revoke, from user 'guest' (py-amqp) from 127.0.0.1"),
+    },
+    "dead_letters": {
+        ("celery-delay-direct-exchange", "'tasks' at exchange 'tasks'"),
+        (
+            "celery-protocol-mixed",
+            (
+                "tasks in protocol 1 and in protocol 2 go to the default exchange, routing key "
+                "'tasks'; py-amqp publishes protocol 1"
+            ),
+        ),
+        (
+            "eta-beyond-consumer-timeout",
+            "from queue 'default.DQ', due in 40 min; the broker allows 30 min",
+        ),
+        (
+            "trace-context-never",
+            "user 'guest' (Pika Python Client Library) from 127.0.0.1",
+        ),
     },
     "unanswered": {("rpc-unanswered", "1 request without an answer, ping (celery-control)")},
     "firehose": {

@@ -26,6 +26,9 @@ WRONG = (
     (GOOD + '[cart]\nwhen = "header:x = 1"', 4, "not its value"),
     (GOOD + '[cart]\nwhen = "routing_key = a"', 4, "no place `routing_key`"),
     (GOOD + '[cart]\nwhen = "client:product = a"', 4, "no condition of `when`"),
+    (GOOD + 'role = "boss"', 3, "no role `boss`; there is task"),
+    (GOOD + 'demands = "type"', 3, "no demands `type`"),
+    (GOOD + 'client = "type = a"', 3, "no place `type`"),
     (GOOD + 'title = ["a", "b"]', 3, "`title` is one text"),
 )
 

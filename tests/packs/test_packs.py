@@ -63,7 +63,7 @@ NEAR_MISSES = (
     Rebuilt("delayed-exchange", None, {}, {"x-delay": -2000}),
     Rebuilt("dead-letter", None, {}, {"x-death": []}),
     Rebuilt("symfony-messenger", None, {}, {"type": "App\\Order"}),
-    Rebuilt("laravel", None, {}, {"laravel": {"attempts": 2}}),
+    Rebuilt("laravel", None, {}, {"laravel5": {"attempts": 2}}),
     Rebuilt("hutch", None, {}, exchange="hutch2"),
 )
 

@@ -58,6 +58,22 @@ DELIVERY = (
          "too slow, `maxlen` an overflow, `delivery_limit` a message that fails each time.",
          "Queues that delay messages by letting them expire.",
          category="note"),
+    Kind("dead-letter-unread", "warning", "low",
+         "Dead letters go to a queue that nobody reads",
+         "Clients reject deliveries of a queue whose declaration names the exchange of its dead "
+         "letters, or a framework puts messages aside. All connections to the broker were captured "
+         "from their beginning, and none reads the queue that gets them, in ten seconds or more.",
+         "Look into the queue: it says what fails. Move the messages back once the cause is "
+         "removed, and watch its length; with x-message-ttl or a limit they are gone some day "
+         "(Dramatiq drops them after a week).",
+         "Error queues that a person looks into now and then."),
+    Kind("dead-letter-target-missing", "error", "medium",
+         "Dead letters of a queue vanish: their exchange does not exist",
+         "A queue is declared with an x-dead-letter-exchange that the broker says it has not "
+         "(404), and that nobody declares in the capture.",
+         "Declare the exchange, and bind a queue to it: the broker drops dead letters without one, "
+         "and tells nobody.",
+         "It was declared after the capture, or where the capture does not show it."),
     Kind("dead-letter-cycle", "warning", "high",
          "A message goes round through dead-letter exchanges",
          "Its x-death header counts three rounds or more through a queue.",

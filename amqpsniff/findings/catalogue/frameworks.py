@@ -38,7 +38,7 @@ FRAMEWORKS = (
          category="note"),
     Kind("message-expired", "info", "high",
          "A task was delivered after it had expired",
-         "The header `expires` of a task lies before its delivery: the worker drops it.",
+         "`expires` of a task, in headers or body, lies before its delivery: the worker drops it.",
          "Look at the backlog of the queue. A time to live of the message would end the wait in "
          "the broker.",
          category="cost"),
@@ -54,6 +54,88 @@ FRAMEWORKS = (
          "A command to workers is published: revoke, terminate, shutdown, pool_restart, "
          "pool_shrink, rate_limit or cancel_consumer.",
          "See who sent it, where tasks or workers are missing.",
+         category="note"),
+    Kind("attempts-exceeded", "warning", "high",
+         "A job of Laravel comes back after its last attempt",
+         "A job is published with as many attempts in the header `laravel` as its body allows "
+         "(maxTries), or more.",
+         "It fails without being run (MaxAttemptsExceededException): look for what made the "
+         "attempts before fail, a timeout for instance."),
+    Kind("task-result-unread", "info", "low",
+         "Results of Celery tasks are not read",
+         "Results are published to the queue of a caller; nobody reads it in ten seconds or more, "
+         "and all connections to the broker were captured from their beginning.",
+         "Set ignore_result where nobody asks for results, or use another result backend.",
+         "A caller that asks later.",
+         category="cost"),
+    Kind("notifications-unread", "warning", "low",
+         "Notifications of OpenStack are not read",
+         "Notifications are published to a queue that the capture shows and nobody reads in ten "
+         "seconds or more; all connections to the broker were captured from their beginning.",
+         "Set driver = noop in the section oslo_messaging_notifications, or start what reads them "
+         "(Ceilometer): the queue grows until the broker has no memory left.",
+         "A reader that is stopped for a while.",
+         category="cost"),
+    Kind("message-id-missing", "error", "high",
+         "NServiceBus gets messages without an id",
+         "A message without the property message-id is delivered to a client of NServiceBus.",
+         "Let its publisher set message-id: the endpoint cannot process a message without one, and "
+         "moves it to the error queue."),
+    Kind("delay-levels-old", "info", "high",
+         "NServiceBus delays messages in classic queues of an old transport",
+         "A message is published to an exchange nsb.delay-level-NN, without v2 in its name.",
+         "Update NServiceBus.RabbitMQ: levels since version 7 are quorum queues. Move what still "
+         "waits with its tool (`rabbitmq-transport delays migrate`).",
+         category="note"),
+    Kind("clocks-differ", "info", "high",
+         "The broker's clock is ahead of the capture's",
+         "A message is delivered whose timestamp_in_ms, which the broker gave it when it came, is "
+         "a second or more later than the delivery.",
+         "Let NTP set the clocks of both; until then compare times in the capture with each other "
+         "only, and not with logs.",
+         "A shovel or federation hands on the header of another broker.",
+         category="note"),
+    Kind("celery-protocol-mixed", "warning", "high",
+         "Tasks of Celery come in two protocols",
+         "Messages of task protocol 1, which has all of the task in the body, and of protocol 2 "
+         "have the same exchange and routing key.",
+         "Update the senders of protocol 1, or set task_protocol alike: tools that look at headers "
+         "do not see those tasks.",
+         category="note"),
+    Kind("celery-delay-direct-exchange", "warning", "medium",
+         "Native delayed delivery of Celery does not reach a queue of tasks",
+         "celery_delayed_delivery is declared, and a queue to which tasks are published is bound "
+         "to a direct exchange.",
+         "Let the queue use a topic exchange. Through a direct one tasks with an ETA do not wait "
+         "in the broker: they block the worker until they are due.",
+         "No task of the queue has an ETA."),
+    Kind("eta-beyond-consumer-timeout", "warning", "medium",
+         "A task is due after the broker's delivery acknowledgement timeout",
+         "A delivery that the worker has to acknowledge is due later than the queue allows: 30 "
+         "minutes, or x-consumer-timeout. Since RabbitMQ 4.3 only quorum queues have that limit.",
+         "The broker closes the channel (406), since 4.3 cancels the consumer, and delivers the "
+         "task again. Use native delayed delivery, shorter ETAs, or a higher consumer_timeout.",
+         "The broker has a higher consumer_timeout, which the wire does not show."),
+    Kind("trace-context-never", "info", "medium",
+         "A tracer is there, and no message has the context of a trace",
+         "Messages have tracestate, baggage or a decision about sampling, and none in the capture "
+         "has the id of a trace.",
+         "Let the instrumentation of the publisher inject W3C Trace Context too.",
+         "Sampling that is turned off with B3 writes only that.",
+         category="note"),
+    Kind("trace-unsampled", "info", "low",
+         "No trace that a client begins or hands on is kept",
+         "30 different traces or more were looked at in what a client publishes, and all are "
+         "marked as not sampled.",
+         "Raise the rate of sampling if no trace comes to the backend.",
+         "A low rate of sampling, at few messages.",
+         category="note"),
+    Kind("trace-id-reused", "warning", "low",
+         "A client gives most of its messages one trace id",
+         "For five minutes or more, most publishes that were looked at, 64 or more, have the same "
+         "trace id. Rules look at the first 32 publishes of a connection, then at one in 128.",
+         "Look for a span that is never ended: around the loop of a worker, or around connecting.",
+         "A long batch that is one trace.",
          category="note"),
     Kind("trace-context-lost", "warning", "medium",
          "A client does not hand on the context of traces",

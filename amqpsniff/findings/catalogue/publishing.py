@@ -20,13 +20,43 @@ PUBLISHING = (
          "Bind a queue for that routing key or set an alternate exchange; in the publisher treat "
          "return and ack, or the outcome released, as failure.",
          "Answers to callers whose reply queue is gone are returned too; answers by direct "
-         "reply-to are not counted, because RabbitMQ returns those that it delivers."),
+         "reply-to are not counted, because RabbitMQ returns those that it delivers.",
+         ("delayed-mandatory",)),
+    Kind("delayed-mandatory", "warning", "high",
+         "Messages are published to a delayed message exchange with mandatory set",
+         "The exchange is declared with the type x-delayed-message, and a publish to it has the "
+         "flag mandatory.",
+         "Do without the flag: the exchange routes a message with a delay later, so the broker "
+         "returns each of them as NO_ROUTE, and delivers it all the same.",
+         category="note"),
+    Kind("publish-number-wrong", "error", "medium",
+         "A client counts its publishes otherwise than the broker",
+         "The header x-dotnet-pub-seq-no differs from the number of the publish on its channel, by "
+         "the same in three publishes that were looked at.",
+         "Confirms are taken for those of other messages: update RabbitMQ's client for .NET, and "
+         "use a channel in one thread at a time.",
+         "An application that copies headers of messages that it received."),
+    Kind("headers-near-frame-limit", "warning", "high",
+         "Headers of messages come near what a frame can hold",
+         "The headers of a message have more than half of frame-max, or more than 20,000 bytes "
+         "with a stack trace of Spring in x-exception-stacktrace.",
+         "A content header is never split, so a message whose headers do not fit is refused and "
+         "closes the connection (501). Cut stack traces, and remove what each retry adds, before "
+         "it is published again.",
+         causes=("dead-letter-cycle",)),
+    Kind("fanout-by-header", "info", "high",
+         "A message names many more routing keys in its headers",
+         "The header CC or BCC of a publish has more than ten entries.",
+         "Bind the queues to an exchange of type fanout or topic: the publisher need not know "
+         "them then.",
+         category="note"),
     Kind("publishes-unbound", "warning", "low",
          "Messages are published that match no binding in the capture",
          "An exchange whose bindings are made in the capture gets messages, not mandatory, with a "
          "routing key that none of them takes, and nobody gets such a message. Or only bindings by "
          "headers lead on, and consumers that wait behind them get fewer than were published. "
-         "Everything of the broker's connections was captured from their beginning.",
+         "Everything of the broker's connections was captured from their beginning. Or a type of "
+         "MassTransit has an exchange that is declared in the capture and bound to nothing.",
          "Compare routing keys, or headers, with the bindings (rabbitmqctl list_bindings): "
          "without one the broker drops such messages and confirms them all the same. Publish with "
          "mandatory, or give the exchange an alternate exchange.",

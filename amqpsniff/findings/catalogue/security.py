@@ -11,6 +11,13 @@ SECURITY = (
          "now is a secret itself.",
          "On an isolated network the risk may be acceptable.",
          category="note"),
+    Kind("header-secret", "warning", "high",
+         "A secret travels in the headers of messages",
+         "A message has the header nameko.auth_token, or a URI with a password in x-shovelled, on "
+         "a connection without TLS between two hosts.",
+         "Use TLS, and keep tokens short-lived: who can read the queue, or a trace of the broker, "
+         "has them too.",
+         category="note"),
     Kind("account-default", "warning", "high",
          "A client logs in as guest",
          "start-ok has the user name guest, whose password is the same in every new broker.",

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.consumer_timeouts import allowed_ns
 from amqpsniff.session.rules.context import EXTENDED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import queue_text
 from amqpsniff.session.rules.shared_state import MAX_NAMES, exchanges_of
@@ -76,8 +77,16 @@ def note_eta(context: RuleContext) -> None:
 def hold_for_later(context: RuleContext, due_ns: int) -> None:
     """A message that a worker received before its time, which a header or a pack says."""
     entry, delayed = context.facts["entry"], _delayed(context)
-    if entry is not None and entry.consumer is not None and len(delayed.later) < MAX_LATER:
+    if entry is None or entry.consumer is None:
+        return
+    if len(delayed.later) < MAX_LATER:
         delayed.later.append((entry, due_ns))
+    queue, code = entry.consumer.queue, "eta-beyond-consumer-timeout"
+    waits_ns = due_ns - (context.ts_ns or due_ns)
+    allowed = None if entry.consumer.no_ack else allowed_ns(context, queue)
+    if allowed is not None and waits_ns > allowed and not context.again(code):
+        detail = f"from {queue_text(queue)}, due in {duration(waits_ns)}"
+        context.report(code, f"{detail}; the broker allows {duration(allowed)}")
 
 
 def held_for_later(context: RuleContext, now_ns: int) -> list[Any]:

@@ -21,6 +21,10 @@ from amqpsniff.units import duration
 CANCELS_SINCE = (4, 3)
 """First series of RabbitMQ that cancels such a consumer; before, it closes the channel."""
 
+LIMITED_SINCE = (3, 9)
+"""First series of RabbitMQ in which all releases have the default below. Before 4.3 it is that of
+all queues, since then of quorum queues."""
+
 DEFAULT_NS = 1_800 * SECOND_NS
 """The time that a consumer has by default."""
 
@@ -32,7 +36,8 @@ EARLY_SHARE = 10
 4 s, measured on a busy machine. A tenth of the timeout, and `LATE_NS` at most, is allowed."""
 
 TIMEOUTS = "consumer timeouts"
-"""Name in `RuleContext.memory` of x-consumer-timeout by queue, as the connection declared it."""
+"""Name in `RuleContext.memory` of x-consumer-timeout by queue, as the connection declared it, the
+default of quorum queues without one."""
 
 HELD = "held when cancelled"
 """Name in `RuleContext.memory` of consumers that held deliveries when the broker cancelled them: a
@@ -56,13 +61,22 @@ class _Cancelled(NamedTuple):
 def declared(context: RuleContext) -> None:
     """queue.declare: note the queue's own timeout."""
     octets = context.frame.arguments_json or b""
-    if b'"x-consumer-timeout"' not in octets or not context.frame.queue:
+    named = (b'"x-consumer-timeout"', b'"x-queue-type":"quorum"')
+    if not context.frame.queue or not any(name in octets for name in named):
         return
     milliseconds = table(read_object(octets), "arguments").get("x-consumer-timeout")
     timeouts = context.memory.setdefault(TIMEOUTS, {})
     drop(context, timeouts, context.frame.queue)
-    if isinstance(milliseconds, int):
-        remember(context, timeouts, context.frame.queue, milliseconds * 1_000_000)
+    allowed_ns = milliseconds * 1_000_000 if isinstance(milliseconds, int) else DEFAULT_NS
+    remember(context, timeouts, context.frame.queue, allowed_ns)
+
+
+def allowed_ns(context: RuleContext, queue: str | None) -> int | None:
+    """How long a delivery of a queue may be held; None for no limit, or where it is not known."""
+    release = rabbitmq_release(context)
+    known: int | None = context.memory.get(TIMEOUTS, {}).get(queue)
+    limited = release >= LIMITED_SINCE and (release < CANCELS_SINCE or known is not None)
+    return (known or DEFAULT_NS) if limited else None
 
 
 def timed_out(context: RuleContext, consumer: Any) -> bool:

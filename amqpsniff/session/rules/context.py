@@ -49,6 +49,8 @@ EVENTS = {
     "to-be-done-later": "a message whose eta header has a time; facts: entry, rows, row",
     "noted": "a message of which packs say something that stands out; facts: entry, rows, row, "
     "said (see `decode.meanings.Note`)",
+    "looked-at": "a publish that has values of `packs.catalogue.SAMPLED`, of many one in some; "
+    "facts: entry, rows, row, fields (sources of its values by name)",
     "large-headers": "a message with headers of more than `LARGE_HEADERS_BYTES`, or of more than "
     "`MANY_TABLES`; facts: entry, rows, row",
     "called": "a publish with reply-to and correlation-id; facts: entry, rows, row",

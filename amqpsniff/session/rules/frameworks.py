@@ -1,4 +1,4 @@
-"""What packs say of messages: operations that fail, are retried or late, traces that break off.
+"""What packs say of messages: operations that fail, are retried or late, and what else stands out.
 
 A pack says what a message means (`amqpsniff.packs`); what stands out of that is an event, `noted`.
 Its findings stand for all connections of a capture: there is one for an operation and an exception,
@@ -9,24 +9,27 @@ that a message counts once where its delivery was captured too.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from functools import partial
-from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from amqpsniff.decode.meanings import FOLLOWED, TRIES
-from amqpsniff.packs.catalogue import JUDGED
+from amqpsniff.packs.catalogue import VALUED
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules import celery, streams
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
-from amqpsniff.session.rules.format import number_of
-from amqpsniff.session.rules.peers import application, client_host, client_property, client_text
-from amqpsniff.session.rules.queues import queue_key
+from amqpsniff.session.rules.format import exchange_text, name_at, number_of, route
+from amqpsniff.session.rules.peers import (
+    application,
+    client_host,
+    client_text,
+    on_network,
+    server_end,
+)
 from amqpsniff.session.rules.rpc import SLOW_NS, UNANSWERED_NS, VERY_SLOW_NS
 from amqpsniff.session.rules.shared_state import (
     MAX_KEPT,
     contribute,
-    first_place,
     remembered,
     report_at,
     report_once,
@@ -37,59 +40,121 @@ LATE_NS = SECOND_NS
 LATE_SHARE = 10
 """A delayed message is late by more than this time and by more than a tenth of its delay."""
 
-DAY_NS = 86_400 * SECOND_NS
-"""A delay that the delayed message exchange is not made for is longer."""
+_VALUED = frozenset(VALUED)
 
-MAX_FORMATS = 32
-"""Sets of conventions of tracing that are remembered of a virtual host."""
+OF_OPERATIONS = {
+    "message-skipped", "operation-failed", "retries-exhausted",
+}  # fmt: skip
+"""Findings that say of a message what its exception or its retries would say."""
 
-TRACED = 3
-"""Messages with a trace's context that a client received, and others that it published without
-one, from which on it loses traces."""
+SECRET = "header-secret"  # noqa: S105 (a code)
+"""Told where anyone on the way can read it."""
 
-TRACED_MIDSTREAM = 30
-"""The same of a client whose connection began before the capture."""
 
-NEVER = 1 << 62
-"""The same of one of which frames may be missing."""
+class _Words(NamedTuple):
+    """What is said of messages in which something stands out.
+
+    `text`: names in braces are those of `_values`. `each`: what there is one finding of.
+    `sender`: whose messages count, 0 of clients, 1 of the broker, None for both.
+    """
+
+    text: str
+    each: str = "operation"
+    sender: int | None = None
+
+
+_WORDS = {
+    "attempts-exceeded": _Words(
+        "{operation} is published with {retry_count} attempts behind it, and {most_tries} allowed",
+        sender=0,
+    ),
+    "clocks-differ": _Words(
+        "the broker's clock is {span} ahead of the one that the capture was made with", "server", 1
+    ),
+    "delay-levels-old": _Words("{client} publishes to {exchange}", "client", 0),
+    "delay-too-long": _Words(
+        "a message is to wait {span} in the delayed message exchange", "client", 0
+    ),
+    "fanout-by-header": _Words("{client} names {value} more routing keys for {route}", "client", 0),
+    "firehose-on": _Words("{client}", "client"),
+    "header-secret": _Words("{operation}: {value}, in the clear", "operation"),
+    "message-expired": _Words("{operation} was delivered {span} after it had expired", sender=1),
+    "message-id-missing": _Words("{client} was sent a message without one, from {route}", "client"),
+    "message-loops": _Words("a message made a round: {value}"),
+    "message-skipped": _Words(
+        "{operation} has no consumer at the queue that it came to", "error", 0
+    ),
+    "operation-failed": _Words("{operation} failed{error}", "error", 0),
+    "operation-retried": _Words(
+        "{operation} was published with {retry_count} tries behind it", sender=0
+    ),
+    "retries-exhausted": _Words("{operation} was put aside{tried}{last}", "error", 0),
+    "serialized-code": _Words("{client}", "client"),
+    "workers-controlled": _Words("{value}, from {client}", sender=0),
+}  # fmt: skip
+"""By code, for findings that a message shows by itself."""
 
 
 def noted(context: RuleContext) -> None:
     """noted: what a message says of its operation."""
-    said = context.facts["said"]
-    published = context.facts["rows"].sender.at(context.facts["row"]) == 0
-    for code in said["findings"]:
-        if code == "delay-too-long":
-            if published:
-                _judge_length(context, said)
-        elif code not in _BY_OPERATION:
-            who = (client_host(context), application(context))
-            report_once(context, code, who, lambda: client_text(context))
-    for name, code in JUDGED.items():
-        if name in said and (published or name != "audit"):
-            words = partial(_JUDGED[name], context, said)
-            report_once(context, code, (said["framework"], said.get("operation")), words)
-    if published:
-        _judge_published(context, said)
+    said, rows = context.facts["said"], context.facts["rows"]
+    sender = rows.sender.at(context.facts["row"])
+    for code in _codes(said):
+        words = _WORDS.get(code)
+        if words is None:  # the others of the capture are known at its end
+            context.memory[code] = context.memory.get(code) or context.place
+        elif words.sender in (None, sender) and (code != SECRET or on_network(context)):
+            key = _key(context, said, words.each)
+            report_once(context, code, key, partial(_say, context, code))
     if "not_before" in said or "delayed" in said:
         _note_delay(context, said)
-    if "offset" in said and not published:
+    if "offset" in said and sender == 1:
         streams.note_offset(context, said["offset"])
     if "call" in said:
-        _note_call(context, said, published)
+        _note_call(context, said, sender == 0)
 
 
-def _judge_published(context: RuleContext, said: dict[str, Any]) -> None:
-    """A message reports a failure, or is tried once more."""
-    codes = [code for code in said["findings"] if code in _BY_OPERATION]
-    if not codes and "error_type" in said:
-        codes = ["operation-failed"]
-    if not codes and said.get("retry_count", 0) >= TRIES and said["framework"]:
-        codes = ["operation-retried"]
-    what = (said["framework"], said.get("operation"))
-    for code in codes:
-        error = None if code == "operation-retried" else said.get("error_type")
-        report_once(context, code, (*what, error), partial(_BY_OPERATION[code], said))
+def _codes(said: dict[str, Any]) -> Iterator[str]:
+    """The codes of what stands out in a message."""
+    yield from said["findings"]
+    yield from sorted(_VALUED.intersection(said))
+    if "most_tries" in said:
+        yield "attempts-exceeded"
+    if not OF_OPERATIONS.intersection(said["findings"]):
+        if "error_type" in said:
+            yield "operation-failed"
+        elif said.get("retry_count", 0) >= TRIES and said["framework"]:
+            yield "operation-retried"
+
+
+def _key(context: RuleContext, said: dict[str, Any], each: str) -> tuple[Any, ...]:
+    """What there is one finding of."""
+    if each == "client":
+        return client_host(context), application(context)
+    if each == "server":
+        return (server_end(context),)
+    what = said["framework"], said.get("operation")
+    return (*what, said.get("error_type")) if each == "error" else what
+
+
+def _say(context: RuleContext, code: str) -> str:
+    """The words of a finding."""
+    said, rows, row = (context.facts[name] for name in ("said", "rows", "row"))
+    tries, error, value = said.get("retry_count"), said.get("error_type"), str(said.get(code, ""))
+    exchange, key = (name_at(rows, name, row) for name in ("exchange", "routing_key"))
+    return _WORDS[code].text.format(
+        operation=_operation(said),
+        error=f" with {error}" if error else "",
+        last=f", the last with {error}" if error else "",
+        tried=f" after {number_of(tries, 'retry', 'retries')}" if tries else "",
+        retry_count=tries,
+        most_tries=said.get("most_tries"),
+        value=value or "a token in a header",
+        span=duration(1_000 * int(value)) if value.isdecimal() else value,
+        client=client_text(context),
+        exchange=exchange_text(exchange),
+        route=route(exchange, key),
+    )
 
 
 def _operation(said: dict[str, Any]) -> str:
@@ -98,58 +163,7 @@ def _operation(said: dict[str, Any]) -> str:
     return f"{name} ({framework})" if name else f"a message of {framework}"
 
 
-def _failed(said: dict[str, Any]) -> str:
-    error = f" with {said['error_type']}" if "error_type" in said else ""
-    return f"{_operation(said)} failed{error}"
-
-
-def _given_up(said: dict[str, Any]) -> str:
-    tries = said.get("retry_count")
-    tried = f" after {number_of(tries, 'retry', 'retries')}" if tries else ""
-    error = f", the last with {said['error_type']}" if "error_type" in said else ""
-    return f"{_operation(said)} was put aside{tried}{error}"
-
-
-def _retried(said: dict[str, Any]) -> str:
-    return f"{_operation(said)} was published with {said['retry_count']} tries behind it"
-
-
-def _skipped(said: dict[str, Any]) -> str:
-    return f"{_operation(said)} has no consumer at the queue that it came to"
-
-
-_BY_OPERATION: dict[str, Callable[[dict[str, Any]], str]] = {
-    "operation-failed": _failed,
-    "operation-retried": _retried,
-    "retries-exhausted": _given_up,
-    "message-skipped": _skipped,
-}
-"""Findings that there is one of for each operation, and their words."""
-
-
-def _late(context: RuleContext, said: dict[str, Any]) -> str:
-    late_ns = (context.ts_ns or 0) - 1_000 * said["expires_at"]
-    return f"{_operation(said)} was delivered {duration(late_ns)} after it had expired"
-
-
-_JUDGED: dict[str, Callable[[RuleContext, dict[str, Any]], str]] = {
-    "loops": lambda context, said: f"a message made a round: {said['loops']}",
-    "audit": lambda context, said: f"{said['audit']}, from {client_text(context)}",
-    "expires_at": _late,
-}
-"""Words of findings by the value that shows them."""
-
-
 # delays
-
-
-def _judge_length(context: RuleContext, said: dict[str, Any]) -> None:
-    """A message of the delayed message exchange is to wait for days."""
-    wanted_ns = 1_000 * said.get("not_before", 0) - (context.ts_ns or 0)
-    if wanted_ns > DAY_NS:
-        words = partial("a message is to wait {} in the delayed message exchange".format,
-                        duration(wanted_ns))  # fmt: skip
-        report_once(context, "delay-too-long", client_host(context), words)
 
 
 def _note_delay(context: RuleContext, said: dict[str, Any]) -> None:
@@ -214,11 +228,13 @@ def _note_call(context: RuleContext, said: dict[str, Any], published: bool) -> N
     asks, address, answers = said["call"]
     if context.ts_ns is None:
         return
-    if published and asks is not None:
+    if asks is not None and not published:
+        contribute(context, judge_receiver, asks)
+    elif asks is not None:
         context.memory["asks by packs"] = True
         what = (said["framework"], said.get("operation"))
         name = address and address.partition("?")[0].rpartition("/")[2]
-        flags = (said["awaited"], said["broadcast"])
+        flags = (said["awaited"], said["broadcast"], int(said.get("addressed", -1)))
         contribute(context, judge_request, asks, context.ts_ns, what, name, flags, context.place)
     if answers is not None:
         contribute(context, judge_answer, answers, context.ts_ns, published, context.place)
@@ -232,12 +248,15 @@ def note_asker(context: RuleContext) -> None:
 
 
 class _Request:
-    """A request: when, for what, where its reply goes, the flags of its pack, its place, the time
-    of its first reply and how many were published.
+    """A request: when, for what, where its reply goes, the flags of its pack, how many are to
+    answer (-1: all that get it), its place, the time of its first reply, how many of them were
+    published and how many got the request.
     """
 
     def __init__(self, *facts: Any) -> None:
-        self.ts_ns, self.what, self.address, (self.awaited, self.broadcast), self.place = facts
+        self.ts_ns, self.what, self.address, flags, self.place = facts
+        self.awaited, self.broadcast, addressed = flags
+        self.addressed, self.receivers = addressed >= 0, max(addressed, 0)
         self.answered_ns: int | None = None
         self.replies = 0
 
@@ -286,6 +305,14 @@ def judge_request(context: RuleContext, key: str, *facts: Any) -> None:
         known.waiting[key] = request
         if len(known.waiting) > MAX_KEPT:
             known.waiting.popitem(last=False)
+
+
+def judge_receiver(context: RuleContext, key: str) -> None:
+    """A request that all get was delivered to one of them."""
+    known = _requests(context)
+    request = known.waiting.get(key) or known.answered.get(key)
+    if request is not None and not request.addressed:
+        request.receivers += 1
 
 
 def judge_answer(
@@ -337,6 +364,19 @@ def judge_requests(context: RuleContext) -> None:
             if not first.awaited:
                 words += f"; one request in {FOLLOWED} is followed"
             report_at(context, first.place, "rpc-unanswered", words, count, last)
+    partly: dict[Any, list[_Request]] = {}
+    for request in known.answered.values():
+        if request.broadcast and known.complete and request.replies < request.receivers:
+            until_ns = known.ends.get(request.place.connection_id or "")
+            if until_ns is not None and until_ns - request.ts_ns > UNANSWERED_NS:
+                partly.setdefault(request.what, []).append(request)
+    for what, requests in partly.items():
+        first, count, last = requests[0], len(requests), requests[-1].place.packet_number
+        words = (
+            f"{number_of(count, 'request')} that not all have answered, {_named(what)}: "
+            f"{first.replies} of {first.receivers} did"
+        )
+        report_at(context, first.place, "rpc-unanswered", words, count, last)
     for what, (count, total, longest, place) in known.times.items():
         if total >= SLOW_NS * count or longest >= VERY_SLOW_NS:
             words = f"{number_of(count, 'answer')} to {_named(what)}, after "
@@ -353,102 +393,9 @@ def _named(what: tuple[str | None, str | None]) -> str:
     return _operation({"framework": what[0], "operation": what[1]})
 
 
-# traces
-
-
-def note_traces(context: RuleContext) -> None:
-    """connection-ends: messages with a trace's context, and publishes without one."""
-    session = context.session
-    formats = context.memory.get("trace formats")
-    if formats:
-        server, vhost, _ = queue_key(context, "")
-        words = client_text(context)
-        contribute(context, judge_formats, server, vhost, formats, first_place(context), words)
-    counts = (session.traced_delivered, session.traced_published, session.untraced_published)
-    name = client_property(context, "connection_name") if any(counts) else None
-    if not (counts[0] or counts[1] or (name and counts[2])):
-        return
-    key = (client_host(context), name) if name else session.peer.name()[0]
-    needed = TRACED if context.certain else TRACED_MIDSTREAM if context.complete else NEVER
-    place, words = first_place(context), client_text(context)
-    contribute(context, judge_traces, key, counts, needed, place, words)
-
-
-class _Traces:
-    """Of a client's connections: messages delivered with a context, published with and without."""
-
-    def __init__(self) -> None:
-        self.counts = [0, 0, 0]
-        self.needed = TRACED
-        self.place: Place | None = None
-        self.words = ""
-
-
-def judge_traces(
-    context: RuleContext,
-    key: Any,
-    counts: tuple[int, int, int],
-    needed: int,
-    place: tuple[Any, ...],
-    words: str,
-) -> None:
-    """A connection of a client is over."""
-    if isinstance(key, list):
-        key = tuple(key)
-    known = remembered(context, "traces", key, _Traces)
-    known.counts = [one + more for one, more in zip(known.counts, counts, strict=True)]
-    known.needed = max(known.needed, needed)
-    if known.place is None:
-        known.place, known.words = Place(*place), words
-
-
-def judge_lost_traces(context: RuleContext) -> None:
-    """capture-ends: clients that get the context of traces and never hand it on."""
-    for known in context.shared.get("traces", {}).values():
-        delivered, traced, untraced = known.counts
-        if known.place and min(delivered, untraced) >= known.needed and not traced:
-            words = (
-                f"{known.words} received {number_of(delivered, 'message')} with the context of a "
-                f"trace and published {number_of(untraced, 'message')} without one"
-            )
-            report_at(context, known.place, "trace-context-lost", words)
-
-
-def judge_formats(
-    context: RuleContext,
-    server: str,
-    vhost: str,
-    formats: Sequence[Sequence[str]],
-    place: tuple[Any, ...],
-    words: str,
-) -> None:
-    """A connection is over that published messages of traces, by the conventions they follow."""
-    known: dict[frozenset[str], tuple[Place, str]] = remembered(
-        context, "trace formats", (server, vhost), dict
-    )
-    published = frozenset(name for names in formats for name in names)
-    if published and len(known) < MAX_FORMATS:
-        known.setdefault(published, (Place(*place), words))
-
-
-def judge_mixed_traces(context: RuleContext) -> None:
-    """capture-ends: clients of a virtual host whose traces have no convention in common."""
-    for known in context.shared.get("trace formats", {}).values():
-        for first, other in combinations(known, 2):
-            if first.isdisjoint(other):
-                (_, one), (place, two) = known[first], known[other]
-                detail = f"{one} publishes {_listed(first)}; {two} {_listed(other)}"
-                report_at(context, place, "trace-context-mixed", detail)
-                break
-
-
-def _listed(formats: frozenset[str]) -> str:
-    return " and ".join(sorted(name.removeprefix("trace-") for name in formats))
-
-
 RULES: dict[str, tuple[Rule, ...]] = {
     "basic.consume": (note_reader,),
     "noted": (noted,),
-    "connection-ends": (note_traces, note_asker),
-    "capture-ends": (judge_lost_traces, judge_mixed_traces, judge_requests),
+    "connection-ends": (note_asker,),
+    "capture-ends": (judge_requests,),
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import PUBLISH
 from amqpsniff.session.rules.context import (
@@ -17,7 +19,9 @@ from amqpsniff.session.rules.context import (
 )
 from amqpsniff.session.rules.format import exchange_text, name_at, number_of, queue_text
 from amqpsniff.session.rules.links import link_text
+from amqpsniff.session.rules.peers import handshake
 from amqpsniff.session.rules.shared_state import (
+    apart,
     exchanges_of,
     open_channels,
 )
@@ -34,6 +38,10 @@ OVERHEAD_RATE = 100
 
 OVERHEAD_MESSAGES = 1_000
 """Fewer are too few for a rate."""
+
+STACK, STACK_BYTES = b'"x-exception-stacktrace":', 20_000
+"""The header in which Spring keeps a stack trace, and the bytes of headers with it that are told:
+it grows with each cause, and Spring cuts it for a frame of 128 KiB only."""
 
 AMPLIFIED = 10
 """Messages, and bytes, delivered for one that is published: large messages that were there before
@@ -59,8 +67,21 @@ def judge_large(context: RuleContext) -> None:
 def judge_headers(context: RuleContext) -> None:
     """large-headers: headers that are larger than most bodies."""
     rows, row = context.facts["rows"], context.facts["row"]
-    size = len(rows.headers.bytes_of(row))
-    if size > LARGE_HEADERS_BYTES:
+    octets_ = rows.headers.bytes_of(row)
+    size = len(octets_)
+    frame_max = handshake(context, "connection.tune-ok").get("frame_max") or 0
+    if 2 * size > frame_max > 0 or (size > STACK_BYTES and STACK in octets_):
+        headers = read_object(octets_)
+        name, most = max(
+            ((name, len(json.dumps(value))) for name, value in headers.items()),
+            key=lambda one: one[1],
+            default=("", 0),
+        )
+        detail = f"headers of about {octets(size)} {_place(context)}, {octets(most)} of it '{name}'"
+        room = f"; a frame holds {octets(frame_max)}" if frame_max else ""
+        variant = apart(context, "large headers", name)
+        context.report("headers-near-frame-limit", detail + room, variant=variant)
+    elif size > LARGE_HEADERS_BYTES:
         detail = f"headers of about {octets(size)} {_place(context)}"
         context.report("overhead-high", detail)
 

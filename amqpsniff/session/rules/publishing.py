@@ -6,6 +6,7 @@ from typing import Any
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
+from amqpsniff.packs.forms import whole
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.message_log import FORGET
 from amqpsniff.session.rules.context import (
@@ -33,9 +34,16 @@ from amqpsniff.session.rules.format import (
 from amqpsniff.session.rules.peers import table
 from amqpsniff.session.rules.routes import queues_on
 from amqpsniff.session.rules.shared_state import drop, remember
+from amqpsniff.session.rules.traces import told
 from amqpsniff.units import duration, rate
 
 REPEATED = "publish-repeated"
+
+SEQUENCE_BYTES, OCTETS = 8, 256
+"""Length of a number that RabbitMQ's client for .NET writes as bytes, and what a byte holds."""
+
+WRONG_NUMBERS = 3
+"""Publishes whose number differs by the same from the broker's count, from which on it is told."""
 
 _NO_ROUTE = 312
 _DIRECT_REPLY = "amq.rabbitmq.reply-to."
@@ -372,7 +380,26 @@ def judge_commits(context: RuleContext) -> None:
     )
 
 
+def judge_sequence(context: RuleContext) -> None:
+    """looked-at: the number that the client gives a publish, beside the broker's count."""
+    said, entry, channel = told(context, "sequence"), context.facts["entry"], context.channel
+    if said is None or entry is None or not context.certain or not channel.known:
+        return
+    number = whole(said)
+    if number is None and isinstance(said, str) and len(said) == SEQUENCE_BYTES:
+        number = int.from_bytes(map(ord, said)) if max(map(ord, said)) < OCTETS else None
+    known = context.memory.setdefault("sequences", {})
+    before, times = known.get(channel.number, (0, 0))
+    apart = 0 if number is None or entry.number < 1 else number - entry.number
+    times = times + 1 if apart == before else 1
+    known[channel.number] = apart, times
+    if apart and times == WRONG_NUMBERS:
+        detail = f"the client calls publish {entry.number} of the channel number {number}"
+        context.report("publish-number-wrong", detail)
+
+
 RULES: dict[str, tuple[Rule, ...]] = {
+    "looked-at": (judge_sequence,),
     "queue.declare": (note_limits,),
     "returned": (returned,),
     "rejected": (rejected,),

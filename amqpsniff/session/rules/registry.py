@@ -49,7 +49,9 @@ from amqpsniff.session.rules import (
     streams,
     stuck_consumers,
     topology,
+    traces,
     traffic,
+    unread,
 )
 from amqpsniff.session.rules.context import (
     ANYTHING,
@@ -89,6 +91,7 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     rpc.RULES,
     celery.RULES,
     frameworks.RULES,
+    traces.RULES,
     streams.RULES,
     churn.RULES,
     prefetch.RULES,
@@ -100,6 +103,7 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     restoring.RULES,
     proxies.RULES,
     routes.RULES,
+    unread.RULES,
     reconnects.RULES,  # what the others found is known by then
     shared_state.RULES,
     provisional.RULES,
@@ -160,6 +164,7 @@ AMQP10_RULES = _gather(_AMQP10_TABLES)
 _JUDGES = (
     access, churn, closing, consuming, delivery_limits, ending, flow_control, frameworks, links,
     proxies, queues, reconnects, restoring, routes, rpc, streams, topology,
+    traces, unread,
 )  # fmt: skip
 
 
@@ -177,9 +182,10 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
     reconnects.judge_leaks(whole)
     restoring.judge_restored(whole)
     routes.judge_routes(whole)
+    unread.judge_unread(whole)
     delivery_limits.judge_limits(whole)
-    frameworks.judge_lost_traces(whole)
-    frameworks.judge_mixed_traces(whole)
+    traces.judge_lost_traces(whole)
+    traces.judge_mixed_traces(whole)
     frameworks.judge_requests(whole)
     streams.judge_streams(whole)
     records.forget(whole.shared.get("forgotten", {}))

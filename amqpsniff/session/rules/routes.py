@@ -9,7 +9,7 @@ of the capture, nothing is said. Everything is judged at the end, whatever the o
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from amqpsniff.decode.json_objects import read_object
@@ -137,7 +137,7 @@ def declared(context: RuleContext) -> None:
     """queue.declare: note when."""
     frame = context.frame
     if frame.side == CLIENT and frame.queue and context.ts_ns is not None:
-        _note(context, DECLARED, frame.queue, context.ts_ns)
+        note(context, DECLARED, frame.queue, context.ts_ns)
 
 
 def limited(context: RuleContext) -> None:
@@ -154,12 +154,12 @@ def limited(context: RuleContext) -> None:
         return
     most = table(read_object(octets), "arguments").get("x-max-length")
     elsewhere = not isinstance(most, int) or any(name in octets for name in KEPT_ELSEWHERE)
-    _note(context, LIMITS, queue, None if elsewhere else most)
+    note(context, LIMITS, queue, None if elsewhere else most)
 
 
 def purged(context: RuleContext) -> None:
     """queue.purge: messages leave the queue otherwise."""
-    _note(context, LIMITS, context.queue, None)
+    note(context, LIMITS, context.queue, None)
 
 
 def declared_exchange(context: RuleContext) -> None:
@@ -170,7 +170,7 @@ def declared_exchange(context: RuleContext) -> None:
         return
     kind = read_object(octets).get("type")
     whole = frame.whole and isinstance(kind, str) and b'"alternate-exchange"' not in octets
-    _note(context, EXCHANGES, name, kind if whole else "")
+    note(context, EXCHANGES, name, kind if whole else "")
 
 
 def bound(context: RuleContext) -> None:
@@ -184,7 +184,7 @@ def bound(context: RuleContext) -> None:
     further = arguments.get("destination") if queue is None else None
     key = arguments.get("routing_key")
     if isinstance(source, str) and isinstance(key, str) and frame.whole:
-        _note(context, MADE, (source, key, queue, further), True)
+        note(context, MADE, (source, key, queue, further), True)
     else:
         context.memory[HIDDEN] = True
 
@@ -192,7 +192,7 @@ def bound(context: RuleContext) -> None:
 def cancelled(context: RuleContext) -> None:
     """basic.cancel of either side: the consumer gets nothing more on purpose."""
     _note_waiting(context, context.channel, context.frame.consumer_tag)
-    _note(context, CANCELLED, (context.channel.number, context.frame.consumer_tag), True)
+    note(context, CANCELLED, (context.channel.number, context.frame.consumer_tag), True)
 
 
 def consumed(context: RuleContext) -> None:
@@ -200,10 +200,10 @@ def consumed(context: RuleContext) -> None:
     number, queue = context.channel.number, context.queue
     context.memory.get(CANCELLED, {}).pop((number, context.frame.consumer_tag), None)
     if queue and context.ts_ns is not None:
-        _note(context, SINCE, (number, queue), (context.ts_ns, context.number))
+        note(context, SINCE, (number, queue), (context.ts_ns, context.number))
 
 
-def _note(context: RuleContext, name: str, key: Any, value: Any) -> None:
+def note(context: RuleContext, name: str, key: Any, value: Any) -> None:
     """Remember a value under a key of `name`; the routes of a connection with more are not
     judged.
     """
@@ -233,7 +233,7 @@ def _note_waiting(context: RuleContext, channel: Any, only: str | None = None) -
         at = None if consumer is None else since.get((channel.number, consumer.queue))
         if (channel.number, tag) not in gone and at is not None:
             if at[0] + WAITED_NS <= now_ns and not _is_full(channel, consumer):
-                _note(context, WAITING, consumer.queue, now_ns)
+                note(context, WAITING, consumer.queue, now_ns)
 
 
 def closed(context: RuleContext) -> None:
@@ -263,13 +263,16 @@ class _Exchange:
 
 
 class _Published(NamedTuple):
-    """Publishes of one connection on one route; `who` is the client, `place` where the first is."""
+    """Publishes of one connection on one route; `who` is the client, `place` where the first is,
+    `roles` as of a `Route`.
+    """
 
     total: int
     steps: Any
     last_number: int
     last_ns: int
     mandatory: bool
+    roles: tuple[str, ...]
     who: str
     place: Place
 
@@ -281,6 +284,7 @@ class _Delivered(NamedTuple):
     queue: str | None
     last_ns: int
     total: int
+    roles: tuple[str, ...] = ()
 
 
 class _Consumer(NamedTuple):
@@ -357,7 +361,7 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     return [
         (
             exchange, key, one.count, tuple(one.steps), one.last_number, one.last_ns,
-            one.mandatory, who, (capture, one.first_number, one.first_ns, *ends),
+            one.mandatory, one.roles, who, (capture, one.first_number, one.first_ns, *ends),
         )
         for (exchange, key), one in routes.published.items()
     ]  # fmt: skip
@@ -383,7 +387,7 @@ def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
         _lose(context, routes.keep_delivered(kept, where, told, MAX_KEPT, MAX_LISTED))
         return []
     return [
-        (*names[3:], *told[names[:3]], one.last_ns, one.count)
+        (*names[3:], *told[names[:3]], one.last_ns, one.count, one.roles)
         for names, one in (routes.delivered.items() if routes else ())
     ]
 
@@ -555,11 +559,11 @@ def judge_routes(context: RuleContext) -> None:
             judge_limited(context, (at[0], at[1]), queue, max(limits), published)
     for server, resting in shared.get("resting connections", {}).items():
         if server in seen:
-            rows = {key: _read(one) for key, one in published.items() if key[0] == server}
+            rows = {key: read_all(one) for key, one in published.items() if key[0] == server}
             judge_unreceived(context, resting, rows)
 
 
-def _read(rows: Iterable[Any]) -> list[_Published]:
+def read_all(rows: Iterable[Any]) -> list[_Published]:
     """The publishes on a route, as they are kept, with names."""
     return [row if isinstance(row, _Published) else _publishes(row) for row in rows]
 
@@ -567,7 +571,15 @@ def _read(rows: Iterable[Any]) -> list[_Published]:
 def _publishes(one: Any) -> _Published:
     who, capture, ends = one.told
     place = Place(capture, one.first_number, one.first_ns, *ends)
-    return _Published(one.count, one.steps, one.last_number, one.last_ns, one.mandatory, who, place)
+    said = one.mandatory, one.roles
+    return _Published(one.count, one.steps, one.last_number, one.last_ns, *said, who, place)
+
+
+def extent(publishes: Collection[_Published]) -> tuple[_Published, int, int]:
+    """The first of some publishes, how many messages they are, and the packet of the last."""
+    first = min(publishes, key=lambda one: one.place.ts_ns or 0)
+    total = sum(one.total for one in publishes)
+    return first, total, max(one.last_number for one in publishes)
 
 
 def judge_unbound(context: RuleContext, published: dict[Any, list[Any]]) -> None:
@@ -575,25 +587,44 @@ def judge_unbound(context: RuleContext, published: dict[Any, list[Any]]) -> None
     found: dict[tuple[str, ...], dict[str, list[_Published]]] = {}
     for (*where, exchange, key), rows in published.items():
         reached = _reached(context, where, exchange, key)
-        if reached is None or any(reached):
+        if any(reached or ()) or (
+            reached is None and not _has_no_queue(context, where, exchange, rows)
+        ):
             continue
-        publishes = _read(rows)
+        publishes = read_all(rows)
         mandatory = any(one.mandatory for one in publishes)
-        if not mandatory and not _got(context, (*where, exchange, key), 0):
+        if not mandatory and not got_on(context, (*where, exchange, key), 0):
             found.setdefault((*where, exchange), {})[key] = publishes
     for (*at, exchange), by_key in found.items():
-        publishes = [one for rows in by_key.values() for one in rows]
-        first = min(publishes, key=lambda one: one.place.ts_ns or 0)
-        count = sum(one.total for one in publishes)
+        first, count, last = extent([one for rows in by_key.values() for one in rows])
         bindings = len(context.shared["exchanges of routes"][(*at, exchange)].bindings)
         keys = "routing key" if len(by_key) == 1 else "routing keys"
         detail = (
             f"{number_of(count, 'message')} to {exchange_text(exchange)} with {keys} "
             f"{names_text(by_key.keys())}: taken by none of the "
             f"{number_of(bindings, 'binding')} that the capture shows, and delivered to nobody"
+            if bindings
+            else f"{number_of(count, 'message')} to {exchange_text(exchange)}, which the capture "
+            f"shows to be declared and never bound, delivered to nobody"
         )
-        last = max(one.last_number for one in publishes)
         report_at(context, first.place, "publishes-unbound", detail, count, last)
+
+
+def _has_no_queue(
+    context: RuleContext, where: Sequence[str], exchange: str, rows: Iterable[Any]
+) -> bool:
+    """True for the exchange of a type of MassTransit that is declared and bound to nothing, where
+    the capture shows that queues are bound to others.
+    """
+    known = context.shared.get("exchanges of routes", {})
+    own = known.get((*where, exchange))
+    if own is None or own.bindings or own.types != {"fanout"} or ":" not in exchange:
+        return False
+    events = any("event" in row.roles for row in rows)
+    return events and any(
+        at[:2] == tuple(where) and any(queue for _, queue, _ in one.bindings)
+        for at, one in known.items()
+    )
 
 
 def judge_unmatched(context: RuleContext, published: dict[Any, list[Any]]) -> None:
@@ -604,25 +635,24 @@ def judge_unmatched(context: RuleContext, published: dict[Any, list[Any]]) -> No
         reached = _reached(context, where, exchange, key)
         if reached is None or reached[0] or not reached[1]:
             continue
-        publishes = _read(rows)
+        publishes = read_all(rows)
         waited = context.shared.get(WAITING, {})
         until_ns = min(waited.get((*where, queue), (0,))[0] for queue in reached[1]) - WAITED_NS
         count = sum(
             one.total if one.last_ns <= until_ns else known_until(one.steps, until_ns)
             for one in publishes
         )
-        count -= sum(one.total for one in _got(context, (*where, exchange, key), 0))
+        count -= sum(one.total for one in got_on(context, (*where, exchange, key), 0))
         if count < MISSING or any(one.mandatory for one in publishes):
             continue
-        first = min(publishes, key=lambda one: one.place.ts_ns or 0)
-        total = number_of(sum(one.total for one in publishes), "message")
+        first, every, last = extent(publishes)
+        total = number_of(every, "message")
         detail = (
             f"{count} or more of {total} to {route(exchange, key)} came to nobody: bindings by "
             f"headers lead to {queue_text(min(reached[1]))}"
             + (f" and {len(reached[1]) - 1} more" if len(reached[1]) > 1 else "")
             + ", where a consumer waited"
         )
-        last = max(one.last_number for one in publishes)
         report_at(context, first.place, "publishes-unbound", detail, count, last)
 
 
@@ -635,14 +665,14 @@ def judge_deleted(context: RuleContext, published: dict[Any, list[Any]]) -> None
         return
     found: dict[Any, list[tuple[str, str, _Published]]] = {}
     for (*where, exchange, key), rows in published.items():
-        queues = _queues(context, (where[0], where[1]), exchange, key)
+        queues = queues_of(context, (where[0], where[1]), exchange, key)
         gone = [(*where, queue) for queue in queues if _is_gone(context, (*where, queue), deleted)]
         if not gone or len(gone) < len(queues):
             continue
         name = max(gone, key=lambda one: deleted[one][0])
         ts_ns = deleted[name][0]
-        if not _got(context, (*where, exchange, key), ts_ns):
-            after = [(exchange, key, one) for one in _read(rows) if one.last_ns > ts_ns]
+        if not got_on(context, (*where, exchange, key), ts_ns):
+            after = [(exchange, key, one) for one in read_all(rows) if one.last_ns > ts_ns]
             found.setdefault(name, []).extend(after)
     for name, after in found.items():
         if after:
@@ -680,9 +710,11 @@ def judge_stopped(
     quiet_ns = one.heard_ns - one.last_ns
     if quiet_ns < max(STOPPED_NS, STOPPED_TIMES * gap_ns):
         return
-    published = [row for names in one.routes for row in _read(by_route.get((*where, *names), ()))]
+    published = [
+        row for names in one.routes for row in read_all(by_route.get((*where, *names), ()))
+    ]
     for names in one.routes:
-        for other in _got(context, (*where, *names), one.last_ns):
+        for other in got_on(context, (*where, *names), one.last_ns):
             if other.consumer != one.consumer and (
                 None in (other.queue, one.queue) or other.queue == one.queue
             ):
@@ -705,15 +737,15 @@ def judge_idle(
     by_queue: dict[str, list[Any]] = {}
     for (*at, exchange, key), rows in by_route.items():
         if tuple(at) == tuple(where):
-            for queue in _queues(context, where, exchange, key):
+            for queue in queues_of(context, where, exchange, key):
                 by_queue.setdefault(queue, []).append(((exchange, key), rows))
     for heard_ns, words, queue, channel, place in idle:
         here = Place(*place)
         reached = by_queue.get(queue, ())
         until_ns = heard_ns - STOPPED_NS
-        rows = [row for _, listed in reached for row in _read(listed)]
+        rows = [row for _, listed in reached for row in read_all(listed)]
         count = sum(known_until(row.steps, until_ns) for row in rows)
-        others = [one for names, _ in reached for one in _got(context, (*where, *names), 0)]
+        others = [one for names, _ in reached for one in got_on(context, (*where, *names), 0)]
         taken = any(one.queue in (None, queue) for one in others)
         gone = (*where, queue) in context.shared.get("deletions", {})
         if count < STOPPED_PUBLISHED or (here.ts_ns or 0) > until_ns or taken or gone:
@@ -735,22 +767,20 @@ def judge_limited(
     rows = [
         one
         for (*at, exchange, key), listed in published.items()
-        if tuple(at) == where and _queues(context, where, exchange, key) == {queue}
-        for one in _read(listed)
+        if tuple(at) == where and queues_of(context, where, exchange, key) == {queue}
+        for one in read_all(listed)
     ]
     routes = context.shared.get(DELIVERED, {})
-    got = [one for key in routes if key[:2] == where for one in _got(context, key, None)]
-    came = sum(one.total for one in rows)
+    got = [one for key in routes if key[:2] == where for one in got_on(context, key, None)]
+    first, came, last = extent(rows) if rows else (None, 0, 0)
     taken = sum(one.total for one in got if one.queue in (None, queue))
-    if came - taken <= most:
+    if first is None or came - taken <= most:
         return
-    first = min(rows, key=lambda one: one.place.ts_ns or 0)
     detail = (
         f"{queue_text(queue)} was declared with x-max-length {most}; {first.who} published "
         f"{number_of(came, 'message')} for it and {number_of(taken, 'message')} came to consumers: "
         f"{came - taken - most} or more are gone"
     )
-    last = max(one.last_number for one in rows)
     report_at(context, first.place, "messages-dropped", detail, came - taken - most, last)
 
 
@@ -763,12 +793,12 @@ def judge_unreceived(
         first_ns = min(one.place.ts_ns or 0 for one in rows)
         long = max(one.last_ns for one in rows) - first_ns >= STOPPED_NS
         count = sum(one.total for one in rows)
-        if long and count >= STOPPED_PUBLISHED and not _got(context, (*where, exchange, key), 0):
+        if long and count >= STOPPED_PUBLISHED and not got_on(context, (*where, exchange, key), 0):
             found[exchange, key] = (rows, count)
     if not found:
         return
     (exchange, key), (rows, count) = max(found.items(), key=lambda one: one[1][1])
-    first = min(rows, key=lambda one: one.place.ts_ns or 0)
+    first, _, last = extent(rows)
     spent_ns = max(one.last_ns for one in rows) - (first.place.ts_ns or 0)
     more = f" (and on {number_of(len(found) - 1, 'other route')})" if len(found) > 1 else ""
     clients = names_text([one.client or "?" for one in resting])
@@ -777,16 +807,15 @@ def judge_unreceived(
         f"and none of them came to a consumer, while {number_of(len(resting), 'connection')} from "
         f"before the capture had nothing but heartbeats ({clients})"
     )
-    last = max(one.last_number for one in rows)
     report_at(context, first.place, "publishes-unreceived", detail, count, last)
 
 
-def _got(context: RuleContext, key: tuple[str, ...], ts_ns: int | None) -> list[_Delivered]:
+def got_on(context: RuleContext, key: tuple[str, ...], ts_ns: int | None) -> list[_Delivered]:
     """Who got messages on a route after a time, or at all."""
     return [
         one
         if isinstance(one, _Delivered)
-        else _Delivered._make((*one.told, one.last_ns, one.count))
+        else _Delivered._make((*one.told, one.last_ns, one.count, one.roles))
         for one in context.shared.get(DELIVERED, {}).get(key, ())
         if ts_ns is None or one.last_ns > ts_ns
     ]
@@ -818,7 +847,7 @@ def _matches(pattern: list[str], words: list[str]) -> bool:
     return False
 
 
-def _queues(context: RuleContext, where: Vhost, exchange: str, key: str) -> set[str]:
+def queues_of(context: RuleContext, where: Vhost, exchange: str, key: str) -> set[str]:
     """Queues that messages on a route reach, as far as the capture shows; none if some may be."""
     reached = (({key}, ()) if not exchange else _reached(context, where, exchange, key)) or ((), ())
     return set() if reached[1] else set(reached[0])

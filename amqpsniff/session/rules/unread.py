@@ -1,0 +1,252 @@
+"""Messages that nobody reads: dead letters, notifications, results; and where delays go wrong.
+
+What a queue hands on by its x-dead-letter-exchange is not on the wire before somebody reads it. But
+a client's rejection is, as are the messages that frameworks put aside. That nobody reads a queue is
+said of what the capture shows, where all connections to its broker began in it, of messages that
+were there for `WAITED_NS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from amqpsniff.decode.json_objects import read_object
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.method_frame import read_reason
+from amqpsniff.session.rules.context import BY_BROKER, Place, Rule, RuleContext, where
+from amqpsniff.session.rules.format import exchange_text, names_text, number_of, queue_text, route
+from amqpsniff.session.rules.peers import table
+from amqpsniff.session.rules.queues import queue_key
+from amqpsniff.session.rules.routes import (
+    MAX_LISTED,
+    PUBLISHED,
+    extent,
+    got_on,
+    note,
+    queues_of,
+    read_all,
+)
+from amqpsniff.session.rules.shared_state import (
+    contribute,
+    remembered,
+    report_at,
+)
+
+WAITED_NS = 10 * SECOND_NS
+"""Time in a queue after which a message that nobody reads is told."""
+
+CODES = {
+    "dead-letter": "dead-letter-unread", "notification": "notifications-unread",
+    "result": "task-result-unread",
+}  # fmt: skip
+"""By role of messages (`packs.catalogue.ROLES`): what is said where nobody reads them."""
+
+_NOTIFICATIONS = re.compile("(^|_)notifications[._]")
+"""Routing keys of notifications, which in oslo.messaging look like calls."""
+
+_NO_EXCHANGE = re.compile("no exchange '(.*)' in vhost '")
+
+READ, REJECTED, TARGETS, ABSENT = "queues read", "rejected", "dead letters to", "exchanges absent"
+"""Names in `RuleContext.memory` and in `RuleContext.shared`: queues that a client reads; of queues
+how many deliveries were rejected and where the first was; exchange and routing key of their dead
+letters; exchanges that the broker says it has not, and where."""
+
+DELAYED = "x-delayed-message"
+
+CELERY_DELAYS = "celery_delayed_delivery"
+"""The exchange from which Celery's native delays come back to the exchanges of tasks."""
+
+Seen = dict[tuple[str, ...], list[Any]]
+"""Publishes by (server, virtual host, exchange, routing key)."""
+
+
+def reads(context: RuleContext) -> None:
+    """basic.consume, basic.get: somebody reads a queue."""
+    if context.queue:
+        note(context, READ, context.queue, True)
+
+
+def declared(context: RuleContext) -> None:
+    """queue.declare-ok: where dead letters go, while the rows of its request are there."""
+    request = context.request
+    asked = None if request is None else request.rows.arguments
+    octets = None if asked is None else asked.bytes_of(request.row)
+    if not octets or b'"x-dead-letter-exchange"' not in octets or not context.frame.queue:
+        return
+    arguments = table(read_object(octets), "arguments")
+    names = (arguments.get(f"x-dead-letter-{one}") for one in ("exchange", "routing-key"))
+    exchange, key = (one if isinstance(one, str) else None for one in names)
+    if exchange is not None:
+        note(context, TARGETS, context.frame.queue, (exchange, key))
+
+
+def rejected(context: RuleContext) -> None:
+    """discarded: a delivery becomes a dead letter, or is gone."""
+    entry = context.facts["entry"]
+    queue = None if entry is None or entry.consumer is None else entry.consumer.queue
+    if queue:
+        first = tuple(context.place)
+        count, place, _ = context.memory.get(REJECTED, {}).get(queue, (0, first, None))
+        note(context, REJECTED, queue, (count + 1, place, context.number))
+
+
+@where(BY_BROKER)
+def refused(context: RuleContext) -> None:
+    """channel.close: the broker has no such exchange."""
+    _, text, _ = read_reason(context.frame.arguments_json)
+    found = _NO_EXCHANGE.search(text or "")
+    if found is not None:
+        note(context, ABSENT, found[1], tuple(context.place))
+
+
+def ended(context: RuleContext) -> None:
+    """connection-ends: tell what was noted."""
+    memory = context.memory
+    noted = [list(memory.get(name, {}).items()) for name in (READ, REJECTED, TARGETS, ABSENT)]
+    if any(noted):
+        server, vhost, _ = queue_key(context, "")
+        contribute(context, judge_noted, (server, vhost), noted)
+
+
+def judge_noted(context: RuleContext, at: Sequence[str], noted: Iterable[Any]) -> None:
+    """What a connection shows of the queues of a virtual host."""
+    for name, rows in zip((READ, REJECTED, TARGETS, ABSENT), noted, strict=True):
+        for key, value in rows:
+            known: list[Any] = remembered(context, name, (*at, key), list)
+            if value not in known and len(known) < MAX_LISTED:
+                known.append(value)
+
+
+def judge_unread(context: RuleContext) -> None:
+    """capture-ends: queues with messages that nobody reads, and what else routes show."""
+    shared = context.shared
+    if "clients" in shared.get("forgotten", {}):
+        return
+    hidden = shared.get("hidden from routes", {})
+    published: Seen = shared.get(PUBLISHED, {})
+    judge_mandatory(context, published)
+    judge_mixed(context, published)
+    judge_direct(context, published)
+    found: dict[tuple[str, ...], dict[str, list[tuple[int, Place, int]]]] = {}
+    for key, rows in published.items():
+        roles = {role for row in rows for role in row.roles}.intersection(CODES)
+        if not roles or key[0] in hidden:
+            continue
+        if "notification" in roles and not _NOTIFICATIONS.search(key[3]):
+            continue
+        places = [(one.total, one.place, one.last_number) for one in read_all(rows)]
+        for queue in _unread(context, key[:2], key[2], key[3]):
+            for role in roles:
+                listed = found.setdefault((CODES[role], *key[:2]), {}).setdefault(queue, [])
+                listed += places
+    targets = shared.get(TARGETS, {})
+    for (*at, queue), rows in shared.get(REJECTED, {}).items():
+        for exchange, key in targets.get((*at, queue), ()) if at[0] not in hidden else ():
+            dead = [(count, Place(*place), last) for count, place, last in rows]
+            for target in _unread(context, at, exchange, queue if key is None else key):
+                listed = found.setdefault((CODES["dead-letter"], *at), {}).setdefault(target, [])
+                listed += dead
+    for (code, *_), by_queue in found.items():
+        _report(context, code, by_queue)
+    judge_absent(context, hidden)
+
+
+def _unread(context: RuleContext, at: Sequence[str], exchange: str, key: str) -> set[str]:
+    """Queues that messages on a route reach, if nobody reads any of them and nothing on that route
+    was delivered.
+    """
+    if got_on(context, (*at, exchange, key), 0):
+        return set()
+    queues = queues_of(context, (at[0], at[1]), exchange, key)
+    known = context.shared.get(READ, {})
+    return set() if any((*at, queue) in known for queue in queues) else queues
+
+
+def _report(
+    context: RuleContext, code: str, by_queue: dict[str, list[tuple[int, Place, int]]]
+) -> None:
+    """Say what nobody reads in a virtual host."""
+    rows = [row for listed in by_queue.values() for row in listed]
+    _, place, _ = min(rows, key=lambda row: row[1].ts_ns or 0)
+    if (context.ts_ns or 0) - (place.ts_ns or 0) < WAITED_NS:
+        return
+    count = sum(row[0] for row in rows)
+    queues = "queue" if len(by_queue) == 1 else "queues"
+    detail = (
+        f"{number_of(count, 'message')} for {queues} {names_text(by_queue.keys())}, which nobody "
+        f"reads in the capture"
+    )
+    report_at(context, place, code, detail, count, max(row[2] for row in rows))
+
+
+def judge_mandatory(context: RuleContext, published: Seen) -> None:
+    """Publishes with the mandatory flag to a delayed message exchange."""
+    found: dict[tuple[str, ...], list[Any]] = {}
+    known = context.shared.get("exchanges of routes", {})
+    for key, rows in published.items():
+        at = known.get(key[:3])
+        if at is not None and DELAYED in at.types:
+            found.setdefault(key[:3], []).extend(one for one in read_all(rows) if one.mandatory)
+    for (*_, exchange), publishes in found.items():
+        if publishes:
+            first, count, last = extent(publishes)
+            detail = f"{first.who} publishes to {exchange_text(exchange)}, {count} times"
+            report_at(context, first.place, "delayed-mandatory", detail, count, last)
+
+
+def judge_mixed(context: RuleContext, published: Seen) -> None:
+    """Tasks of Celery in both protocols on one route."""
+    for key, rows in published.items():
+        got = got_on(context, key, 0)
+        roles = {role for row in (*rows, *got) for role in row.roles}
+        if roles >= {"task", "task-v1"}:
+            old = [one for one in read_all(rows) if "task-v1" in one.roles] or read_all(rows)
+            first, _, _ = extent(old)
+            sender = f"; {first.who} publishes protocol 1" if "task-v1" in first.roles else ""
+            detail = f"tasks in protocol 1 and in protocol 2 go to {route(*key[2:])}{sender}"
+            report_at(context, first.place, "celery-protocol-mixed", detail)
+
+
+def judge_absent(context: RuleContext, hidden: dict[str, Any]) -> None:
+    """Queues whose dead letters go to an exchange that is not there."""
+    known = context.shared.get("exchanges of routes", {})
+    absent = context.shared.get(ABSENT, {})
+    for (*at, queue), targets in context.shared.get(TARGETS, {}).items():
+        for exchange in {exchange for exchange, _ in targets}:
+            places = absent.get((*at, exchange))
+            there = known.get((*at, exchange))
+            if places and at[0] not in hidden and (there is None or not there.types):
+                place = Place(*min(places, key=lambda one: one[2] or 0))
+                detail = f"{queue_text(queue)} dead-letters to {exchange_text(exchange)}"
+                report_at(context, place, "dead-letter-target-missing", detail)
+
+
+def judge_direct(context: RuleContext, published: Seen) -> None:
+    """Queues of Celery's tasks at a direct exchange, where native delays are in use."""
+    known = context.shared.get("exchanges of routes", {})
+    for (*at, source), exchange in known.items():
+        delays = known.get((*at, CELERY_DELAYS))
+        if delays is None or exchange.types != {"direct"}:
+            continue
+        found = {}
+        for key, queue, _ in exchange.bindings:
+            rows = published.get((*at, "", queue)) or published.get((*at, source, key), [])
+            if queue and any("task" in row.roles for row in rows):
+                found[queue] = extent(read_all(rows))[0].place
+        if found and not any(further == source for *_, further in delays.bindings):
+            place = min(found.values(), key=lambda one: one.ts_ns or 0)
+            detail = f"{names_text(found)} at {exchange_text(source)}"
+            report_at(context, place, "celery-delay-direct-exchange", detail, len(found))
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "basic.consume": (reads,),
+    "basic.get": (reads,),
+    "queue.declare-ok": (declared,),
+    "discarded": (rejected,),
+    "channel.close": (refused,),
+    "connection-ends": (ended,),
+    "capture-ends": (judge_unread,),
+}
