@@ -231,7 +231,6 @@ class MeaningWriter:
         self.columns = columns
         self.headers = ObjectNames(packs.names("header"))
         self.body = ObjectNames(packs.names("body"))
-        self.header_data = self.body_data = b""
         self.shapes = {}
         self.words = None
         self.last = self.last_opened = None
