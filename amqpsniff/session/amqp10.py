@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from amqpsniff.columns import Vocabulary
     from amqpsniff.decode.amqp10.performatives import Performative
     from amqpsniff.decode.rows import FrameRows, Vocabularies
+    from amqpsniff.session.method_frame import HandshakeArguments
+    from amqpsniff.session.tracker import Tracker
 
 MAX_LINKS = 65_536
 """Links of all connections that are remembered; a peer may attach any number."""
@@ -249,7 +251,7 @@ class Amqp10Tracker:
     `peers`: what the peers say of themselves is.
     """
 
-    tracker: Any
+    tracker: Tracker
     census: Any
     links: int
     link_bytes: int
@@ -382,17 +384,20 @@ class Amqp10Tracker:
                     state.client_limit = size
         else:
             state.init = arguments
-        for method, fact in self._handshake(state):
+        said: tuple[Any, ...] = self._handshake(state)
+        known: HandshakeArguments
+        for method, fact in said[1]:
             known = session.handshake.get(method)
             if method not in kept and (known is None or known.json != fact):
                 if known is not None:
-                    self.tracker.forget_handshake(known)
+                    self.tracker.forget(known)
                 session.take_handshake(method, self.tracker.remember(method, fact, True))
         if code == _OPEN and None not in state.opens:
-            self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
-            state.opens = [_numbers_of(each) for each in state.opens]
+            if self.rules_enabled:
+                self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
+            state.opens = list(said[2])
         elif len(octets) > _MAX_UNOPENED:
-            state.opens = [each and _numbers_of(each) for each in state.opens]
+            state.opens = list(said[2])
             state.init = {name: state.init[name] for name in state.init if name == "mechanism"}
 
     def _arguments(self, code: cython.int, octets: bytes) -> dict[Any, Any]:
@@ -413,17 +418,18 @@ class Amqp10Tracker:
         alike.append((octets, known))
         return known
 
-    def _handshake(self, state: Amqp10Connection) -> list[Any]:
-        """Facts of `handshake_of` as JSON, each with its method."""
+    def _handshake(self, state: Amqp10Connection) -> tuple[Any, ...]:
+        """What init and opens say: (they, facts of `handshake_of` as JSON with their methods, what
+        is kept of the opens); shared, not to be changed."""
         said = (state.init, state.opens[0], state.opens[1])
         key = (id(said[0]), id(said[1]), id(said[2]))
-        known = self.handshakes.get(key)
+        known: tuple[Any, ...] = self.handshakes.get(key)
         if known is None:
-            facts = handshake_of(state).items()
-            known = (said, [(method, dumps(fact).encode()) for method, fact in facts])
+            facts = [(name, dumps(fact).encode()) for name, fact in handshake_of(state).items()]
+            known = (said, facts, [each and _numbers_of(each) for each in state.opens])
             if sum(len(fact) for _, fact in known[1]) <= 4 * _MAX_ALIKE_BYTES:
                 _keep(self.handshakes, key, known)
-        return known[1]
+        return known
 
     def _tell_connection(
         self,
@@ -451,7 +457,8 @@ class Amqp10Tracker:
             session.closed_by = SIDES[side]
             session.close_bytes = _reason(found)
             session.close_packet_number = frames.packet_number.values[row]
-            session.close_ns = _time(frames.ts_ns.values[row])
+            ts_ns: cython.longlong = frames.ts_ns.values[row]
+            session.close_ns = None if ts_ns == _NULL else ts_ns
             session.over = True
             self.tracker.on_connection_closed(session)
             facts = {"side": side, "found": found}
@@ -494,7 +501,7 @@ class Amqp10Tracker:
         if side == 1:
             one.server_channel = number
         elif channel.number != number or channel.slot is not channel.session.slot(number):
-            slot: ChannelSlot = self.tracker.slot_for(channel.session, number)
+            slot: ChannelSlot = self.tracker._slot(channel.session, number)
             if slot is not None:
                 slot.incarnations += 1
                 channel.number, channel.incarnation = number, slot.incarnations
@@ -510,14 +517,14 @@ class Amqp10Tracker:
         """A session; None when there are too many channels. `number` is above all of the client's
         where the server begins it.
         """
-        slot: ChannelSlot = self.tracker.slot_for(session, number)
+        slot: ChannelSlot = self.tracker._slot(session, number)
         if slot is None:
             return None
         if slot.channel is not None:
             self._finish(slot.channel)
         slot.number = number & 0xFFFF
         slot.incarnations += 1
-        channel: Channel = Channel(session, slot, self.tracker.capture_name(frames, row), known)
+        channel: Channel = Channel(session, slot, self.tracker.capture_of(frames, row), known)
         slot.channel = channel
         session.channels_opened += 1
         if known:
@@ -624,19 +631,18 @@ class Amqp10Tracker:
             number = channel.closed_packet_number
             self.tracker.emit("deliveries-left", channel, number, channel.end_ns, {"left": left})
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         """A connection is over."""
         slot: ChannelSlot
-        closed = session.closed_by or session.peer.conversation.ended
         for slot in session.slots():
             if slot.channel is not None:
                 channel: Channel = slot.channel
                 slot.channel = None
                 if channel.closed_by is None:
-                    channel.closed_by = closed
+                    channel.closed_by = session.closed_by or session.peer.conversation.ended
                     if session.close_packet_number is not None:
                         channel.closed_packet_number = session.close_packet_number
-                        channel.end_ns = _time(session.close_ns)
+                        channel.end_ns = session.close_ns
                 self._finish(channel)
 
     # links
@@ -1407,11 +1413,6 @@ def handshake_of(state: Any) -> Any:
         }
         found["connection.open-ok"] = {}
     return found
-
-
-def _time(ts_ns: Any) -> Any:
-    """A time in ns; None where it is not known."""
-    return None if ts_ns is None or ts_ns == NULL else ts_ns
 
 
 def _properties(arguments: Any) -> Any:

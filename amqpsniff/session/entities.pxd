@@ -124,6 +124,7 @@ cdef class Session(Closeable):
     cpdef ChannelSlot slot(self, int key)
     cdef int add_slot(self, ChannelSlot slot) except? -1
     cpdef object slots(self)
+    cpdef int take_handshake(self, object method, object known) except? -1
     cdef list drain_used(self, int side)
     cdef int note_used(self, ChannelSlot slot) except? -1
     cpdef Channel holder(self, long long tag, Channel but)

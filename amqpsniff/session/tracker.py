@@ -605,14 +605,6 @@ class Tracker:
             resume_side(session, side)
         return self.amqp10.follow(session, frames, row, side, found)
 
-    def slot_for(self, session: Any, number: Any) -> Any:
-        """The slot of a channel number; None when there are too many."""
-        return self._slot(session, number)
-
-    def capture_name(self, frames: Any, row: Any) -> Any:
-        """Name of the capture of a row."""
-        return self.capture_of(frames, row)
-
     def _method(
         self, frames: FrameRows, row: cython.longlong, method: cython.int, peers: list[Any]
     ) -> cython.int:
@@ -885,7 +877,7 @@ class Tracker:
             self.channels.append(channel_row(channel))
         return 0
 
-    def add_link(self, link: Any, channel: Any) -> Any:
+    def add_link(self, link: Link, channel: Channel) -> cython.int:
         """A link of AMQP 1.0 is over."""
         if self.rules_enabled:
             number = link.detached_number if link.detached_number > 0 else None
@@ -1172,10 +1164,6 @@ class Tracker:
         if known.uses == 0:
             self.handshakes_bytes -= len(known.json)
         return 0
-
-    def forget_handshake(self, known: Any) -> None:
-        """Facts that a connection said before, and corrects now."""
-        self.forget(known)
 
     def begin_content(self, known: Any) -> cython.int:
         """The next content begins: `known` is its entry, only its channel or consumer, or None."""

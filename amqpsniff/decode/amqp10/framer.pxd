@@ -10,8 +10,8 @@ cdef class Amqp10Framer:
     cdef const unsigned char[::1] nothing
     cpdef begin(self, Half half)
     cpdef search(self, Half half)
-    cdef long long _read(self, Half half, Amqp10Half state, const unsigned char[::1] octets, long long at, long long end) except? -1
-    cpdef long long data(self, Half half, const unsigned char[::1] octets, long long at, long long end) except? -1
+    cdef long long _read(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -1
+    cdef long long data(self, Half half, TypedReader reader, long long at, long long end) except? -1
     cdef long long _frames(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -1
     cdef bint _take_header(self, Half half, Amqp10Half state, TypedReader reader, long long at) except? -1
     cdef int _refuse(self, Half half, Amqp10Half state) except? -1

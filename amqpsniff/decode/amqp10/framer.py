@@ -179,15 +179,12 @@ class Amqp10Framer:
         return 0
 
     def data(
-        self, half: Half, octets: ByteView, at: cython.longlong, end: cython.longlong
+        self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
     ) -> cython.longlong:
-        """The bytes `at`..`end` are the next of a half-stream; position gone on to."""
+        """The bytes `at`..`end` of the reader's data are the next of a half-stream; position gone
+        on to."""
         state: Amqp10Half = half.amqp10
-        if state.search is None:
-            at = self._read(half, state, octets, at, end)
-        else:
-            self._search_in(half, state, bytes(octets[at:end]))
-            at = end
+        at = self._read(half, state, reader, at, end)
         if state.search is not None:
             self._take_up(half, state, False)
         return at
@@ -196,13 +193,11 @@ class Amqp10Framer:
         self,
         half: Half,
         state: Amqp10Half,
-        octets: ByteView,
+        reader: TypedReader,
         at: cython.longlong,
         end: cython.longlong,
     ) -> cython.longlong:
-        """Frames, from a known place on; position gone on to."""
-        reader: TypedReader = self.frames.reader
-        reader.data = octets
+        """Frames, or bytes in which the next one is searched; position gone on to."""
         while at < end and half.mode == _AMQP10:
             if state.search is not None:
                 self._search_in(half, state, reader.bytes_at(at, end - at))
@@ -213,7 +208,6 @@ class Amqp10Framer:
                 at = self._kept(half, state, reader, at, end)
             else:
                 at = self._frames(half, state, reader, at, end)
-        reader.data = self.nothing
         return at
 
     def _frames(
@@ -487,7 +481,10 @@ class Amqp10Framer:
             half.offset -= len(search.octets)
             while search.pieces and half.mode == _AMQP10:
                 octets, half.number, half.ts_ns = search.pop()
-                self._read(half, state, octets, 0, len(octets))
+                reader: TypedReader = self.frames.reader
+                reader.read_from(octets)
+                self._read(half, state, reader, 0, len(octets))
+                reader.read_from(b"")
                 if state.search is not None:
                     half.offset += len(search.octets)
                     search.put_back(state.search.octets, half.number, half.ts_ns)

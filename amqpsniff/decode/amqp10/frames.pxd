@@ -10,7 +10,7 @@ cdef class Amqp10Half:
     cdef public Delivery current
     cdef public set secret_links, nameless_links
     cdef public object search
-    cdef public long long max_frame_bytes, first_part
+    cdef public long long first_part
     cdef public bint tells_redelivered
 
 cdef class Amqp10Frames:
@@ -25,6 +25,7 @@ cdef class Amqp10Frames:
     cdef int begin_large(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state) except? -1
     cdef int transfer(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state, bint whole, Performative found) except? -1
     cdef Performative _next(self, FrameRows frames)
+    cdef int finish(self, Half half, Amqp10Half state) except? -1
     cdef int transfer_end(self, Half half, Amqp10Half state) except? -1
     cdef int _learn(self, Half half, TypedReader reader, Performative found, Amqp10Half state) except? -1
     cdef int _learn_link(self, Half half, TypedReader reader, Performative found, Amqp10Half state) except? -1

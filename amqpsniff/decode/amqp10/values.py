@@ -110,8 +110,8 @@ class TypedReader(ValueReader):
     count: int
     code: int
 
-    def __init__(self, out: Any) -> None:
-        ValueReader.__init__(self, out)
+    def __init__(self, out: Any, reading: Any = "rabbitmq") -> None:
+        ValueReader.__init__(self, out, reading)
         self.items = self.limit = self.count = 0
         self.code = -1
 
