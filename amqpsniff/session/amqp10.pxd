@@ -61,8 +61,8 @@ cdef class Amqp10Tracker:
     cdef ByteReader reader
     cdef dict _arguments(self, int code, bytes octets)
     cdef tuple _handshake(self, Amqp10Connection state)
-    cdef long long _batch_of(self, Vocabularies words) except? -1
-    cdef int _code_of(self, Link link, Vocabularies words) except? -2
+    cdef int _use_words(self, Vocabularies words) except? -1
+    cdef int _find_code(self, Link link, Vocabularies words) except? -1
     cdef int _find_codes(self, Address address, Vocabularies words) except? -1
     cdef int _code(self, Vocabulary vocabulary, str text) except? -2
     cdef Address _address(self, str text, bint sends)

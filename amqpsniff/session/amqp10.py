@@ -676,10 +676,16 @@ class Amqp10Tracker:
             if link is not None:
                 link.flow(found, side, number, ts_ns)
         if link is not None and link.name is not None and (frames.wanted or self.rules_enabled):
-            frames.consumer_tag.values[row] = self._code_of(link, frames.vocabularies)
+            words: Vocabularies = frames.vocabularies
+            if self.words is not words:
+                self._use_words(words)
+            if link.batch != self.batch:
+                self._find_code(link, words)
+            frames.consumer_tag.values[row] = link.code
             if code == _ATTACH and link.address is not None:
                 address: Address = link.address
-                self._find_codes(address, frames.vocabularies)
+                if address.batch != self.batch:
+                    self._find_codes(address, words)
                 frames.queue.values[row] = address.queue_code
                 frames.exchange.values[row] = address.exchange_code
                 frames.routing_key.values[row] = address.routing_key_code
@@ -827,27 +833,24 @@ class Amqp10Tracker:
             number: cython.longlong = frames.packet_number.values[row]
             self.tracker.emit(event, one.channel, number, frames.ts_ns.values[row], facts)
 
-    def _batch_of(self, words: Vocabularies) -> cython.longlong:
-        """The number of the batch that has these vocabularies; codes in them hold for it only."""
-        if self.words is not words:
-            self.words = words
-            self.batch += 1
-        return self.batch
+    def _use_words(self, words: Vocabularies) -> cython.int:
+        """Rows have these vocabularies from now on: codes in others are not theirs."""
+        self.words = words
+        self.batch += 1
+        return 0
 
-    def _code_of(self, link: Link, words: Vocabularies) -> cython.int:
-        """The code of the name of a link."""
-        if link.batch != self._batch_of(words):
-            link.batch = self.batch
-            link.code = self._code(words.consumer_tag, link.name)
-        return link.code
+    def _find_code(self, link: Link, words: Vocabularies) -> cython.int:
+        """Find the code of the name of a link."""
+        link.batch = self.batch
+        link.code = self._code(words.consumer_tag, link.name)
+        return 0
 
     def _find_codes(self, address: Address, words: Vocabularies) -> cython.int:
         """Find the codes of the names in an address."""
-        if address.batch != self._batch_of(words):
-            address.batch = self.batch
-            address.queue_code = self._code(words.queue, address.queue)
-            address.exchange_code = self._code(words.exchange, address.exchange)
-            address.routing_key_code = self._code(words.routing_key, address.routing_key)
+        address.batch = self.batch
+        address.queue_code = self._code(words.queue, address.queue)
+        address.exchange_code = self._code(words.exchange, address.exchange)
+        address.routing_key_code = self._code(words.routing_key, address.routing_key)
         return 0
 
     def _code(self, vocabulary: Vocabulary, text: str) -> cython.int:
@@ -1208,9 +1211,13 @@ class Amqp10Tracker:
         if link is not None:
             words: Vocabularies = messages.vocabularies
             address: Address = link.address
+            if self.words is not words:
+                self._use_words(words)
             with cython.boundscheck(False):  # it is there
                 if link.name is not None:
-                    messages.consumer_tag.values[row] = self._code_of(link, words)
+                    if link.batch != self.batch:
+                        self._find_code(link, words)
+                    messages.consumer_tag.values[row] = link.code
                 if more.told:
                     octets: cython.longlong = more.message_bytes.values[row]
                     if octets > 0:  # it may not be known
@@ -1220,7 +1227,8 @@ class Amqp10Tracker:
                 if address is None and side == 0 and more.address.values[row] >= 0:
                     address = self._address(more.address.words.text(more.address.values[row]), True)
                 if address is not None:
-                    self._find_codes(address, words)
+                    if address.batch != self.batch:
+                        self._find_codes(address, words)
                     messages.queue.values[row] = address.queue_code
                     messages.exchange.values[row] = address.exchange_code
                     messages.routing_key.values[row] = address.routing_key_code

@@ -594,13 +594,13 @@ class Tracker:
         if self.replies_only:
             return 0
         found: Performative = cython.cast(Performative, frames.next_performative())
-        peer: Connection = peers[frames.connection.values[row]]
+        peer: Connection = cython.cast(Connection, peers[frames.connection.values[row]])
         side: cython.int = frames.sender.values[row]
         if side < 0:
             return 0
-        session: Session = peer.session
-        if session is None:
-            session = self._begin(peer, self.capture_of(frames, row))
+        if peer.session is None:
+            self._begin(peer, self.capture_of(frames, row))
+        session: Session = cython.cast(Session, peer.session)
         if session.missing & (1 << side):
             resume_side(session, side)
         return self.amqp10.follow(session, frames, row, side, found)

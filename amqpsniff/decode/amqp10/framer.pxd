@@ -13,7 +13,6 @@ cdef class Amqp10Framer:
     cdef long long _read(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -1
     cdef long long data(self, Half half, TypedReader reader, long long at, long long end) except? -1
     cdef long long _frames(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -1
-    cdef bint _take_header(self, Half half, Amqp10Half state, TypedReader reader, long long at) except? -1
     cdef int _refuse(self, Half half, Amqp10Half state) except? -1
     cdef long long _frame(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -2
     cpdef _claim(self, Half half, int kind, long long offset, bytes octets)

@@ -75,6 +75,24 @@ _MAX_SEARCHED = cython.declare(cython.longlong, MAX_SEARCHED_BYTES)
 _AMQP = cython.declare(cython.longlong, 0x414D5150)
 
 
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-1, check=True)
+def _take_header(half: Half, reader: TypedReader, at: cython.longlong) -> cython.bint:
+    """Take the frame header at `at` for that of the frame under way; false if it is none."""
+    if at < 0 or at + _HEADER > len(reader.data):
+        raise IndexError("a header outside the data")
+    size: cython.longlong = u32(reader.data, at)
+    with cython.boundscheck(False):  # it is there
+        offset: cython.int = reader.data[at + 4]
+        kind: cython.int = reader.data[at + 5]
+    half.frame_offset = half.offset
+    half.frame_type = _PERFORMATIVE + kind
+    half.frame_channel = u16(reader.data, at + 6) if kind == 0 else 0
+    half.frame_size = size - _HEADER
+    return _HEADER <= size <= _MAX_FRAME and offset >= 2 and 4 * offset <= size
+
+
 class Search:
     """Bytes in which the next boundary is searched, and the packets that they came in."""
 
@@ -230,7 +248,7 @@ class Amqp10Framer:
                 if half.mode != _AMQP10:
                     return at
                 continue
-            if not self._take_header(half, state, reader, at):
+            if not _take_header(half, reader, at):
                 self._refuse(half, state)
                 return at
             size: cython.longlong = half.frame_size + _HEADER
@@ -240,22 +258,6 @@ class Amqp10Framer:
             self._frame(half, state, reader, at, at + size)
             at += size
         return at
-
-    def _take_header(
-        self, half: Half, state: Amqp10Half, reader: TypedReader, at: cython.longlong
-    ) -> cython.bint:
-        """Take the frame header at `at` for that of the frame under way; false if it is none."""
-        if at < 0 or at + _HEADER > len(reader.data):
-            raise IndexError("a header outside the data")
-        size: cython.longlong = u32(reader.data, at)
-        with cython.boundscheck(False):  # it is there
-            offset: cython.int = reader.data[at + 4]
-            kind: cython.int = reader.data[at + 5]
-        half.frame_offset = half.offset
-        half.frame_type = _PERFORMATIVE + kind
-        half.frame_channel = u16(reader.data, at + 6) if kind == 0 else 0
-        half.frame_size = size - _HEADER
-        return _HEADER <= size <= _MAX_FRAME and offset >= 2 and 4 * offset <= size
 
     def _refuse(self, half: Half, state: Amqp10Half) -> cython.int:
         """The bytes at the place of a frame header are none."""
@@ -276,7 +278,10 @@ class Amqp10Framer:
         """A frame is there, whole or up to `end`."""
         if self.handler.claims is not None and state.first_part == 0:
             self._claim(half, FRAME_CLAIM, half.frame_offset, reader.bytes_at(at, end - at))
-        words: cython.longlong = reader.data[at + 4]
+        if at < 0 or at + _HEADER > len(reader.data):
+            raise IndexError("a frame outside the data")
+        with cython.boundscheck(False):  # it is there
+            words: cython.longlong = reader.data[at + 4]
         begin: cython.longlong = at + 4 * words
         size: cython.longlong = half.frame_size + _HEADER + at - begin
         kind: cython.int = half.frame_type - _PERFORMATIVE
@@ -343,7 +348,7 @@ class Amqp10Framer:
             self.protocol_header(half, store.bytes_at(0, _HEADER))
             return 0
         offset: cython.longlong = half.frame_offset
-        believed: cython.bint = self._take_header(half, state, store, 0)
+        believed: cython.bint = _take_header(half, store, 0)
         half.frame_offset = offset
         if not believed:
             octets: bytes = store.bytes_at(0, _HEADER)

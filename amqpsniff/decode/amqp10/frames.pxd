@@ -24,7 +24,6 @@ cdef class Amqp10Frames:
     cdef long long frame(self, Half half, TypedReader reader, long long at, long long end, long long size, Amqp10Half state) except? -2
     cdef int begin_large(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state) except? -1
     cdef int transfer(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state, bint whole, Performative found) except? -1
-    cdef Performative _next(self, FrameRows frames)
     cdef int finish(self, Half half, Amqp10Half state) except? -1
     cdef int transfer_end(self, Half half, Amqp10Half state) except? -1
     cdef int _learn(self, Half half, TypedReader reader, Performative found, Amqp10Half state) except? -1

@@ -190,7 +190,7 @@ class Amqp10Frames:
         payload: cython.longlong = -1
         if code >= 0:
             frames.method.values[row] = _FIRST_ROW + decoder.place
-            found = self._next(frames)
+            found = _next(frames)
             decoder.performative(reader, found)
             if code == _TRANSFER and (answer == _EXACT or answer == _LONG):
                 payload = decoder.payload - at
@@ -236,12 +236,6 @@ class Amqp10Frames:
             frames.performatives_made += 1
         return payload
 
-    def _next(self, frames: FrameRows) -> Performative:
-        """An object for the next performative."""
-        if frames.performatives_made == len(frames.performatives):
-            frames.performatives.append(Performative())
-        return frames.performatives[frames.performatives_made]
-
     def begin_large(
         self,
         half: Half,
@@ -253,7 +247,7 @@ class Amqp10Frames:
         """The fields of a large transfer are there, and its payload up to `end`."""
         if self.delivers:
             self.decoder.read(reader, at, end)
-            found: Performative = self._next(self.handler.frames)
+            found: Performative = _next(self.handler.frames)
             self.decoder.performative(reader, found)
             self.handler.refresh(half.connection)
             self.transfer(half, reader, self.decoder.payload, end, state, False, found)
@@ -373,6 +367,15 @@ class Amqp10Frames:
             elif address.endswith(CBS_NODE):
                 state.secret_links = _marked(state.secret_links, key)
         return 0
+
+
+@cython.cfunc
+@cython.inline
+def _next(frames: FrameRows) -> Performative:
+    """An object for the next performative."""
+    if frames.performatives_made == len(frames.performatives):
+        frames.performatives.append(Performative())
+    return cython.cast(Performative, frames.performatives[frames.performatives_made])
 
 
 def _told(asked: Any) -> bool:
