@@ -1,3 +1,4 @@
+cimport cython
 from amqpsniff.columns cimport Vocabulary
 from amqpsniff.decode.amqp10.performatives cimport Performative
 from amqpsniff.decode.octets cimport ByteReader
@@ -8,6 +9,7 @@ from amqpsniff.session.method_frame cimport HandshakeArguments
 from amqpsniff.session.settling cimport Settler
 from amqpsniff.session.tracker cimport Tracker
 
+@cython.final
 cdef class Said:
     cdef public int state, outcome
     cdef public long long number, ts_ns
@@ -46,6 +48,7 @@ cdef class Amqp10Connection:
     cdef int last_key
     cdef Amqp10Session last
 
+@cython.final
 cdef class Amqp10Tracker:
     cdef Tracker tracker
     cdef object census

@@ -400,7 +400,7 @@ class Amqp10Tracker:
             state.opens = list(said[2])
             state.init = {name: state.init[name] for name in state.init if name == "mechanism"}
 
-    def _arguments(self, code: cython.int, octets: bytes) -> dict[Any, Any]:
+    def _arguments(self, code: cython.int, octets: bytes | None) -> dict[Any, Any]:
         """The arguments of a performative as `typed` gives them; shared, not to be changed."""
         if octets is None or len(octets) > _MAX_ALIKE_BYTES:
             return typed(code, read_object(octets))
@@ -821,7 +821,7 @@ class Amqp10Tracker:
         self,
         event: str,
         one: Amqp10Session,
-        link: Link,
+        link: Link | None,
         frames: FrameRows,
         row: cython.longlong,
         side: cython.int,
@@ -853,7 +853,7 @@ class Amqp10Tracker:
         address.routing_key_code = self._code(words.routing_key, address.routing_key)
         return 0
 
-    def _code(self, vocabulary: Vocabulary, text: str) -> cython.int:
+    def _code(self, vocabulary: Vocabulary, text: str | None) -> cython.int:
         """The code of a text in a vocabulary; -1 for None."""
         if text is None:
             return -1
@@ -866,7 +866,7 @@ class Amqp10Tracker:
     def _transfer(
         self,
         one: Amqp10Session,
-        link: Link,
+        link: Link | None,
         frames: FrameRows,
         row: cython.longlong,
         side: cython.int,

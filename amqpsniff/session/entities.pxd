@@ -1,3 +1,4 @@
+cimport cython
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.session.method_frame cimport HandshakeArguments
 from amqpsniff.session.routes cimport Routes
@@ -21,6 +22,7 @@ cdef class PendingMessage:
 
 cdef PendingMessage pending_message(Channel channel, int kind, long long number, long long ts_ns)
 
+@cython.final
 cdef class Ledger:
     cdef public bint shared
     cdef public dict entries

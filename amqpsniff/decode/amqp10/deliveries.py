@@ -350,7 +350,7 @@ class DeliveryAssembler:
 
     def _sections(
         self, found: Delivery, reader: TypedReader, at: cython.longlong, end: cython.longlong
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """Sections from a boundary on; position gone on to. What is not whole is kept."""
         code: cython.int
         place: cython.longlong
@@ -432,7 +432,7 @@ class DeliveryAssembler:
 
     def _go_on(
         self, found: Delivery, reader: TypedReader, at: cython.longlong, end: cython.longlong
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """More bytes of a section that was not whole; position gone on to."""
         if not self._may_keep(found, end - at):
             found.unread = True
@@ -468,7 +468,7 @@ class DeliveryAssembler:
         end: cython.longlong,
         code: cython.int,
         after: cython.longlong,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """A section of the body whose constructor is at a place, and that ends at `after`, -1 when
         there are too few bytes; so is what this gives.
 

@@ -198,7 +198,7 @@ class Amqp10Framer:
 
     def data(
         self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """The bytes `at`..`end` of the reader's data are the next of a half-stream; position gone
         on to."""
         state: Amqp10Half = half.amqp10
@@ -214,7 +214,7 @@ class Amqp10Framer:
         reader: TypedReader,
         at: cython.longlong,
         end: cython.longlong,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """Frames, or bytes in which the next one is searched; position gone on to."""
         while at < end and half.mode == _AMQP10:
             if state.search is not None:
@@ -235,7 +235,7 @@ class Amqp10Framer:
         reader: TypedReader,
         at: cython.longlong,
         end: cython.longlong,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """Frames from a boundary on, as long as they are whole; position gone on to."""
         if at < 0 or end > len(reader.data):
             raise IndexError("frames outside the data")
@@ -274,7 +274,7 @@ class Amqp10Framer:
         reader: TypedReader,
         at: cython.longlong,
         end: cython.longlong,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """A frame is there, whole or up to `end`."""
         if self.handler.claims is not None and state.first_part == 0:
             self._claim(half, FRAME_CLAIM, half.frame_offset, reader.bytes_at(at, end - at))
@@ -303,7 +303,7 @@ class Amqp10Framer:
 
     def _begun(
         self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """A frame begins at `at` that is not whole; position gone on to."""
         half.expected = min(half.frame_size + _HEADER, _FIRST_PART)
         if end - at > half.expected:
@@ -319,7 +319,7 @@ class Amqp10Framer:
         reader: TypedReader,
         at: cython.longlong,
         end: cython.longlong,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """Inside a frame that is kept; position gone on to."""
         if half.kept == 0:
             half.frame_offset = half.offset
@@ -401,7 +401,7 @@ class Amqp10Framer:
         reader: TypedReader,
         at: cython.longlong,
         end: cython.longlong,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """Inside a large transfer, or a frame that is skipped; position gone on to."""
         count: cython.longlong = min(half.left, end - at)
         if state.current is not None and not half.skipping:

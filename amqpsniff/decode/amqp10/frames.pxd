@@ -1,3 +1,4 @@
+cimport cython
 from amqpsniff.decode.amqp10.deliveries cimport Delivery, DeliveryAssembler
 from amqpsniff.decode.amqp10.performatives cimport JsonCache, Performative, PerformativeDecoder
 from amqpsniff.decode.amqp10.values cimport TypedReader
@@ -13,6 +14,7 @@ cdef class Amqp10Half:
     cdef public long long first_part
     cdef public bint tells_redelivered
 
+@cython.final
 cdef class Amqp10Frames:
     cdef public FrameHandler handler
     cdef public object report
@@ -21,7 +23,7 @@ cdef class Amqp10Frames:
     cdef JsonCache alike
     cdef public DeliveryAssembler deliveries
     cdef public TypedReader reader, scratch
-    cdef long long frame(self, Half half, TypedReader reader, long long at, long long end, long long size, Amqp10Half state) except? -2
+    cdef Py_ssize_t frame(self, Half half, TypedReader reader, long long at, long long end, long long size, Amqp10Half state) except? -2
     cdef int begin_large(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state) except? -1
     cdef int transfer(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state, bint whole, Performative found) except? -1
     cdef int finish(self, Half half, Amqp10Half state) except? -1

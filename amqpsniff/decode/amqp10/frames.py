@@ -159,7 +159,7 @@ class Amqp10Frames:
         end: cython.longlong,
         size: cython.longlong,
         state: Amqp10Half,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """The body of the frame under way is `at`..`end` of the data, `size` bytes in all.
 
         Gives what of it is not a payload's, -1 where it has none. The payload that is there is
