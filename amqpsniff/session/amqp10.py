@@ -73,6 +73,7 @@ _MAX_UNOPENED = cython.declare(cython.int, MAX_UNOPENED_BYTES)
 _MAX_LINKS = cython.declare(cython.longlong, MAX_LINKS)
 _MAX_LINK_BYTES = cython.declare(cython.longlong, MAX_LINK_BYTES)
 _MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+_RENEWAL = b'"operation":"com.microsoft:renew-lock"'
 _LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_BYTES)
 _TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
 _BEGIN = cython.declare(cython.int, performatives.BEGIN)
@@ -1285,6 +1286,9 @@ class Amqp10Tracker:
         if side == 0:
             if messages.reply_to.values[row] >= 0 and (named or messages.message_id.has(row)):
                 events = _with(events, "called")
+                headers: bytes = messages.headers.bytes_of(row)
+                if headers is not None and headers.find(_RENEWAL) > 0:  # `in` is slow for bytes
+                    events = _with(events, "lock-renewed")
         elif link is not None and link.address is not None and link.address.claims:
             events = _with(events, "claims-answered")
         elif channel.session.pending_rpcs > 0 and (

@@ -767,6 +767,8 @@ class DeliveryAssembler:
         place: cython.longlong
         after: cython.longlong
         octet: cython.int
+        out: MessageRows = self.messages
+        words: Vocabularies = out.vocabularies
         if at < 0 or end > len(reader.data):
             raise IndexError("fields outside the data")
         for place in range(min(reader.count, 10)):
@@ -777,10 +779,15 @@ class DeliveryAssembler:
                 if octet == 0x40:
                     at += 1
                     continue
-            after = _after(reader, at, end)
-            if after < 0:
-                break
-            _put_property(self.messages, row, reader, at, after, place, made)
+                if (octet == 0xA1 or octet == 0xA3) and at + 1 < end:
+                    after = at + 2 + reader.data[at + 1]
+                    if after > end:
+                        break
+                else:
+                    after = _after(reader, at, end)
+                    if after < 0:
+                        break
+            _put_property(out, words, row, reader, at, after, place, made)
             at = after
         return 0
 
@@ -811,6 +818,7 @@ def _after(reader: TypedReader, at: cython.longlong, end: cython.longlong) -> cy
 @cython.exceptval(-1, check=False)
 def _put_property(
     out: MessageRows,
+    words: Vocabularies,
     row: cython.longlong,
     reader: TypedReader,
     at: cython.longlong,
@@ -819,7 +827,6 @@ def _put_property(
     made: cython.int,
 ) -> cython.int:
     """Write the field `at`..`end` of the properties, by its place, if its column is `made`."""
-    words: Vocabularies = out.vocabularies
     if place == 0:
         if made & 1 << 8:
             _put_id(out.message_id, row, reader, at, end)

@@ -293,7 +293,7 @@ class Amqp10Framer:
         payload: cython.longlong = self.frames.frame(half, reader, begin, end, size, state)
         if payload < 0 and begin + size > end:
             self.handler.contents.note_loss(half)
-        elif begin + size <= end and state.first_part == 0:
+        elif state.current is not None and begin + size <= end and state.first_part == 0:
             self.frames.transfer_end(half, state)
         return payload
 
