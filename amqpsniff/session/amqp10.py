@@ -1233,7 +1233,7 @@ class Amqp10Tracker:
                     messages.queue.values[row] = address.queue_code
                     messages.exchange.values[row] = address.exchange_code
                     messages.routing_key.values[row] = address.routing_key_code
-                    if messages.wanted:
+                    if more.told and messages.wanted:
                         more.address.put(row, address.text)
         entry.mark = messages.mark.values[row]
         size: cython.longlong = messages.sent(row)
