@@ -26,6 +26,7 @@ import cython
 from cython.cimports.amqpsniff.byteorder import u16, u32
 from cython.cimports.amqpsniff.decode.amqp010 import Amqp010Framer
 from cython.cimports.amqpsniff.decode.amqp10.framer import Amqp10Framer
+from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.state import Connection, Half
 from cython.cimports.amqpsniff.decode.values import ValueReader
@@ -158,7 +159,8 @@ class Framer:
             elif half.mode == _SEARCH:
                 at = self._search(half, reader, at, end)
             elif half.mode == _AMQP10:
-                at = self.amqp10.data(half, reader, at, end)
+                typed: TypedReader = cython.cast(TypedReader, reader, typecheck=True)
+                at = self.amqp10.data(half, typed, at, end)
             elif half.mode == _AMQP010:
                 at = self.amqp010.data(half, reader, at, end)
             else:
@@ -646,7 +648,8 @@ class Framer:
             self.amqp10.begin(half)
             self.amqp10.search(half)
             half.offset -= len(before)
-            self.amqp10.data(half, reader.over(before), 0, len(before))
+            typed: TypedReader = cython.cast(TypedReader, reader.over(before), typecheck=True)
+            self.amqp10.data(half, typed, 0, len(before))
             return at
         if half.connection.asked in _UNREAD:
             half.mode = _UNSUPPORTED_VERSION

@@ -1215,10 +1215,9 @@ class Amqp10Tracker:
             if self.words is not words:
                 self._use_words(words)
             with cython.boundscheck(False):  # it is there
-                if link.name is not None:
-                    if link.batch != self.batch:
-                        self._find_code(link, words)
-                    messages.consumer_tag.values[row] = link.code
+                if link.batch != self.batch:
+                    self._find_code(link, words)
+                messages.consumer_tag.values[row] = link.code
                 if more.told:
                     octets: cython.longlong = more.message_bytes.values[row]
                     if octets > 0:  # it may not be known

@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from amqpsniff.columns import Texts
     from amqpsniff.decode.rows import MessageRows
     from amqpsniff.session.event_log import EventLog
+    from amqpsniff.session.links import Link
 
 _MANY_TABLES = cython.declare(cython.int, MANY_TABLES)
 _LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_BYTES)
