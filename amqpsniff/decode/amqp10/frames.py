@@ -8,7 +8,6 @@ the session goes by is put in `FrameRows.performatives`, in the order of the row
 from __future__ import annotations
 
 import cython
-from cython.cimports.amqpsniff.columns import Octets
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.deliveries import Delivery, DeliveryAssembler
 from cython.cimports.amqpsniff.decode.amqp10.performatives import (
@@ -63,7 +62,6 @@ _LONG = cython.declare(cython.int, performatives.LONG)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
 _FIRST_ROW = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 _NAMES = {row.code: row.name for row in PERFORMATIVES}
-_BEFORE = cython.declare(bytes, bytes(8))
 _RABBITMQ = b"product\xa1\x08RabbitMQ"
 
 
@@ -401,10 +399,5 @@ def _marked(links: set[Any] | None, key: Any) -> set[Any]:
 @cython.cfunc
 def _as_start_ok(mechanism: bytes, response: bytes) -> bytes:
     """A mechanism and its response as connection.start-ok of 0-9-1 has them, without properties."""
-    octets: Octets = Octets(len(mechanism) + len(response) + 13)
-    octets.put_bytes(_BEFORE)
-    octets.put_byte(len(mechanism))
-    octets.put_bytes(mechanism)
-    octets.put_bytes(len(response).to_bytes(4, "big"))
-    octets.put_bytes(response)
-    return octets.bytes_between(0, octets.used)
+    before = bytes(8) + bytes((len(mechanism),)) + mechanism
+    return before + len(response).to_bytes(4, "big") + response
