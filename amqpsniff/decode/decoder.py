@@ -436,7 +436,9 @@ class Decoder:
         captures = self.handler.captures
         return captures[len(captures) - 1] if captures else None
 
-    def _say_foreign(self, client: Any, server: Any) -> None:
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _say_foreign(self, client: Half, server: Half) -> cython.int:
         """Where only one side of a conversation spoke AMQP, or the client was not understood."""
         conversation = client.connection.conversation
         if client.mode == _NOT_AMQP or client.mode == _UNIDENTIFIED:
@@ -457,7 +459,7 @@ class Decoder:
             detail = "the client asked for AMQP 1.0 SASL, the broker offers AMQP 1.0"
             self._report("protocol-version-refused", server, detail, place)
         elif client.connection.asked is None or conversation.tls is not None:
-            return
+            pass
         elif server.first_bytes[:4] == b"AMQP":
             if client.first_bytes and server.offset == PROTOCOL_HEADER_BYTES:
                 self._say_of("not-amqp", client, name_protocol(client.first_bytes))
@@ -467,6 +469,7 @@ class Decoder:
         elif is_unanswered(conversation):
             place = (None, conversation.first_packet_number, conversation.start_ns)
             self._report("protocol-header-unanswered", client, left_text(conversation), place)
+        return 0
 
     def _say_of(self, code: Any, half: Any, detail: Any) -> None:
         """A finding about the first bytes of a side."""

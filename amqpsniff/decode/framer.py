@@ -26,6 +26,7 @@ import cython
 from cython.cimports.amqpsniff.byteorder import u16, u32
 from cython.cimports.amqpsniff.decode.amqp010 import Amqp010Framer
 from cython.cimports.amqpsniff.decode.amqp10.framer import Amqp10Framer
+from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.state import Connection, Half
 from cython.cimports.amqpsniff.decode.values import ValueReader
@@ -76,6 +77,7 @@ _NULL = cython.declare(cython.longlong, NULL)
 _MAX_REREAD = cython.declare(cython.longlong, MAX_REREAD_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_BYTES)
 _DIALECTS = cython.declare(dict, method_layout.HEADER_DIALECTS)
+_VERSIONS = cython.declare(dict, {b"AMQP" + row.octets: row.octets for row in PROTOCOL_HEADERS})
 _BY_ROW = itemgetter(0)
 _UNREAD = (
     frozenset(row.octets for row in PROTOCOL_HEADERS)
@@ -157,7 +159,8 @@ class Framer:
             elif half.mode == _SEARCH:
                 at = self._search(half, reader, at, end)
             elif half.mode == _AMQP10:
-                at = self.amqp10.data(half, reader.data, at, end)
+                typed: TypedReader = cython.cast(TypedReader, reader, typecheck=True)
+                at = self.amqp10.data(half, typed, at, end)
             elif half.mode == _AMQP010:
                 at = self.amqp010.data(half, reader, at, end)
             else:
@@ -420,7 +423,7 @@ class Framer:
             return end
         known: cython.bint = half.connection.conversation.syn_seen
         if known and half.kept == 0:
-            if half.direction == 0 and end - at >= 8 and reader.u32(at) == _AMQP:
+            if end - at >= 8 and reader.u32(at) == _AMQP:
                 half.frame_offset = half.offset
                 half.offset += 8
                 self._protocol_header(half, reader.bytes_at(at, 8))
@@ -505,7 +508,9 @@ class Framer:
                 self.handler.set_client(connection, half.direction)
         self.handler.protocol_header(half)
         half.mode = _FRAMES
-        version: bytes = _alike(octets[4:])
+        version: bytes = _VERSIONS.get(octets)
+        if version is None:
+            version = _alike(octets[4:])
         from_client: cython.bint = half.direction == connection.client_direction
         if from_client:
             connection.asked = version
@@ -643,7 +648,8 @@ class Framer:
             self.amqp10.begin(half)
             self.amqp10.search(half)
             half.offset -= len(before)
-            self.amqp10.data(half, before, 0, len(before))
+            typed: TypedReader = cython.cast(TypedReader, reader.over(before), typecheck=True)
+            self.amqp10.data(half, typed, 0, len(before))
             return at
         if half.connection.asked in _UNREAD:
             half.mode = _UNSUPPORTED_VERSION

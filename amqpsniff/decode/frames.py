@@ -15,6 +15,7 @@ whose payload no other dialect could mean.
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
 from cython.cimports.amqpsniff.decode.contents import ContentAssembler
 from cython.cimports.amqpsniff.decode.meanings import NoteWriter
 from cython.cimports.amqpsniff.decode.method_cache import CachedMethod, MethodCache
@@ -126,7 +127,7 @@ class FrameHandler:
         self.frames = FrameRows(words, FIRST_ROWS, "frames" in asked.tables)
         self.messages = MessageRows(words, FIRST_ROWS, "messages" in asked.tables, unmade=unmade)
         self.method_cache = MethodCache()
-        self.block = ValueReader(self.frames.arguments, reading)
+        self.block = TypedReader(self.frames.arguments, reading)
         self.scratch = ValueReader(self.frames.arguments, reading)
         self.contents = ContentAssembler(
             self.frames, self.messages, reading, report, new_hash, keep_bodies, packs, asked

@@ -39,7 +39,9 @@ class NonAmqpReporter:
         if connection.is_amqp:
             attempts.ports.add(port)
             attempts.served = True
-        if conversation.starts[1] is None and _is_failed(conversation):
+            if conversation.syn_seen:
+                attempts.established(conversation.b, conversation.start_ns)
+        elif conversation.starts[1] is None and _is_failed(conversation):
             self.failed += 1
             key = attempts.failed(conversation, connection.capture)
             if key is not None and self._log.watched:
@@ -47,7 +49,7 @@ class NonAmqpReporter:
         elif conversation.syn_seen:
             attempts.served = attempts.served or port in self._ports
             attempts.established(conversation.b, conversation.start_ns)
-            if not connection.is_amqp and conversation.tls is None and port in self._ports:
+            if conversation.tls is None and port in self._ports:
                 self._silent(conversation, connection.capture)
 
     def finish(self) -> None:

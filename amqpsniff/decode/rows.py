@@ -198,6 +198,12 @@ class Rows:
         self.rows = 0
         return 0
 
+    def name_at(self, column: str, row: cython.longlong) -> Any:
+        """The text of a code of a row, by the name of its column; None for null."""
+        codes: Codes = getattr(self, column)
+        words: Vocabulary = getattr(self.vocabularies, column)
+        return words.text(codes.values[row])
+
     def wait(self, row: cython.longlong) -> cython.int:
         """A row may still change."""
         self.pending += 1

@@ -175,7 +175,7 @@ class ValueReader(ByteReader):
 
     def over(self, octets: bytes) -> ValueReader:
         """A reader of other bytes that writes to the same column."""
-        other: ValueReader = ValueReader.__new__(ValueReader)
+        other: ValueReader = type(self).__new__(type(self))
         other.out = self.out
         other.base64 = self.base64
         other.floats = self.floats

@@ -1,11 +1,15 @@
+cimport cython
 from amqpsniff.columns cimport Vocabulary
 from amqpsniff.decode.amqp10.performatives cimport Performative
 from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.session.entities cimport Channel, Ledger, PendingMessage, Session
 from amqpsniff.session.links cimport Address, Link, Windows
+from amqpsniff.session.method_frame cimport HandshakeArguments
 from amqpsniff.session.settling cimport Settler
+from amqpsniff.session.tracker cimport Tracker
 
+@cython.final
 cdef class Said:
     cdef public int state, outcome
     cdef public long long number, ts_ns
@@ -44,8 +48,10 @@ cdef class Amqp10Connection:
     cdef int last_key
     cdef Amqp10Session last
 
+@cython.final
 cdef class Amqp10Tracker:
-    cdef object tracker, census
+    cdef Tracker tracker
+    cdef object census
     cdef Settler settler
     cdef public long long links, link_bytes
     cdef dict awaited, arguments, handshakes, addresses
@@ -57,9 +63,9 @@ cdef class Amqp10Tracker:
     cdef public bint rules_enabled, accounts, details, peers
     cdef ByteReader reader
     cdef dict _arguments(self, int code, bytes octets)
-    cdef list _handshake(self, Amqp10Connection state)
-    cdef long long _batch_of(self, Vocabularies words) except? -1
-    cdef int _code_of(self, Link link, Vocabularies words) except? -2
+    cdef tuple _handshake(self, Amqp10Connection state)
+    cdef int _use_words(self, Vocabularies words) except? -1
+    cdef int _find_code(self, Link link, Vocabularies words) except? -1
     cdef int _find_codes(self, Address address, Vocabularies words) except? -1
     cdef int _code(self, Vocabulary vocabulary, str text) except? -2
     cdef Address _address(self, str text, bint sends)
@@ -76,12 +82,14 @@ cdef class Amqp10Tracker:
     cdef Amqp10Session _proved(self, Session session, Amqp10Connection state, FrameRows frames, long long row, int side, int number)
     cdef _end(self, Session session, Amqp10Connection state, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
     cdef _finish(self, Channel channel)
+    cdef end(self, Session session)
     cdef _on_link(self, Amqp10Session one, FrameRows frames, long long row, int side, int code, Performative found)
     cdef Link _attach(self, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
     cdef Link _new_link(self, Amqp10Session one, name, int sender, key)
     cdef _put_handle(self, Amqp10Session one, Link link, int side, long long handle)
     cdef Link _proved_link(self, Amqp10Session one, int side, Performative found)
     cdef _detach(self, Amqp10Session one, Link link, FrameRows frames, long long row, int side, Performative found)
+    cdef _count_consumer(self, Amqp10Session one, Link link, change)
     cdef _end_link(self, Amqp10Session one, Link link)
     cdef _tell(self, str event, Amqp10Session one, Link link, FrameRows frames, long long row, int side, Performative found=*)
     cdef _transfer(self, Amqp10Session one, Link link, FrameRows frames, long long row, int side, long long number, long long ts_ns, Performative found)

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from amqpsniff.columns import Vocabulary
     from amqpsniff.decode.amqp10.performatives import Performative
     from amqpsniff.decode.rows import FrameRows, Vocabularies
+    from amqpsniff.session.method_frame import HandshakeArguments
+    from amqpsniff.session.tracker import Tracker
 
 MAX_LINKS = 65_536
 """Links of all connections that are remembered; a peer may attach any number."""
@@ -71,6 +73,7 @@ _MAX_UNOPENED = cython.declare(cython.int, MAX_UNOPENED_BYTES)
 _MAX_LINKS = cython.declare(cython.longlong, MAX_LINKS)
 _MAX_LINK_BYTES = cython.declare(cython.longlong, MAX_LINK_BYTES)
 _MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+_RENEWAL = b'"operation":"com.microsoft:renew-lock"'
 _LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_BYTES)
 _TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
 _BEGIN = cython.declare(cython.int, performatives.BEGIN)
@@ -249,7 +252,7 @@ class Amqp10Tracker:
     `peers`: what the peers say of themselves is.
     """
 
-    tracker: Any
+    tracker: Tracker
     census: Any
     links: int
     link_bytes: int
@@ -382,20 +385,23 @@ class Amqp10Tracker:
                     state.client_limit = size
         else:
             state.init = arguments
-        for method, fact in self._handshake(state):
+        said: tuple[Any, ...] = self._handshake(state)
+        known: HandshakeArguments
+        for method, fact in said[1]:
             known = session.handshake.get(method)
             if method not in kept and (known is None or known.json != fact):
                 if known is not None:
-                    self.tracker.forget_handshake(known)
+                    self.tracker.forget(known)
                 session.take_handshake(method, self.tracker.remember(method, fact, True))
         if code == _OPEN and None not in state.opens:
-            self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
-            state.opens = [_numbers_of(each) for each in state.opens]
+            if self.rules_enabled:
+                self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
+            state.opens = list(said[2])
         elif len(octets) > _MAX_UNOPENED:
-            state.opens = [each and _numbers_of(each) for each in state.opens]
+            state.opens = list(said[2])
             state.init = {name: state.init[name] for name in state.init if name == "mechanism"}
 
-    def _arguments(self, code: cython.int, octets: bytes) -> dict[Any, Any]:
+    def _arguments(self, code: cython.int, octets: bytes | None) -> dict[Any, Any]:
         """The arguments of a performative as `typed` gives them; shared, not to be changed."""
         if octets is None or len(octets) > _MAX_ALIKE_BYTES:
             return typed(code, read_object(octets))
@@ -413,17 +419,18 @@ class Amqp10Tracker:
         alike.append((octets, known))
         return known
 
-    def _handshake(self, state: Amqp10Connection) -> list[Any]:
-        """Facts of `handshake_of` as JSON, each with its method."""
+    def _handshake(self, state: Amqp10Connection) -> tuple[Any, ...]:
+        """What init and opens say: (they, facts of `handshake_of` as JSON with their methods, what
+        is kept of the opens); shared, not to be changed."""
         said = (state.init, state.opens[0], state.opens[1])
         key = (id(said[0]), id(said[1]), id(said[2]))
-        known = self.handshakes.get(key)
+        known: tuple[Any, ...] = self.handshakes.get(key)
         if known is None:
-            facts = handshake_of(state).items()
-            known = (said, [(method, dumps(fact).encode()) for method, fact in facts])
+            facts = [(name, dumps(fact).encode()) for name, fact in handshake_of(state).items()]
+            known = (said, facts, [each and _numbers_of(each) for each in state.opens])
             if sum(len(fact) for _, fact in known[1]) <= 4 * _MAX_ALIKE_BYTES:
                 _keep(self.handshakes, key, known)
-        return known[1]
+        return known
 
     def _tell_connection(
         self,
@@ -451,7 +458,8 @@ class Amqp10Tracker:
             session.closed_by = SIDES[side]
             session.close_bytes = _reason(found)
             session.close_packet_number = frames.packet_number.values[row]
-            session.close_ns = _time(frames.ts_ns.values[row])
+            ts_ns: cython.longlong = frames.ts_ns.values[row]
+            session.close_ns = None if ts_ns == _NULL else ts_ns
             session.over = True
             self.tracker.on_connection_closed(session)
             facts = {"side": side, "found": found}
@@ -494,7 +502,7 @@ class Amqp10Tracker:
         if side == 1:
             one.server_channel = number
         elif channel.number != number or channel.slot is not channel.session.slot(number):
-            slot: ChannelSlot = self.tracker.slot_for(channel.session, number)
+            slot: ChannelSlot = self.tracker._slot(channel.session, number)
             if slot is not None:
                 slot.incarnations += 1
                 channel.number, channel.incarnation = number, slot.incarnations
@@ -510,14 +518,14 @@ class Amqp10Tracker:
         """A session; None when there are too many channels. `number` is above all of the client's
         where the server begins it.
         """
-        slot: ChannelSlot = self.tracker.slot_for(session, number)
+        slot: ChannelSlot = self.tracker._slot(session, number)
         if slot is None:
             return None
         if slot.channel is not None:
             self._finish(slot.channel)
         slot.number = number & 0xFFFF
         slot.incarnations += 1
-        channel: Channel = Channel(session, slot, self.tracker.capture_name(frames, row), known)
+        channel: Channel = Channel(session, slot, self.tracker.capture_of(frames, row), known)
         slot.channel = channel
         session.channels_opened += 1
         if known:
@@ -624,19 +632,18 @@ class Amqp10Tracker:
             number = channel.closed_packet_number
             self.tracker.emit("deliveries-left", channel, number, channel.end_ns, {"left": left})
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         """A connection is over."""
         slot: ChannelSlot
-        closed = session.closed_by or session.peer.conversation.ended
         for slot in session.slots():
             if slot.channel is not None:
                 channel: Channel = slot.channel
                 slot.channel = None
                 if channel.closed_by is None:
-                    channel.closed_by = closed
+                    channel.closed_by = session.closed_by or session.peer.conversation.ended
                     if session.close_packet_number is not None:
                         channel.closed_packet_number = session.close_packet_number
-                        channel.end_ns = _time(session.close_ns)
+                        channel.end_ns = session.close_ns
                 self._finish(channel)
 
     # links
@@ -670,10 +677,16 @@ class Amqp10Tracker:
             if link is not None:
                 link.flow(found, side, number, ts_ns)
         if link is not None and link.name is not None and (frames.wanted or self.rules_enabled):
-            frames.consumer_tag.values[row] = self._code_of(link, frames.vocabularies)
+            words: Vocabularies = frames.vocabularies
+            if self.words is not words:
+                self._use_words(words)
+            if link.batch != self.batch:
+                self._find_code(link, words)
+            frames.consumer_tag.values[row] = link.code
             if code == _ATTACH and link.address is not None:
                 address: Address = link.address
-                self._find_codes(address, frames.vocabularies)
+                if address.batch != self.batch:
+                    self._find_codes(address, words)
                 frames.queue.values[row] = address.queue_code
                 frames.exchange.values[row] = address.exchange_code
                 frames.routing_key.values[row] = address.routing_key_code
@@ -809,7 +822,7 @@ class Amqp10Tracker:
         self,
         event: str,
         one: Amqp10Session,
-        link: Link,
+        link: Link | None,
         frames: FrameRows,
         row: cython.longlong,
         side: cython.int,
@@ -821,30 +834,27 @@ class Amqp10Tracker:
             number: cython.longlong = frames.packet_number.values[row]
             self.tracker.emit(event, one.channel, number, frames.ts_ns.values[row], facts)
 
-    def _batch_of(self, words: Vocabularies) -> cython.longlong:
-        """The number of the batch that has these vocabularies; codes in them hold for it only."""
-        if self.words is not words:
-            self.words = words
-            self.batch += 1
-        return self.batch
+    def _use_words(self, words: Vocabularies) -> cython.int:
+        """Rows have these vocabularies from now on: codes in others are not theirs."""
+        self.words = words
+        self.batch += 1
+        return 0
 
-    def _code_of(self, link: Link, words: Vocabularies) -> cython.int:
-        """The code of the name of a link."""
-        if link.batch != self._batch_of(words):
-            link.batch = self.batch
-            link.code = self._code(words.consumer_tag, link.name)
-        return link.code
+    def _find_code(self, link: Link, words: Vocabularies) -> cython.int:
+        """Find the code of the name of a link."""
+        link.batch = self.batch
+        link.code = self._code(words.consumer_tag, link.name)
+        return 0
 
     def _find_codes(self, address: Address, words: Vocabularies) -> cython.int:
         """Find the codes of the names in an address."""
-        if address.batch != self._batch_of(words):
-            address.batch = self.batch
-            address.queue_code = self._code(words.queue, address.queue)
-            address.exchange_code = self._code(words.exchange, address.exchange)
-            address.routing_key_code = self._code(words.routing_key, address.routing_key)
+        address.batch = self.batch
+        address.queue_code = self._code(words.queue, address.queue)
+        address.exchange_code = self._code(words.exchange, address.exchange)
+        address.routing_key_code = self._code(words.routing_key, address.routing_key)
         return 0
 
-    def _code(self, vocabulary: Vocabulary, text: str) -> cython.int:
+    def _code(self, vocabulary: Vocabulary, text: str | None) -> cython.int:
         """The code of a text in a vocabulary; -1 for None."""
         if text is None:
             return -1
@@ -857,7 +867,7 @@ class Amqp10Tracker:
     def _transfer(
         self,
         one: Amqp10Session,
-        link: Link,
+        link: Link | None,
         frames: FrameRows,
         row: cython.longlong,
         side: cython.int,
@@ -1202,9 +1212,12 @@ class Amqp10Tracker:
         if link is not None:
             words: Vocabularies = messages.vocabularies
             address: Address = link.address
+            if self.words is not words:
+                self._use_words(words)
             with cython.boundscheck(False):  # it is there
-                if link.name is not None:
-                    messages.consumer_tag.values[row] = self._code_of(link, words)
+                if link.batch != self.batch:
+                    self._find_code(link, words)
+                messages.consumer_tag.values[row] = link.code
                 if more.told:
                     octets: cython.longlong = more.message_bytes.values[row]
                     if octets > 0:  # it may not be known
@@ -1214,11 +1227,12 @@ class Amqp10Tracker:
                 if address is None and side == 0 and more.address.values[row] >= 0:
                     address = self._address(more.address.words.text(more.address.values[row]), True)
                 if address is not None:
-                    self._find_codes(address, words)
+                    if address.batch != self.batch:
+                        self._find_codes(address, words)
                     messages.queue.values[row] = address.queue_code
                     messages.exchange.values[row] = address.exchange_code
                     messages.routing_key.values[row] = address.routing_key_code
-                    if messages.wanted:
+                    if more.told and messages.wanted:
                         more.address.put(row, address.text)
         entry.mark = messages.mark.values[row]
         size: cython.longlong = messages.sent(row)
@@ -1271,6 +1285,9 @@ class Amqp10Tracker:
         if side == 0:
             if messages.reply_to.values[row] >= 0 and (named or messages.message_id.has(row)):
                 events = _with(events, "called")
+                headers: bytes = messages.headers.bytes_of(row)
+                if headers is not None and headers.find(_RENEWAL) > 0:  # `in` is slow for bytes
+                    events = _with(events, "lock-renewed")
         elif link is not None and link.address is not None and link.address.claims:
             events = _with(events, "claims-answered")
         elif channel.session.pending_rpcs > 0 and (
@@ -1407,11 +1424,6 @@ def handshake_of(state: Any) -> Any:
         }
         found["connection.open-ok"] = {}
     return found
-
-
-def _time(ts_ns: Any) -> Any:
-    """A time in ns; None where it is not known."""
-    return None if ts_ns is None or ts_ns == NULL else ts_ns
 
 
 def _properties(arguments: Any) -> Any:

@@ -255,7 +255,8 @@ class Census:
                 return
             known = self.consumed[queue] = [0, 0, None]
         known[0] += change
-        known[1] = max(known[:2])
+        if known[0] > known[1]:
+            known[1] = known[0]
         if waiting >= 0:
             known[2] = waiting
 

@@ -1,3 +1,4 @@
+cimport cython
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.session.method_frame cimport HandshakeArguments
 from amqpsniff.session.routes cimport Routes
@@ -21,6 +22,7 @@ cdef class PendingMessage:
 
 cdef PendingMessage pending_message(Channel channel, int kind, long long number, long long ts_ns)
 
+@cython.final
 cdef class Ledger:
     cdef public bint shared
     cdef public dict entries
@@ -124,6 +126,7 @@ cdef class Session(Closeable):
     cpdef ChannelSlot slot(self, int key)
     cdef int add_slot(self, ChannelSlot slot) except? -1
     cpdef object slots(self)
+    cpdef int take_handshake(self, object method, object known) except? -1
     cdef list drain_used(self, int side)
     cdef int note_used(self, ChannelSlot slot) except? -1
     cpdef Channel holder(self, long long tag, Channel but)

@@ -848,18 +848,20 @@ class Session(Closeable):
         while slot is not None:
             found.append(slot)
             slot = slot.older
-        return reversed(found)
+        found.reverse()
+        return found
 
     def step(self, place: cython.int) -> Any:
         """Time and packet of the step at a place of `steps`, None where that is not known."""
         pair = self.steps[place], self.steps[place + 1]
         return tuple(None if one == _NULL else one for one in pair)
 
-    def take_handshake(self, method: Any, known: Any) -> None:
+    def take_handshake(self, method: Any, known: Any) -> cython.int:
         """Keep the `HandshakeArguments` of a method."""
         if not self.handshake:
             self.handshake = vars(_Handshake())
         self.handshake[method] = known
+        return 0
 
     def handshake_json(self, method: Any) -> Any:
         """The arguments of a method of its handshake as JSON; None where it was not seen."""

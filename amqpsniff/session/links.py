@@ -285,7 +285,9 @@ class Link(Consumer):
     credit: Allowance
 
     def __init__(self, name: Any, sender: Any, channel: Any) -> None:
-        Consumer.__init__(self, None, None)
+        self.tag = self.queue = self.no_ack = self.prefetch = None
+        self.delivered = self.unsettled = self.unsettled_max = 0
+        self.batch = self.code = -1
         self.name = name
         self.sender = sender
         self.channel = channel

@@ -1,7 +1,9 @@
+cimport cython
 from amqpsniff.decode.rows cimport MessageRows
 from amqpsniff.session.recent_latencies cimport RecentLatencies
 from amqpsniff.session.entities cimport Channel, PendingMessage
 
+@cython.final
 cdef class Settler:
     cdef public object emitter, unanswered
     cdef public dict hits

@@ -11,6 +11,7 @@ from amqpsniff.session.settling cimport Settler
 from amqpsniff.session.message_log cimport MessageLog
 from amqpsniff.session.entities cimport Channel, Consumer, PendingMessage, ChannelSlot, Session
 from amqpsniff.session.event_log cimport EventLog
+from amqpsniff.session.links cimport Link
 from amqpsniff.columns cimport Texts, Vocabulary
 from amqpsniff.session.amqp10 cimport Amqp10Tracker
 
@@ -116,6 +117,7 @@ cdef class Tracker:
     cdef int _lose_refusals(self, Session session) except? -1
     cpdef int end(self, Connection peer, object capture) except? -1
     cpdef int add_channel(self, Channel channel) except? -1
+    cdef int add_link(self, Link link, Channel channel) except? -1
 
 
 cdef tuple notable_headers(Texts column, long long row)

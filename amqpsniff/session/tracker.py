@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from amqpsniff.columns import Texts
     from amqpsniff.decode.rows import MessageRows
     from amqpsniff.session.event_log import EventLog
+    from amqpsniff.session.links import Link
 
 _MANY_TABLES = cython.declare(cython.int, MANY_TABLES)
 _LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_BYTES)
@@ -608,24 +609,16 @@ class Tracker:
         if self.replies_only:
             return 0
         found: Performative = cython.cast(Performative, frames.next_performative())
-        peer: Connection = peers[frames.connection.values[row]]
+        peer: Connection = cython.cast(Connection, peers[frames.connection.values[row]])
         side: cython.int = frames.sender.values[row]
         if side < 0:
             return 0
-        session: Session = peer.session
-        if session is None:
-            session = self._begin(peer, self.capture_of(frames, row))
+        if peer.session is None:
+            self._begin(peer, self.capture_of(frames, row))
+        session: Session = cython.cast(Session, peer.session)
         if session.missing & (1 << side):
             resume_side(session, side)
         return self.amqp10.follow(session, frames, row, side, found)
-
-    def slot_for(self, session: Any, number: Any) -> Any:
-        """The slot of a channel number; None when there are too many."""
-        return self._slot(session, number)
-
-    def capture_name(self, frames: Any, row: Any) -> Any:
-        """Name of the capture of a row."""
-        return self.capture_of(frames, row)
 
     def _method(
         self, frames: FrameRows, row: cython.longlong, method: cython.int, peers: list[Any]
@@ -899,7 +892,7 @@ class Tracker:
             self.channels.append(channel_row(channel))
         return 0
 
-    def add_link(self, link: Any, channel: Any) -> Any:
+    def add_link(self, link: Link, channel: Channel) -> cython.int:
         """A link of AMQP 1.0 is over."""
         if self.rules_enabled:
             number = link.detached_number if link.detached_number > 0 else None
@@ -1186,10 +1179,6 @@ class Tracker:
         if known.uses == 0:
             self.handshakes_bytes -= len(known.json)
         return 0
-
-    def forget_handshake(self, known: Any) -> None:
-        """Facts that a connection said before, and corrects now."""
-        self.forget(known)
 
     def begin_content(self, known: Any) -> cython.int:
         """The next content begins: `known` is its entry, only its channel or consumer, or None."""

@@ -1,3 +1,4 @@
+cimport cython
 from amqpsniff.columns cimport Codes, Octets, Texts, Vocabulary
 from amqpsniff.decode.rows cimport MessageRows, Vocabularies
 from amqpsniff.decode.amqp10.performatives cimport Performative, PerformativeDecoder
@@ -5,6 +6,7 @@ from amqpsniff.decode.amqp10.values cimport TypedReader, ValueCache
 from amqpsniff.decode.meanings cimport MeaningWriter
 from amqpsniff.decode.state cimport Half, MemoryBudget, StreamBuffer
 
+@cython.final
 cdef class Delivery:
     cdef public long long ordinal, key, number, last_number, ts_ns, delivery_id, format
     cdef public long long seen, lost, body_left, body_bytes, body_seen, read, wanted
@@ -19,6 +21,7 @@ cdef class Delivery:
     cdef unsigned char tag[64]
     cdef int begin(self, Half half, long long ordinal, object capture) except? -1
 
+@cython.final
 cdef class DeliveryAssembler:
     cdef public MessageRows messages
     cdef public object report, new_hash, capture
@@ -39,11 +42,11 @@ cdef class DeliveryAssembler:
     cdef int transfer_end(self, Half half, dict under_way, Delivery found) except? -1
     cdef int payload(self, Delivery found, TypedReader reader, long long at, long long count) except? -1
     cdef int missing(self, Delivery found, long long count) except? -1
-    cdef long long _sections(self, Delivery found, TypedReader reader, long long at, long long end) except? -1
+    cdef Py_ssize_t _sections(self, Delivery found, TypedReader reader, long long at, long long end) except? -1
     cdef bint _asks_for_token(self, TypedReader reader, long long at, long long end) except? -1
     cdef bint _may_keep(self, Delivery found, long long count) except? -1
-    cdef long long _go_on(self, Delivery found, TypedReader reader, long long at, long long end) except? -1
-    cdef long long _begin_body(self, Delivery found, TypedReader reader, long long place, long long end, int code, long long after) except? -2
+    cdef Py_ssize_t _go_on(self, Delivery found, TypedReader reader, long long at, long long end) except? -1
+    cdef Py_ssize_t _begin_body(self, Delivery found, TypedReader reader, long long place, long long end, int code, long long after) except? -2
     cdef int _body(self, Delivery found, TypedReader reader, long long at, long long count) except? -1
     cpdef finish(self, Half half, dict under_way)
     cdef int end(self, Half half, Delivery found, int status) except? -1

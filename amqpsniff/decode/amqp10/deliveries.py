@@ -25,7 +25,7 @@ from cython.cimports.amqpsniff.decode.state import Connection, StreamBuffer
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode import method_layout, rows
-from amqpsniff.decode.amqp10.values import uuid_text
+from amqpsniff.decode.amqp10.values import WIDTHS, uuid_text
 from amqpsniff.decode.meanings import MAX_BODY_BYTES
 from amqpsniff.decode.state import MAX_KEPT_BYTES
 
@@ -78,6 +78,10 @@ _DATA = cython.declare(cython.int, 5)
 _VALUE = cython.declare(cython.int, 7)
 _FOOTER = cython.declare(cython.int, 8)
 _HEX = cython.declare(bytes, b"0123456789abcdef")
+_LENGTHS = cython.declare(
+    bytes, bytes(width if code >= 0xA0 else 0 for code, width in enumerate(WIDTHS))
+)
+"""Bytes of the length that values of a constructor begin with; 0 for none."""
 _ANNOTATIONS = cython.declare(tuple, ((1, b'"delivery":'), (2, b'"message":'), (8, b'"footer":')))
 
 
@@ -346,29 +350,32 @@ class DeliveryAssembler:
 
     def _sections(
         self, found: Delivery, reader: TypedReader, at: cython.longlong, end: cython.longlong
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """Sections from a boundary on; position gone on to. What is not whole is kept."""
         code: cython.int
         place: cython.longlong
         after: cython.longlong
         size: cython.longlong
+        if at < 0 or end > len(reader.data):
+            raise IndexError("sections outside the data")
         while at < end:
-            if at + 3 < end and reader.data[at] == 0 and reader.data[at + 1] == 0x53:
-                place = at + 3
-                code = reader.data[at + 2] - _FIRST_SECTION
-            else:
-                place = reader.descriptor(at, end)
-                code = reader.code - _FIRST_SECTION
-            if (
-                place < 0
-                or place >= end
-                or (reader.data[place] == 0 and reader.skip(place, end) < 0)
-            ):
-                if end - at > _MAX_DESCRIPTOR or reader.data[at] != 0:
-                    found.unread = True  # no section begins so
-                    return end
-                found.wanted = end - at + 1
-                break
+            with cython.boundscheck(False):  # the range was checked
+                if at + 3 < end and reader.data[at] == 0 and reader.data[at + 1] == 0x53:
+                    place = at + 3
+                    code = reader.data[at + 2] - _FIRST_SECTION
+                else:
+                    place = reader.descriptor(at, end)
+                    code = reader.code - _FIRST_SECTION
+                if (
+                    place < 0
+                    or place >= end
+                    or (reader.data[place] == 0 and reader.skip(place, end) < 0)
+                ):
+                    if end - at > _MAX_DESCRIPTOR or reader.data[at] != 0:
+                        found.unread = True  # no section begins so
+                        return end
+                    found.wanted = end - at + 1
+                    break
             after = _after(reader, place, end)
             if _DATA <= code <= _VALUE:
                 after = self._begin_body(found, reader, place, end, code, after)
@@ -425,7 +432,7 @@ class DeliveryAssembler:
 
     def _go_on(
         self, found: Delivery, reader: TypedReader, at: cython.longlong, end: cython.longlong
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """More bytes of a section that was not whole; position gone on to."""
         if not self._may_keep(found, end - at):
             found.unread = True
@@ -461,7 +468,7 @@ class DeliveryAssembler:
         end: cython.longlong,
         code: cython.int,
         after: cython.longlong,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """A section of the body whose constructor is at a place, and that ends at `after`, -1 when
         there are too few bytes; so is what this gives.
 
@@ -760,6 +767,8 @@ class DeliveryAssembler:
         place: cython.longlong
         after: cython.longlong
         octet: cython.int
+        out: MessageRows = self.messages
+        words: Vocabularies = out.vocabularies
         if at < 0 or end > len(reader.data):
             raise IndexError("fields outside the data")
         for place in range(min(reader.count, 10)):
@@ -770,10 +779,15 @@ class DeliveryAssembler:
                 if octet == 0x40:
                     at += 1
                     continue
-            after = _after(reader, at, end)
-            if after < 0:
-                break
-            _put_property(self.messages, row, reader, at, after, place, made)
+                if (octet == 0xA1 or octet == 0xA3) and at + 1 < end:
+                    after = at + 2 + reader.data[at + 1]
+                    if after > end:
+                        break
+                else:
+                    after = _after(reader, at, end)
+                    if after < 0:
+                        break
+            _put_property(out, words, row, reader, at, after, place, made)
             at = after
         return 0
 
@@ -785,12 +799,14 @@ def _after(reader: TypedReader, at: cython.longlong, end: cython.longlong) -> cy
     """Position after the value at `at`, which is before `end`; -1 when it does not end before."""
     if at < 0 or at >= end or end > len(reader.data):
         raise IndexError("a value outside the data")
-    with cython.boundscheck(False):  # the range was checked
+    with cython.boundscheck(False):  # the range was checked, and the table has all octets
         octet: cython.int = reader.data[at]
-        if (0xA0 <= octet <= 0xA3 and octet != 0xA2) or octet == 0xC0 or octet == 0xC1:
-            if at + 1 >= end:
-                return -1
+        width: cython.int = _LENGTHS[octet]
+        if width == 1 and at + 1 < end:
             at += 2 + reader.data[at + 1]
+            return at if at <= end else -1
+        if width == 4 and at + 4 < end:
+            at += 5 + u32(reader.data, at + 1)
             return at if at <= end else -1
         if octet == 0x83:
             return at + 9 if at + 9 <= end else -1
@@ -802,6 +818,7 @@ def _after(reader: TypedReader, at: cython.longlong, end: cython.longlong) -> cy
 @cython.exceptval(-1, check=False)
 def _put_property(
     out: MessageRows,
+    words: Vocabularies,
     row: cython.longlong,
     reader: TypedReader,
     at: cython.longlong,
@@ -810,7 +827,6 @@ def _put_property(
     made: cython.int,
 ) -> cython.int:
     """Write the field `at`..`end` of the properties, by its place, if its column is `made`."""
-    words: Vocabularies = out.vocabularies
     if place == 0:
         if made & 1 << 8:
             _put_id(out.message_id, row, reader, at, end)

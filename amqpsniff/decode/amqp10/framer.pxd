@@ -1,8 +1,10 @@
+cimport cython
 from amqpsniff.decode.amqp10.frames cimport Amqp10Frames, Amqp10Half
 from amqpsniff.decode.amqp10.values cimport TypedReader
 from amqpsniff.decode.frames cimport FrameHandler
 from amqpsniff.decode.state cimport Half
 
+@cython.final
 cdef class Amqp10Framer:
     cdef public FrameHandler handler
     cdef public Amqp10Frames frames
@@ -10,19 +12,18 @@ cdef class Amqp10Framer:
     cdef const unsigned char[::1] nothing
     cpdef begin(self, Half half)
     cpdef search(self, Half half)
-    cdef long long _read(self, Half half, Amqp10Half state, const unsigned char[::1] octets, long long at, long long end) except? -1
-    cpdef long long data(self, Half half, const unsigned char[::1] octets, long long at, long long end) except? -1
-    cdef long long _frames(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -1
-    cdef bint _take_header(self, Half half, Amqp10Half state, TypedReader reader, long long at) except? -1
+    cdef Py_ssize_t _read(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -1
+    cdef Py_ssize_t data(self, Half half, TypedReader reader, long long at, long long end) except? -1
+    cdef Py_ssize_t _frames(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -1
     cdef int _refuse(self, Half half, Amqp10Half state) except? -1
-    cdef long long _frame(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -2
+    cdef Py_ssize_t _frame(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -2
     cpdef _claim(self, Half half, int kind, long long offset, bytes octets)
-    cdef long long _begun(self, Half half, TypedReader reader, long long at, long long end) except? -1
-    cdef long long _kept(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -1
+    cdef Py_ssize_t _begun(self, Half half, TypedReader reader, long long at, long long end) except? -1
+    cdef Py_ssize_t _kept(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -1
     cdef int _kept_header(self, Half half, Amqp10Half state, TypedReader store) except? -1
     cdef int _kept_part(self, Half half, Amqp10Half state, TypedReader store) except? -1
     cdef bint _is_large_transfer(self, Half half, TypedReader store, long long kept) except? -1
-    cdef long long _counted(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -1
+    cdef Py_ssize_t _counted(self, Half half, Amqp10Half state, TypedReader reader, long long at, long long end) except? -1
     cdef int _end_large(self, Half half, Amqp10Half state) except? -1
     cdef int _end_counted(self, Half half, Amqp10Half state) except? -1
     cpdef int gap(self, Half half, long long missing) except? -1

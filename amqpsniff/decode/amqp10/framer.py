@@ -75,6 +75,24 @@ _MAX_SEARCHED = cython.declare(cython.longlong, MAX_SEARCHED_BYTES)
 _AMQP = cython.declare(cython.longlong, 0x414D5150)
 
 
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-1, check=True)
+def _take_header(half: Half, reader: TypedReader, at: cython.longlong) -> cython.bint:
+    """Take the frame header at `at` for that of the frame under way; false if it is none."""
+    if at < 0 or at + _HEADER > len(reader.data):
+        raise IndexError("a header outside the data")
+    size: cython.longlong = u32(reader.data, at)
+    with cython.boundscheck(False):  # it is there
+        offset: cython.int = reader.data[at + 4]
+        kind: cython.int = reader.data[at + 5]
+    half.frame_offset = half.offset
+    half.frame_type = _PERFORMATIVE + kind
+    half.frame_channel = u16(reader.data, at + 6) if kind == 0 else 0
+    half.frame_size = size - _HEADER
+    return _HEADER <= size <= _MAX_FRAME and offset >= 2 and 4 * offset <= size
+
+
 class Search:
     """Bytes in which the next boundary is searched, and the packets that they came in."""
 
@@ -179,15 +197,12 @@ class Amqp10Framer:
         return 0
 
     def data(
-        self, half: Half, octets: ByteView, at: cython.longlong, end: cython.longlong
-    ) -> cython.longlong:
-        """The bytes `at`..`end` are the next of a half-stream; position gone on to."""
+        self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
+    ) -> cython.Py_ssize_t:
+        """The bytes `at`..`end` of the reader's data are the next of a half-stream; position gone
+        on to."""
         state: Amqp10Half = half.amqp10
-        if state.search is None:
-            at = self._read(half, state, octets, at, end)
-        else:
-            self._search_in(half, state, bytes(octets[at:end]))
-            at = end
+        at = self._read(half, state, reader, at, end)
         if state.search is not None:
             self._take_up(half, state, False)
         return at
@@ -196,13 +211,11 @@ class Amqp10Framer:
         self,
         half: Half,
         state: Amqp10Half,
-        octets: ByteView,
+        reader: TypedReader,
         at: cython.longlong,
         end: cython.longlong,
-    ) -> cython.longlong:
-        """Frames, from a known place on; position gone on to."""
-        reader: TypedReader = self.frames.reader
-        reader.data = octets
+    ) -> cython.Py_ssize_t:
+        """Frames, or bytes in which the next one is searched; position gone on to."""
         while at < end and half.mode == _AMQP10:
             if state.search is not None:
                 self._search_in(half, state, reader.bytes_at(at, end - at))
@@ -213,7 +226,6 @@ class Amqp10Framer:
                 at = self._kept(half, state, reader, at, end)
             else:
                 at = self._frames(half, state, reader, at, end)
-        reader.data = self.nothing
         return at
 
     def _frames(
@@ -223,7 +235,7 @@ class Amqp10Framer:
         reader: TypedReader,
         at: cython.longlong,
         end: cython.longlong,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """Frames from a boundary on, as long as they are whole; position gone on to."""
         if at < 0 or end > len(reader.data):
             raise IndexError("frames outside the data")
@@ -236,7 +248,7 @@ class Amqp10Framer:
                 if half.mode != _AMQP10:
                     return at
                 continue
-            if not self._take_header(half, state, reader, at):
+            if not _take_header(half, reader, at):
                 self._refuse(half, state)
                 return at
             size: cython.longlong = half.frame_size + _HEADER
@@ -246,22 +258,6 @@ class Amqp10Framer:
             self._frame(half, state, reader, at, at + size)
             at += size
         return at
-
-    def _take_header(
-        self, half: Half, state: Amqp10Half, reader: TypedReader, at: cython.longlong
-    ) -> cython.bint:
-        """Take the frame header at `at` for that of the frame under way; false if it is none."""
-        if at < 0 or at + _HEADER > len(reader.data):
-            raise IndexError("a header outside the data")
-        size: cython.longlong = u32(reader.data, at)
-        with cython.boundscheck(False):  # it is there
-            offset: cython.int = reader.data[at + 4]
-            kind: cython.int = reader.data[at + 5]
-        half.frame_offset = half.offset
-        half.frame_type = _PERFORMATIVE + kind
-        half.frame_channel = u16(reader.data, at + 6) if kind == 0 else 0
-        half.frame_size = size - _HEADER
-        return _HEADER <= size <= _MAX_FRAME and offset >= 2 and 4 * offset <= size
 
     def _refuse(self, half: Half, state: Amqp10Half) -> cython.int:
         """The bytes at the place of a frame header are none."""
@@ -278,11 +274,14 @@ class Amqp10Framer:
         reader: TypedReader,
         at: cython.longlong,
         end: cython.longlong,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """A frame is there, whole or up to `end`."""
         if self.handler.claims is not None and state.first_part == 0:
             self._claim(half, FRAME_CLAIM, half.frame_offset, reader.bytes_at(at, end - at))
-        words: cython.longlong = reader.data[at + 4]
+        if at < 0 or at + _HEADER > len(reader.data):
+            raise IndexError("a frame outside the data")
+        with cython.boundscheck(False):  # it is there
+            words: cython.longlong = reader.data[at + 4]
         begin: cython.longlong = at + 4 * words
         size: cython.longlong = half.frame_size + _HEADER + at - begin
         kind: cython.int = half.frame_type - _PERFORMATIVE
@@ -294,7 +293,7 @@ class Amqp10Framer:
         payload: cython.longlong = self.frames.frame(half, reader, begin, end, size, state)
         if payload < 0 and begin + size > end:
             self.handler.contents.note_loss(half)
-        elif begin + size <= end and state.first_part == 0:
+        elif state.current is not None and begin + size <= end and state.first_part == 0:
             self.frames.transfer_end(half, state)
         return payload
 
@@ -304,7 +303,7 @@ class Amqp10Framer:
 
     def _begun(
         self, half: Half, reader: TypedReader, at: cython.longlong, end: cython.longlong
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """A frame begins at `at` that is not whole; position gone on to."""
         half.expected = min(half.frame_size + _HEADER, _FIRST_PART)
         if end - at > half.expected:
@@ -320,7 +319,7 @@ class Amqp10Framer:
         reader: TypedReader,
         at: cython.longlong,
         end: cython.longlong,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """Inside a frame that is kept; position gone on to."""
         if half.kept == 0:
             half.frame_offset = half.offset
@@ -349,7 +348,7 @@ class Amqp10Framer:
             self.protocol_header(half, store.bytes_at(0, _HEADER))
             return 0
         offset: cython.longlong = half.frame_offset
-        believed: cython.bint = self._take_header(half, state, store, 0)
+        believed: cython.bint = _take_header(half, store, 0)
         half.frame_offset = offset
         if not believed:
             octets: bytes = store.bytes_at(0, _HEADER)
@@ -402,7 +401,7 @@ class Amqp10Framer:
         reader: TypedReader,
         at: cython.longlong,
         end: cython.longlong,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """Inside a large transfer, or a frame that is skipped; position gone on to."""
         count: cython.longlong = min(half.left, end - at)
         if state.current is not None and not half.skipping:
@@ -487,7 +486,10 @@ class Amqp10Framer:
             half.offset -= len(search.octets)
             while search.pieces and half.mode == _AMQP10:
                 octets, half.number, half.ts_ns = search.pop()
-                self._read(half, state, octets, 0, len(octets))
+                reader: TypedReader = self.frames.reader
+                reader.read_from(octets)
+                self._read(half, state, reader, 0, len(octets))
+                reader.read_from(b"")
                 if state.search is not None:
                     half.offset += len(search.octets)
                     search.put_back(state.search.octets, half.number, half.ts_ns)

@@ -1,3 +1,4 @@
+cimport cython
 from amqpsniff.decode.amqp10.deliveries cimport Delivery, DeliveryAssembler
 from amqpsniff.decode.amqp10.performatives cimport JsonCache, Performative, PerformativeDecoder
 from amqpsniff.decode.amqp10.values cimport TypedReader
@@ -10,9 +11,10 @@ cdef class Amqp10Half:
     cdef public Delivery current
     cdef public set secret_links, nameless_links
     cdef public object search
-    cdef public long long max_frame_bytes, first_part
+    cdef public long long first_part
     cdef public bint tells_redelivered
 
+@cython.final
 cdef class Amqp10Frames:
     cdef public FrameHandler handler
     cdef public object report
@@ -21,10 +23,10 @@ cdef class Amqp10Frames:
     cdef JsonCache alike
     cdef public DeliveryAssembler deliveries
     cdef public TypedReader reader, scratch
-    cdef long long frame(self, Half half, TypedReader reader, long long at, long long end, long long size, Amqp10Half state) except? -2
+    cdef Py_ssize_t frame(self, Half half, TypedReader reader, long long at, long long end, long long size, Amqp10Half state) except? -2
     cdef int begin_large(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state) except? -1
     cdef int transfer(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state, bint whole, Performative found) except? -1
-    cdef Performative _next(self, FrameRows frames)
+    cdef int finish(self, Half half, Amqp10Half state) except? -1
     cdef int transfer_end(self, Half half, Amqp10Half state) except? -1
     cdef int _learn(self, Half half, TypedReader reader, Performative found, Amqp10Half state) except? -1
     cdef int _learn_link(self, Half half, TypedReader reader, Performative found, Amqp10Half state) except? -1

@@ -7,8 +7,6 @@ the session goes by is put in `FrameRows.performatives`, in the order of the row
 
 from __future__ import annotations
 
-from struct import Struct
-
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.deliveries import Delivery, DeliveryAssembler
@@ -64,7 +62,6 @@ _LONG = cython.declare(cython.int, performatives.LONG)
 _INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
 _FIRST_ROW = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 _NAMES = {row.code: row.name for row in PERFORMATIVES}
-_BEFORE, _LENGTH = Struct(">8xB"), Struct(">I")
 _RABBITMQ = b"product\xa1\x08RabbitMQ"
 
 
@@ -79,7 +76,6 @@ class Amqp10Half:
     transfer whose payload is handed on as it comes, 0 for none.
     """
 
-    max_frame_bytes: int
     first_part: int
     tells_redelivered: cython.bint
 
@@ -92,10 +88,9 @@ class Amqp10Half:
     def __init__(self) -> None:
         self.under_way = {}
         self.current = None
-        self.secret_links, self.nameless_links = set(), set()
+        self.secret_links = self.nameless_links = None
         self.search = None
         self.first_part = 0
-        self.max_frame_bytes = 0
         self.tells_redelivered = False
 
 
@@ -162,7 +157,7 @@ class Amqp10Frames:
         end: cython.longlong,
         size: cython.longlong,
         state: Amqp10Half,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """The body of the frame under way is `at`..`end` of the data, `size` bytes in all.
 
         Gives what of it is not a payload's, -1 where it has none. The payload that is there is
@@ -193,7 +188,7 @@ class Amqp10Frames:
         payload: cython.longlong = -1
         if code >= 0:
             frames.method.values[row] = _FIRST_ROW + decoder.place
-            found = self._next(frames)
+            found = _next(frames)
             decoder.performative(reader, found)
             if code == _TRANSFER and (answer == _EXACT or answer == _LONG):
                 payload = decoder.payload - at
@@ -239,12 +234,6 @@ class Amqp10Frames:
             frames.performatives_made += 1
         return payload
 
-    def _next(self, frames: FrameRows) -> Performative:
-        """An object for the next performative."""
-        if frames.performatives_made == len(frames.performatives):
-            frames.performatives.append(Performative())
-        return frames.performatives[frames.performatives_made]
-
     def begin_large(
         self,
         half: Half,
@@ -256,7 +245,7 @@ class Amqp10Frames:
         """The fields of a large transfer are there, and its payload up to `end`."""
         if self.delivers:
             self.decoder.read(reader, at, end)
-            found: Performative = self._next(self.handler.frames)
+            found: Performative = _next(self.handler.frames)
             self.decoder.performative(reader, found)
             self.handler.refresh(half.connection)
             self.transfer(half, reader, self.decoder.payload, end, state, False, found)
@@ -275,13 +264,13 @@ class Amqp10Frames:
         """A transfer whose fields were read: its payload begins at `at`; `whole`: all is there."""
         key: cython.longlong = (found.handle << 16) | half.frame_channel
         secret: cython.bint = (
-            not self.show_secrets and len(state.secret_links) > 0 and key in state.secret_links
+            state.secret_links is not None and not self.show_secrets and key in state.secret_links
         )
         self.deliveries.ended_at = self.handler.frames.rows
         delivery: Delivery = self.deliveries.transfer(
             half, state.under_way, found, key, self.decoder, reader, secret, whole
         )
-        if delivery.transfers == 1 and len(state.nameless_links) > 0:
+        if state.nameless_links is not None and delivery.transfers == 1:
             delivery.reads = delivery.reads or key in state.nameless_links
         state.current = delivery
         if end > at:
@@ -297,12 +286,13 @@ class Amqp10Frames:
             state.current = None
         return 0
 
-    def finish(self, half: Any, state: Any) -> None:
+    def finish(self, half: Half, state: Amqp10Half) -> cython.int:
         """No more bytes of a half-stream."""
         if state.under_way:
             self.handler.refresh(half.connection)
             self.deliveries.ended_at = self.handler.frames.rows
             self.deliveries.finish(half, state.under_way)
+        return 0
 
     def _complain(self, half: Any, reader: Any, answer: Any, whole: Any) -> None:
         """Report what is wrong with a frame."""
@@ -331,9 +321,8 @@ class Amqp10Frames:
         if found.code == _ATTACH:
             self._learn_link(half, reader, found, state)
         elif found.code == _OPEN:
-            state.max_frame_bytes = decoder.number(reader, 2)
             place: cython.longlong = decoder.start(9)
-            if place >= 0:
+            if place >= 0 and self.handler.messages.wanted:
                 octets: bytes = reader.bytes_at(place, decoder.payload - place)
                 state.tells_redelivered = octets.find(_RABBITMQ) >= 0
             connection.past_login = True
@@ -359,8 +348,10 @@ class Amqp10Frames:
     ) -> cython.int:
         """Remember links to the node for claims."""
         key = found.handle << 16 | half.frame_channel
-        state.secret_links.discard(key)
-        state.nameless_links.discard(key)
+        marked: set[Any]
+        for marked in (state.secret_links, state.nameless_links):
+            if marked is not None:
+                marked.discard(key)
         at: cython.longlong = self.decoder.start(6)
         if at < 0:
             return 0
@@ -369,11 +360,20 @@ class Amqp10Frames:
         if at >= 0 and reader.open_list(at, end):
             length: cython.longlong = reader.text_at(reader.items, end)
             address: bytes = b"" if length < 0 else reader.bytes_at(reader.items, length)
-            if length < 0 and len(state.nameless_links) < MAX_MARKED_LINKS:
-                state.nameless_links.add(key)
-            elif address.endswith(CBS_NODE) and len(state.secret_links) < MAX_MARKED_LINKS:
-                state.secret_links.add(key)
+            if length < 0:
+                state.nameless_links = _marked(state.nameless_links, key)
+            elif address.endswith(CBS_NODE):
+                state.secret_links = _marked(state.secret_links, key)
         return 0
+
+
+@cython.cfunc
+@cython.inline
+def _next(frames: FrameRows) -> Performative:
+    """An object for the next performative."""
+    if frames.performatives_made == len(frames.performatives):
+        frames.performatives.append(Performative())
+    return cython.cast(Performative, frames.performatives[frames.performatives_made])
 
 
 def _told(asked: Any) -> bool:
@@ -386,6 +386,18 @@ def _told(asked: Any) -> bool:
     return not DeliveryColumns(True).made.keys().isdisjoint(columns)
 
 
+@cython.cfunc
+def _marked(links: set[Any] | None, key: Any) -> set[Any]:
+    """Links with one more, unless they are too many; None for none."""
+    if links is None:
+        return {key}
+    if len(links) < MAX_MARKED_LINKS:
+        links.add(key)
+    return links
+
+
+@cython.cfunc
 def _as_start_ok(mechanism: bytes, response: bytes) -> bytes:
     """A mechanism and its response as connection.start-ok of 0-9-1 has them, without properties."""
-    return _BEFORE.pack(len(mechanism)) + mechanism + _LENGTH.pack(len(response)) + response
+    before = bytes(8) + bytes((len(mechanism),)) + mechanism
+    return before + len(response).to_bytes(4, "big") + response

@@ -41,18 +41,18 @@ STATES = {row.code: row.name for row in COMPOSITES if row.code in range(0x23, 0x
 """Names of delivery states by descriptor."""
 
 
-def _constructors(field: Any) -> Any:
-    """For every byte 1 where it may begin a value of a field."""
+def _steps(field: Any) -> Any:
+    """The steps of a field, see `_STEPS`."""
     kind = base_type(field.type)
-    allowed = bytearray(256)
-    if kind == "*":
-        return bytes([1]) * 256
+    allowed = {row.code for row in ENCODINGS if row.type == kind}
+    if field.multiple:
+        allowed |= {row.code for row in ENCODINGS if row.category == "array"}
     if kind in {row.name for row in COMPOSITES}:
-        allowed[0] = 1
-    for row in ENCODINGS:
-        if row.type == kind or (field.multiple and row.category == "array"):
-            allowed[row.code] = 1
-    return bytes(allowed)
+        allowed.add(0)
+    return bytes(
+        _WIDTHS.get(code, BY_LENGTH) | (0 if kind == "*" or code in allowed else WRONG)
+        for code in range(256)
+    )
 
 
 NO_PLACE = 100
@@ -69,17 +69,21 @@ _COUNTS = cython.declare(bytes, _table({code: len(names) for code, names in _FIE
 _PLACES = cython.declare(
     bytes, _table({row.code: place for place, row in enumerate(PERFORMATIVES)}, NO_PLACE)
 )
-_ALLOWED = cython.declare(
+WRONG, BY_LENGTH, OCTET_LENGTH = 0x80, 0x60, 0x20
+_WRONG = cython.declare(cython.int, WRONG)
+_BY_LENGTH = cython.declare(cython.int, BY_LENGTH)
+_OCTET_LENGTH = cython.declare(cython.int, OCTET_LENGTH)
+_WIDTHS = {row.code: 1 + row.width for row in ENCODINGS if row.category == "fixed"}
+_WIDTHS |= dict.fromkeys((0xA0, 0xA1, 0xA3), OCTET_LENGTH | 2)
+_STEPS = cython.declare(
     bytes,
     b"".join(
-        b"".join(map(_constructors, row.fields)).ljust(256 * MAX_FIELDS, b"\1")
-        for row in PERFORMATIVES
+        b"".join(map(_steps, row.fields)).ljust(256 * MAX_FIELDS, b"\0") for row in PERFORMATIVES
     ),
 )
-_STEPS = cython.declare(
-    bytes, _table({row.code: 1 + row.width for row in ENCODINGS if row.category == "fixed"}, 0)
-)
-"""Bytes of values with their constructor, by it; 0 where they say how many they are."""
+"""By performative, field and constructor: bytes that a value takes at least, or only the bit
+`BY_LENGTH` where it has to be skipped; `OCTET_LENGTH` where an octet says how many come behind
+these; `WRONG` where the field has another type."""
 _SECRETS = cython.declare(
     dict,
     {
@@ -223,36 +227,36 @@ class PerformativeDecoder:
         if count > _COUNTS[code]:
             answer = _LONG
             count = _COUNTS[code]
-        allowed: cython.longlong = 256 * _ROOM * self.place
+        steps: cython.longlong = 256 * _ROOM * self.place
         at = reader.items
-        i: cython.longlong
+        i: cython.longlong = 0
         octet: cython.int
         step: cython.int
         after: cython.longlong
         with cython.boundscheck(False):  # the range was checked, and tables have a place for each
-            for i in range(count):
-                if at >= limit:
-                    return _SHORT
+            while i < count and at < limit:
                 octet = reader.data[at]
-                self.starts[i] = -1
                 if octet == 0x40:
+                    self.starts[i] = -1
                     at += 1
                 else:
-                    step = _STEPS[octet]
-                    if step:
-                        after = at + step
-                    elif (octet == 0xA0 or octet == 0xA1 or octet == 0xA3) and at + 1 < limit:
-                        after = at + 2 + reader.data[at + 1]
-                    else:
-                        after = reader.skip(at, limit)
+                    step = _STEPS[steps + octet]
+                    after = at + (step & 0x1F)
+                    if step & _BY_LENGTH:
+                        if step & _BY_LENGTH == _OCTET_LENGTH and at + 1 < limit:
+                            after += reader.data[at + 1]
+                        else:
+                            after = reader.skip(at, limit)
                     if after < 0 or after > limit:
-                        return _SHORT
-                    if _ALLOWED[allowed + 256 * i + octet] == 0 and self.wrong < 0:
+                        break
+                    if step & _WRONG and self.wrong < 0:
                         self.wrong = cython.cast(cython.int, i)
                     self.starts[i] = at
                     self.ends[i] = at = after
-                self.fields = i + 1
-        return answer
+                steps += 256
+                i += 1
+        self.fields = i
+        return answer if i == count else _SHORT
 
     @property
     def wrong_field(self) -> Any:

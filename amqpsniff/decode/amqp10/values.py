@@ -54,7 +54,8 @@ for _row in ENCODINGS:
 _shapes[0x45] = LIST
 
 _SHAPE = cython.declare(bytes, bytes(_shapes))
-_WIDTH = cython.declare(bytes, bytes(_widths))
+WIDTHS = bytes(_widths)
+_WIDTH = cython.declare(bytes, WIDTHS)
 
 FIELD_KEYS: dict[int, list[bytes]] = {
     row.code: [f'"{field.name}":'.encode() for field in row.fields] for row in COMPOSITES
@@ -110,8 +111,8 @@ class TypedReader(ValueReader):
     count: int
     code: int
 
-    def __init__(self, out: Any) -> None:
-        ValueReader.__init__(self, out)
+    def __init__(self, out: Any, reading: Any = "rabbitmq") -> None:
+        ValueReader.__init__(self, out, reading)
         self.items = self.limit = self.count = 0
         self.code = -1
 
@@ -136,7 +137,10 @@ class TypedReader(ValueReader):
             depth += 1
             if depth > _MAX_DEPTH:
                 return -1
-            at = self.skip(at + 1, end, depth)
+            if at + 2 < end and self.data[at + 1] == 0x53:
+                at += 3
+            else:
+                at = self.skip(at + 1, end, depth)
             if at < 0 or at >= end:
                 return -1
             code = self.data[at]

@@ -54,6 +54,7 @@ EVENTS = {
     "large-headers": "a message with headers of more than `LARGE_HEADERS_BYTES`, or of more than "
     "`MANY_TABLES`; facts: entry, rows, row",
     "called": "a publish with reply-to and correlation-id; facts: entry, rows, row",
+    "lock-renewed": "a `called` that asks Azure for more time; facts: entry, rows, row, link",
     "answered": "a delivery with a correlation-id, or one that is cut, while calls wait; facts: "
     "entry, rows, row",
     "half-sent": "a publish that took longer than `STALLED_NS`, or was not whole at its end; "

@@ -23,8 +23,7 @@ def took_text(count: int, total_ns: int, longest_ns: int) -> str:
 
 def name_at(rows: Any, column: str, row: int) -> str | None:
     """An exchange, routing key or queue of a row; None for null."""
-    code = getattr(rows, column).at(row)
-    name: str | None = getattr(rows.vocabularies, column).text(code)
+    name: str | None = rows.name_at(column, row)
     return name
 
 
