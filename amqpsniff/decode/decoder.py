@@ -424,7 +424,7 @@ class Decoder:
         captures = self.handler.captures
         return captures[len(captures) - 1] if captures else None
 
-    def _say_foreign(self, client: Any, server: Any) -> None:
+    def _say_foreign(self, client: Half, server: Half) -> None:
         """Where only one side of a conversation spoke AMQP, or the client was not understood."""
         conversation = client.connection.conversation
         if client.mode == _NOT_AMQP or client.mode == _UNIDENTIFIED:

@@ -233,7 +233,7 @@ class Held:
             there = self.pieces[index] if index < len(self.pieces) else None
             if there is None or position < there.start:
                 stop = piece.end if there is None else min(there.start, piece.end)
-                self._insert(index, piece, position, stop)
+                index = self._insert(index, piece, position, stop)
                 found |= ADDED
                 position = stop
             else:
@@ -246,7 +246,7 @@ class Held:
     def _insert(
         self, index: cython.Py_ssize_t, piece: Piece, start: cython.longlong, end: cython.longlong
     ) -> cython.int:
-        """Hold the range `start`..`end` of a piece."""
+        """Hold the range `start`..`end` of a piece before those from `index` on; its index."""
         if start != piece.start or end != piece.end:
             octets: bytes = piece.octets[start - piece.start : end - piece.start]
             piece = piece_of(
@@ -254,9 +254,17 @@ class Held:
             )
         if index == len(self.pieces):
             self.pieces.append(piece)
-        else:  # moves those behind it at once, where `insert` moves one after the other
+        elif index > self.begin:  # moves those behind it at once, where `insert` moves one by one
             self.pieces[index:index] = [piece]
-        return self._account(len(piece.octets) + _RECORD_BYTES)
+        else:  # before all: there is room for half as many more, for they may come so
+            if self.begin == 0:
+                self.begin = len(self.pieces) // 2 + 8
+                self.pieces[:0] = [None] * self.begin
+            self.begin -= 1
+            index = self.begin
+            self.pieces[index] = piece
+        self._account(len(piece.octets) + _RECORD_BYTES)
+        return cython.cast(cython.int, index)
 
     def _account(self, octets: cython.longlong) -> cython.int:
         self.octets += octets

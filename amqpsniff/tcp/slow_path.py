@@ -75,6 +75,7 @@ OUTSIDE = cython.declare(cython.int, _OUTSIDE)
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
+_ROW = array("q", [0]) * SEGMENT_FIELDS
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 _NEVER = cython.declare(cython.longlong, NEVER)
@@ -242,7 +243,12 @@ class SlowPath:
         """A segment with what was captured of it, to be followed later."""
         start: cython.longlong = rows[at + 10]
         payload = block_of(self.writer, octets, rows[at + 9])[start : start + rows[at + 11]]
-        return Segment(key, array("q", rows[at : at + FIELDS]), payload, number, ts_ns, self.serial)
+        place: cython.longlong
+        row = _ROW[:]
+        kept: cython.longlong[::1] = row
+        for place in range(FIELDS):
+            kept[place] = rows[at + place]
+        return Segment(key, row, payload, number, ts_ns, self.serial)
 
     def _recall(self, segment: Any) -> cython.int:
         """Make the bytes of a segment that was kept available to the row of it."""
