@@ -59,8 +59,8 @@ def _rows(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[dict
     if table == "connections" and not verbose:  # of which there may be very many
         columns = {table: wanted.columns.union(_CONNECTION)}
     for _, batch in reading.rows(table, columns=columns, progress=True, shown=True):
-        batch = wanted.of(batch)
-        yield from rows_of(batch.drop_columns(_TIMES.intersection(batch.schema.names)))
+        chosen = wanted.of(batch)
+        yield from rows_of(chosen.drop_columns(_TIMES.intersection(chosen.schema.names)))
         if wanted.done:
             return
 

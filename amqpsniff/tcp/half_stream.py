@@ -64,10 +64,12 @@ def later(ts_ns: cython.longlong, wait_ns: cython.longlong) -> cython.longlong:
 
 
 class HoldingPool:
-    """Bytes that all half-streams together hold back, the most that each of them may hold, and
-    the limits of all.
+    """Bytes that all half-streams together hold back, the most that each of them may hold, the
+    limits of all, and what they hand on to and are compared with.
     """
 
+    writer: EventWriter
+    history: History
     limits: Any
     total: int
     max_total: int
@@ -76,8 +78,10 @@ class HoldingPool:
     most_ahead: int
     most_behind: int
 
-    def __init__(self, limits: Any) -> None:
+    def __init__(self, limits: Any, writer: EventWriter, history: History) -> None:
         self.limits = limits
+        self.writer = writer
+        self.history = history
         self.most_ahead = limits.impossible_ahead_bytes
         self.most_behind = limits.impossible_behind_bytes
         self.total = 0
@@ -352,8 +356,6 @@ class HalfStream:
     probed: cython.bint
     strange_seq: int
 
-    writer: EventWriter
-    history: History
     pool: HoldingPool
     held: Held
     fin_number: int
@@ -362,9 +364,7 @@ class HalfStream:
     shut: tuple[Any, ...]
     shuts: Any
 
-    def __init__(self, writer: EventWriter, history: History, pool: Any, index: int) -> None:
-        self.writer = writer
-        self.history = history
+    def __init__(self, pool: Any, index: int) -> None:
         self.pool = pool
         self.index = index
         self.cell = -1
@@ -496,7 +496,7 @@ class HalfStream:
         ts_ns: cython.longlong,
     ) -> cython.bint:
         """True if bytes at an offset are known to be others than those captured there before."""
-        result: cython.int = self.history.compare(
+        result: cython.int = self.pool.history.compare(
             self.last_row, octets, start, offset, captured, seen, ts_ns
         )
         return result & HISTORY_CONFLICT != 0
@@ -585,7 +585,7 @@ class HalfStream:
         ts_ns: cython.longlong,
     ) -> cython.int:
         """Bytes that were handed on before: count them, compare them with what was."""
-        result: cython.int = self.history.compare(
+        result: cython.int = self.pool.history.compare(
             self.last_row, octets, start, offset, captured, seen, ts_ns
         )
         if result == HISTORY_SAME_PACKET:
@@ -602,9 +602,9 @@ class HalfStream:
         if self.repeated is not None:
             there, size, identification, before_ns = self.repeated
             if there == offset and size == length:
-                if self.history.copies(identification, before_ns, ts_ns):
+                if self.pool.history.copies(identification, before_ns, ts_ns):
                     return True
-        self.repeated = offset, length, self.history.identification, ts_ns
+        self.repeated = offset, length, self.pool.history.identification, ts_ns
         return False
 
     def _hold(
@@ -630,7 +630,7 @@ class HalfStream:
             octets[start : start + captured],
             number,
             ts_ns,
-            self.history.identification,
+            self.pool.history.identification,
             needs,
         )
         added: cython.int = self.held.add(piece)
@@ -641,7 +641,7 @@ class HalfStream:
         elif (
             there is not None
             and not found
-            and self.history.copies(there.identification, there.ts_ns, ts_ns)
+            and self.pool.history.copies(there.identification, there.ts_ns, ts_ns)
         ):
             found |= SAME_PACKET
         else:
@@ -662,15 +662,15 @@ class HalfStream:
     ) -> cython.int:
         """Hand on the next `length` bytes, of which `captured` are there."""
         block: cython.longlong
-        writer: EventWriter = self.writer
+        writer: EventWriter = self.pool.writer
         if captured > 0:
             writer.append(
                 DATA, self.index, source, start, captured, self.next_offset, number, ts_ns
             )
-            block = self.history.block
+            block = self.pool.history.block
             if source >= 0:
-                block = self.history.remember(octets, seen)
-            self.last_row = self.history.add(
+                block = self.pool.history.remember(octets, seen)
+            self.last_row = self.pool.history.add(
                 self.last_row, block, start, self.next_offset, captured, seen, ts_ns
             )
             self._advance(captured)
@@ -692,7 +692,7 @@ class HalfStream:
         self, octets: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
     ) -> cython.int:
         """Hand on a gap."""
-        self.writer.append(GAP, self.index, -1, 0, octets, self.next_offset, number, ts_ns)
+        self.pool.writer.append(GAP, self.index, -1, 0, octets, self.next_offset, number, ts_ns)
         self.gaps += 1
         self.lost_bytes += octets
         return self._advance(octets)
@@ -701,12 +701,12 @@ class HalfStream:
         self, piece: Piece, number: cython.longlong, ts_ns: cython.longlong, seen: cython.longlong
     ) -> cython.int:
         """Hand on a piece that was held, as of a packet."""
-        identification: cython.longlong = self.history.identification
-        self.writer.extra.append(piece.octets)
-        self.history.identification = piece.identification
+        identification: cython.longlong = self.pool.history.identification
+        self.pool.writer.extra.append(piece.octets)
+        self.pool.history.identification = piece.identification
         self._deliver(
             piece.octets,
-            len(self.writer.extra) - 1,
+            len(self.pool.writer.extra) - 1,
             0,
             len(piece.octets),
             piece.end - piece.start,
@@ -714,7 +714,7 @@ class HalfStream:
             ts_ns,
             seen,
         )
-        self.history.identification = identification
+        self.pool.history.identification = identification
         return 0
 
     def end(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:

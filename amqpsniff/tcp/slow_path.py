@@ -118,7 +118,7 @@ class SlowPath:
         self.near = limits.closed_near_bytes
         self.writer = EventWriter()
         self.history = History(limits)
-        self.pool = HoldingPool(limits)
+        self.pool = HoldingPool(limits, self.writer, self.history)
         self.table = ConversationTable(limits)
         self.keys = self.table.keys
         self.deadlines = Deadlines()
@@ -287,9 +287,7 @@ class SlowPath:
         while self.table.open >= self.most:
             self._evict(number, ts_ns)
         known = None if self.places is None or self.joined is None else self.joined.get(serial)
-        return opened(
-            self.table, self.writer, self.history, self.pool, rows, at, number, ts_ns, serial, known
-        )
+        return opened(self.table, self.writer, self.pool, rows, at, number, ts_ns, serial, known)
 
     def _evict(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
         quiet: Conversation = self.table.least_active()

@@ -333,7 +333,7 @@ class TlsStage(Stage):
 
     def _after_proxy(self, event: Any, octets: Any) -> Any:
         """An event and its bytes without the proxy's header they begin with."""
-        count = self.header_bytes(octets)
+        count = self.header_bytes(octets) if octets[:1] in b"\rP" else 0
         if not 0 < count <= len(octets):
             return event, octets
         kind, half, source, start, length, offset, number, ts_ns = event

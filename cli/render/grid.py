@@ -188,7 +188,7 @@ class Grid:
         made = []
         for at, room, right, known in columns:
             cell = row[at]
-            key = cell if type(cell) is str else tuple(cell.parts)
+            key = cell if isinstance(cell, str) else tuple(cell.parts)
             pieces = known.get(key)
             if pieces is None:
                 if len(known) >= MAX_ALIKE:
@@ -198,14 +198,13 @@ class Grid:
                     for taken, text in self._cell(cell, at, room, paint)
                 ]
             made.append(pieces)
-        lines = list(zip_longest(*made))
-        if len(lines) > 1:  # under a cell without more there are blanks
-            blanks = [" " * room for _, room, _, _ in columns]
-            lines = [
-                [one or blank for one, blank in zip(line, blanks, strict=True)] for line in lines
-            ]
-        for line in lines:
-            yield _BETWEEN.join(line).rstrip(" ")
+        if max(map(len, made), default=0) == 1:
+            yield _BETWEEN.join([pieces[0] for pieces in made]).rstrip(" ")
+            return
+        blanks = [" " * room for _, room, _, _ in columns]
+        for line in zip_longest(*made):  # under a cell without more there are blanks
+            texts = [one or blank for one, blank in zip(line, blanks, strict=True)]
+            yield _BETWEEN.join(texts).rstrip(" ")
 
     def _cell(self, cell: str | Words, at: int, width: int, paint: Paint) -> list[tuple[int, str]]:
         """The lines of a cell: how many columns each takes, and the text with its colours."""
