@@ -378,8 +378,8 @@ class Vocabulary(Octets):
             return None
         while len(self.strings) <= code:
             at: cython.int = len(self.strings)
-            octets = bytes(self.storage[self.ends[at] : self.ends[at + 1]])
-            self.strings.append(octets.decode(errors="replace"))
+            octets: bytes = self.bytes_between(self.ends[at], self.ends[at + 1])
+            self.strings.append(octets.decode("utf-8", "replace"))
         return self.strings[code]
 
     def entries(self) -> Any:

@@ -39,7 +39,7 @@ LATEST_NS = NEVER - 1
 """The last time for which anything waits."""
 
 
-CONVERSATIONS_AT_ONCE = 4_096
+CONVERSATIONS_AT_ONCE = 512
 """Open conversations that end with one batch of events when a capture does: a row of each takes
 2 kB until it is taken."""
 

@@ -30,7 +30,7 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
 
     reading, output = Reading(source, rows), Output()
     wanted = reading.row_filter(rows, table)
-    found = _rows(reading, wanted, table)
+    found = _rows(reading, wanted, table, verbose)
     several = len(reading.capture.names) > 1
     some = False
     while piece := list(islice(found, MAX_LAID_OUT)):
@@ -52,14 +52,29 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
     return reading.exit_code
 
 
-def _rows(reading: Any, wanted: Any, table: str) -> Iterator[dict[str, Any]]:
+def _rows(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[dict[str, Any]]:
     from amqpsniff.tables.values import rows_of
 
-    for _, batch in reading.rows(table, progress=True, shown=True):
-        yield from rows_of(wanted.of(batch))
+    columns = None
+    if table == "connections" and not verbose:  # of which there may be very many
+        columns = {table: wanted.columns.union(_CONNECTION)}
+    for _, batch in reading.rows(table, columns=columns, progress=True, shown=True):
+        chosen = wanted.of(batch)
+        yield from rows_of(chosen.drop_columns(_TIMES.intersection(chosen.schema.names)))
         if wanted.done:
             return
 
+
+_TIMES = frozenset(("start", "end"))
+"""Not shown: the same moments in nanoseconds are."""
+
+_CONNECTION = (
+    "capture", "connection_id", "client", "server", "client_product", "client_version", "vhost",
+    "user", "connection_name", "midstream", "first_packet_number", "start_ns", "end_ns", "channels",
+    "published", "delivered", "acknowledged", "client_bytes", "server_bytes", "blocked_ns",
+    "closed_by", "close_code", "close_method", "close_text",
+)  # fmt: skip
+"""Columns of a connection's line."""
 
 _BEGINS = ("opened_packet_number", "attached_packet_number", "first_packet_number")
 

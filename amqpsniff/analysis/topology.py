@@ -10,7 +10,7 @@ capture shows. Memory is bounded: where there are too many names, rare ones are 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict, cast
 
@@ -58,6 +58,7 @@ NOTHING = (0, 0, 0)
 """No messages: their number, their bytes, how many of them have bytes."""
 
 Facts = dict[str, Any]
+Section = tuple[list[Any], Callable[[Any], Facts]]
 Name = tuple[str, Any, Any]
 """`exchange` or `queue`, virtual host, name."""
 
@@ -70,8 +71,8 @@ class Client(NamedTuple):
     host: str | None
 
 
-UNKNOWN_CLIENT: tuple[Client, str | None] = (Client(None, None, None), None)
-"""A client of whom nothing is known, and its address."""
+UNKNOWN_CLIENT: tuple[str | None, str | None, str | None] = (None, None, None)
+"""Virtual host, name and address of a client of whom nothing is known."""
 
 
 class TopologyResult(TypedDict):
@@ -145,7 +146,7 @@ class Topology:
         self.forgotten = False
         self._deleted: dict[Name, int] = {}
         self._gone: set[Name] = set()
-        self._clients: dict[str, tuple[Client, str | None]] = {}
+        self._clients: dict[str, tuple[str | None, str | None, str | None]] = {}
         self._sums = RouteSums()
         self._numbers: dict[Client, int] = {}
         self._channels: dict[tuple[str, int], Facts] = {}
@@ -268,25 +269,25 @@ class Topology:
 
     def _client(self, connection: str, address: str | None) -> Client:
         """The client of a connection, as far as its frames have told."""
-        known, before = self._clients.get(connection, UNKNOWN_CLIENT)
+        vhost, name, before = self._clients.get(connection, UNKNOWN_CLIENT)
         if address != before:  # which end is the client may turn out late
-            host = address.rpartition(":")[0] if address else None
-            known = known._replace(host=host)
-            self._keep(connection, known, address)
-        return known
+            self._keep(connection, vhost, name, address)
+        return Client(vhost, name, address.rpartition(":")[0] if address else None)
 
-    def _keep(self, connection: str, client: Client, address: str | None) -> bool:
+    def _keep(
+        self, connection: str, vhost: str | None, name: str | None, address: str | None
+    ) -> bool:
         """Remember a client; False if there are too many."""
         if connection not in self._clients and len(self._clients) >= MAX_CONNECTIONS:
             return False
-        self._clients[connection] = client, address
+        self._clients[connection] = vhost, name, address
         return True
 
     def _learn(self, row: Facts, **told: str | None) -> None:
         """Note the name or the virtual host of a client."""
         connection, address = row["connection_id"], row["client"]
         client = self._client(connection, address)._replace(**told)
-        if not self._keep(connection, client, address):
+        if not self._keep(connection, client.vhost, client.name, address):
             self.forgotten = True
 
     def _logged_in(self, row: Facts, arguments: Facts) -> None:
@@ -310,7 +311,7 @@ class Topology:
             self._learn(row, name=name)
 
     def _vhost(self, row: Facts) -> str | None:
-        return self._client(row["connection_id"], row["client"]).vhost
+        return self._clients.get(row["connection_id"], UNKNOWN_CLIENT)[0]
 
     def _opened_channel(self, row: Facts, _: Facts) -> None:
         self._channels.pop((row["connection_id"], row["channel"]), None)
@@ -445,94 +446,112 @@ class Topology:
             "exchanges": self._exchanges(),
             "queues": self._queues(),
             "bindings": self._bindings(),
-            "routes": [
-                {"vhost": vhost, "exchange": exchange, "queue": queue, **_delivered(counts)}
-                for (vhost, exchange, queue), counts in self.routes.top(MAX_NAMES)
-            ],
+            "routes": self._routes(),
             "publishers": self._publishers(top),
             "consumers": self._consumers(),
         }
         forgotten = self.forgotten or self.published.forgotten or self.routes.forgotten
-        counts = {f"{name[:-1]}_count": len(rows) for name, rows in sections.items()}
+        counts = {f"{name[:-1]}_count": len(names) for name, (names, _) in sections.items()}
         result = {
             "captures": list(captures),
-            **{name: rows[:top] for name, rows in sections.items()},
+            **{name: [*map(row, names[:top])] for name, (names, row) in sections.items()},
             **counts,
             "forgotten": forgotten or self.received.forgotten,
         }
         return cast(TopologyResult, result)
 
-    def _exchanges(self) -> list[Facts]:
+    # each section: names, the most used first, and what makes a row of one
+
+    def _exchanges(self) -> Section:
         published = TopCounts()
         for (client, exchange), counts in self.published.counts.items():
             published.add((client.vhost, exchange), counts)
         named = [(vhost, exchange) for vhost, exchange, _ in self.routes.counts]
         names = dict.fromkeys((*self.exchanges, *published.counts, *named))
         nothing = dict.fromkeys(EXCHANGE)
-        rows = [
-            {"vhost": vhost, "exchange": exchange, "declared": (vhost, exchange) in self.exchanges}
-            | self.exchanges.get((vhost, exchange), nothing)
-            | {"removed": ("exchange", vhost, exchange) in self._gone}
-            | _published(published.counts.get((vhost, exchange), NO_COUNTS))
-            for vhost, exchange in names
-            if exchange is not None or (vhost, exchange) in published.counts
-        ]
-        return sorted(rows, key=lambda row: -row["published"])
+        count = published.counts.get
 
-    def _queues(self) -> list[Facts]:
+        def row(name: Any) -> Facts:
+            return (
+                {"vhost": name[0], "exchange": name[1], "declared": name in self.exchanges}
+                | self.exchanges.get(name, nothing)
+                | {"removed": ("exchange", *name) in self._gone}
+                | _published(count(name, NO_COUNTS))
+            )
+
+        shown = (name for name in names if name[1] is not None or name in published.counts)
+        return sorted(shown, key=lambda name: -count(name, NO_COUNTS)[0]), row
+
+    def _queues(self) -> Section:
         delivered = TopCounts()
         for (vhost, _, queue), counts in self.routes.counts.items():
             delivered.add((vhost, queue), counts)
         named = [(client.vhost, queue) for client, queue in self.consumers]
         names = dict.fromkeys((*self.queues, *delivered.counts, *named))
         nothing: Facts = dict.fromkeys((*QUEUE, "server_named"))
-        rows = [
-            {"vhost": vhost, "queue": queue, "declared": (vhost, queue) in self.queues}
-            | self.queues.get((vhost, queue), nothing)
-            | {"removed": ("queue", vhost, queue) in self._gone}
-            | _delivered(delivered.counts.get((vhost, queue), NO_COUNTS))
-            for vhost, queue in names
-        ]
-        return sorted(rows, key=lambda row: -row["delivered"])
+        count = delivered.counts.get
 
-    def _bindings(self) -> list[Facts]:
+        def row(name: Any) -> Facts:
+            return (
+                {"vhost": name[0], "queue": name[1], "declared": name in self.queues}
+                | self.queues.get(name, nothing)
+                | {"removed": ("queue", *name) in self._gone}
+                | _delivered(count(name, NO_COUNTS))
+            )
+
+        return sorted(names, key=lambda name: -count(name, NO_COUNTS)[2]), row
+
+    def _bindings(self) -> Section:
         names = ("vhost", "exchange", "destination_type", "destination", "routing_key")
-        return [
-            dict(zip(names, key, strict=False))
-            | {"arguments": json.loads(key[-1])}
-            | {"removed": facts["removed"] or facts["ends"] != self._ends(key)}
-            for key, facts in self.bindings.items()
-        ]
 
-    def _publishers(self, top: int | None) -> list[Facts]:
+        def row(key: Any) -> Facts:
+            facts = self.bindings[key]
+            return (
+                dict(zip(names, key, strict=False))
+                | {"arguments": json.loads(key[-1])}
+                | {"removed": facts["removed"] or facts["ends"] != self._ends(key)}
+            )
+
+        return list(self.bindings), row
+
+    def _routes(self) -> Section:
+        def row(route: Any) -> Facts:
+            (vhost, exchange, queue), counts = route
+            return {"vhost": vhost, "exchange": exchange, "queue": queue, **_delivered(counts)}
+
+        return self.routes.top(MAX_NAMES), row
+
+    def _publishers(self, top: int | None) -> Section:
         keys: dict[Any, list[Any]] = {}
         for (client, exchange, key), _ in self.keys.top(MAX_NAMES):
             keys.setdefault((client, exchange), []).append(key)
-        rows = []
-        for name, counts in self.published.top(MAX_NAMES):
-            client, exchange = name
-            used = keys.get(name, [])
-            rows.append(
-                {
-                    **client._asdict(),
-                    "exchange": exchange,
-                    "routing_keys": used[:top],
-                    "routing_key_count": None if self.keys.forgotten else len(used),
-                }
-                | _published(counts)
-            )
-        return rows
 
-    def _consumers(self) -> list[Facts]:
+        def row(publisher: Any) -> Facts:
+            (client, exchange), counts = publisher
+            used = keys.get((client, exchange), [])
+            return {
+                **client._asdict(),
+                "exchange": exchange,
+                "routing_keys": used[:top],
+                "routing_key_count": None if self.keys.forgotten else len(used),
+            } | _published(counts)
+
+        return self.published.top(MAX_NAMES), row
+
+    def _consumers(self) -> Section:
         nothing = {"consumers": 0, "prefetch_count": None, "no_ack": None}
         names = dict.fromkeys((*self.consumers, *self.received.counts))
-        rows = [
-            {**client._asdict(), "queue": queue}
-            | self.consumers.get((client, queue), nothing)
-            | _delivered(self.received.counts.get((client, queue), NO_COUNTS))
-            for client, queue in names
-        ]
-        return sorted(rows, key=lambda row: -row["delivered"])
+        count = self.received.counts.get
+
+        def row(name: Any) -> Facts:
+            client, queue = name
+            return (
+                {**client._asdict(), "queue": queue}
+                | self.consumers.get(name, nothing)
+                | _delivered(count(name, NO_COUNTS))
+            )
+
+        return sorted(names, key=lambda name: -count(name, NO_COUNTS)[2]), row
 
 
 METHODS = {
@@ -560,7 +579,9 @@ _WHEN_ANSWERED = frozenset(
 )  # fmt: skip
 """Requests that change nothing unless they were answered or need no answer."""
 
-_LOOKED_AT = bytes((name in METHODS) + (name in _WHEN_ANSWERED) for name in NAMES)
+_LOOKED_AT = bytes(
+    (name in METHODS) + (name in _WHEN_ANSWERED) + 2 * (name == "basic.qos") for name in NAMES
+)
 
 
 TABLES = frozenset(("arguments", "client_properties"))

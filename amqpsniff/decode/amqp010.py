@@ -86,7 +86,7 @@ class Amqp010Framer:
 
     def _kept(self, half: Half) -> cython.int:
         """A header is there, or it and the numbers of a unit."""
-        octets: bytes = bytes(half.store.octets[0 : half.kept])
+        octets: bytes = half.store.bytes_between(0, half.kept)
         size: cython.longlong = octets[2] << 8 | octets[3]
         if half.expected == _HEADER_BYTES:
             if octets[0] & 0xF0 or octets[1] > 3 or octets[4] or octets[8:] != b"\0\0\0\0":
@@ -114,7 +114,7 @@ class Amqp010Framer:
             return handler.refresh(connection)
         handler._begin(half)
         if half.expected > _HEADER_BYTES:
-            octets: bytes = bytes(half.store.octets[0 : half.expected])
+            octets: bytes = half.store.bytes_between(0, half.expected)
             code = _CODES.get((octets[_HEADER_BYTES], octets[_HEADER_BYTES + 1]), -1)
             handler.frames.method.values[handler.frames.rows] = code
             if code < 0:

@@ -265,7 +265,7 @@ class ContentAssembler:
             half.opened_since = set()
         half.opened_since.discard(channel)
 
-    def note_loss(self, half: Any) -> None:
+    def note_loss(self, half: Half) -> None:
         """Frames of a half-stream may be missing before the next row."""
         place = (half.number, half.ts_ns)
         self.losses.append((self.frames.rows, half.connection, half.direction, *place))

@@ -2,13 +2,15 @@ from amqpsniff.decode.amqp010 cimport Amqp010Framer
 from amqpsniff.decode.amqp10.framer cimport Amqp10Framer
 from amqpsniff.decode.contents cimport ContentAssembler
 from amqpsniff.decode.frames cimport FrameHandler
+from amqpsniff.decode.resync cimport FrameProbe
 from amqpsniff.decode.state cimport Connection, Half
 from amqpsniff.decode.values cimport ValueReader
 
 cdef class Framer:
     cdef FrameHandler handler
     cdef ContentAssembler contents
-    cdef object probe, report
+    cdef FrameProbe probe
+    cdef object report
     cdef Amqp10Framer amqp10
     cdef Amqp010Framer amqp010
     cdef bint _is_amqp10(self, Half half, bytes octets) except? -1
@@ -32,4 +34,4 @@ cdef class Framer:
     cdef long long _gap_in_kept(self, Half half, long long missing) except? -1
     cdef int _lose_frame(self, Half half, bint forced) except? -1
     cdef int _lose(self, Half half, long long begin, bint forced) except? -1
-    cdef long long _search(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cdef long long _search(self, Half half, bytes octets) except? -1

@@ -28,6 +28,7 @@ from cython.cimports.amqpsniff.decode.amqp010 import Amqp010Framer
 from cython.cimports.amqpsniff.decode.amqp10.framer import Amqp10Framer
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
+from cython.cimports.amqpsniff.decode.resync import Candidate, FrameProbe, Search
 from cython.cimports.amqpsniff.decode.state import Connection, Half
 from cython.cimports.amqpsniff.decode.values import ValueReader
 
@@ -38,7 +39,7 @@ from amqpsniff.decode.amqp10.framer import HEADERS as AMQP10_HEADERS
 from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY, UNFINISHED
 from amqpsniff.decode.contents import LATE
 from amqpsniff.decode.preamble import MAX_PREAMBLE_BYTES, is_amqp_1_0, preamble_bytes
-from amqpsniff.decode.resync import MAX_KEPT_FRAME_BYTES, FrameProbe, Search
+from amqpsniff.decode.resync import MAX_KEPT_FRAME_BYTES
 from amqpsniff.decode.state import TENTATIVE_BYTES
 from amqpsniff.spec import PROTOCOL_HEADERS, protocol_of
 
@@ -119,7 +120,7 @@ class Framer:
         amqp10_frames: Is given those of AMQP 1.0.
     """
 
-    probe: Any
+    probe: FrameProbe
     report: Any
     amqp010: Amqp010Framer
 
@@ -139,13 +140,21 @@ class Framer:
         self, half: Half, octets: bytes, start: cython.longlong, length: cython.longlong
     ) -> cython.int:
         """Bytes that are not in the block at hand."""
+        end: cython.longlong = start + length
+        search: Search
+        if half.mode == _SEARCH:
+            search = half.search
+            start += self._search(half, octets[start : min(end, start + search.room())])
+        if start == end:
+            return 0
         reader: ValueReader = self.handler.block.over(octets)
-        return self.data(half, reader, start, start + length)
+        return self.data(half, reader, start, end)
 
     def data(
         self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.int:
         """The bytes `at`..`end` of the reader's data are the next of a half-stream."""
+        search: Search
         while at < end:
             if half.mode == _FRAMES:
                 if half.left > 0:
@@ -157,7 +166,8 @@ class Framer:
             elif half.mode == _START or half.mode == _UNIDENTIFIED:
                 at = self._begin(half, reader, at, end)
             elif half.mode == _SEARCH:
-                at = self._search(half, reader, at, end)
+                search = half.search
+                at += self._search(half, reader.bytes_at(at, min(end - at, search.room())))
             elif half.mode == _AMQP10:
                 typed: TypedReader = cython.cast(TypedReader, reader, typecheck=True)
                 at = self.amqp10.data(half, typed, at, end)
@@ -174,23 +184,28 @@ class Framer:
             return self.amqp10.gap(half, missing)
         if half.mode == _AMQP010:
             return self.amqp010.gap(half, missing)
-        if half.connection.is_amqp10 and half.mode in (_START, _SEARCH):
+        if half.connection.is_amqp10 and (half.mode == _START or half.mode == _SEARCH):
             half.kept = 0
             half.offset += missing
             self.amqp10.begin(half)
             self.amqp10.search(half)
             return 0
-        if half.mode == _SEARCH and half.connection.asked in _UNREAD:
+        if (
+            half.mode == _SEARCH
+            and half.connection.asked is not None
+            and (half.connection.asked in _UNREAD)
+        ):
             half.mode = _UNSUPPORTED_VERSION
             half.search = None
+        search: Search
         while half.mode == _SEARCH:
             search = half.search
             chain = search.gap(missing)
             if chain is None:
-                half.offset = search.end
+                half.offset = search.end()
                 self.contents.note_loss(half)
                 return 0
-            self._take_up(half, search, chain, search.end, self.handler.frames.moment())
+            self._take_up(half, search, chain, search.end(), self.handler.frames.moment())
         if half.mode == _UNIDENTIFIED:
             half.mode = _NOT_AMQP
         if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
@@ -216,15 +231,16 @@ class Framer:
         if half.mode == _START and half.kept:
             self._end_start(half)
         if half.mode == _FRAMES and half.kept and self.handler.claims is not None:
-            begin: bytes = bytes(half.store.octets[0 : half.kept])
+            begin: bytes = half.store.bytes_between(0, half.kept)
             self.handler.claim(half, UNFINISHED, half.frame_offset, 0, 0, begin, -1, False)
+        search: Search
         while half.mode == _SEARCH:
             search = half.search
             chain = search.finish()
             if chain is None:
                 half.search = None  # the two hold each other
                 return 0
-            self._take_up(half, search, chain, search.end, self.handler.frames.moment())
+            self._take_up(half, search, chain, search.end(), self.handler.frames.moment())
         return 0
 
     # at a known place
@@ -379,7 +395,7 @@ class Framer:
             self.handler.claim_end(half, half.frame_offset + count - 1)
         else:
             self._wrong_end(half, last)
-            self._reread(half, bytes(half.store.octets[0:count]))
+            self._reread(half, half.store.bytes_between(0, count))
         if half.kept == 0:
             half.empty()
         return 0
@@ -398,7 +414,7 @@ class Framer:
         header.data = half.store.octets
         half.offset -= 7
         if not _take_header(half, header, 0):
-            octets: bytes = bytes(half.store.octets[0:7])
+            octets: bytes = half.store.bytes_between(0, 7)
             half.kept = 0
             self._refuse(half)
             return self.octets(half, octets, 0, 7)
@@ -434,7 +450,7 @@ class Framer:
         first: cython.bint = half.offset == half.kept and not (known and half.direction)
         proxied: cython.longlong = 0
         if first:  # all that is there is looked at: the end of some headers has to be searched for
-            kept: bytes = bytes(half.store.octets[0 : half.kept]) if half.kept else b""
+            kept: bytes = half.store.bytes_between(0, half.kept) if half.kept else b""
             there: bytes = reader.bytes_at(at, min(end - at, MAX_PREAMBLE_BYTES))
             proxied = preamble_bytes(kept + there, known)
         wanted: cython.longlong = max(0, max(8, proxied) - half.kept)
@@ -445,7 +461,7 @@ class Framer:
         half.keep(reader, at, wanted)
         half.offset += wanted
         at += wanted
-        octets: bytes = bytes(half.store.octets[0 : half.kept])
+        octets: bytes = half.store.bytes_between(0, half.kept)
         if proxied:
             if proxied == len(octets):
                 if self.handler.claims is not None:
@@ -472,19 +488,19 @@ class Framer:
         if len(half.first_bytes) == FIRST_BYTES:
             half.mode = _NOT_AMQP
 
-    def _note_first(self, half: Any, octets: Any) -> None:
+    def _note_first(self, half: Half, octets: Any) -> None:
         """Remember first bytes that are not AMQP, in case it is not AMQP that follows."""
         half.first_bytes = octets[:FIRST_BYTES]
         half.first_number = half.number
         half.first_ns = half.ts_ns
 
-    def _is_text(self, half: Any, octets: Any) -> Any:
+    def _is_text(self, half: Half, octets: Any) -> Any:
         """True if AMQP is but a part of something, such as the mechanism AMQPLAIN."""
         if len(octets) < 8 or half.connection.conversation.syn_seen:
             return False
         return protocol_of(octets[4:]) is None
 
-    def _is_answer(self, half: Any, octets: Any) -> Any:
+    def _is_answer(self, half: Half, octets: Any) -> Any:
         """True if these are, or may become, connection.start after a protocol header."""
         connection: Connection = half.connection
         answers: cython.bint = half.direction != connection.client_direction
@@ -546,7 +562,7 @@ class Framer:
                 half.connection.asked = version
         self.report(code, half, _version(version), (None, half.number, half.ts_ns))
 
-    def _headless(self, half: Any, octets: Any) -> None:
+    def _headless(self, half: Half, octets: Any) -> None:
         """The first bytes of a half-stream are no protocol header."""
         half.kept = 0
         half.offset -= len(octets)
@@ -569,7 +585,7 @@ class Framer:
 
     def _end_start(self, half: Half) -> cython.int:
         """A half-stream ended in what could have been a proxy's header."""
-        octets: bytes = bytes(half.store.octets[0 : half.kept])
+        octets: bytes = half.store.bytes_between(0, half.kept)
         if octets[:4] != b"AMQP"[: len(octets)]:
             half.number = 0
             half.ts_ns = _NULL
@@ -634,13 +650,10 @@ class Framer:
         connection.frame_max = -1
         connection.login = connection.asked = None
 
-    def _search(
-        self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
-    ) -> cython.longlong:
-        """Search on with these bytes, or some of them; position gone on to."""
-        search = half.search
-        count: cython.longlong = min(end - at, search.room)
-        octets: bytes = reader.bytes_at(at, count)
+    def _search(self, half: Half, octets: bytes) -> cython.longlong:
+        """Search on with these bytes; how many of them are done with."""
+        search: Search = half.search
+        count: cython.longlong = len(octets)
         before: bytes = half.first_bytes
         if half.offset != len(before) or half.connection.is_amqp:
             before = b""
@@ -648,28 +661,27 @@ class Framer:
             self.amqp10.begin(half)
             self.amqp10.search(half)
             half.offset -= len(before)
-            typed: TypedReader = cython.cast(TypedReader, reader.over(before), typecheck=True)
-            self.amqp10.data(half, typed, 0, len(before))
-            return at
-        if half.connection.asked in _UNREAD:
+            reader = self.handler.block.over(before)
+            self.amqp10.data(half, cython.cast(TypedReader, reader, typecheck=True), 0, len(before))
+            return 0
+        if half.connection.asked is not None and half.connection.asked in _UNREAD:
             half.mode = _UNSUPPORTED_VERSION
             half.search = None
             self._other_protocol(half, half.connection.asked)
-            half.offset += end - at
-            return end
+            return 0
         if len(half.first_bytes) < FIRST_BYTES and not half.connection.is_amqp:
             half.first_bytes = (half.first_bytes + octets)[:FIRST_BYTES]
-        begin: cython.longlong = search.end
+        begin: cython.longlong = search.end()
         moment: cython.longlong = self.handler.frames.moment()
         chain = search.feed(octets, half.number, half.ts_ns, moment)
         if chain is not None:
             self._take_up(half, search, chain, begin, moment)
-            return at + max(0, chain.next - begin)
+            return max(0, chain.next - begin)
         half.offset += count
-        if search.hopeless:
+        if search.hopeless():
             half.mode = _NOT_AMQP
             half.search = None
-        return at + count
+        return count
 
     def _is_amqp10(self, half: Half, octets: bytes) -> cython.bint:
         """True if a connection speaks AMQP 1.0; its protocol header may be missing."""
@@ -681,7 +693,14 @@ class Framer:
         self.handler.refresh(connection)
         return True
 
-    def _take_up(self, half: Any, search: Any, chain: Any, until: Any, now: Any) -> None:
+    def _take_up(
+        self,
+        half: Half,
+        search: Search,
+        chain: Candidate,
+        until: cython.longlong,
+        now: cython.longlong,
+    ) -> None:
         """Take the frames of a chain that is believed and the bytes between it and `until`; it is
         this moment now.
         """
@@ -692,7 +711,8 @@ class Framer:
         self._prove_role(half, chain.frames)
         number, ts_ns = half.number, half.ts_ns
         noted = len(self.contents.losses)
-        for *frame, half.number, half.ts_ns, moment in chain.frames:
+        for *frame, packet in chain.frames:
+            half.number, half.ts_ns, moment = packet
             first: cython.longlong = self.handler.frames.rows
             self._chain_frame(half, *frame)
             if moment != now:
@@ -711,7 +731,7 @@ class Framer:
         for row in range(first, self.handler.frames.rows):
             self.contents.losses.append((row, moment, LATE))
 
-    def _prove_role(self, half: Any, frames: Any) -> None:
+    def _prove_role(self, half: Half, frames: Any) -> None:
         """Let the methods of a chain tell who is the client before any row is written."""
         reader: ValueReader = self.handler.scratch
         for _, kind, _, _, payload, *_ in frames:
@@ -722,7 +742,14 @@ class Framer:
                 self.handler.prove_role(half, reader, 0, len(payload))
 
     def _chain_frame(
-        self, half: Any, offset: Any, kind: Any, channel: Any, size: Any, payload: Any, missing: Any
+        self,
+        half: Half,
+        offset: Any,
+        kind: Any,
+        channel: Any,
+        size: Any,
+        payload: Any,
+        missing: Any,
     ) -> None:
         """Hand on one frame of a chain that is believed."""
         half.frame_offset = offset
@@ -742,7 +769,7 @@ class Framer:
         if kind == _BODY or len(payload) <= size:
             self.handler.claim_end(half, offset + 7 + size)
 
-    def _chain_body(self, half: Any, payload: Any, missing: Any) -> None:
+    def _chain_body(self, half: Half, payload: Any, missing: Any) -> None:
         """Hand on a body of a chain; of one that was not kept the bytes are only counted."""
         if payload is not None:
             reader: ValueReader = self.handler.scratch

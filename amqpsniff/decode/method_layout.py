@@ -170,6 +170,7 @@ lookup = array("i", [-1]) * (len(DIALECT_NAMES) * CLASS_LIMIT * METHOD_LIMIT)
 """[dialect code][class][method] → where the choices begin in `choices`; -1 for no such method."""
 
 far: dict[tuple[int, int, int], int] = {}
+far_classes = bytearray(65_536)  # by id: the class has methods in `far`
 choices = array("i")
 """Method indices in order of preference, each list ended by -1."""
 
@@ -183,6 +184,7 @@ for _code, _dialect in enumerate(DIALECT_NAMES):
             lookup[(_code * CLASS_LIMIT + _id[0]) * METHOD_LIMIT + _id[1]] = len(choices)
         else:
             far[(_code, _id[0], _id[1])] = len(choices)
+            far_classes[_id[0]] = 1
         choices.extend([*[m.index for m in _candidates], -1])
 
 content_classes: tuple[frozenset[int], ...] = (

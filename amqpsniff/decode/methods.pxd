@@ -18,7 +18,7 @@ cdef class MethodDecoder(DecodedMethod):
     cdef public int sender
     cdef public tuple sent_secrets
     cdef int[::1] first_argument, key_starts, key_lengths, lookup, choices
-    cdef const unsigned char[::1] known, secrets, senders, types, roles, frequent
+    cdef const unsigned char[::1] known, secrets, senders, types, roles, frequent, far_classes
     cdef Octets keys
     cdef readonly TableCache tables
     cdef dict far

@@ -171,6 +171,7 @@ class MethodDecoder(DecodedMethod):
     keys: Octets
     tables: TableCache
     far: dict[Any, Any]
+    far_classes: ByteView
 
     def __init__(self, show_secrets: Any = False, quiet: Any = False) -> None:
         DecodedMethod.__init__(self)
@@ -195,11 +196,14 @@ class MethodDecoder(DecodedMethod):
         self.lookup = method_layout.lookup
         self.choices = method_layout.choices
         self.far = method_layout.far
+        self.far_classes = method_layout.far_classes
 
     def find(self, dialect: cython.int, class_id: cython.int, method_id: cython.int) -> cython.int:
         """Where the choices for these numbers begin; -1 when no method has them."""
         if class_id < 128 and method_id < 256:
             return self.lookup[(dialect * 128 + class_id) * 256 + method_id]
+        if not self.far_classes[class_id]:
+            return -1
         return self.far.get((dialect, class_id, method_id), -1)
 
     def decode(

@@ -41,6 +41,7 @@ from collections import deque
 
 import cython
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
+from cython.cimports.amqpsniff.decode.methods import MethodDecoder
 from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
 from cython.cimports.amqpsniff.decode.state import Connection, Content, Half, MemoryBudget
 from cython.cimports.amqpsniff.decode.values import ValueReader
@@ -52,6 +53,11 @@ from amqpsniff.spec import protocol_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+if cython.compiled:
+    from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING  # type: ignore
+    from cython.cimports.cpython.bytes import PyBytes_AS_STRING  # type: ignore
+    from cython.cimports.libc.string import memcpy  # type: ignore
 
 MAX_BODY_FRAME_BYTES = 256 * 1024 * 1024
 """Largest body frame believed while frame-max is unknown; brokers default to 131072."""
@@ -93,13 +99,13 @@ _MAX_BODY = cython.declare(cython.longlong, MAX_BODY_FRAME_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_BYTES)
 _MAX_HELD = cython.declare(cython.longlong, MAX_HELD_BYTES)
 _HEADER = cython.declare(cython.longlong, HEADER_BYTES)
+_FRAME_HEADER = cython.declare(cython.longlong, 7)
 _NEVER = cython.declare(cython.longlong, 1 << 62)
 _END = cython.declare(cython.int, 0xCE)
 _BODY = cython.declare(cython.int, 3)
 _PROTOCOL_HEADER = cython.declare(cython.int, 65)
 
 
-@cython.cclass
 class FrameProbe:
     """Tests bytes that `reader` reads from; `kind`, `channel` and `size` are of the last header.
 
@@ -110,17 +116,15 @@ class FrameProbe:
     handler: FrameHandler
     reader: ValueReader
     properties: PropertyDecoder
-    kind: cython.int
-    channel: cython.int
-    size: cython.longlong
+    kind: int
+    channel: int
+    size: int
 
     def __init__(self, handler: Any) -> None:
         self.handler = handler
         self.reader = ValueReader(Texts())
         self.properties = PropertyDecoder()
 
-    @cython.cfunc
-    @cython.exceptval(-2, check=True)
     def header(
         self, half: Half, at: cython.longlong, have: cython.longlong, forced: cython.bint
     ) -> cython.int:
@@ -129,7 +133,7 @@ class FrameProbe:
         A protocol header has type 65 (its first letter) and, for want of a frame header, size 0.
         `forced` takes any header that can be followed to its end.
         """
-        if have < 7:
+        if have < _FRAME_HEADER:
             return -1
         kind: cython.int = self.reader.data[at]
         size: cython.longlong = self.reader.u32(at + 3)
@@ -158,10 +162,10 @@ class FrameProbe:
         second: cython.int = self.reader.u16(at + 9)
         if kind == 1:
             return size >= 4 and self._is_method(half, first, second)
-        known: cython.bint = first in method_layout.content_classes[half.connection.dialect]
-        return size >= 14 and known and second == 0 and self.channel > 0
+        if size < 14 or second != 0 or self.channel == 0:
+            return 0
+        return first in method_layout.content_classes[half.connection.dialect]
 
-    @cython.cfunc
     def _limit(self, half: Half, kind: cython.int) -> cython.longlong:
         """The largest size that a frame of a type may have."""
         limit: cython.longlong = half.connection.frame_max
@@ -171,28 +175,26 @@ class FrameProbe:
             limit = _MAX_KEPT
         return limit
 
-    @cython.cfunc
     def _is_protocol_header(self, at: cython.longlong) -> cython.bint:
         octets: bytes = bytes(self.reader.data[at : at + 8])
         return octets[:4] == b"AMQP" and protocol_of(octets[4:]) is not None
 
-    @cython.cfunc
     def _is_method(self, half: Half, class_id: cython.int, method_id: cython.int) -> cython.bint:
         """True if the numbers name a method that this side may send."""
         connection: Connection = half.connection
-        choice: cython.int = self.handler.decoder.find(connection.dialect, class_id, method_id)
+        decoder: MethodDecoder = self.handler.decoder
+        choice: cython.int = decoder.find(connection.dialect, class_id, method_id)
         if choice < 0:
             return False
         if not connection.role_proved:
             return True
         side: cython.int = 1 if half.direction == connection.client_direction else 2
-        while method_layout.choices[choice] >= 0:
-            if method_layout.senders[method_layout.choices[choice]] & side:
+        while decoder.choices[choice] >= 0:
+            if decoder.senders[decoder.choices[choice]] & side:
                 return True
             choice += 1
         return False
 
-    @cython.cfunc
     def strong(
         self,
         half: Half,
@@ -218,7 +220,6 @@ class FrameProbe:
         return True
 
 
-@cython.cclass
 class Window:
     """The bytes of a half-stream that are still needed, and the packets they came in.
 
@@ -226,15 +227,15 @@ class Window:
     the begin, and moved only when the buffer is full, so that each is copied about twice however
     small the pieces are.
 
-    `marks` holds (stream offset after its last byte, packet number, ts_ns, moment when it came)
+    `marks` holds (stream offset after its last byte, (packet number, ts_ns, moment when it came))
     of each packet.
     """
 
     budget: MemoryBudget
     buffer: bytearray
-    first: cython.longlong
-    used: cython.longlong
-    base: cython.longlong
+    first: int
+    used: int
+    base: int
     marks: Any
 
     def __init__(self, offset: Any, budget: Any) -> None:
@@ -245,12 +246,10 @@ class Window:
         self.base = offset
         self.marks = deque()
 
-    @cython.cfunc
     def end(self) -> cython.longlong:
         """Stream offset after the last byte."""
         return self.base + self.used - self.first
 
-    @cython.cfunc
     def fits(self, count: cython.longlong) -> cython.bint:
         """True if `count` bytes more may be kept."""
         kept: cython.longlong = self.used - self.first
@@ -259,8 +258,13 @@ class Window:
     def __del__(self) -> None:
         self.budget.held -= len(self.buffer) - FIRST_BUFFER_BYTES
 
-    @cython.cfunc
-    def append(self, octets: bytes, number: Any, ts_ns: Any, moment: cython.longlong) -> cython.int:
+    def append(
+        self,
+        octets: bytes,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+        moment: cython.longlong,
+    ) -> cython.int:
         """These bytes of a packet are the next."""
         count: cython.longlong = len(octets)
         kept: cython.longlong = self.used - self.first
@@ -272,26 +276,32 @@ class Window:
             self.buffer[:kept] = old[self.first : self.used]
             self.first = 0
             self.used = kept
-        self.buffer[self.used : self.used + count] = octets
+        if cython.compiled:
+            memcpy(
+                PyByteArray_AS_STRING(self.buffer) + self.used,
+                PyBytes_AS_STRING(octets),
+                cython.cast(cython.size_t, count),
+            )
+        else:
+            self.buffer[self.used : self.used + count] = octets
         self.used += count
-        if self.marks and self.marks[len(self.marks) - 1][1:3] == (number, ts_ns):
-            moment = self.marks.pop()[3]
-        self.marks.append((self.end(), number, ts_ns, moment))
+        packet = (number, ts_ns, moment)
+        if self.marks and self.marks[len(self.marks) - 1][1][:2] == (number, ts_ns):
+            packet = self.marks.pop()[1]
+        self.marks.append((self.end(), packet))
         if len(self.marks) > MAX_MARKS:
             self.marks.popleft()
         return 0
 
-    @cython.cfunc
     def packet_of(self, end: cython.longlong) -> Any:
         """(packet number, ts_ns, moment) of the byte before `end`, which came lately."""
         found = (0, 0, 0)
-        for until, *packet in reversed(self.marks):
+        for until, packet in reversed(self.marks):
             if until < end:
                 break
             found = packet
         return found
 
-    @cython.cfunc
     def trim(self, keep: cython.longlong) -> cython.int:
         """Forget the bytes before stream offset `keep`."""
         keep = min(keep, self.end())
@@ -302,7 +312,6 @@ class Window:
                 self.marks.popleft()
         return 0
 
-    @cython.cfunc
     def jump(self, offset: cython.longlong) -> cython.int:
         """Forget everything; the next bytes are those from `offset` on."""
         self.first = 0
@@ -311,13 +320,12 @@ class Window:
         self.marks.clear()
         return 0
 
-    @cython.cfunc
     def pieces(self, start: cython.longlong, end: cython.longlong) -> list[Any]:
         """The bytes `start`..`end` of the stream as (bytes, packet number, ts_ns, moment)."""
         found = []
         octets = memoryview(self.buffer)
         shift: cython.longlong = self.first - self.base
-        for until, *packet in self.marks:
+        for until, packet in self.marks:
             stop = min(until, end)
             if start < stop:
                 found.append((bytes(octets[start + shift : stop + shift]), *packet))
@@ -325,26 +333,25 @@ class Window:
         return found
 
 
-@cython.cclass
 class Candidate:
     """A chain of frames that begins at `start`; `next` is the boundary it is at.
 
-    `frames` holds (offset, type, channel, size, payload or None, bytes missing, packet number,
-    ts_ns), `held` counts the bytes of the payloads, `strong` the strong frames. Of the frame under
-    way `kind` is -1 while its header is awaited. `wake` is the position whose turn decides what
-    comes next.
+    `frames` holds (offset, type, channel, size, payload or None, bytes missing, (packet number,
+    ts_ns, moment)), `held` counts the bytes of the payloads, `strong` the strong frames. Of the
+    frame under way `kind` is -1 while its header is awaited. `wake` is the position whose turn
+    decides what comes next.
     """
 
-    start = cython.declare(cython.longlong, visibility="public")
-    next = cython.declare(cython.longlong, visibility="public")
-    wake: cython.longlong
-    size: cython.longlong
-    missing: cython.longlong
-    held: cython.longlong
-    frames = cython.declare(list, visibility="public")
-    kind: cython.int
-    channel: cython.int
-    strong: cython.int
+    start: int
+    next: int
+    wake: int
+    size: int
+    missing: int
+    held: int
+    frames: list[Any]
+    kind: int
+    channel: int
+    strong: int
 
     def __init__(self, start: Any) -> None:
         self.start = start
@@ -358,17 +365,14 @@ class Candidate:
         self.strong = 0
         self.held = 0
 
-    @cython.cfunc
     def keeps(self) -> cython.bint:
         """True if the bytes of the frame under way are kept until it is whole."""
         return self.size <= _MAX_KEPT and self.missing == 0
 
-    @cython.cfunc
     def turn(self) -> cython.longlong:
         """The position whose turn comes when the frame under way is whole."""
         return max(self.next, self.next + self.size + 8 - _HEADER)
 
-    @cython.cfunc
     def worse(self, other: Candidate) -> cython.bint:
         """Which of two to give up: that with less proof, else that which takes longer for some."""
         if self.strong != other.strong:
@@ -378,7 +382,6 @@ class Candidate:
         return self.wake > other.wake
 
 
-@cython.cclass
 class Search:
     """The search in one half-stream, from stream offset `offset` on.
 
@@ -394,13 +397,13 @@ class Search:
     probe: FrameProbe
     half: Half
     window: Window
-    scanned: cython.longlong
-    searched: cython.longlong
-    held: cython.longlong
-    forced_at: cython.longlong
-    begin: cython.longlong
-    beginnings: cython.int
-    tentative = cython.declare(cython.bint, visibility="public")
+    scanned: int
+    searched: int
+    held: int
+    forced_at: int
+    begin: int
+    beginnings: int
+    tentative: cython.bint
     candidates: list[Any]
 
     def __init__(self, probe: Any, half: Any, offset: Any, forced: Any = False) -> None:
@@ -418,13 +421,11 @@ class Search:
             self.candidates.append(Candidate(offset))
             self.forced_at = offset
 
-    @property
-    def end(self) -> Any:
+    def end(self) -> cython.longlong:
         """Stream offset after the last byte fed."""
         return self.window.end()
 
-    @property
-    def room(self) -> Any:
+    def room(self) -> cython.longlong:
         """How many bytes to feed next at most."""
         room: cython.longlong = max(FIRST_FEED_BYTES, self.searched)
         if not self.half.budget.has_plenty():
@@ -433,12 +434,17 @@ class Search:
             return min(room, FOREIGN_AFTER_BYTES - self.searched)
         return room
 
-    @property
-    def hopeless(self) -> Any:
+    def hopeless(self) -> cython.bint:
         """True if so much was searched in vain that this is another protocol."""
         return self.searched >= FOREIGN_AFTER_BYTES and not self.half.connection.is_amqp
 
-    def feed(self, octets: Any, number: Any, ts_ns: Any, moment: Any) -> Any:
+    def feed(
+        self,
+        octets: bytes,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+        moment: cython.longlong,
+    ) -> Candidate:
         """Search on with these bytes of a packet that comes now; the chain that is believed, or
         None.
         """
@@ -446,14 +452,14 @@ class Search:
             self._begin_anew()
         self.window.append(octets, number, ts_ns, moment)
         self.searched += len(octets)
-        believed = self._run(self.window.end() - _HEADER, False)
+        believed: Candidate = self._run(self.window.end() - _HEADER, False)
         if believed is None:
             self._trim()
         return believed
 
-    def gap(self, missing: Any) -> Any:
+    def gap(self, missing: cython.longlong) -> Candidate:
         """`missing` bytes are not in the capture: the chain believed before them, or None."""
-        believed = self._conclude(True)
+        believed: Candidate = self._conclude(True)
         if believed is not None:
             return believed
         begin: cython.longlong = self.window.end()
@@ -465,15 +471,14 @@ class Search:
         self.scanned = self.begin = end
         return None
 
-    def finish(self) -> Any:
+    def finish(self) -> Candidate:
         """No more octets: the chain that is believed after all, or None."""
         return self._conclude(False)
 
-    def rest(self, start: Any, end: Any) -> Any:
+    def rest(self, start: cython.longlong, end: cython.longlong) -> list[Any]:
         """The bytes `start`..`end` of the stream as (bytes, packet number, ts_ns, moment)."""
         return self.window.pieces(start, end)
 
-    @cython.cfunc
     def _begin_anew(self) -> cython.int:
         """Too much is held: forget every chain."""
         self.half.budget.refuse("frames while framing was searched")
@@ -484,7 +489,6 @@ class Search:
         self.window = Window(self.scanned, self.half.budget)
         return 0
 
-    @cython.cfunc
     def _trim(self) -> cython.int:
         """Forget bytes that no chain needs any more."""
         keep: cython.longlong = self.scanned
@@ -498,9 +502,12 @@ class Search:
 
     # turns
 
-    @cython.cfunc
-    def _run(self, last: cython.longlong, ending: cython.bint) -> Any:
+    def _run(self, last: cython.longlong, ending: cython.bint) -> Candidate:
         """Give every position up to `last` its turn; the chain that is believed, or None."""
+        if not self.candidates and (
+            self.scanned > last or self.window.end() - self.scanned < _FRAME_HEADER
+        ):
+            return None
         self.probe.reader.read_from(self.window.buffer)
         candidate: Candidate
         first: Candidate
@@ -524,10 +531,9 @@ class Search:
             if self._believed(first):
                 return first
 
-    @cython.cfunc
     def _scan(self, stop: cython.longlong) -> cython.bint:
         """Go on to `stop`, or to the first byte that could begin a frame, and start there."""
-        data: cython.const[cython.uchar][::1] = self.window.buffer
+        data: cython.const[cython.uchar][::1] = self.probe.reader.data
         shift: cython.longlong = self.window.first - self.window.base
         at: cython.longlong = self.scanned + shift
         octet: cython.int
@@ -545,14 +551,12 @@ class Search:
         self.scanned = max(self.scanned, at - shift)
         return False
 
-    @cython.cfunc
     def _is_inside(self, at: cython.longlong) -> cython.bint:
         """True if a body there is implausible: no frame ends before it, and none is awaited."""
         if at == self.window.first or self.window.buffer[at - 1] == _END:
             return False
         return not self.probe.strong(self.half, _BODY, self.probe.channel, at + 7, self.probe.size)
 
-    @cython.cfunc
     def _start(self, offset: cython.longlong) -> cython.bint:
         """Start a candidate, unless a chain has its boundary there or those there are better."""
         worst: Candidate = None
@@ -571,7 +575,6 @@ class Search:
         self.candidates.append(candidate)
         return True
 
-    @cython.cfunc
     def _enter(self, candidate: Candidate) -> cython.int:
         """The header that the probe has just read is that of the candidate's next frame."""
         candidate.kind = self.probe.kind
@@ -581,7 +584,6 @@ class Search:
         candidate.wake = candidate.turn()
         return 0
 
-    @cython.cfunc
     def _hold(self, octets: cython.longlong) -> cython.int:
         """Payloads are kept, or let go."""
         self.held += octets
@@ -591,7 +593,6 @@ class Search:
     def __del__(self) -> None:
         self.half.budget.held -= self.held
 
-    @cython.cfunc
     def _drop(self, candidate: Candidate) -> cython.int:
         self._hold(-candidate.held)
         candidate.held = 0
@@ -601,15 +602,17 @@ class Search:
         self.candidates.remove(candidate)
         return 0
 
-    @cython.cfunc
     def _await_header(self, candidate: Candidate) -> cython.int:
         """The header after a candidate's last frame is there, or will never be whole."""
         other: Candidate
-        for other in list(self.candidates):
-            if other is not candidate and other.next == candidate.next:
-                if other.strong and not candidate.strong and candidate.start != self.forced_at:
-                    return self._drop(candidate)
-                self._drop(other)
+        met: list[Any] = []
+        for other in self.candidates:
+            if other.next == candidate.next and other is not candidate:
+                met.append(other)
+        for other in met:
+            if other.strong and not candidate.strong and candidate.start != self.forced_at:
+                return self._drop(candidate)
+            self._drop(other)
         at: cython.longlong = candidate.next - self.window.base + self.window.first
         forced: cython.bint = candidate.next == self.forced_at
         answer: cython.int = self.probe.header(self.half, at, self.window.used - at, forced)
@@ -620,7 +623,6 @@ class Search:
         candidate.wake = _NEVER
         return 0
 
-    @cython.cfunc
     def _await_end(self, candidate: Candidate, ending: cython.bint) -> cython.int:
         """A candidate's frame is whole, or will never be."""
         size: cython.longlong = candidate.size
@@ -638,7 +640,7 @@ class Search:
                 return self._drop(candidate)
             if candidate.keeps():
                 if self.held + size <= _MAX_HELD and self.half.budget.allows(size):
-                    payload = bytes(self.window.buffer[at + 7 : at + 7 + size])
+                    payload = self.probe.reader.bytes_at(at + 7, size)
                 elif candidate.kind != _BODY:
                     return self._drop(candidate)
             if forced or self.probe.strong(
@@ -650,21 +652,19 @@ class Search:
             self._hold(len(payload))
         return self._add(candidate, payload)
 
-    @cython.cfunc
     def _add(self, candidate: Candidate, payload: Any) -> cython.int:
         """Add the frame under way to its chain."""
         offset: cython.longlong = candidate.next
         candidate.next += candidate.size + 8
         packet = self.window.packet_of(candidate.next)
-        frame = (offset, candidate.kind, candidate.channel, candidate.size)
-        candidate.frames.append((*frame, payload, candidate.missing, *packet))
+        frame = (offset, candidate.kind, candidate.channel, candidate.size, payload)
+        candidate.frames.append((*frame, candidate.missing, packet))
         candidate.kind = -1
         candidate.wake = candidate.next
         return 0
 
     # belief
 
-    @cython.cfunc
     def _believed(self, candidate: Candidate) -> cython.bint:
         count: cython.int = len(candidate.frames)
         if count and candidate.start == self.forced_at:
@@ -673,11 +673,10 @@ class Search:
             return count >= CHAIN_FRAMES or candidate.kind >= 0
         return count > CHAIN_FRAMES
 
-    @cython.cfunc
-    def _conclude(self, hole: cython.bint) -> Any:
+    def _conclude(self, hole: cython.bint) -> Candidate:
         """The chain that is believed when nothing more can confirm it, or None."""
         end: cython.longlong = self.window.end()
-        believed = self._run(end, True)
+        believed: Candidate = self._run(end, True)
         if believed is not None:
             return believed
         candidate: Candidate
@@ -695,12 +694,10 @@ class Search:
             self.beginnings = self.beginnings + 1 if self._begins_cut() else 0
         return None
 
-    @cython.cfunc
     def _is_expected(self, candidate: Candidate) -> cython.bint:
         """True if what a hole cut off begins a run, as the ones before it did."""
         return candidate.start == self.begin and self.beginnings >= CUT_BEGINNINGS - 1
 
-    @cython.cfunc
     def _begins_cut(self) -> cython.bint:
         """True if the bytes since the last hole begin with a method or a content header."""
         candidate: Candidate
@@ -709,7 +706,6 @@ class Search:
                 return True
         return False
 
-    @cython.cfunc
     def _survive(
         self, candidate: Candidate, begin: cython.longlong, end: cython.longlong
     ) -> cython.int:

@@ -123,7 +123,7 @@ def channel_row(channel: Any) -> Row:
         "at_least": least(channel),
         "delivered": channel.delivered,
         "unacked": unacked(channel),
-        "requeued": channel.requeued,
+        "requeued": channel.times.requeued,
         "returned": channel.returned,
     }
 
@@ -174,9 +174,10 @@ def unacked(channel: Any) -> int | None:
     """
     if channel.counts_deliveries() or not channel.delivered:
         return int(channel.unsettled)
-    if channel.deliveries and not (channel.acks or channel.unsettled or channel.known):
+    acks = channel.times.acks
+    if channel.deliveries and not (acks or channel.unsettled or channel.known):
         return None
-    number: int = channel.deliveries.above(channel.doubtful_delivery(), channel.acks > 0)
+    number: int = channel.deliveries.above(channel.doubtful_delivery(), acks > 0)
     return number or (None if channel.session.has_loss else 0)
 
 

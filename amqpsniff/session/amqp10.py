@@ -20,6 +20,7 @@ from cython.cimports.amqpsniff.session.entities import (
     Channel,
     ChannelSlot,
     Ledger,
+    MessageTimes,
     PendingMessage,
     Session,
     pending_message,
@@ -180,6 +181,12 @@ side and that of the other are three."""
 _MAX_LOOKS = cython.declare(cython.longlong, MAX_LOOKS)
 
 
+_NOTHING_WAITS = (Ledger(), Ledger())
+"""Deliveries of sessions without any: shared and never written to."""
+for _ledger in _NOTHING_WAITS:
+    _ledger.shared = True
+
+
 class Amqp10Session:
     """A session; pairs are of what the client and the server send.
 
@@ -209,7 +216,7 @@ class Amqp10Session:
         self.links = {}
         self.last = None
         self.last_key = -1
-        self.unsettled = (Ledger(), Ledger())
+        self.unsettled = _NOTHING_WAITS
         self.ended = self.in_vain = 0
         self.server_channel = -1
         self.windows = Windows()
@@ -901,17 +908,18 @@ class Amqp10Tracker:
             if self.latest is not None:
                 self.awaited[self.latest_ordinal] = self.latest
             self.latest, self.latest_ordinal = entry, found.delivery
+            times: MessageTimes = channel.own_times()
             if side == 0:
                 channel.published += 1
                 channel.next_number += 1
-                if channel.first_publish_number == 0:
-                    channel.first_publish_number, channel.first_publish_ns = number, ts_ns
-                channel.last_publish_number, channel.last_publish_ns = number, ts_ns
+                if times.first_publish_number == 0:
+                    times.first_publish_number, times.first_publish_ns = number, ts_ns
+                times.last_publish_number, times.last_publish_ns = number, ts_ns
             else:
                 channel.delivered += 1
-                if channel.first_delivery_ns == _NULL:
-                    channel.first_delivery_ns = ts_ns
-                channel.last_delivery_ns = ts_ns
+                if times.first_delivery_ns == _NULL:
+                    times.first_delivery_ns = ts_ns
+                times.last_delivery_ns = ts_ns
             if found.settled != 1 and found.first >= 0:
                 self._await(one, entry, side)
             elif found.settled != 1:
@@ -953,6 +961,9 @@ class Amqp10Tracker:
             settler._close_row(entry, -1)
             return
         waiting: Ledger = one.unsettled[side]
+        if waiting.shared:
+            one.unsettled = (Ledger(), Ledger())
+            waiting = one.unsettled[side]
         one.in_vain -= _MAX_LOOKS
         before: PendingMessage = waiting.add(entry)
         if before is not None:
@@ -967,7 +978,8 @@ class Amqp10Tracker:
                 link.unsettled += 1
                 link.unsettled_max = max(link.unsettled_max, link.unsettled)
             if channel.unconfirmed == 0:
-                channel.waited_publishes += 1
+                times = channel.own_times()
+                times.waited_publishes += 1
             channel.unconfirmed += 1
             channel.unconfirmed_max = max(channel.unconfirmed_max, channel.unconfirmed)
         else:
@@ -1128,8 +1140,9 @@ class Amqp10Tracker:
             said.settled_by = SIDES[side]
         if sender == 1 and side == 0:
             channel: Channel = one.channel
-            channel.acks += 1
-            channel.last_ack_ns = frames.ts_ns.values[row]
+            times = channel.own_times()
+            times.acks += 1
+            times.last_ack_ns = frames.ts_ns.values[row]
         self._let_go(one, entry, sender, frames.ts_ns.values[row])
         default: str = None if said.state or link is None else link.default_outcome
         if default is not None and default in _STATES:
@@ -1238,9 +1251,11 @@ class Amqp10Tracker:
         size: cython.longlong = messages.sent(row)
         if size > 0:
             if side == 0:
-                channel.publish_bytes += size
+                times = channel.own_times()
+                times.publish_bytes += size
             else:
-                channel.deliver_bytes += size
+                times = channel.own_times()
+                times.deliver_bytes += size
         settler.attach(entry, messages, row)
         if self.rules_enabled:
             self._tell_message(entry, side, messages, row)
@@ -1276,7 +1291,8 @@ class Amqp10Tracker:
         if messages.body_size.values[row] > self.large:
             events = ["large"]
         if messages.redelivered.values[row] == 1:
-            channel.redelivered += 1
+            times = channel.own_times()
+            times.redelivered += 1
             events = _with(events, "redelivered")
         if messages.headers.has(row) and (
             messages.headers.offsets[row + 1] - messages.headers.offsets[row] > _LARGE_HEADERS

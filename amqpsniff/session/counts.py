@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from array import array
 from math import log2
+from operator import add
 
 import cython
 
@@ -384,15 +385,15 @@ class TopCounts:
 
     def add(self, name: Any, counts: Any) -> None:
         """Add to the counts of a name."""
-        known = self.counts.get(name)
-        if known is None:
-            if len(self.counts) >= 2 * MAX_NAMES:
-                self.counts = dict(self.top(MAX_NAMES))
-                self.forgotten = True
-            self.counts[name] = list(counts)
-        else:
-            for place, count in enumerate(counts):
-                known[place] += count
+        every: dict[Any, Any] = self.counts
+        known: list[Any] = every.get(name)
+        if known is not None:
+            known[:] = map(add, known, counts)
+            return
+        if len(every) >= 2 * MAX_NAMES:
+            every = self.counts = dict(self.top(MAX_NAMES))
+            self.forgotten = True
+        every[name] = list(counts)
 
     def top(self, most: Any) -> Any:
         """The most frequent names and their counts."""

@@ -52,6 +52,11 @@ cdef class MessageTimes:
     cdef public long long most_ns, slow_confirm_ns, slow_ack_ns
     cdef public long long confirm_ns, confirm_ns_max, ack_ns, ack_ns_max
     cdef public long long queued, queued_ns, queued_ns_max
+    cdef public long long publish_bytes, deliver_bytes, acks, multiple_acks
+    cdef public long long requeued, discarded, rejected, redelivered, gets, commits
+    cdef public long long waited_publishes, first_publish_ns, last_publish_ns
+    cdef public long long first_publish_number, last_publish_number
+    cdef public long long first_delivery_ns, last_delivery_ns, last_ack_ns
     cdef public tuple longest
 
 cdef class Channel(Closeable):
@@ -69,11 +74,6 @@ cdef class Channel(Closeable):
     cdef public long long unsettled, unsettled_max, unconfirmed, unconfirmed_max
     cdef public long long consumers, next_number, maybe_confirmed_to, maybe_settled_to
     cdef public long long maybe_returned_to, publish_before_loss
-    cdef public long long publish_bytes, deliver_bytes, acks, multiple_acks
-    cdef public long long requeued, discarded, rejected, redelivered, gets, commits
-    cdef public long long waited_publishes, first_publish_ns, last_publish_ns
-    cdef public long long first_publish_number, last_publish_number
-    cdef public long long first_delivery_ns, last_delivery_ns, last_ack_ns
     cdef public long long first_tag, last_tag, tag_before_loss
     cdef public long long repeats, last_repeat, first_logged
     cdef public MessageTimes times

@@ -423,14 +423,15 @@ class Closeable:
 
 
 class MessageTimes:
-    """Times of messages of a channel: until their outcome, and in queues.
+    """Times and numbers of messages of a channel, which very many channels have none of.
 
     `confirm_ns`, `ack_ns`: sums over the messages that its `confirmed` and `acknowledged` count,
     `_max` the longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or delivery
     of the longest. `most_…`: the delivery with which `unsettled` was at its most. `waits`:
     deliveries that came while none was unsettled, within `MAX_WAIT_NS` of the last acknowledgement.
     `queued`: deliveries whose publish is known; `longest`: that with the most time since then, as
-    (packet, time, queue, packet of the publish).
+    (packet, time, queue, packet of the publish). `waited_publishes`: publishes made while none was
+    unconfirmed.
     """
 
     waits: int
@@ -449,6 +450,24 @@ class MessageTimes:
     queued: int
     queued_ns: int
     queued_ns_max: int
+    publish_bytes: int
+    deliver_bytes: int
+    acks: int
+    multiple_acks: int
+    requeued: int
+    discarded: int
+    rejected: int
+    redelivered: int
+    gets: int
+    commits: int
+    waited_publishes: int
+    first_publish_ns: int
+    last_publish_ns: int
+    first_publish_number: int
+    last_publish_number: int
+    first_delivery_ns: int
+    last_delivery_ns: int
+    last_ack_ns: int
 
     longest: tuple[Any, ...]
 
@@ -458,6 +477,12 @@ class MessageTimes:
         self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = _NULL
         self.confirm_ns = self.confirm_ns_max = self.ack_ns = self.ack_ns_max = 0
         self.queued = self.queued_ns = self.queued_ns_max = 0
+        self.publish_bytes = self.deliver_bytes = self.acks = self.multiple_acks = 0
+        self.requeued = self.discarded = self.rejected = self.redelivered = 0
+        self.gets = self.commits = self.waited_publishes = 0
+        self.first_publish_ns = self.last_publish_ns = _NULL
+        self.first_publish_number = self.last_publish_number = 0
+        self.first_delivery_ns = self.last_delivery_ns = self.last_ack_ns = _NULL
         self.longest = None
 
 
@@ -468,11 +493,10 @@ _NO_TIMES = cython.declare(MessageTimes, MessageTimes())
 class Channel(Closeable):
     """One incarnation of a channel; `known` is whether its beginning was seen.
 
-    `waited_publishes`: publishes made while none was unconfirmed. `repeats`: publishes that came
-    before. `first_logged`: ordinal of its first sighting, negative for none.
-    `blamed_packet_number`: the oldest request that waited when the server closed the channel and
-    blamed its method. Times are ns since the epoch. `numbering`: publishes are numbered now;
-    `numbered`: they were once. `uncommitted`: publishes of transactions that may come back,
+    `repeats`: publishes that came before. `first_logged`: ordinal of its first sighting, negative
+    for none. `blamed_packet_number`: the oldest request that waited when the server closed the
+    channel and blamed its method. Times are ns since the epoch. `numbering`: publishes are numbered
+    now; `numbered`: they were once. `uncommitted`: publishes of transactions that may come back,
     `uncommitted_start` how many were before them. `recent_consumer`: the consumer of deliveries
     with `recent_consumer_code` for a tag, in batch `recent_consumer_batch`. `midstream_confirms`:
     what is known of one that was open before, where recent times are measured. `first_tag`,
@@ -513,24 +537,6 @@ class Channel(Closeable):
     maybe_settled_to: int
     maybe_returned_to: int
     publish_before_loss: int
-    publish_bytes: int
-    deliver_bytes: int
-    acks: int
-    multiple_acks: int
-    requeued: int
-    discarded: int
-    rejected: int
-    redelivered: int
-    gets: int
-    commits: int
-    waited_publishes: int
-    first_publish_ns: int
-    last_publish_ns: int
-    first_publish_number: int
-    last_publish_number: int
-    first_delivery_ns: int
-    last_delivery_ns: int
-    last_ack_ns: int
     first_tag: int
     last_tag: int
     tag_before_loss: int
@@ -585,12 +591,6 @@ class Channel(Closeable):
         self.published = self.confirmed = self.returned = 0
         self.delivered = self.acknowledged = self.consumers = 0
         self.unsettled = self.unsettled_max = self.unconfirmed = self.unconfirmed_max = 0
-        self.publish_bytes = self.deliver_bytes = self.acks = self.multiple_acks = 0
-        self.requeued = self.discarded = self.rejected = self.redelivered = 0
-        self.gets = self.commits = self.waited_publishes = 0
-        self.first_publish_ns = self.last_publish_ns = _NULL
-        self.first_publish_number = self.last_publish_number = 0
-        self.first_delivery_ns = self.last_delivery_ns = self.last_ack_ns = _NULL
         self.first_tag = self.last_tag = self.tag_before_loss = self.publish_before_loss = -1
         self.times = _NO_TIMES
         self.repeats = self.last_repeat = self.uncommitted_start = 0

@@ -31,7 +31,7 @@ from cython.cimports.amqpsniff.session.method_frame import (
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
+from amqpsniff.decode.method_layout import CUT, FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
 from amqpsniff.session import method_flags
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.method_frame import ALIKE, read_reason
@@ -267,7 +267,8 @@ def _selected(
 def _commit(
     tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
 ) -> Any:
-    channel.commits += 1
+    times = channel.own_times()
+    times.commits += 1
     if not channel.in_transaction:
         return None
     noted, channel.noted = channel.noted, []
@@ -303,9 +304,9 @@ _read_qos = lru_cache(ALIKE)(read_object)
 def _qos(
     tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
 ) -> None:
-    arguments = _read_qos(frame.arguments_json)
+    arguments: dict[Any, Any] = _read_qos(frame.rows.arguments.bytes_of(frame.row))
     count = arguments.get("prefetch_count")
-    if not frame.whole:
+    if frame.flags & CUT:
         channel.session.has_loss = True
         channel.prefetch_count = count
         channel.prefetch_each = channel.prefetch_shared = None
@@ -437,7 +438,8 @@ def resume_consumer(tracker: Any, channel: Channel, tag: str | None) -> Any:
 def _get(
     tracker: Any, slot: ChannelSlot, channel: Channel, frame: MethodFrame, request: Request | None
 ) -> Any:
-    channel.gets += 1
+    times = channel.own_times()
+    times.gets += 1
     consumer = Consumer(None, _no_ack(frame))
     _name_queue(tracker, channel, frame, consumer)
     return consumer

@@ -160,7 +160,7 @@ def _confirmed(session: Any) -> str:
     if not numbered or any(one.unconfirmed or not one.counts_publishes() for one in numbered):
         return ""
     publishes = sum(one.next_number - 1 for one in numbered)
-    rejected = sum(one.rejected for one in numbered)
+    rejected = sum(one.times.rejected for one in numbered)
     every = "the 1 publish" if publishes == 1 else f"all {count(publishes)} publishes"
     if rejected:
         return f"; broker answered {every}, {count(rejected)} with a nack"

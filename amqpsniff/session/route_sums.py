@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 _WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
 _ways = cython.declare(bytes, bytes(_WAYS.get(name, 2) for name in NAMES))
 _NO_WAIT = cython.declare(cython.int, NO_WAIT)
+_FRAME = cython.declare(
+    dict,
+    dict.fromkeys(
+        ("packet_number", "connection_id", "client", "sender", "channel", "method", "arguments",
+         "response_packet_number")
+    ),
+)  # fmt: skip
 _MAX_SUMS = cython.declare(cython.longlong, 2 * MAX_NAMES)
 
 
@@ -103,32 +110,44 @@ class RouteSums:
 def frames_of(frames: FrameRows, methods: bytes, connections: list[Any]) -> list[Any]:
     """Rows of frames with methods that have a 1 in `methods`, or a 2 and were answered or need no
     answer, as dicts with columns that a topology needs; `connections` has (id, client, server) by
-    the code of a connection.
+    the code of a connection. A method with a 3 is given once where it is said again and again.
     """
+    kind: cython.int
+    last: cython.longlong = -1
+    said: bytes = None
     row: cython.longlong
     method: cython.int
     side: cython.int
     found: list = []
     for row in range(frames.rows):
         method = frames.method.values[row]
-        if not 0 <= method < len(methods) or methods[method] == 0:
+        kind = methods[method] if 0 <= method < len(methods) else 0
+        if kind == 0:
             continue
         side = frames.sender.values[row]
         reply: cython.longlong = frames.response_packet_number.values[row]
-        if methods[method] == 2 and reply == NULL and not frames.flags.values[row] & _NO_WAIT:
+        if kind == 2 and reply == NULL and not frames.flags.values[row] & _NO_WAIT:
             continue
         octets: bytes = frames.arguments.bytes_of(row)
+        if (
+            kind == 3
+            and last >= 0
+            and frames.method.values[last] == method
+            and frames.connection.values[last] == frames.connection.values[row]
+            and frames.channel.values[last] == frames.channel.values[row]
+            and octets == said
+        ):
+            continue
+        last, said = row, octets
         ends: tuple = connections[frames.connection.values[row]]
-        found.append(
-            {
-                "packet_number": frames.packet_number.values[row],
-                "connection_id": ends[0],
-                "client": ends[1],
-                "sender": SIDES[side] if side >= 0 else None,
-                "channel": frames.channel.values[row],
-                "method": NAMES[method],
-                "arguments": None if octets is None else octets.decode(),
-                "response_packet_number": None if reply == NULL else reply,
-            }
-        )
+        frame: dict = _FRAME.copy()
+        frame["packet_number"] = frames.packet_number.values[row]
+        frame["connection_id"] = ends[0]
+        frame["client"] = ends[1]
+        frame["sender"] = SIDES[side] if side >= 0 else None
+        frame["channel"] = frames.channel.values[row]
+        frame["method"] = NAMES[method]
+        frame["arguments"] = None if octets is None else octets.decode("utf-8")
+        frame["response_packet_number"] = None if reply == NULL else reply
+        found.append(frame)
     return found

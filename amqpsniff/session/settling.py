@@ -174,7 +174,8 @@ class Settler:
     def publish(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A numbered publish."""
         if channel.unconfirmed == 0:
-            channel.waited_publishes += 1
+            times = channel.own_times()
+            times.waited_publishes += 1
         channel.unconfirmed += 1
         if channel.unconfirmed > channel.unconfirmed_max:
             channel.unconfirmed_max = channel.unconfirmed
@@ -208,7 +209,7 @@ class Settler:
             self._count_settled(channel, before)
             self._close_row(before, self._open_end(before))
         self._count_unsettled(channel, entry)
-        if entry.wants and channel.unsettled == 1 and channel.last_ack_ns != _NULL:
+        if entry.wants and channel.unsettled == 1 and channel.times.last_ack_ns != _NULL:
             self._wait(channel, entry)
         return 0
 
@@ -216,7 +217,7 @@ class Settler:
         """A delivery came when there was none to settle: count how long the consumer waited."""
         if entry.ts_ns == _NULL:
             return 0
-        wait: cython.longlong = entry.ts_ns - channel.last_ack_ns
+        wait: cython.longlong = entry.ts_ns - channel.times.last_ack_ns
         if 0 <= wait <= _MAX_WAIT_NS:
             times: MessageTimes = channel.own_times()
             times.waits += 1
@@ -306,7 +307,8 @@ class Settler:
             if took >= _LATE_CONFIRM and self.emitter is not None:
                 self.emitter.emit("confirmed-late", channel, number, ts_ns, {"entry": entry})
         else:
-            channel.rejected += 1
+            times = channel.own_times()
+            times.rejected += 1
         if outcome != _CONFIRMED and self.emitter is not None:
             self.emitter.emit("rejected", channel, number, ts_ns, {"entry": entry})
         return self.settle(entry, outcome, number, ts_ns)
@@ -336,12 +338,13 @@ class Settler:
         refused, and what follows it, is tentative until then.
         """
         entry: PendingMessage
-        channel.acks += 1
-        channel.last_ack_ns = ts_ns
+        times: MessageTimes = channel.own_times()
+        times.acks += 1
+        times.last_ack_ns = ts_ns
         if channel.tentative is not None:
             self.accept_until(channel, ts_ns)
         if multiple:
-            channel.multiple_acks += 1
+            times.multiple_acks += 1
             known: cython.bint = tag == 0 or channel.deliveries.find(tag) is not None
             if not known or 0 < tag <= channel.tag_before_loss:
                 self._expect_refusal(channel, tag, ts_ns)
@@ -565,9 +568,11 @@ class Settler:
                     times.slow_ack_number = entry.packet_number
                     times.slow_ack_ns = entry.ts_ns
         elif outcome == _REQUEUED:
-            channel.requeued += 1
+            times = channel.own_times()
+            times.requeued += 1
         else:
-            channel.discarded += 1
+            times = channel.own_times()
+            times.discarded += 1
         if outcome != _ACKED and self.emitter is not None:
             event = "requeued" if outcome == _REQUEUED else "discarded"
             self.emitter.emit(event, channel, number, ts_ns, {"entry": entry})

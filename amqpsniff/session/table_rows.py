@@ -170,6 +170,7 @@ def _ends(peer: Any) -> Row:
     return {"connection_id": connection_id, "client": client, "server": server}
 
 
+_read = lru_cache(ALIKE)(read_object)
 _SAID = ("connection.start", "connection.start-ok", "connection.open", "connection.tune-ok")
 
 
@@ -182,11 +183,11 @@ def _said(
     packs: Any,
 ) -> tuple[Row, Row, Row]:
     """What the arguments of a handshake tell: the login, the products, and the limits."""
-    told, tuned = read_object(start_ok), read_object(tune_ok)
+    told, tuned = read_object(start_ok), _read(tune_ok)
     client = _table(told, "client_properties")
-    server = _table(read_object(start), "server_properties")
+    server = _table(_read(start), "server_properties")
     login = {
-        "vhost": _text(read_object(opened), "virtual_host"),
+        "vhost": _text(_read(opened), "virtual_host"),
         "mechanism": _text(told, "mechanism"),
     }
     products = {

@@ -980,9 +980,10 @@ class Tracker:
             channel = reopen_channel(self, session, slot, capture, entry.ts_ns)
             entry.channel = channel
         channel.delivered += 1
-        if channel.first_delivery_ns == _NULL:
-            channel.first_delivery_ns = entry.ts_ns
-        channel.last_delivery_ns = entry.ts_ns
+        times: MessageTimes = channel.own_times()
+        if times.first_delivery_ns == _NULL:
+            times.first_delivery_ns = entry.ts_ns
+        times.last_delivery_ns = entry.ts_ns
         if self.rules_enabled and channel.last_tag >= 0 and entry.number != channel.last_tag + 1:
             facts = {"tag": entry.number, "last": channel.last_tag}
             self.emit("delivery-tag-gap", channel, entry.packet_number, entry.ts_ns, facts)
@@ -1019,10 +1020,11 @@ class Tracker:
     ) -> cython.bint:
         """A publish, numbered on a confirming channel; gives whether the entry is needed."""
         channel.published += 1
-        if channel.first_publish_number == 0:
-            channel.first_publish_number = entry.packet_number
-            channel.first_publish_ns = entry.ts_ns
-        channel.last_publish_ns, channel.last_publish_number = entry.ts_ns, entry.packet_number
+        times: MessageTimes = channel.own_times()
+        if times.first_publish_number == 0:
+            times.first_publish_number = entry.packet_number
+            times.first_publish_ns = entry.ts_ns
+        times.last_publish_ns, times.last_publish_number = entry.ts_ns, entry.packet_number
         if self.rules_enabled:
             if (
                 channel.closing[1] or session.closing[1]
@@ -1511,9 +1513,11 @@ class Tracker:
         sent: cython.longlong = messages.sent(row)
         if sent > 0:
             if publish:
-                channel.publish_bytes += sent
+                times = channel.own_times()
+                times.publish_bytes += sent
             else:
-                channel.deliver_bytes += sent
+                times = channel.own_times()
+                times.deliver_bytes += sent
         if messages.status.values[row] == _INCOMPLETE:
             self._note_unfinished(channel, messages, row, 0 if publish else 1)
         if not self.rules_enabled:
@@ -1547,7 +1551,8 @@ class Tracker:
             facts = {"entry": entry, "rows": messages, "row": row}
             self.emit("large", channel, number, ts_ns, facts)
         if messages.redelivered.values[row] == 1:
-            channel.redelivered += 1
+            times = channel.own_times()
+            times.redelivered += 1
             facts = {"entry": entry, "rows": messages, "row": row}
             self.emit("redelivered", channel, number, ts_ns, facts)
         if messages.headers.has(row):

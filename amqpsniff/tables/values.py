@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -122,21 +123,31 @@ def _dictionary(column: Any) -> list[Any] | None:
 def _decoded(column: Any, texts: list[Any] | None) -> list[Any]:
     if texts is None:
         return python_values(column)
-    return [None if code is None else texts[code] for code in column.indices.to_pylist()]
+    return [None if code is None else texts[code] for code in python_values(column.indices)]
 
 
-def python_values(array: Any) -> list[Any]:
+def python_values(column: Any) -> list[Any]:
     """Values of an array of any type.
 
     Numbers of 32 bits have the digits that tell them from their neighbours, not those of a double.
     """
     import pyarrow as pa
 
-    if array.type == pa.float32():
+    if column.type == pa.float32():
         return [
-            None if text is None else float(text) for text in array.cast(pa.string()).to_pylist()
+            None if text is None else float(text) for text in column.cast(pa.string()).to_pylist()
         ]
-    return array.to_pylist()  # type: ignore[no-any-return]
+    if column.null_count == len(column):
+        return [None] * len(column)
+    # `to_pylist` takes ten times as long as this
+    if column.null_count == 0 and isinstance(column, pa.Array) and pa.types.is_integer(column.type):
+        kind = "bhiq"[column.type.bit_width.bit_length() - 4]
+        numbers = array(kind if pa.types.is_signed_integer(column.type) else kind.upper())
+        begin, width = column.offset, column.type.bit_width // 8
+        octets = memoryview(column.buffers()[1]).cast("B")
+        numbers.frombytes(octets[begin * width : (begin + len(column)) * width])
+        return numbers.tolist()
+    return column.to_pylist()  # type: ignore[no-any-return]
 
 
 def json_text(value: Any) -> str:

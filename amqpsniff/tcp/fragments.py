@@ -1,20 +1,30 @@
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """IP fragments until their packet is whole (RFC 791 §3.2, RFC 8200 §4.5).
 
-A rare path: TCP avoids fragments, tunnels and odd MTUs make some. Of overlapping fragments the
-first one captured wins, byte by byte. Fragments cut by a snap length count with their length on
-the wire; the packet then ends, as captured, where the first byte is missing.
+TCP avoids fragments, tunnels and odd MTUs make some; an attacker may send nothing else. Of
+overlapping fragments the first one captured wins, byte by byte. Fragments cut by a snap length
+count with their length on the wire; the packet then ends, as captured, where the first byte is
+missing.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Hashable
 from typing import NamedTuple
 
-from .limits import NO_TIME, Limits
+import cython
+
+from .limits import NO_TIME
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .limits import Limits
 
 LARGEST_PACKET = 65_535
+_NO_TIME = cython.declare(cython.longlong, NO_TIME)
 
 
 class Whole(NamedTuple):
@@ -25,29 +35,43 @@ class Whole(NamedTuple):
     protocol: int
 
 
+@cython.cclass
 class _Partial:
     """The fragments of one packet: disjoint ranges in order; `length` is -1 while not known."""
 
-    __slots__ = ("first_ns", "starts", "ends", "pieces", "length", "protocol", "held")
+    first_ns: cython.longlong
+    starts: list[Any]
+    ends: list[Any]
+    pieces: list[Any]
+    length: cython.longlong
+    protocol: cython.int
+    held: cython.longlong
 
-    def __init__(self, first_ns: int) -> None:
+    def __init__(self, first_ns: cython.longlong) -> None:
         self.first_ns = first_ns
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-        self.pieces: list[bytes] = []
+        self.starts = []
+        self.ends = []
+        self.pieces = []
         self.length = -1
         self.protocol = -1
         self.held = 0
 
-    def add(self, start: int, end: int, octets: bytes) -> None:
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def add(self, start: cython.longlong, end: cython.longlong, octets: bytes) -> cython.int:
         """Take what of `start` to `end` is not there yet; `octets` may be shorter than that."""
-        if not self.ends or start >= self.ends[-1]:
+        piece: bytes
+        position: cython.longlong
+        following: cython.longlong
+        stop: cython.longlong
+        if not self.ends or start >= self.ends[len(self.ends) - 1]:
+            piece = octets[: end - start]
             self.starts.append(start)
             self.ends.append(end)
-            self.pieces.append(octets[: end - start])
-            self.held += len(self.pieces[-1])
-            return
-        index = bisect_right(self.starts, start)
+            self.pieces.append(piece)
+            self.held += len(piece)
+            return 0
+        index: cython.Py_ssize_t = bisect_right(self.starts, start)
         if index and self.ends[index - 1] > start:
             index -= 1
         position = start
@@ -65,8 +89,10 @@ class _Partial:
             else:
                 position = max(position, self.ends[index])
                 index += 1
+        return 0
 
-    def whole(self) -> Whole | None:
+    @cython.cfunc
+    def whole(self) -> Any:
         """The packet, if no byte is missing."""
         if self.length < 0 or self.protocol < 0:
             return None
@@ -85,70 +111,91 @@ class _Partial:
         return Whole(b"".join(captured)[: self.length], self.length, self.protocol)
 
 
+@cython.cclass
 class Fragments:
     """Fragments in, payloads of whole packets out; bounded in packets, bytes and capture time.
 
     `count` is the number of fragments seen, `dropped` the number of packets given up.
     """
 
+    count = cython.declare(cython.longlong, visibility="readonly")
+    dropped = cython.declare(cython.longlong, visibility="readonly")
+    most: cython.longlong
+    most_bytes: cython.longlong
+    most_pieces: cython.longlong
+    most_ns: cython.longlong
+    held: cython.longlong
+    partials: Any
+
     def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.count = 0
-        self.dropped = 0
-        self._held = 0
-        self._partials: OrderedDict[Hashable, _Partial] = OrderedDict()
+        self.most, self.most_bytes = limits.fragmented_packets, limits.fragment_bytes
+        self.most_pieces, self.most_ns = limits.fragments_per_packet, limits.fragment_ns
+        self.count = self.dropped = self.held = 0
+        self.partials = OrderedDict()
 
     def add(
         self,
-        key: Hashable,
-        protocol: int,
-        offset: int,
-        last: bool,
+        key: Any,
+        protocol: cython.int,
+        offset: cython.longlong,
+        last: cython.bint,
         octets: bytes,
-        length: int,
-        ts_ns: int,
-    ) -> Whole | None:
+        length: cython.longlong,
+        ts_ns: cython.longlong,
+    ) -> Any:
         """Take one fragment: `octets` of its payload captured, `length` on the wire.
 
         `key` names the packet (version, addresses, identification). Gives the packet's payload when
         this was the last fragment missing.
         """
         self.count += 1
+        partial: _Partial
         self._expire(ts_ns)
         if length <= 0 or offset + length > LARGEST_PACKET:
             return None
-        partial = self._partials.get(key)
+        partial = self.partials.get(key)
         if partial is None:
-            partial = self._partials[key] = _Partial(ts_ns)
-        before = partial.held
+            partial = self.partials[key] = _Partial(ts_ns)
+        before: cython.longlong = partial.held
         partial.add(offset, offset + length, octets)
         if last and partial.length < 0:
             partial.length = offset + length
         if offset == 0 and partial.protocol < 0:
             partial.protocol = protocol
-        self._held += partial.held - before
+        self.held += partial.held - before
         whole = partial.whole()
         if whole is not None:
             self._forget(key)
-        elif len(partial.starts) >= self.limits.fragments_per_packet:
+        elif len(partial.starts) >= self.most_pieces:
             self.dropped += 1
             self._forget(key)
-        most, most_bytes = self.limits.fragmented_packets, self.limits.fragment_bytes
-        while self._partials and (len(self._partials) > most or self._held > most_bytes):
+        while len(self.partials) > self.most or (self.held > self.most_bytes and self.partials):
             self._drop()
         return whole
 
-    def _forget(self, key: Hashable) -> None:
-        self._held -= self._partials.pop(key).held
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _forget(self, key: Any) -> cython.int:
+        partial: _Partial = self.partials.pop(key)
+        self.held -= partial.held
+        return 0
 
-    def _expire(self, ts_ns: int) -> None:
-        while self._partials and ts_ns != NO_TIME:
-            first_ns = self._partials[next(iter(self._partials))].first_ns
-            if first_ns != NO_TIME and ts_ns - first_ns <= self.limits.fragment_ns:
-                return
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _expire(self, ts_ns: cython.longlong) -> cython.int:
+        partial: _Partial
+        while ts_ns != _NO_TIME and self.partials:
+            partial = self.partials[next(iter(self.partials))]
+            if partial.first_ns != _NO_TIME and ts_ns - partial.first_ns <= self.most_ns:
+                return 0
             self._drop()
+        return 0
 
-    def _drop(self) -> None:
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _drop(self) -> cython.int:
         """Give up the oldest packet."""
+        partial: _Partial = self.partials.popitem(False)[1]
         self.dropped += 1
-        self._held -= self._partials.popitem(last=False)[1].held
+        self.held -= partial.held
+        return 0

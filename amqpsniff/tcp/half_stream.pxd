@@ -5,6 +5,8 @@ cdef long long later(long long ts_ns, long long wait_ns) except? -1
 
 cdef class HoldingPool:
     cdef readonly object limits
+    cdef EventWriter writer
+    cdef History history
     cdef long long total, max_total, max_bytes, max_segments, most_ahead, most_behind
 
 cdef class Piece:
@@ -36,8 +38,6 @@ cdef class Held:
     cdef Piece take_front(self)
 
 cdef class HalfStream:
-    cdef EventWriter writer
-    cdef History history
     cdef HoldingPool pool
     cdef Held held
     cdef readonly int index

@@ -64,10 +64,12 @@ def later(ts_ns: cython.longlong, wait_ns: cython.longlong) -> cython.longlong:
 
 
 class HoldingPool:
-    """Bytes that all half-streams together hold back, the most that each of them may hold, and
-    the limits of all.
+    """Bytes that all half-streams together hold back, the most that each of them may hold, the
+    limits of all, and what they hand on to and are compared with.
     """
 
+    writer: EventWriter
+    history: History
     limits: Any
     total: int
     max_total: int
@@ -76,8 +78,10 @@ class HoldingPool:
     most_ahead: int
     most_behind: int
 
-    def __init__(self, limits: Any) -> None:
+    def __init__(self, limits: Any, writer: EventWriter, history: History) -> None:
         self.limits = limits
+        self.writer = writer
+        self.history = history
         self.most_ahead = limits.impossible_ahead_bytes
         self.most_behind = limits.impossible_behind_bytes
         self.total = 0
@@ -233,7 +237,7 @@ class Held:
             there = self.pieces[index] if index < len(self.pieces) else None
             if there is None or position < there.start:
                 stop = piece.end if there is None else min(there.start, piece.end)
-                self._insert(index, piece, position, stop)
+                index = self._insert(index, piece, position, stop)
                 found |= ADDED
                 position = stop
             else:
@@ -246,7 +250,7 @@ class Held:
     def _insert(
         self, index: cython.Py_ssize_t, piece: Piece, start: cython.longlong, end: cython.longlong
     ) -> cython.int:
-        """Hold the range `start`..`end` of a piece."""
+        """Hold the range `start`..`end` of a piece before those from `index` on; its index."""
         if start != piece.start or end != piece.end:
             octets: bytes = piece.octets[start - piece.start : end - piece.start]
             piece = piece_of(
@@ -254,9 +258,17 @@ class Held:
             )
         if index == len(self.pieces):
             self.pieces.append(piece)
-        else:  # moves those behind it at once, where `insert` moves one after the other
+        elif index > self.begin:  # moves those behind it at once, where `insert` moves one by one
             self.pieces[index:index] = [piece]
-        return self._account(len(piece.octets) + _RECORD_BYTES)
+        else:  # before all: there is room for half as many more, for they may come so
+            if self.begin == 0:
+                self.begin = len(self.pieces) // 2 + 8
+                self.pieces[:0] = [None] * self.begin
+            self.begin -= 1
+            index = self.begin
+            self.pieces[index] = piece
+        self._account(len(piece.octets) + _RECORD_BYTES)
+        return cython.cast(cython.int, index)
 
     def _account(self, octets: cython.longlong) -> cython.int:
         self.octets += octets
@@ -344,8 +356,6 @@ class HalfStream:
     probed: cython.bint
     strange_seq: int
 
-    writer: EventWriter
-    history: History
     pool: HoldingPool
     held: Held
     fin_number: int
@@ -354,9 +364,7 @@ class HalfStream:
     shut: tuple[Any, ...]
     shuts: Any
 
-    def __init__(self, writer: EventWriter, history: History, pool: Any, index: int) -> None:
-        self.writer = writer
-        self.history = history
+    def __init__(self, pool: Any, index: int) -> None:
         self.pool = pool
         self.index = index
         self.cell = -1
@@ -488,7 +496,7 @@ class HalfStream:
         ts_ns: cython.longlong,
     ) -> cython.bint:
         """True if bytes at an offset are known to be others than those captured there before."""
-        result: cython.int = self.history.compare(
+        result: cython.int = self.pool.history.compare(
             self.last_row, octets, start, offset, captured, seen, ts_ns
         )
         return result & HISTORY_CONFLICT != 0
@@ -577,7 +585,7 @@ class HalfStream:
         ts_ns: cython.longlong,
     ) -> cython.int:
         """Bytes that were handed on before: count them, compare them with what was."""
-        result: cython.int = self.history.compare(
+        result: cython.int = self.pool.history.compare(
             self.last_row, octets, start, offset, captured, seen, ts_ns
         )
         if result == HISTORY_SAME_PACKET:
@@ -594,9 +602,9 @@ class HalfStream:
         if self.repeated is not None:
             there, size, identification, before_ns = self.repeated
             if there == offset and size == length:
-                if self.history.copies(identification, before_ns, ts_ns):
+                if self.pool.history.copies(identification, before_ns, ts_ns):
                     return True
-        self.repeated = offset, length, self.history.identification, ts_ns
+        self.repeated = offset, length, self.pool.history.identification, ts_ns
         return False
 
     def _hold(
@@ -622,7 +630,7 @@ class HalfStream:
             octets[start : start + captured],
             number,
             ts_ns,
-            self.history.identification,
+            self.pool.history.identification,
             needs,
         )
         added: cython.int = self.held.add(piece)
@@ -633,7 +641,7 @@ class HalfStream:
         elif (
             there is not None
             and not found
-            and self.history.copies(there.identification, there.ts_ns, ts_ns)
+            and self.pool.history.copies(there.identification, there.ts_ns, ts_ns)
         ):
             found |= SAME_PACKET
         else:
@@ -654,15 +662,15 @@ class HalfStream:
     ) -> cython.int:
         """Hand on the next `length` bytes, of which `captured` are there."""
         block: cython.longlong
-        writer: EventWriter = self.writer
+        writer: EventWriter = self.pool.writer
         if captured > 0:
             writer.append(
                 DATA, self.index, source, start, captured, self.next_offset, number, ts_ns
             )
-            block = self.history.block
+            block = self.pool.history.block
             if source >= 0:
-                block = self.history.remember(octets, seen)
-            self.last_row = self.history.add(
+                block = self.pool.history.remember(octets, seen)
+            self.last_row = self.pool.history.add(
                 self.last_row, block, start, self.next_offset, captured, seen, ts_ns
             )
             self._advance(captured)
@@ -684,7 +692,7 @@ class HalfStream:
         self, octets: cython.longlong, number: cython.longlong, ts_ns: cython.longlong
     ) -> cython.int:
         """Hand on a gap."""
-        self.writer.append(GAP, self.index, -1, 0, octets, self.next_offset, number, ts_ns)
+        self.pool.writer.append(GAP, self.index, -1, 0, octets, self.next_offset, number, ts_ns)
         self.gaps += 1
         self.lost_bytes += octets
         return self._advance(octets)
@@ -693,12 +701,12 @@ class HalfStream:
         self, piece: Piece, number: cython.longlong, ts_ns: cython.longlong, seen: cython.longlong
     ) -> cython.int:
         """Hand on a piece that was held, as of a packet."""
-        identification: cython.longlong = self.history.identification
-        self.writer.extra.append(piece.octets)
-        self.history.identification = piece.identification
+        identification: cython.longlong = self.pool.history.identification
+        self.pool.writer.extra.append(piece.octets)
+        self.pool.history.identification = piece.identification
         self._deliver(
             piece.octets,
-            len(self.writer.extra) - 1,
+            len(self.pool.writer.extra) - 1,
             0,
             len(piece.octets),
             piece.end - piece.start,
@@ -706,7 +714,7 @@ class HalfStream:
             ts_ns,
             seen,
         )
-        self.history.identification = identification
+        self.pool.history.identification = identification
         return 0
 
     def end(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:

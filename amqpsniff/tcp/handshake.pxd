@@ -1,11 +1,10 @@
 from amqpsniff.tcp.conversation cimport Conversation
 from amqpsniff.tcp.stream cimport EventWriter
 from amqpsniff.tcp.half_stream cimport HalfStream, HoldingPool
-from amqpsniff.tcp.retransmissions cimport History
 from amqpsniff.tcp.table cimport ConversationTable
 
 cdef int opened(
-    ConversationTable table, EventWriter writer, History history, HoldingPool pool, long long[::1] rows,
+    ConversationTable table, EventWriter writer, HoldingPool pool, long long[::1] rows,
     long long at, long long number, long long ts_ns, long long serial, known
 ) except? -1
 cdef bytes block_of(EventWriter writer, bytes octets, long long source)

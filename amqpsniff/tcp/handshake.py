@@ -13,7 +13,6 @@ from __future__ import annotations
 import cython
 from cython.cimports.amqpsniff.tcp.conversation import Conversation
 from cython.cimports.amqpsniff.tcp.half_stream import HalfStream, HoldingPool, later
-from cython.cimports.amqpsniff.tcp.retransmissions import History
 from cython.cimports.amqpsniff.tcp.stream import EventWriter
 from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
 
@@ -52,7 +51,6 @@ MIN_JUMP = cython.declare(cython.longlong, _MIN_JUMP)
 def opened(
     table: ConversationTable,
     writer: EventWriter,
-    history: History,
     pool: HoldingPool,
     rows: IntView,
     at: cython.longlong,
@@ -74,10 +72,7 @@ def opened(
     conversation: Conversation
     if known is not None and not flags & SYN:
         answer = known[0] != key
-    conversation = Conversation(
-        HalfStream(writer, history, pool, slot * 2),
-        HalfStream(writer, history, pool, slot * 2 + 1),
-    )
+    conversation = Conversation(HalfStream(pool, slot * 2), HalfStream(pool, slot * 2 + 1))
     conversation.take_ends(rows, at, answer)
     conversation.first_packet_number = number & NUMBER_MASK
     conversation.start_ns = ts_ns

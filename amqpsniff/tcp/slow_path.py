@@ -75,6 +75,7 @@ OUTSIDE = cython.declare(cython.int, _OUTSIDE)
 
 MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 FIELDS = cython.declare(cython.longlong, SEGMENT_FIELDS)
+_ROW = array("q", [0]) * SEGMENT_FIELDS
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 _NEVER = cython.declare(cython.longlong, NEVER)
@@ -117,7 +118,7 @@ class SlowPath:
         self.near = limits.closed_near_bytes
         self.writer = EventWriter()
         self.history = History(limits)
-        self.pool = HoldingPool(limits)
+        self.pool = HoldingPool(limits, self.writer, self.history)
         self.table = ConversationTable(limits)
         self.keys = self.table.keys
         self.deadlines = Deadlines()
@@ -242,7 +243,12 @@ class SlowPath:
         """A segment with what was captured of it, to be followed later."""
         start: cython.longlong = rows[at + 10]
         payload = block_of(self.writer, octets, rows[at + 9])[start : start + rows[at + 11]]
-        return Segment(key, array("q", rows[at : at + FIELDS]), payload, number, ts_ns, self.serial)
+        place: cython.longlong
+        row = _ROW[:]
+        kept: cython.longlong[::1] = row
+        for place in range(FIELDS):
+            kept[place] = rows[at + place]
+        return Segment(key, row, payload, number, ts_ns, self.serial)
 
     def _recall(self, segment: Any) -> cython.int:
         """Make the bytes of a segment that was kept available to the row of it."""
@@ -281,9 +287,7 @@ class SlowPath:
         while self.table.open >= self.most:
             self._evict(number, ts_ns)
         known = None if self.places is None or self.joined is None else self.joined.get(serial)
-        return opened(
-            self.table, self.writer, self.history, self.pool, rows, at, number, ts_ns, serial, known
-        )
+        return opened(self.table, self.writer, self.pool, rows, at, number, ts_ns, serial, known)
 
     def _evict(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
         quiet: Conversation = self.table.least_active()

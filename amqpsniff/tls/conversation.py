@@ -24,6 +24,8 @@ from collections.abc import Collection, Iterator
 from datetime import UTC
 from typing import Any, NamedTuple, Protocol
 
+import cython
+
 from .derive import key_block, next_secret
 from .handshake import (
     CLIENT_HELLO,
@@ -151,6 +153,7 @@ class Trouble(NamedTuple):
     ts_ns: int | None = None
 
 
+@cython.cclass
 class TlsConversation:
     """Both directions of one conversation; what opens goes to `sink`.
 
@@ -168,25 +171,45 @@ class TlsConversation:
         unread_early: Bytes of the client's early data for which there is no key; -1 for none.
     """
 
+    secrets = cython.declare(object, visibility="public")
+    sink = cython.declare(object, visibility="public")
+    handshake = cython.declare(object, visibility="public")
+    state = cython.declare(cython.longlong, visibility="public")
+    client = cython.declare(object, visibility="public")
+    octets = cython.declare(object, visibility="public")
+    damaged = cython.declare(object, visibility="public")
+    claims = cython.declare(object, visibility="public")
+    serial = cython.declare(cython.longlong, visibility="public")
+    unread_early = cython.declare(cython.longlong, visibility="public")
+    _failures: Any
+    _tries: cython.longlong
+    directions = cython.declare(object, visibility="public")
+    why = cython.declare(object, visibility="public")
+    alerts = cython.declare(object, visibility="public")
+    denied = cython.declare(cython.bint, visibility="public")
+    _revision: cython.longlong
+    _waiting: Any
+    _waiting_bytes: cython.longlong
+
     def __init__(self, secrets: Secrets, sink: Sink) -> None:
         self.secrets = secrets
         self.sink = sink
         self.handshake = Handshake()
         self.state = CLEAR
-        self.client: int | None = None
+        self.client = None
         self.octets = [0, 0]
-        self.damaged: tuple[int, int, int] | None = None
-        self.claims: list[RecordClaim] | None = None
+        self.damaged = None
+        self.claims = None
         self.serial = -1
         self.unread_early = -1
         self._failures = [0, 0]
         self._tries = FIRST_TRIES
         self.directions = (Direction(self, 0), Direction(self, 1))
         self.why = ""
-        self.alerts: list[Alert] = []
+        self.alerts = []
         self.denied = False
         self._revision = -1
-        self._waiting: list[tuple[Direction, bytes, bytes, int, int]] = []
+        self._waiting = []
         self._waiting_bytes = 0
 
     def client_of(self, conversation: Any) -> int:

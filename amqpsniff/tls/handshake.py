@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import hashlib
 
-from .certificate import Certificate, read_certificate
+import cython
+
+from .certificate import read_certificate
 from .derive import master_secret
 from .hello import (
     TLS_1_3,
-    ClientHello,
     Fields,
-    ServerHello,
     read_client_hello,
     read_encrypted_extensions,
     read_server_hello,
     read_ticket,
 )
 from .secrets import MASTER, PREMASTER, Secrets
-from .suites import Suite, suite_of
+from .suites import suite_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ MAX_TRANSCRIPT_BYTES = 1 << 17
 thousand."""
 
 
+@cython.cclass
 class Handshake:
     """What a handshake has told so far; None or empty where it has not.
 
@@ -48,18 +49,35 @@ class Handshake:
         asked: Whether the server asked for the client's certificate, as far as that was read.
     """
 
+    client = cython.declare(object, visibility="public")
+    server = cython.declare(object, visibility="public")
+    suite = cython.declare(object, visibility="public")
+    protocol = cython.declare(object, visibility="public")
+    certificate = cython.declare(object, visibility="public")
+    client_certificate = cython.declare(object, visibility="public")
+    resumed = cython.declare(cython.bint, visibility="public")
+    asked = cython.declare(cython.bint, visibility="public")
+    early = cython.declare(object, visibility="public")
+    master = cython.declare(object, visibility="public")
+    _certified: cython.bint
+    _transcript: Any
+    _bytes: cython.longlong
+    _session_hash: Any
+    _exchange: Any
+    _ticket: Any
+
     def __init__(self) -> None:
-        self.client: ClientHello | None = None
-        self.server: ServerHello | None = None
-        self.suite: Suite | None = None
+        self.client = None
+        self.server = None
+        self.suite = None
         self.protocol = ""
-        self.certificate: Certificate | None = None
-        self.client_certificate: Certificate | None = None
+        self.certificate = None
+        self.client_certificate = None
         self.resumed = self.asked = False
-        self.early: bool | None = None
+        self.early = None
         self.master = b""
         self._certified = False
-        self._transcript: list[bytes] | None = []
+        self._transcript = []
         self._bytes = 0
         self._session_hash = b""
         self._exchange = b""

@@ -52,6 +52,7 @@ class FirstRecord(NamedTuple):
     heard: int
 
 
+@cython.cclass
 class Direction:
     """What one side sends; `conversation` is given the records.
 
@@ -71,26 +72,48 @@ class Direction:
         first: Its first encrypted record for which there were no keys yet, or None.
     """
 
+    conversation = cython.declare(object, visibility="public")
+    index = cython.declare(cython.longlong, visibility="public")
+    mode = cython.declare(cython.longlong, visibility="public")
+    offset = cython.declare(cython.longlong, visibility="public")
+    protection = cython.declare(object, visibility="public")
+    sequence = cython.declare(cython.longlong, visibility="public")
+    proven = cython.declare(cython.bint, visibility="public")
+    secret = cython.declare(object, visibility="public")
+    encrypted = cython.declare(cython.bint, visibility="public")
+    later = cython.declare(object, visibility="public")
+    messages = cython.declare(object, visibility="public")
+    records = cython.declare(cython.longlong, visibility="public")
+    held = cython.declare(cython.longlong, visibility="public")
+    end = cython.declare(cython.longlong, visibility="public")
+    place = cython.declare(cython.longlong, visibility="public")
+    first = cython.declare(object, visibility="public")
+    _buffer: Any
+    _need: cython.longlong
+    _pieces: Any
+    _filled: cython.longlong
+    _lost: cython.longlong
+
     def __init__(self, conversation: Any, index: int) -> None:
         self.conversation = conversation
         self.index = index
         self.mode = CUTTING
         self.offset = 0
-        self.protection: Any = None
+        self.protection = None
         self.sequence = 0
         self.proven = False
         self.secret = b""
         self.encrypted = False
-        self.later: list[bytes] = []
+        self.later = []
         self.messages = bytearray()
         self.records = 0
         self.held = 0
         self.end = 0
         self.place = 0
-        self.first: FirstRecord | None = None
+        self.first = None
         self._buffer = bytearray()
         self._need = HEADER
-        self._pieces: list[tuple[int, bytes]] | None = None
+        self._pieces = None
         self._filled = 0
         self._lost = 0
 

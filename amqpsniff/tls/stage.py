@@ -10,6 +10,7 @@ pass as they are, and a batch in which there is no such layer is given back unto
 from __future__ import annotations
 
 from array import array
+from importlib import import_module
 
 import cython
 
@@ -36,11 +37,16 @@ MAX_HELD_BYTES = 1 << 26
 """Bytes of all conversations that are kept for want of keys or of the rest of a record."""
 
 
+@cython.cclass
 class Rows:
     """Events that are written, as the columns of a batch; `extra` holds bytes.
 
     There is one for all batches: conversations know it, and must not keep the bytes of a batch.
     """
+
+    first = cython.declare(cython.Py_ssize_t, visibility="public")
+    extra = cython.declare(list, visibility="public")
+    columns = cython.declare(tuple, visibility="public")
 
     def __init__(self) -> None:
         self.first = 0
@@ -49,33 +55,28 @@ class Rows:
     def begin(self, extra: Any) -> None:
         """Begin with another batch."""
         self.extra = extra
-        self.columns: tuple[list[int], ...] = ([], [], [], [], [], [], [], [])
+        self.columns = ([], [], [], [], [], [], [], [])
 
-    def add(
-        self,
-        kind: Any,
-        half: Any,
-        source: Any,
-        start: Any,
-        length: Any,
-        offset: Any,
-        number: Any,
-        ts_ns: Any,
-    ) -> None:
+    @cython.ccall
+    @cython.exceptval(-1, check=True)
+    def add(self, event: tuple[Any, ...]) -> cython.int:
         """One event; the columns are those of `StreamBatch`."""
-        row = (kind, half, source, start, length, offset, number, ts_ns)
-        for column, value in zip(self.columns, row, strict=True):
-            column.append(value)
+        place: cython.Py_ssize_t
+        column: list[Any]
+        for place in range(8):
+            column = self.columns[place]
+            column.append(event[place])
+        return 0
 
     def put(self, direction: Any, octets: Any, offset: Any, number: Any, ts_ns: Any) -> None:
         """Bytes of a direction of the conversation whose first half-stream is `first`."""
         self.extra.append(octets)
         half = self.first + direction
-        self.add(_DATA, half, len(self.extra) - 1, 0, len(octets), offset, number, ts_ns)
+        self.add((_DATA, half, len(self.extra) - 1, 0, len(octets), offset, number, ts_ns))
 
     def miss(self, direction: Any, missing: Any, offset: Any, number: Any, ts_ns: Any) -> None:
         """Bytes that the capture has not."""
-        self.add(_GAP, self.first + direction, -1, 0, missing, offset, number, ts_ns)
+        self.add((_GAP, self.first + direction, -1, 0, missing, offset, number, ts_ns))
 
     def arrays(self) -> Any:
         """The columns as arrays."""
@@ -91,11 +92,9 @@ class TlsFlow:
     how many bytes are kept of it.
     """
 
-    def __init__(self, conversation: Any, secrets: Any, sink: Any) -> None:
-        from .conversation import TlsConversation  # most captures have no TLS
-
+    def __init__(self, conversation: Any, tls: Any) -> None:
         self.conversation = conversation
-        self.tls = TlsConversation(secrets, sink)
+        self.tls = tls
         self.undecided: list[Any] = []
         self.heard = [False, False]
         self.held = 0
@@ -111,7 +110,7 @@ class Stage:
 
     states: Any
     flows: dict[Any, Any]
-    rows: Any
+    rows: Rows
     waiting: dict[Any, Any]
 
     def __init__(self) -> None:
@@ -245,11 +244,13 @@ class TlsStage(Stage):
     held: cython.longlong
     claims: Any
     ended: list[Any]
+    parts: Any
 
     def __init__(self, secrets: Any, header_bytes: Any, claims: Any = False) -> None:
         Stage.__init__(self)
         self.secrets = secrets
         self.header_bytes = header_bytes
+        self.parts = None
         self.held = 0
         self.claims = [] if claims else None
         self.ended = []
@@ -286,7 +287,7 @@ class TlsStage(Stage):
                 self._grow(half | 1)
                 states = self.states
             states[half | 1] = states[half & ~1] = _NEW
-            self.rows.add(*event)
+            self.rows.add(event)
             return 0
         flow = self.flows.get(slot)
         if kind == _CLOSE:
@@ -294,10 +295,10 @@ class TlsStage(Stage):
                 self._end(flow, half & ~1)
                 del self.flows[slot]
                 self.waiting.pop(slot, None)
-            self.rows.add(*event)
+            self.rows.add(event)
             return 0
         if states[half] == _PLAIN:
-            self.rows.add(*event)
+            self.rows.add(event)
             return 0
         octets = None
         if kind == _DATA:
@@ -313,14 +314,17 @@ class TlsStage(Stage):
                         self._contradict(flow, half, event, octets)
                     else:
                         states[half] = _PLAIN
-                        self.rows.add(*event)
+                        self.rows.add(event)
                     return 0
         elif flow is None:
-            self.rows.add(*event)
+            self.rows.add(event)
             return 0
         if flow is None:
             conversation = batch.conversations[slot]
-            flow = self.flows[slot] = TlsFlow(conversation, self.secrets, self.rows)
+            if self.parts is None:  # most captures have no TLS
+                self.parts = import_module("amqpsniff.tls.conversation")
+            tls = self.parts.TlsConversation(self.secrets, self.rows)
+            flow = self.flows[slot] = TlsFlow(conversation, tls)
             if self.claims is not None:
                 flow.tls.claims, flow.tls.serial = [], conversation.serial
         states[half] = _TLS
@@ -329,11 +333,11 @@ class TlsStage(Stage):
 
     def _after_proxy(self, event: Any, octets: Any) -> Any:
         """An event and its bytes without the proxy's header they begin with."""
-        count = self.header_bytes(octets)
+        count = self.header_bytes(octets) if octets[:1] in b"\rP" else 0
         if not 0 < count <= len(octets):
             return event, octets
         kind, half, source, start, length, offset, number, ts_ns = event
-        self.rows.add(kind, half, source, start, count, offset, number, ts_ns)
+        self.rows.add((kind, half, source, start, count, offset, number, ts_ns))
         rest = (kind, half, source, start + count, length - count, offset + count, number, ts_ns)
         return rest, octets[count:]
 
@@ -369,11 +373,9 @@ class TlsStage(Stage):
 
     def _decide(self, flow: Any) -> None:
         """True if it is clear by now that a conversation is TLS."""
-        from .conversation import CLEAR
-
         tls = flow.tls
         both = all(way.records for way in tls.directions)
-        if both or tls.state != CLEAR or len(flow.undecided) > MAX_UNDECIDED:
+        if both or tls.state != self.parts.CLEAR or len(flow.undecided) > MAX_UNDECIDED:
             flow.undecided = None
             flow.conversation.tls = tls
 
@@ -491,7 +493,7 @@ class WebSocketStage(Stage):
             if flow is not None or self._begins(batch, half, octets):
                 return self._pass(self.flows[slot], batch, event, octets)
             states[half] = _PLAIN
-        self.rows.add(*event)
+        self.rows.add(event)
         return 0
 
     def _begins(self, batch: Any, half: Any, octets: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from .styled_text import Words
@@ -25,7 +26,9 @@ COMFORT_CELLS = 16
 MAX_ALIKE = 1_000
 """Cells of a column that are laid out once: of very many rows most say the same."""
 
-_Column = tuple[int, int, bool, dict[Any, list[tuple[int, str]]]]
+_BETWEEN = " " * GAP
+_SHOWN = (str, Words)
+_Column = tuple[int, int, bool, dict[Any, list[str]]]
 """Place, width, whether it is aligned right, and its cells that were laid out."""
 
 
@@ -80,7 +83,7 @@ class Grid:
 
     def add(self, *cells_: Any) -> None:
         """Add a row of harmless texts, `Words` or anything that has one."""
-        self._rows.append(tuple(c if isinstance(c, Words) else str(c) for c in cells_))
+        self._rows.append(tuple([c if type(c) in _SHOWN else str(c) for c in cells_]))
 
     def fits(self, width: int) -> bool:
         """True if all columns are beside each other at this width, with enough of each to read."""
@@ -182,7 +185,6 @@ class Grid:
         self, row: Sequence[str | Words], columns: list[_Column], paint: Paint
     ) -> Iterator[str]:
         """The lines of a row: one, or as many as its longest cell is continued on."""
-        lines = 0
         made = []
         for at, room, right, known in columns:
             cell = row[at]
@@ -191,20 +193,18 @@ class Grid:
             if pieces is None:
                 if len(known) >= MAX_ALIKE:
                     known.clear()
-                pieces = known[key] = self._cell(cell, at, room, paint)
-            made.append((room, right, pieces))
-            lines = max(lines, len(pieces))
-        for part in range(lines):
-            line, blanks = "", 0
-            for room, right, pieces in made:
-                taken, text = pieces[part] if part < len(pieces) else (0, "")
-                gap = room - taken
-                if taken:
-                    line += " " * (blanks + gap if right else blanks) + text
-                    blanks = GAP if right else gap + GAP
-                else:
-                    blanks += gap + GAP
-            yield line
+                pieces = known[key] = [
+                    " " * (room - taken) + text if right else text + " " * (room - taken)
+                    for taken, text in self._cell(cell, at, room, paint)
+                ]
+            made.append(pieces)
+        if max(map(len, made), default=0) == 1:
+            yield _BETWEEN.join([pieces[0] for pieces in made]).rstrip(" ")
+            return
+        blanks = [" " * room for _, room, _, _ in columns]
+        for line in zip_longest(*made):  # under a cell without more there are blanks
+            texts = [one or blank for one, blank in zip(line, blanks, strict=True)]
+            yield _BETWEEN.join(texts).rstrip(" ")
 
     def _cell(self, cell: str | Words, at: int, width: int, paint: Paint) -> list[tuple[int, str]]:
         """The lines of a cell: how many columns each takes, and the text with its colours."""

@@ -31,8 +31,6 @@ LINK_COLUMNS = (
     ">???modified|>unsettled|>??credit|>????starved|closed|~~why"
 )
 _WHOSE = frozenset(("connection_id", "client", "server"))
-_TIMES = frozenset(("start", "end"))
-"""Left out: the same moments in nanoseconds are shown."""
 
 
 def grid(
@@ -177,7 +175,7 @@ def blocks(table: str, rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator
 def _fields(row: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for name, value in row.items():
-        if value is None or name in _WHOSE or name in _TIMES:
+        if value is None or name in _WHOSE:
             continue
         if name in ("start_ns", "end_ns"):
             fields[name.removesuffix("_ns")] = Raw(date_and_time(value))

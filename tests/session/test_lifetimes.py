@@ -237,5 +237,5 @@ def test_a_queue_whose_name_was_lost_gets_none() -> None:
 
 def test_commits_without_an_answer_are_not_remembered() -> None:
     talk = Talk("C1: tx.select\nS1: tx.select-ok\n").say("C1: tx.commit\n", range(10))
-    assert talk.channel.commits == 10
+    assert talk.channel.times.commits == 10
     assert talk.channel.committing == []

@@ -61,7 +61,7 @@ def _why(context: RuleContext, tag: int) -> str:
     if tag > channel.last_tag:
         last = f"the last was {channel.last_tag}" if channel.last_tag >= 0 else "which had none"
         return f"was not sent on this channel, {last}{_elsewhere(context, tag)}"
-    if channel.acks == 1:
+    if channel.times.acks == 1:
         return "needed no acknowledgement (no-ack)"
     if any(consumer.no_ack for consumer in channel.by_tag.values()):
         return "was settled before, or needed no acknowledgement (no-ack)"

@@ -163,7 +163,7 @@ def _judge_full(context: RuleContext) -> None:
     """Report a prefetch count that is taken up by tasks whose time lies ahead."""
     channel = context.channel
     end_ns = channel.end_ns or context.session.peer.conversation.end_ns
-    waited_ns = end_ns - channel.last_delivery_ns
+    waited_ns = end_ns - channel.times.last_delivery_ns
     if not context.certain or not channel.known or end_ns <= 0 or waited_ns < FULL_NS:
         return
     later = held_for_later(context, end_ns)

@@ -123,7 +123,7 @@ def note_channel(context: RuleContext) -> None:
     channel = context.channel
     if not channel.known or channel.close_bytes is None or channel.closed_by != "client":
         return
-    if channel.published + channel.delivered + channel.gets > FEW_OPERATIONS:
+    if channel.published + channel.delivered + channel.times.gets > FEW_OPERATIONS:
         return
     first = (0, channel.opened_packet_number, channel.start_ns, None, None)
     count, number, begin_ns, _, _ = context.memory.get("brief channels", first)

@@ -109,9 +109,9 @@ def count_channel(context: RuleContext) -> None:
 
 def _add(carried: list[int], channel: Any) -> None:
     carried[0] += channel.published
-    carried[1] += channel.publish_bytes
+    carried[1] += channel.times.publish_bytes
     carried[2] += channel.delivered
-    carried[3] += channel.deliver_bytes
+    carried[3] += channel.times.deliver_bytes
 
 
 @where(BUSY)

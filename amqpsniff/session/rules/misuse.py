@@ -101,7 +101,7 @@ def not_implemented(context: RuleContext) -> None:
     asked = context.memory.get("asked", {}).get(method)
     if method == "basic.publish":
         channels = [slot.channel for slot in context.session.slots() if slot.channel]
-        asked = max((channel.last_publish_number for channel in channels), default=0)
+        asked = max((channel.times.last_publish_number for channel in channels), default=0)
     request = f"; answer to {method}" if method else ""
     if asked:
         request += f", the last in packet {asked}"

@@ -95,7 +95,7 @@ def _channel_ended(context: RuleContext) -> None:
     if not messages:
         return
     frame_max = handshake(context, "connection.tune-ok").get("frame_max")
-    carried = channel.publish_bytes + channel.deliver_bytes
+    carried = channel.times.publish_bytes + channel.times.deliver_bytes
     if not isinstance(frame_max, int) or not 0 < frame_max <= SMALL_FRAME_MAX:
         return
     if carried > messages * (frame_max - 8) and "small frames" not in context.memory:

@@ -163,7 +163,7 @@ def judge_unlimited(context: RuleContext) -> None:
     others = f" and {one.count - len(one.queues)} more" if one.count > len(one.queues) else ""
     detail = f"{named}{others}; {more}"
     if most and channel.delivered:
-        size = channel.unsettled_max * channel.deliver_bytes / channel.delivered
+        size = channel.unsettled_max * channel.times.deliver_bytes / channel.delivered
         detail += f", about {octets(size)}" if size >= 1 else ""
     number, ts_ns = one.first
     context.report(
@@ -177,7 +177,7 @@ def judge_backlog(context: RuleContext) -> None:
     channel = context.channel
     if not context.complete or not channel.known or not channel.delivered:
         return
-    size = channel.unsettled_max * channel.deliver_bytes / channel.delivered
+    size = channel.unsettled_max * channel.times.deliver_bytes / channel.delivered
     busy = _busy_ns(channel)
     work = 0.0
     if channel.unsettled_max >= BACKLOG_DELIVERIES and channel.acknowledged >= MIN_SAMPLES:
@@ -198,7 +198,7 @@ def judge_waits(context: RuleContext) -> None:
     prefetch = channel.prefetch_each or channel.prefetch_shared
     if not prefetch or prefetch > SMALL_PREFETCH or not context.complete or not channel.known:
         return
-    spent = channel.last_delivery_ns - channel.first_delivery_ns
+    spent = channel.times.last_delivery_ns - channel.times.first_delivery_ns
     if spent <= 0 or channel.delivered < WAITED_DELIVERIES:
         return
     if channel.times.waits * prefetch * 2 < channel.delivered:
@@ -226,7 +226,12 @@ def judge_single(context: RuleContext) -> None:
     count."""
     channel = context.channel
     busy, count = _busy_ns(channel), channel.acknowledged
-    if channel.multiple_acks or count < ACKS_PER_SECOND or busy <= 0 or channel.maybe_settled_to:
+    if (
+        channel.times.multiple_acks
+        or count < ACKS_PER_SECOND
+        or busy <= 0
+        or channel.maybe_settled_to
+    ):
         return
     pace = count * SECOND_NS / busy
     if pace > ACKS_PER_SECOND:
@@ -244,7 +249,7 @@ def judge_single(context: RuleContext) -> None:
 def judge_slow(context: RuleContext) -> None:
     """channel-ends: deliveries that are acknowledged late, one by one."""
     channel = context.channel
-    if not channel.acknowledged or 2 * channel.multiple_acks > channel.acks:
+    if not channel.acknowledged or 2 * channel.times.multiple_acks > channel.times.acks:
         return
     if channel.maybe_settled_to or not context.complete:
         return
@@ -285,7 +290,7 @@ def watch_slow(context: RuleContext) -> None:
     if entry is None or not entry.wants or entry.ts_ns == NULL:
         return
     waited = context.ts_ns - entry.ts_ns
-    if waited >= VERY_SLOW_NS and 2 * channel.multiple_acks <= channel.acks:
+    if waited >= VERY_SLOW_NS and 2 * channel.times.multiple_acks <= channel.times.acks:
         detail = f"delivery {entry.number} was not acknowledged for {duration(waited)}"
         detail += _from_queues(context)
         context.report_provisional("consumer-slow", detail, entry.packet_number, entry.ts_ns)
@@ -293,8 +298,8 @@ def watch_slow(context: RuleContext) -> None:
 
 def _busy_ns(channel: object) -> int:
     """From the first delivery of a channel to its last acknowledgement."""
-    busy: int = channel.last_ack_ns - channel.first_delivery_ns  # type: ignore[attr-defined]
-    return max(busy, 0) if channel.acks and channel.delivered else 0  # type: ignore[attr-defined]
+    busy: int = channel.times.last_ack_ns - channel.times.first_delivery_ns  # type: ignore[attr-defined]
+    return max(busy, 0) if channel.times.acks and channel.delivered else 0  # type: ignore[attr-defined]
 
 
 def note_cancelled(context: RuleContext) -> None:

@@ -151,7 +151,7 @@ def unprotected(context: RuleContext) -> None:
     channel = context.channel
     if not context.certain or not channel.known or channel.mode or not channel.published:
         return
-    first, last = channel.first_publish_number, channel.last_publish_number
+    first, last = channel.times.first_publish_number, channel.times.last_publish_number
     detail = ""
     if context.tracker.log.has_room("publishes-unprotected"):  # not shown without a place
         detail = f"{number_of(channel.published, 'message')} in {packets_text(first, last)}"
@@ -159,7 +159,7 @@ def unprotected(context: RuleContext) -> None:
         "publishes-unprotected",
         detail,
         number=first,
-        ts_ns=channel.first_publish_ns,
+        ts_ns=channel.times.first_publish_ns,
         count=channel.published,
         last=last,
     )
@@ -258,10 +258,10 @@ def note_late(context: RuleContext) -> None:
 def _late_text(context: RuleContext) -> str:
     """Confirms that came late and took a good part of the time, in words; else empty."""
     late = context.memory.get(LATE, {}).pop(context.channel, None)
-    first_ns = context.channel.first_publish_ns
+    first_ns = context.channel.times.first_publish_ns
     if late is None or first_ns == NULL:
         return ""
-    spent_ns = max(context.channel.last_publish_ns, late.until_ns) - first_ns
+    spent_ns = max(context.channel.times.last_publish_ns, late.until_ns) - first_ns
     if late.waited_ns < max(VERY_SLOW_NS, LATE_SHARE * spent_ns):
         return ""
     return (
@@ -333,23 +333,26 @@ def judge_waiting(context: RuleContext) -> None:
     """channel-ends: a publisher that waits for each confirm."""
     channel = context.channel
     numbered = channel.next_number - 1
-    spent = channel.last_publish_ns - channel.first_publish_ns
-    if channel.waited_publishes < WAITED_PUBLISHES or channel.waited_publishes < 0.95 * numbered:
+    spent = channel.times.last_publish_ns - channel.times.first_publish_ns
+    if (
+        channel.times.waited_publishes < WAITED_PUBLISHES
+        or channel.times.waited_publishes < 0.95 * numbered
+    ):
         return
     if spent <= 0 or channel.times.confirm_ns < WAITED_SHARE * spent:
         return
     average_ns = channel.times.confirm_ns / max(channel.confirmed, 1)
     detail = (
-        f"{channel.waited_publishes} publishes, each after the confirm of the one before; "
+        f"{channel.times.waited_publishes} publishes, each after the confirm of the one before; "
         f"a confirm took {duration(average_ns)} on average, "
         f"and {rate(numbered * SECOND_NS / spent)} messages a second were published"
     )
     context.report(
         "confirm-per-message",
         detail,
-        number=channel.first_publish_number,
-        ts_ns=channel.first_publish_ns,
-        last=channel.last_publish_number,
+        number=channel.times.first_publish_number,
+        ts_ns=channel.times.first_publish_ns,
+        last=channel.times.last_publish_number,
     )
 
 
@@ -366,15 +369,18 @@ def judge_commits(context: RuleContext) -> None:
     """channel-ends: a commit for every publish or acknowledgement."""
     channel = context.channel
     number, ts_ns, last = context.memory.get("commits", {}).pop(channel.number, (None, None, None))
-    done = channel.published + channel.acks
-    if channel.commits < MIN_SAMPLES or not channel.commits <= 2 * done < 4 * channel.commits:
+    done = channel.published + channel.times.acks
+    if (
+        channel.times.commits < MIN_SAMPLES
+        or not channel.times.commits <= 2 * done < 4 * channel.times.commits
+    ):
         return
     if not context.complete:
         return
-    detail = f"{channel.commits} commits for {channel.published} publishes"
-    if channel.acks:
-        detail += f" and {channel.acks} acknowledgements"
-    count = channel.commits
+    detail = f"{channel.times.commits} commits for {channel.published} publishes"
+    if channel.times.acks:
+        detail += f" and {channel.times.acks} acknowledgements"
+    count = channel.times.commits
     context.report(
         "transaction-per-message", detail, number=number, ts_ns=ts_ns, count=count, last=last
     )

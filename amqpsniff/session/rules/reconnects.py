@@ -184,7 +184,7 @@ def _stays(context: RuleContext) -> None:
         if channel is not None:
             if channel.by_tag:
                 return
-            last = max(last, channel.last_publish_ns, channel.last_delivery_ns)
+            last = max(last, channel.times.last_publish_ns, channel.times.last_delivery_ns)
     names = (user_of(context), application(context))
     client = (client_host(context), server_end(context), *names)
     contribute(context, judge_left, client, last, first_place(context))

@@ -170,8 +170,8 @@ def _request(channel: Any, method: str | None) -> str:
         return ""
     if channel.blamed_packet_number is not None:
         return f"; answer to {method} in packet {channel.blamed_packet_number}"
-    if method == "basic.publish" and channel.last_publish_number:
-        return f"; answer to {method}, the last in packet {channel.last_publish_number}"
+    if method == "basic.publish" and channel.times.last_publish_number:
+        return f"; answer to {method}, the last in packet {channel.times.last_publish_number}"
     return f"; answer to {method}"
 
 

@@ -252,17 +252,17 @@ def _window(channel: Any, now: int) -> tuple[int, int, int, int, int]:
         channel.incarnation,
         now,
         channel.delivered,
-        channel.requeued,
-        channel.redelivered,
+        channel.times.requeued,
+        channel.times.redelivered,
     )
 
 
 def _judge(context: RuleContext, window: tuple[int, int, int, int, int], now: int) -> None:
     _, began, delivered_before, requeued_before, redelivered_before = window
     channel = context.channel
-    back = channel.requeued - requeued_before
+    back = channel.times.requeued - requeued_before
     delivered = channel.delivered - delivered_before
-    again = channel.redelivered - redelivered_before
+    again = channel.times.redelivered - redelivered_before
     # What is given back once and for all, at a shutdown, does not come again.
     if back >= STORM_REQUEUED and back > STORM_SHARE * delivered and 2 * again >= back:
         spent = duration(now - began)

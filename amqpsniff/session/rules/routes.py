@@ -443,7 +443,7 @@ def _consumer(
     kept = f", and {number_of(held, 'delivery', 'deliveries')} of its channel not acknowledged"
     place = context.place._replace(packet_number=last.last_number, ts_ns=last.last_ns)
     return (
-        f"consumer '{name[2]}' of {queue_text(queue)}", kept if channel.acks and held else "",
+        f"consumer '{name[2]}' of {queue_text(queue)}", kept if channel.times.acks and held else "",
         queue, (place.connection_id, *name), tuple(names for names, _ in rows),
         sum(one.count for _, one in rows), min(one.first_ns for _, one in rows),
         last.last_number, last.last_ns, name[0], tuple(place),

@@ -184,7 +184,10 @@ def _in_turn(channels: set[Any]) -> int:
     not after that.
     """
     used = sorted(
-        (one.start_ns, max(one.last_publish_ns, one.last_delivery_ns, one.last_ack_ns))
+        (
+            one.start_ns,
+            max(one.times.last_publish_ns, one.times.last_delivery_ns, one.times.last_ack_ns),
+        )
         for one in channels
         if one.start_ns is not None and not one.consumers
     )
@@ -193,11 +196,13 @@ def _in_turn(channels: set[Any]) -> int:
 
 
 def _is_idle(channel: Any, now: int | None, age_ns: int) -> bool:
-    if channel.by_tag or channel.gets or now is None:
+    if channel.by_tag or channel.times.gets or now is None:
         return False
     if channel.start_ns is not None and now - channel.start_ns < age_ns:
         return False
-    last = max(channel.last_publish_ns, channel.last_delivery_ns, channel.last_ack_ns)
+    last = max(
+        channel.times.last_publish_ns, channel.times.last_delivery_ns, channel.times.last_ack_ns
+    )
     return bool(now - last > IDLE_NS)  # `NULL` is very long ago
 
 

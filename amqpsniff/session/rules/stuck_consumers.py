@@ -54,7 +54,7 @@ times what is allowed cannot, nor can what is too much when the consumer is over
 @where(DELIVERED)
 def stuck(context: RuleContext) -> None:
     """A channel is over: whether a consumer held all it may and had stopped acknowledging."""
-    if context.channel.last_delivery_ns <= 0:
+    if context.channel.times.last_delivery_ns <= 0:
         return
     context.withdraw("consumer-stuck", context.channel)
     end_ns = context.channel.end_ns or context.session.peer.conversation.end_ns
@@ -106,8 +106,8 @@ def _stuck_now(
     channel = context.channel
     if not context.certain or not channel.known or not channel.unsettled or now_ns is None:
         return
-    quiet_ns = now_ns - max(channel.last_ack_ns, channel.last_delivery_ns)
-    if channel.last_delivery_ns <= 0 or not _is_long(channel, quiet_ns):
+    quiet_ns = now_ns - max(channel.times.last_ack_ns, channel.times.last_delivery_ns)
+    if channel.times.last_delivery_ns <= 0 or not _is_long(channel, quiet_ns):
         return
     later = Counter(entry.consumer for entry in held_for_later(context, now_ns))
     for consumer, limit in _full(channel, consumers, later):
@@ -141,7 +141,7 @@ def _oldest(context: RuleContext) -> dict[Any, Any]:
     meanwhile some may be settled, or those of new consumers missing.
     """
     channel = context.channel
-    changes, number = channel.delivered + channel.acks, len(channel.deliveries)
+    changes, number = channel.delivered + channel.times.acks, len(channel.deliveries)
     known: dict[Any, tuple[int | None, dict[Any, Any]]] = context.memory.setdefault(OLDEST, {})
     then, oldest = known.get(channel, (None, {}))
     more = number if then is None else HELD_A_CHANGE * (changes - then)
