@@ -32,6 +32,8 @@ class Plan:
         on_stream: Called with each `amqpsniff.tcp.stream.StreamBatch` that the decoder is fed.
         on_silence: Called with each `amqpsniff.session.owing.Silence`, where rules are asked.
         on_connection_end: Called with each `amqpsniff.decode.state.Connection` that is over.
+        message_arguments: Where arguments of methods are read, those of methods that come with
+            every message are too.
     """
 
     tables: Collection[str] = frozenset(("frames", "messages"))
@@ -50,6 +52,7 @@ class Plan:
     on_stream: Callable[[Any], None] | None = None
     on_silence: Callable[[Any], None] | None = None
     on_connection_end: Callable[[Any], None] | None = None
+    message_arguments: bool = True
 
     @property
     def rows_only(self) -> bool:
@@ -88,7 +91,7 @@ class Plan:
         """True if arguments of methods that come with every message are read."""
         columns = self.columns_of("frames")
         shown = "frames" in self.tables and (columns is None or "arguments" in columns)
-        return shown or "findings" in self.tables
+        return (shown and self.message_arguments) or "findings" in self.tables
 
     def columns_of(self, table: str) -> Collection[str] | None:
         """The columns of a table that are read; None for all."""

@@ -539,7 +539,7 @@ class Capture:
         if chosen.chooses():
             return topology(self._selected(chosen, columns=COLUMNS), limit, self.names)
         made = Topology()  # without Arrow, see `diagnose`
-        plan = Plan(tuple(COLUMNS), COLUMNS, outcomes=False)
+        plan = Plan(tuple(COLUMNS), COLUMNS, message_arguments=False, outcomes=False)
         deque(self._read(plan, made.add_rows, made.add_records), 0)
         made.count_rows()
         return made.result(limit, self.names)

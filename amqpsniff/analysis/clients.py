@@ -50,16 +50,21 @@ class Introductions:
 
     def rows(self, wanted: Collection[str | None]) -> Iterator[Row]:
         """Rows with `CONNECTION_COLUMNS` of the connections with these ids."""
+        names: dict[bytes | None, Row] = {}
         for connection_id, (said, user, packets) in self._said.items():
             if connection_id not in wanted:
                 continue
-            properties = read_object(said).get("client_properties")
-            told = properties if isinstance(properties, dict) else {}
+            if said not in names:
+                properties = read_object(said).get("client_properties")
+                told = properties if isinstance(properties, dict) else {}
+                names[said] = {
+                    "client_product": peer_property(told, "product"),
+                    "connection_name": peer_property(told, "connection_name"),
+                }
             yield {
                 "connection_id": connection_id,
                 "user": user,
-                "client_product": peer_property(told, "product"),
-                "connection_name": peer_property(told, "connection_name"),
+                **names[said],
                 "client_packets": packets[0],
                 "server_packets": packets[1],
             }

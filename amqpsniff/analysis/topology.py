@@ -187,8 +187,12 @@ class Topology:
     def _count(self, sums: Iterable[tuple[Any, ...]]) -> None:
         clients = list(self._numbers)
         for way, number, exchange, name, counts in sums:
-            count = self._count_delivered if way else self._count_published
-            count(clients[number], exchange, name, counts)
+            if way:
+                self._count_delivered(clients[number], exchange, name, counts)
+            elif name is ...:
+                self.published.add((clients[number], exchange), counts)
+            else:
+                self.keys.add((clients[number], exchange, name), counts)
 
     def add_frames(self, batch: Any) -> None:
         """Learn from a batch of the frames table."""
@@ -523,8 +527,13 @@ class Topology:
 
     def _publishers(self, top: int | None) -> Section:
         keys: dict[Any, list[Any]] = {}
+        listed: list[Any] = []
+        last: Any = None, None
         for (client, exchange, key), _ in self.keys.top(MAX_NAMES):
-            keys.setdefault((client, exchange), []).append(key)
+            if client is not last[0] or exchange != last[1]:
+                last = client, exchange
+                listed = keys.setdefault(last, [])
+            listed.append(key)
 
         def row(publisher: Any) -> Facts:
             (client, exchange), counts = publisher

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """The log of findings, which folds those of one kind and place into one."""
 
 from __future__ import annotations
@@ -31,13 +32,19 @@ class FindingLog:
     for a reader of some of them; null for a reader of all.
     """
 
+    recorded: Records | None
+    _most: int | None
+    _findings: dict[tuple[object, ...], Finding]
+    _places: Counter[str]
+    _unplaced: dict[str, Finding]
+    _news: dict[tuple[object, ...], Finding] | None
+
     def __init__(self, most: int | None = None) -> None:
-        self.recorded: Records | None = None
+        self.recorded = self._news = None
         self._most = most
-        self._findings: dict[tuple[object, ...], Finding] = {}
-        self._places: Counter[str] = Counter()
-        self._unplaced: dict[str, Finding] = {}
-        self._news: dict[tuple[object, ...], Finding] | None = None
+        self._findings = {}
+        self._places = Counter()
+        self._unplaced = {}
 
     def watch(self) -> None:
         """Remember from now on what `news` is to give."""

@@ -4,6 +4,7 @@ cdef class HandshakeArguments:
     cdef public bytes json
     cdef public bint whole
     cdef public long long uses
+    cdef public int bits
 
 cdef class Request:
     cdef public int method, side

@@ -85,12 +85,25 @@ class RouteSums:
 
     @cython.ccall
     def drain(self) -> list[Any]:
-        """Give all away: (way, client, exchange, name, counts in the form of `TopCounts`)."""
+        """Give all away: (way, client, exchange, name, counts in the form of `TopCounts`); what was
+        published with any routing key is under an ellipsis, last.
+        """
         texts: list = [None, *self.numbers]
         counted: RouteCounter
+        total: RouteCounter
+        totals: dict = {}
         taken: list = []
         for (way, client, exchange, name), counted in self.sums.items():
+            if way == 0:
+                total = totals.get((client, exchange))
+                if total is None:
+                    total = totals[client, exchange] = RouteCounter()
+                total.published += counted.published
+                total.published_bytes += counted.published_bytes
+                total.published_sized += counted.published_sized
             taken.append((way, client, texts[exchange], texts[name], counted.facts()))
+        for (client, exchange), total in totals.items():
+            taken.append((0, client, texts[exchange], ..., total.facts()))
         self.numbers = {}
         self.sums = {}
         return taken

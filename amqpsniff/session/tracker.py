@@ -52,7 +52,7 @@ from cython.cimports.amqpsniff.session.methods import (
 from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes
 from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher, note_answer
 from cython.cimports.amqpsniff.session.routes import Routes
-from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.context import RuleContext, context_of
 from cython.cimports.amqpsniff.session.settling import Settler
 
 from amqpsniff.columns import NULL
@@ -71,6 +71,7 @@ from amqpsniff.session.rules.context import (
     BUSY_MESSAGES,
     BY_BROKER,
     CONFIRMS,
+    CONSUMES,
     DEEP,
     DELIVERED,
     EXCLUSIVE,
@@ -88,6 +89,7 @@ from amqpsniff.session.rules.context import (
     PUBLISHED,
     QUIET,
     QUIET_NS,
+    SINCE,
     SLOW_NS,
     STALLED_NS,
     UNCLEAN,
@@ -226,6 +228,7 @@ _PASSIVE_BIT = cython.declare(cython.int, PASSIVE)
 _EXTENDED_BIT = cython.declare(cython.int, EXTENDED)
 _EXCLUSIVE_BIT = cython.declare(cython.int, EXCLUSIVE)
 _NESTED_BIT = cython.declare(cython.int, NESTED)
+_CONSUMES_BIT = cython.declare(cython.int, CONSUMES)
 _BY_BROKER_BIT = cython.declare(cython.int, BY_BROKER)
 _DEEP = cython.declare(cython.int, DEEP)
 _MANY_BYTES = cython.declare(cython.longlong, MANY_ENTRIES_BYTES)
@@ -267,10 +270,9 @@ def note_step(session: Session, place: cython.int, frame: MethodFrame) -> cython
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
-def argument_bits(column: Texts, row: cython.longlong) -> cython.int:
-    """The bits of a row's arguments that `rules.context.where` asks for."""
+def argument_bits(octets: bytes) -> cython.int:
+    """The bits of a method's arguments that `rules.context.where` asks for."""
     bits: cython.int = ~(_PASSIVE_BIT | _EXTENDED_BIT | _NESTED_BIT | _EXCLUSIVE_BIT)
-    octets: bytes = column.bytes_of(row)
     if octets is None:
         return bits
     if b'"x-' in octets:
@@ -282,6 +284,20 @@ def argument_bits(column: Texts, row: cython.longlong) -> cython.int:
     if b'"exclusive":true' in octets:
         bits |= _EXCLUSIVE_BIT
     return bits
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _consumes(session: Session) -> cython.bint:
+    """True if a connection has or had consumers, or got messages."""
+    slot: ChannelSlot
+    found: cython.bint = SINCE in session.memory
+    if session.routes is not None and session.routes.delivered:
+        found = True
+    for slot in session.slots():
+        if slot.channel is not None and slot.channel.by_tag:
+            found = True
+    return found
 
 
 @cython.cfunc
@@ -306,7 +322,8 @@ def _end_bits(session: Session) -> cython.int:
     bits: cython.int = 0
     published: cython.longlong = session.published
     delivered: cython.longlong = session.delivered
-    tcp = session.peer.conversation
+    peer: Connection = session.peer
+    tcp = peer.conversation
     for slot in session.slots():
         if slot.requests:
             bits |= _WAITING_BIT
@@ -1057,7 +1074,8 @@ class Tracker:
         """True if TCP is known to have ended and the publish may be later: a whole batch of packets
         is read before its frames are followed.
         """
-        tcp = session.peer.conversation
+        peer: Connection = session.peer
+        tcp = peer.conversation
         if tcp.ended is None:
             return False
         closes = (channel.closed_packet_number, session.close_packet_number)
@@ -1346,7 +1364,7 @@ class Tracker:
         session: Session = channel.session
         rules = (self.amqp10_rules if session.peer.is_amqp10 else self.rules).get(event, ())
         if rules:
-            context = RuleContext(self, session, channel, number, ts_ns, None, None, facts)
+            context = context_of(self, session, channel, number, ts_ns, None, None, facts)
             _ask(rules, context, session.memory, bits)
 
     def emit_connection(
@@ -1363,7 +1381,7 @@ class Tracker:
         rules = (self.amqp10_rules if is_amqp10 else self.rules).get(event, ())
         if rules:
             memory = {} if session is None else session.memory
-            context = RuleContext(self, session, None, number, ts_ns, None, None, facts)
+            context = context_of(self, session, None, number, ts_ns, None, None, facts)
             _ask(rules, context, memory, bits)
 
     def emit_method(
@@ -1373,10 +1391,21 @@ class Tracker:
         context: RuleContext = None
         rules: tuple[Any, ...] = self.rules.get(frame.name, _NONE)
         if rules:
-            context = RuleContext(self, session, channel, frame.number, frame.ts_ns, frame, request)
+            context = context_of(
+                self, session, channel, frame.number, frame.ts_ns, frame, request, None
+            )
             bits: cython.int = _ANYTHING
             if frame.name in self.gated:
-                bits = argument_bits(frame.rows.arguments, frame.row)
+                octets: bytes = frame.rows.arguments.bytes_of(frame.row)
+                known: HandshakeArguments = session.handshake.get(frame.name)
+                if known is None or known.json != octets:
+                    bits = argument_bits(octets)
+                else:
+                    if known.bits == 0:
+                        known.bits = argument_bits(octets)
+                    bits = known.bits
+                if channel is None and not _consumes(session):
+                    bits &= ~_CONSUMES_BIT
                 if frame.flags & _FLAGS_CUT:
                     bits |= _EXCLUSIVE_BIT
                 if frame.side == 0:
@@ -1396,8 +1425,8 @@ class Tracker:
             memory["answered late"] = True
         if took > _MISSING or PROVISIONAL in memory:
             if context is None:
-                context = RuleContext(
-                    self, session, channel, frame.number, frame.ts_ns, frame, request
+                context = context_of(
+                    self, session, channel, frame.number, frame.ts_ns, frame, request, None
                 )
             _ask(self.rules.get("replied", _NONE), context, memory)
 

@@ -83,17 +83,21 @@ class _Users:
         self.hosts: set[str] = set()
         self.reported = False
 
+    def has(self, product: str | None, host: str) -> bool:
+        """True if there is nothing new in a login."""
+        return host in self.hosts and (product is None or product in self.products)
+
 
 def _shares(context: RuleContext, client: Client) -> None:
     """One more login of a user, which applications may share."""
     server, user = client.server, client.user
     if user is None or user == "guest":
         return
-    if context.tracker.log.recorded is None:
-        known = context.shared.get("users", {}).get((server, user))
-        if known is not None and known.reported:
-            return
     product = client_property(context, "product")
+    if context.tracker.log.recorded is None:
+        known: _Users | None = context.shared.get("users", {}).get((server, user))
+        if known is not None and (known.reported or known.has(product, client.host)):
+            return
     contribute(context, judge_shared, server, user, product, client.host, context.place)
 
 
@@ -125,7 +129,7 @@ def judge_shared(
 def _server_says(context: RuleContext) -> None:
     """connection.start: report a broker whose version is not supported."""
     said = context.session.handshake_json("connection.start")
-    report_alike(context, _broker_verdicts, said)
+    report_alike(context, _broker_verdicts, said, of_server=True)
 
 
 def _broker_verdicts(context: RuleContext) -> Iterator[Verdict]:

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """Acknowledgements of deliveries that are not outstanding, or were on a channel that ended.
 
 A client that goes on with its work after it lost a channel acknowledges on the next one: of the
@@ -18,11 +19,16 @@ from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.entities import Channel, Session
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.peers import Client
+
 from amqpsniff.findings import Finding, Records
 from amqpsniff.findings.records import Order, order_of
 from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.method_frame import read_reason
-from amqpsniff.session.rules.context import BY_BROKER, Rule, RuleContext, where
+from amqpsniff.session.rules.context import BY_BROKER, Rule, where
 from amqpsniff.session.rules.deferred import defer
 from amqpsniff.session.rules.peers import client_of
 
@@ -326,7 +332,7 @@ def _remember(context: RuleContext, name: str, key: Any, left: Unsettled) -> Non
         context.forget("channels")
 
 
-def _unsettled_of(channel: Any) -> Unsettled | None:
+def _unsettled_of(channel: Channel) -> Unsettled | None:
     """What is outstanding on a channel that is over; None when nothing is, or it is not over."""
     end = _end_of(channel) if channel.deliveries else None
     if end is None:
@@ -335,9 +341,9 @@ def _unsettled_of(channel: Any) -> Unsettled | None:
     return Unsettled(*end, _ranges(tags))
 
 
-def _end_of(channel: Any) -> tuple[Order, int] | None:
+def _end_of(channel: Channel) -> tuple[Order, int] | None:
     """When a channel ended and in which packet: with its close, its connection's, or TCP."""
-    session = channel.session
+    session: Session = channel.session
     capture = session.capture
     number = channel.closed_packet_number
     if number is not None:
@@ -370,13 +376,16 @@ def _opened(context: RuleContext) -> Order:
 
 def _own(context: RuleContext) -> tuple[str, int]:
     """What tells a channel from others of its number and host."""
-    return context.session.peer.name()[0], context.channel.incarnation
+    channel: Channel = context.channel
+    peer: Connection = channel.session.peer
+    return peer.name()[0], channel.incarnation
 
 
 def _on_host(context: RuleContext) -> tuple[str, int] | None:
     """The client's host and the channel's number; None when the host is not known."""
-    host = client_of(context).host
-    return (host, context.channel.number) if host else None
+    client: Client = client_of(context)
+    channel: Channel = context.channel
+    return (client.host, channel.number) if client.host else None
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

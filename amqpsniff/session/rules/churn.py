@@ -1,20 +1,30 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """Connections and channels that are opened for next to nothing, again and again."""
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Sequence
 from typing import Any
+
+import cython
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.entities import Channel, Session
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.peers import Client
 
 from amqpsniff.findings import Finding
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Rule, RuleContext, requires
-from amqpsniff.session.rules.peers import client_host, client_property
+from amqpsniff.session.rules.context import Rule, requires
+from amqpsniff.session.rules.peers import client_of, client_property
 from amqpsniff.session.rules.shared_connections import closed_together
 from amqpsniff.session.rules.shared_state import contribute
 from amqpsniff.units import duration, rate
 
 SHORT_NS = SECOND_NS
 """Life of a connection that was not worth its opening."""
+
+_SHORT = cython.declare(cython.longlong, SHORT_NS)
 
 FEW_MESSAGES = 3
 """Messages of a connection that was not worth its opening."""
@@ -40,19 +50,24 @@ SPRING_RATE = 25
 
 def judge_connection(context: RuleContext) -> None:
     """connection-ends: note a connection that did next to nothing."""
-    session = context.session
-    conversation = session.peer.conversation
-    start_ns = conversation.start_ns
-    if start_ns <= 0 or conversation.end_ns - start_ns >= SHORT_NS:
+    session: Session = context.session
+    peer: Connection = session.peer
+    conversation = peer.conversation
+    start_ns: cython.longlong = conversation.start_ns
+    if start_ns <= 0 or conversation.end_ns - start_ns >= _SHORT:
         return  # it was worth it, or packets have no times
     if not context.certain or "connection.open" not in session.handshake:
         return
     if conversation.ended is None and session.closed_by is None:
         return  # it may go on for long after the capture
-    if max(context.messages) > FEW_MESSAGES or not client_host(context):
+    client: Client = client_of(context)
+    if max(context.messages) > FEW_MESSAGES or not client.host:
         return
-    number, where = conversation.first_packet_number, session.peer.name()
-    contribute(context, judge_short, session.capture, start_ns, number, where)
+    if client.brief is not None:
+        context.tracker.log.count(client.brief, 1, conversation.first_packet_number)
+        return
+    where = conversation.first_packet_number, peer.name()
+    contribute(context, judge_short, session.capture, start_ns, *where)
 
 
 def judge_short(
@@ -60,7 +75,7 @@ def judge_short(
     capture: str | None,
     start_ns: int,
     number: int,
-    where: tuple[str, str, str],
+    where: Sequence[str],
 ) -> None:
     """One more connection that did next to nothing."""
     address = where[1].rpartition(":")[0]
@@ -72,6 +87,8 @@ def judge_short(
             context.forget("clients")
         seen = clients[address] = [deque(maxlen=SHORT_CONNECTIONS), None]
     if isinstance(seen[1], Finding):
+        if context.session is not None:
+            client_of(context).brief = seen[1]
         context.tracker.log.count(seen[1], 1, number)
         return
     seen[0].append((start_ns, number, where))
@@ -120,7 +137,7 @@ def _spread_ns(times: deque[tuple[int, Any, Any]]) -> int:
 
 def note_channel(context: RuleContext) -> None:
     """channel-ends: count it if it was opened and closed for next to nothing."""
-    channel = context.channel
+    channel: Channel = context.channel
     if not channel.known or channel.close_bytes is None or channel.closed_by != "client":
         return
     if channel.published + channel.delivered + channel.times.gets > FEW_OPERATIONS:

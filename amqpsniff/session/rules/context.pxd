@@ -5,3 +5,8 @@ cdef class RuleContext:
     cdef public Session session
     cdef public dict facts
     cdef object _complete, _place
+
+cdef RuleContext context_of(
+    object tracker, Session session, object channel, object number, object ts_ns, object frame,
+    object request, dict facts
+)

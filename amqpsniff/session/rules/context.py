@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """The context of a rule: what it sees of one event, and how it reports what it found."""
 
 from __future__ import annotations
@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.entities import ChannelSlot, Session
+
 from amqpsniff.columns import NULL
 from amqpsniff.findings import Finding
 from amqpsniff.session.counts import SECOND_NS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from amqpsniff.session.entities import Session
 
 EVENTS = {
     "channel-begins": "a channel incarnation begins; facts: none",
@@ -205,16 +204,12 @@ class RuleContext:
         request: Any = None,
         facts: dict[str, Any] | None = None,
     ) -> None:
-        self.tracker = tracker
-        self.session = session
-        self.channel = channel
+        self.tracker, self.session, self.channel = tracker, session, channel
         self.number = number
         self.ts_ns = None if ts_ns is None or ts_ns == NULL else ts_ns
-        self.frame = frame
-        self.request = request
+        self.frame, self.request = frame, request
         self.facts = _NO_FACTS if facts is None else facts
-        self._complete: bool | None = None
-        self._place: Place | None = None
+        self._complete = self._place = None
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -231,7 +226,9 @@ class RuleContext:
     @property
     def both_sides(self) -> bool:
         """True if packets of both directions of the connection were captured."""
-        packets = self.session.peer.conversation.packets
+        peer: Connection = self.session.peer
+        tcp = peer.conversation
+        packets = tcp.packets
         return bool(packets[0] and packets[1])
 
     @property
@@ -250,7 +247,8 @@ class RuleContext:
     @property
     def certain(self) -> bool:
         """True if no frame of the connection so far is missing, from its first one on."""
-        return self.complete and bool(self.session.peer.began)
+        peer: Connection = self.session.peer
+        return self.complete and peer.began
 
     @property
     def messages(self) -> tuple[int, int]:
@@ -398,14 +396,38 @@ class RuleContext:
         return again
 
 
+def context_of(
+    tracker: Any,
+    session: Session,
+    channel: Any,
+    number: Any,
+    ts_ns: Any,
+    frame: Any,
+    request: Any,
+    facts: dict[Any, Any] | None,
+) -> RuleContext:
+    """A context, made without a call of its class: there are very many."""
+    context: RuleContext = RuleContext.__new__(RuleContext)
+    context.tracker = tracker
+    context.session = session
+    context.channel = channel
+    context.number = number
+    context.ts_ns = None if ts_ns is None or ts_ns == NULL else ts_ns
+    context.frame = frame
+    context.request = request
+    context.facts = _NO_FACTS if facts is None else facts
+    context._complete = context._place = None
+    return context
+
+
 def messages_of(session: Session) -> tuple[int, int]:
     """Publishes and deliveries of a connection, whose channels may have ended or are open."""
+    slot: ChannelSlot
     published, delivered = session.published, session.delivered
-    for slot in list(session.slots()):
-        channel = slot.channel
-        if channel is not None:
-            published += channel.published
-            delivered += channel.delivered
+    for slot in session.slots():
+        if slot.channel is not None:
+            published += slot.channel.published
+            delivered += slot.channel.delivered
     return published, delivered
 
 
@@ -427,10 +449,14 @@ QUIET_NS = SECOND_NS
 BUSY_MESSAGES = 10
 """Messages below which there is nothing to judge of how a program works."""
 
-PASSIVE, EXTENDED, NESTED, EXCLUSIVE, BY_BROKER = (1 << place for place in range(10, 15))
+PASSIVE, EXTENDED, NESTED, EXCLUSIVE, BY_BROKER, CONSUMES = (1 << place for place in range(10, 16))
 """Bits of a method and its arguments: `passive` is true; a name begins with `x-`; the JSON is
 longer than `MANY_ENTRIES_BYTES` or has more than `DEEP` tables and arrays; `exclusive` is true or
-was cut; the broker sent it."""
+was cut; the broker sent it; it is about a connection that has or had consumers or deliveries."""
+
+SINCE = "consumers since"
+"""Name in `RuleContext.memory` of (time, packet) of the last basic.consume by (channel number,
+queue)."""
 
 MANY_ENTRIES_BYTES = 20_000
 """Length of tables as JSON below which they cannot have as many entries as make a reader slow: in

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """TCP below a connection: retransmissions, closed windows, missing sides, encryption."""
 
 from __future__ import annotations
@@ -5,18 +6,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.entities import Channel, Session
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.peers import Client
+
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import (
     DELIVERED,
     PUBLISHED,
     ZERO_WINDOW,
     Rule,
-    RuleContext,
     where,
 )
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import number_of
-from amqpsniff.session.rules.peers import client_host, handshake, on_network, server_end
+from amqpsniff.session.rules.peers import client_host, client_of, handshake, server_end
 from amqpsniff.session.rules.shared_state import Verdict, report_alike
 from amqpsniff.units import duration, octets
 
@@ -29,14 +34,17 @@ SMALL_FRAME_MAX = 8192
 
 
 def _ended(context: RuleContext) -> None:
-    session = context.session
+    session: Session = context.session
+    client: Client = client_of(context)
+    peer: Connection = session.peer
+    conversation = peer.conversation
     if session.newest is None:
         return
-    if max(session.peer.conversation.retransmissions) >= MIN_RETRANSMISSIONS:
+    if max(conversation.retransmissions) >= MIN_RETRANSMISSIONS:
         _retransmissions(context)
     if not context.complete:
         _doubts(context)
-    if on_network(context):
+    if client.on_network:
         report_alike(context, _readable, at_first=True)
 
 
@@ -90,7 +98,7 @@ def _doubt(context: RuleContext) -> str:
 @where(PUBLISHED | DELIVERED)
 def _channel_ended(context: RuleContext) -> None:
     """Bodies that are larger than the frames agreed on, on average."""
-    channel = context.channel
+    channel: Channel = context.channel
     messages = channel.published + channel.delivered
     if not messages:
         return

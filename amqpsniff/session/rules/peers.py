@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """The two sides of a connection: addresses, names, and what each said in the handshake."""
 
 from __future__ import annotations
@@ -34,18 +35,28 @@ class Client:
         texts: Its properties that are texts, in the order of `PEER_PROPERTIES`.
         verdicts: What judges find of it; see `shared_state.report_alike`. None before it connects
             again: tens of thousands of clients may have one connection each.
+        brief, short: The findings that count its connections which did next to nothing, and those
+            of PHP that were short; None before they are raised.
     """
 
-    __slots__ = ("host", "on_network", "server", "start_ok", "texts", "user", "verdicts")
+    host: str
+    server: str
+    user: str | None
+    start_ok: bytes | None
+    on_network: bool
+    texts: tuple[str | None, ...]
+    verdicts: dict[Any, Any] | None
+    brief: Any
+    short: Any
 
     def __init__(
         self, host: str, server: str, user: str | None, start_ok: bytes | None, encrypted: bool
     ) -> None:
         self.host, self.server, self.user, self.start_ok = host, server, user, start_ok
         self.on_network = not encrypted and _is_between_hosts(host, server)
+        self.verdicts = self.brief = self.short = None
         properties = table(read(start_ok), "client_properties")
         self.texts = tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
-        self.verdicts: dict[Any, Any] | None = None
 
     @property
     def application(self) -> str:

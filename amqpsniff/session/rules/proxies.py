@@ -37,10 +37,13 @@ def judge_passed_on(
     context: RuleContext, digest: str, client: str, server: str, where: tuple[Any, ...]
 ) -> None:
     """One more connection: its client or its server may be a proxy of one that is alike."""
-    latest: list[tuple[str, str, tuple[Any, ...]]] = remembered(context, "logins", digest, list)
-    for other_client, other_server, there in latest:
+    latest: list[tuple[str, str, bool, Any]] = remembered(context, "logins", digest, list)
+    hosts = client, server, True
+    apart = bool(latest) and latest[-1][:3] == hosts  # of hosts that none before it has
+    for other_client, other_server, _, there in () if apart else latest:
         if other_server != client and other_client != server:
             continue
+        hosts = client, server, False
         place, other = Place(*where), Place(*there)
         if abs((other.ts_ns or 0) - (place.ts_ns or 0)) > WITHIN_NS:
             continue
@@ -48,7 +51,7 @@ def judge_passed_on(
         detail = f"{behind.client} passes on to {behind.server} what {front.client} sends to "
         report_at(context, behind, "proxy-on-both-sides", f"{detail}{front.server}")
         break
-    latest.append((client, server, where))
+    latest.append((*hosts, where))
     if len(latest) > MAX_ALIKE:
         del latest[0]
 

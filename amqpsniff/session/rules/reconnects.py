@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """Clients that reconnect in a loop, for a moment only, or leave connections open.
 
 Its rules are the last to be asked: those before them say in `memory["failure"]` why a connection
@@ -8,11 +9,18 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
+
+import cython
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.entities import Session
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.peers import Client
 
 from amqpsniff.findings import Finding
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import LEFT_OPEN, Place, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import LEFT_OPEN, Place, Rule, requires, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import (
     application,
@@ -40,6 +48,7 @@ FAILURES_WITHIN_NS = 60_000_000_000
 """Connections of a client that end the same way within this time, from which on it is a loop."""
 
 SHORT_NS = SECOND_NS
+_SHORT = cython.declare(cython.longlong, SHORT_NS)
 SHORT_PUBLISHES = 3
 SHORT_CONNECTIONS = 5
 """A short connection lives less than the first and publishes no more than the second. In PHP this
@@ -89,11 +98,11 @@ def _is_cut(context: RuleContext) -> bool:
 
 def judge_failure(
     context: RuleContext,
-    client: tuple[Any, ...],
+    client: Sequence[Any],
     failure: str,
     now: int,
     who: str,
-    place: tuple[Any, ...],
+    place: Sequence[Any],
 ) -> None:
     """One more connection of a client that failed."""
     here = Place(*place)
@@ -126,31 +135,39 @@ class _Short:
 
 def _was_short(context: RuleContext) -> None:
     """A connection of PHP that was for one request."""
-    if client_property(context, "product") != "AMQPLib":
+    of: Client = client_of(context)
+    session: Session = context.session
+    peer: Connection = session.peer
+    conversation = peer.conversation
+    began: cython.longlong = conversation.start_ns
+    lived: cython.longlong = conversation.end_ns - began
+    if began <= 0 or not 0 < lived + began < began + _SHORT or not peer.began:
         return
-    began, now = began_ns(context), end_ns(context)
-    conversation = context.session.peer.conversation
-    if began is None or now is None or now - began >= SHORT_NS:
+    if client_property(context, "product") != "AMQPLib" or conversation.ended is None:
         return
-    lived, published = now - began, context.messages[0]
-    if conversation.ended is None or published > SHORT_PUBLISHES or not context.complete:
+    published = context.messages[0]
+    if published > SHORT_PUBLISHES or not context.complete:
         return
-    of = client_of(context)
+    if of.short is not None:
+        context.tracker.log.count(of.short, 1, context.number)
+        return
     client, who = (of.host, of.server), (of.user, of.application, of.host)
     contribute(context, judge_short, client, who, lived, published, context.place)
 
 
 def judge_short(
     context: RuleContext,
-    client: tuple[Any, ...],
-    who: tuple[str | None, str, str],
+    client: Sequence[Any],
+    who: Sequence[Any],
     lived: int,
     published: int,
-    place: tuple[Any, ...],
+    place: Sequence[Any],
 ) -> None:
     """One more short connection of a client; `who` is for `client_words`."""
     short, log = remembered(context, "short", client, _Short), context.tracker.log
     if short.finding is not None:
+        if context.session is not None:
+            client_of(context).short = short.finding
         log.count(short.finding, 1, place[1])
         return
     here = Place._make(place)
@@ -191,7 +208,7 @@ def _stays(context: RuleContext) -> None:
 
 
 def judge_left(
-    context: RuleContext, client: tuple[Any, ...], last: int, where: tuple[Any, ...]
+    context: RuleContext, client: Sequence[Any], last: int, where: Sequence[Any]
 ) -> None:
     """One more connection that stays."""
     left: list[Any] = remembered(context, "left", client, list)

@@ -56,6 +56,7 @@ from amqpsniff.session.rules import (
 from amqpsniff.session.rules.context import (
     ANYTHING,
     BY_BROKER,
+    CONSUMES,
     EXCLUSIVE,
     EXTENDED,
     NESTED,
@@ -129,7 +130,7 @@ _AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     provisional.AMQP10_RULES,
 )
 
-OF_METHODS = (PASSIVE, EXTENDED, NESTED, EXCLUSIVE, BY_BROKER)
+OF_METHODS = (PASSIVE, EXTENDED, NESTED, EXCLUSIVE, BY_BROKER, CONSUMES)
 
 Asked = tuple[str | None, int, Rule]
 """A rule, and what it needs to be asked: see `context.requires` and `context.where`."""

@@ -9,7 +9,7 @@ from typing import Any
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.consuming import OF_BROKER
-from amqpsniff.session.rules.context import Place, Rule, RuleContext
+from amqpsniff.session.rules.context import CONSUMES, Place, Rule, RuleContext, where
 from amqpsniff.session.rules.format import names_text
 from amqpsniff.session.rules.peers import (
     application,
@@ -97,6 +97,7 @@ def answered(context: RuleContext) -> None:
         context.memory[CANCELLED].discard((context.channel.number, context.frame.consumer_tag))
 
 
+@where(CONSUMES)
 def closed(context: RuleContext) -> None:
     """connection.close: its channels end before it does."""
     context.memory.setdefault(LEFT, _queues(context))
@@ -110,7 +111,8 @@ def ended(context: RuleContext) -> None:
         contribute(context, judge_unseen, client_host(context), now_ns if ends else ALWAYS)
         return
     began, queues = began_ns(context), context.memory.get(LEFT)
-    queues = _queues(context) if queues is None else queues
+    if queues is None:  # there was no consumer when a side closed it
+        queues = () if session.close_packet_number is not None else _queues(context)
     stayed = began is not None and now_ns - began > BACK_NS
     if not (queues or stayed) or "connection.open-ok" not in session.handshake:
         return

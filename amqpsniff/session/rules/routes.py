@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """Routes: which messages no queue takes, and which consumers get nothing more.
 
 A capture shows the bindings that clients make while it lasts, and none from before. So what is said
@@ -9,15 +10,22 @@ of the capture, nothing is said. Everything is judged at the end, whatever the o
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from cython.cimports.amqpsniff.session.entities import Session
+from cython.cimports.amqpsniff.session.method_frame import MethodFrame, Request
+from cython.cimports.amqpsniff.session.routes import Routes
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.peers import Client
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.routes import known_after, known_until
 from amqpsniff.session.rules.consuming import OF_BROKER
-from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
+from amqpsniff.session.rules.context import CONSUMES, SINCE, Place, Rule, requires
+from amqpsniff.session.rules.context import where as asked_where
 from amqpsniff.session.rules.format import (
     exchange_text,
     in_packet,
@@ -32,7 +40,6 @@ from amqpsniff.session.rules.peers import (
     end_ns,
     handshake,
     last_packets_ns,
-    server_end,
     table,
 )
 from amqpsniff.session.rules.shared_state import (
@@ -96,10 +103,6 @@ HIDDEN = "bindings that are not known"
 """Name in `RuleContext.memory` of whether the connection bound or declared something of which not
 all is known."""
 
-SINCE = "consumers since"
-"""Name in `RuleContext.memory` of (time, packet) of the last basic.consume by (channel number,
-queue)."""
-
 THERE = "consumers until the close"
 """Name in `RuleContext.memory` of when a side closes the connection, and the consumers that are
 there then: those that got messages, and those that got none."""
@@ -135,7 +138,7 @@ Vhost = tuple[str, str]
 
 def declared(context: RuleContext) -> None:
     """queue.declare: note when."""
-    frame = context.frame
+    frame: MethodFrame = context.frame
     if frame.side == CLIENT and frame.queue and context.ts_ns is not None:
         note(context, DECLARED, frame.queue, context.ts_ns)
 
@@ -144,7 +147,7 @@ def limited(context: RuleContext) -> None:
     """queue.declare-ok: note the limit of the queue's length, while the rows of its request are
     there.
     """
-    request = context.request
+    request: Request = context.request
     asked = None if request is None else request.rows.arguments
     octets = None if asked is None else asked.bytes_of(request.row)
     if not octets or b'"x-max-length"' not in octets or b'"passive":true' in octets:
@@ -236,6 +239,7 @@ def _note_waiting(context: RuleContext, channel: Any, only: str | None = None) -
                 note(context, WAITING, consumer.queue, now_ns)
 
 
+@asked_where(CONSUMES)
 def closed(context: RuleContext) -> None:
     """connection.close: its channels end before it does."""
     if SINCE in context.memory:
@@ -247,8 +251,8 @@ def closed(context: RuleContext) -> None:
 
 def _has_consumers(context: RuleContext) -> bool:
     """True if the connection has, or had, a consumer."""
-    routes = context.session.routes
-    return SINCE in context.memory or bool(routes is not None and routes.delivered)
+    routes: Routes = context.session.routes
+    return SINCE in context.memory or (routes is not None and bool(routes.delivered))
 
 
 # what is told of a connection at its end
@@ -308,10 +312,12 @@ class _Consumer(NamedTuple):
 
 def ended(context: RuleContext) -> None:
     """connection-ends: its messages by route, and what it declared and bound."""
-    session, memory, routes = context.session, context.session.memory, context.session.routes
+    session: Session = context.session
+    memory, routes = session.memory, session.routes
+    client: Client = client_of(context)
+    server = client.server
     vhost = handshake(context, "connection.open").get("virtual_host")
     hidden = not context.complete or HIDDEN in memory
-    server = server_end(context)
     where = server, vhost if isinstance(vhost, str) else ""
     full = routes is not None and routes.full
     if hidden or full or not session.peer.began or vhost is None:
@@ -321,10 +327,10 @@ def ended(context: RuleContext) -> None:
     if SINCE in memory and THERE not in memory:
         for channel in open_channels(session):
             _note_waiting(context, channel)
-    made = [list(memory[name].items()) if name in memory else () for name in NOTED]
+    made: list[Any] = [list(memory[name].items()) if name in memory else () for name in NOTED]
     published: list[Any] = []
     delivered: list[Any] = []
-    there: tuple[int, list[Any], list[Any]] = (0, [], [])
+    there: Any = (0, [], [])
     if not hidden:
         if routes is not None and routes.published:
             published = _published(context, where)
@@ -351,7 +357,8 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     """Publishes by route, each as exchange, routing key and what a `_Published` has; none where
     they were put down as they are, for all connections are read here.
     """
-    session, client = context.session, client_of(context)
+    session: Session = context.session
+    client: Client = client_of(context)
     routes, capture, ends = session.routes, session.capture, session.peer.name()
     who = client.application or client.host
     if context.tracker.log.recorded is None:
@@ -541,7 +548,16 @@ def judge_routes(context: RuleContext) -> None:
         return
     hidden = shared.get("hidden from routes", {})
     published = shared.get(PUBLISHED, {})
-    shown = {key: rows for key, rows in published.items() if key[0] not in hidden}
+    shown: list[_Shown] = []
+    for key, rows in published.items():
+        if key[0] in hidden:
+            continue
+        where, exchange = key[:2], key[2]
+        reached = _reached(context, where, exchange, key[3])
+        if reached is None and _has_no_queue(context, where, exchange, rows):
+            reached = set(), set()
+        if reached is not None:
+            shown.append((key, rows, reached))
     judge_unbound(context, shown)
     judge_unmatched(context, shown)
     seen = {server for server, (lost,) in hidden.items() if not lost}.union(
@@ -582,14 +598,15 @@ def extent(publishes: Collection[_Published]) -> tuple[_Published, int, int]:
     return first, total, max(one.last_number for one in publishes)
 
 
-def judge_unbound(context: RuleContext, published: dict[Any, list[Any]]) -> None:
+_Shown = tuple[Any, Any, tuple[set[str], set[str]]]
+"""A route, its publishes, and the queues that they reach; see `_reached`."""
+
+
+def judge_unbound(context: RuleContext, published: Iterable[_Shown]) -> None:
     """Report messages that no binding takes, of those that the capture shows."""
     found: dict[tuple[str, ...], dict[str, list[_Published]]] = {}
-    for (*where, exchange, key), rows in published.items():
-        reached = _reached(context, where, exchange, key)
-        if any(reached or ()) or (
-            reached is None and not _has_no_queue(context, where, exchange, rows)
-        ):
+    for (*where, exchange, key), rows, reached in published:
+        if any(reached):
             continue
         publishes = read_all(rows)
         mandatory = any(one.mandatory for one in publishes)
@@ -627,13 +644,12 @@ def _has_no_queue(
     )
 
 
-def judge_unmatched(context: RuleContext, published: dict[Any, list[Any]]) -> None:
+def judge_unmatched(context: RuleContext, published: Iterable[_Shown]) -> None:
     """Report messages that lead to queues by their headers only, and that consumers which waited
     there did not get.
     """
-    for (*where, exchange, key), rows in published.items():
-        reached = _reached(context, where, exchange, key)
-        if reached is None or reached[0] or not reached[1]:
+    for (*where, exchange, key), rows, reached in published:
+        if reached[0] or not reached[1]:
             continue
         publishes = read_all(rows)
         waited = context.shared.get(WAITING, {})
@@ -656,7 +672,7 @@ def judge_unmatched(context: RuleContext, published: dict[Any, list[Any]]) -> No
         report_at(context, first.place, "publishes-unbound", detail, count, last)
 
 
-def judge_deleted(context: RuleContext, published: dict[Any, list[Any]]) -> None:
+def judge_deleted(context: RuleContext, published: Mapping[Any, list[Any]]) -> None:
     """Report messages that are published for a queue after its deletion."""
     deleted = {
         tuple(key): deletions[-1] for key, deletions in context.shared.get("deletions", {}).items()
@@ -664,7 +680,14 @@ def judge_deleted(context: RuleContext, published: dict[Any, list[Any]]) -> None
     if not deleted:
         return
     found: dict[Any, list[tuple[str, str, _Published]]] = {}
+    ways = {
+        name
+        for name, known in context.shared.get("exchanges of routes", {}).items()
+        if any(more or (*name[:2], queue) in deleted for _, queue, more in known.bindings)
+    }  # exchanges that may lead to such a queue
     for (*where, exchange, key), rows in published.items():
+        if (*where, exchange) not in ways if exchange else (*where, key) not in deleted:
+            continue
         queues = queues_of(context, (where[0], where[1]), exchange, key)
         gone = [(*where, queue) for queue in queues if _is_gone(context, (*where, queue), deleted)]
         if not gone or len(gone) < len(queues):
@@ -679,14 +702,14 @@ def judge_deleted(context: RuleContext, published: dict[Any, list[Any]]) -> None
             _report_deleted(context, name[2], deleted[name], after)
 
 
-def _is_gone(context: RuleContext, name: tuple[str, ...], deleted: dict[Any, Any]) -> bool:
+def _is_gone(context: RuleContext, name: Any, deleted: Mapping[Any, Any]) -> bool:
     """True if a queue was deleted, not declared since, and not the private one of a client."""
     again = context.shared.get("queues of routes", {}).get(name, (0,))[0]
     return name in deleted and again <= deleted[name][0] and not name[2].startswith(OF_BROKER)
 
 
 def _report_deleted(
-    context: RuleContext, queue: str, at: tuple[int, str], after: list[tuple[str, str, _Published]]
+    context: RuleContext, queue: str, at: Any, after: list[tuple[str, str, _Published]]
 ) -> None:
     """Report what was published for a queue after its deletion, at its last publish."""
     ts_ns, words = at
@@ -701,7 +724,7 @@ def _report_deleted(
 
 
 def judge_stopped(
-    context: RuleContext, where: Vhost, one: _Consumer, by_route: dict[Any, list[Any]]
+    context: RuleContext, where: Vhost, one: _Consumer, by_route: Mapping[Any, list[Any]]
 ) -> None:
     """Report a consumer that gets nothing more, though messages on its routes are published."""
     gap_ns = (one.last_ns - one.first_ns) // max(one.total - 1, 1)
@@ -716,7 +739,7 @@ def judge_stopped(
     for names in one.routes:
         for other in got_on(context, (*where, *names), one.last_ns):
             if other.consumer != one.consumer and (
-                None in (other.queue, one.queue) or other.queue == one.queue
+                other.queue is None or one.queue is None or other.queue == one.queue
             ):
                 return
     count = sum(known_after(row.total, row.steps, one.last_ns) for row in published)
@@ -731,7 +754,7 @@ def judge_stopped(
 
 
 def judge_idle(
-    context: RuleContext, where: Vhost, idle: list[Any], by_route: dict[Any, list[Any]]
+    context: RuleContext, where: Vhost, idle: list[Any], by_route: Mapping[Any, list[Any]]
 ) -> None:
     """Report consumers that got nothing, though messages for their queue are published."""
     by_queue: dict[str, list[Any]] = {}
@@ -746,7 +769,7 @@ def judge_idle(
         rows = [row for _, listed in reached for row in read_all(listed)]
         count = sum(known_until(row.steps, until_ns) for row in rows)
         others = [one for names, _ in reached for one in got_on(context, (*where, *names), 0)]
-        taken = any(one.queue in (None, queue) for one in others)
+        taken = any(one.queue is None or one.queue == queue for one in others)
         gone = (*where, queue) in context.shared.get("deletions", {})
         if count < STOPPED_PUBLISHED or (here.ts_ns or 0) > until_ns or taken or gone:
             continue
@@ -759,7 +782,7 @@ def judge_idle(
 
 
 def judge_limited(
-    context: RuleContext, where: Vhost, queue: str, most: int, published: dict[Any, list[Any]]
+    context: RuleContext, where: Vhost, queue: str, most: int, published: Mapping[Any, list[Any]]
 ) -> None:
     """Report a queue that got more than its limit and what its consumers got allow."""
     if (*where, queue) in context.shared.get("deletions", {}):
@@ -773,7 +796,7 @@ def judge_limited(
     routes = context.shared.get(DELIVERED, {})
     got = [one for key in routes if key[:2] == where for one in got_on(context, key, None)]
     first, came, last = extent(rows) if rows else (None, 0, 0)
-    taken = sum(one.total for one in got if one.queue in (None, queue))
+    taken = sum(one.total for one in got if one.queue is None or one.queue == queue)
     if first is None or came - taken <= most:
         return
     detail = (
@@ -785,7 +808,7 @@ def judge_limited(
 
 
 def judge_unreceived(
-    context: RuleContext, resting: list[Place], published: dict[Any, list[_Published]]
+    context: RuleContext, resting: list[Place], published: Mapping[Any, list[_Published]]
 ) -> None:
     """Report what is published for a while and delivered to nobody, while connections rest."""
     found = {}
@@ -810,7 +833,7 @@ def judge_unreceived(
     report_at(context, first.place, "publishes-unreceived", detail, count, last)
 
 
-def got_on(context: RuleContext, key: tuple[str, ...], ts_ns: int | None) -> list[_Delivered]:
+def got_on(context: RuleContext, key: Sequence[str], ts_ns: int | None) -> list[_Delivered]:
     """Who got messages on a route after a time, or at all."""
     return [
         one

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """State that rules keep, of a connection and across connections, in bounded memory.
 
 Everything here is bounded: an attacker can open connections, and invent names, without end.
@@ -9,10 +10,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.entities import Session
+from cython.cimports.amqpsniff.session.rules.peers import Client
+
 from amqpsniff.findings import Finding
 from amqpsniff.findings.records import Order, order_of, order_of_end
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
-from amqpsniff.session.rules.peers import MAX_SAID_BYTES, client_of
+from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_SAID_BYTES, client_of
 
 MAX_NAMES = 1_000
 """Names (queues, declarations, calls that wait) that a rule remembers of one connection; a client
@@ -82,11 +87,11 @@ Kept = TypeVar("Kept")
 
 def first_place(context: RuleContext) -> Place:
     """The first packet of a context's connection."""
-    session = context.session
-    conversation = session.peer.conversation
-    number, ts_ns = conversation.first_packet_number, conversation.start_ns
-    time = ts_ns if ts_ns > 0 else None
-    return Place(session.capture, number or None, time, *session.peer.name())
+    session: Session = context.session
+    peer: Connection = session.peer
+    conversation = peer.conversation
+    time = conversation.start_ns if conversation.start_ns > 0 else None
+    return Place(session.capture, conversation.first_packet_number or None, time, *peer.name())
 
 
 def order(context: RuleContext) -> Order:
@@ -194,6 +199,8 @@ def report_once(
 Verdict = tuple[str, object, Callable[[], str]]
 """A finding for all connections with a key: its code, the key, what gives its words."""
 
+_NOTHING: dict[Any, Any] = {}
+
 MAX_VERDICTS = 64
 """Different facts of one client whose verdicts are remembered."""
 
@@ -203,12 +210,15 @@ class _Verdict:
     as long as `first` is what is remembered under the key.
     """
 
-    __slots__ = ("code", "finding", "first", "key", "words")
+    code: str
+    key: Any
+    words: Any
+    first: Any
+    finding: Any
 
     def __init__(self, code: str, key: object, words: Callable[[], str]) -> None:
         self.code, self.key, self.words = code, key, words().__str__
-        self.first: Place | None = None
-        self.finding: Finding | None = None
+        self.first = self.finding = None
 
 
 def report_alike(
@@ -216,29 +226,37 @@ def report_alike(
     judge: Callable[[RuleContext], Iterator[Verdict]],
     fact: Any = None,
     at_first: bool = False,
+    of_server: bool = False,
 ) -> None:
     """Raise what `judge` finds as `report_once` does, at the connection's first packet with
     `at_first`; it is asked once for all connections of a client with the same `fact`, a number or
-    bytes.
+    bytes, or for all of a server.
     """
-    known = client_of(context).verdicts
+    client: Client
+    known: dict[Any, Any] | None
+    if of_server:
+        known = _verdicts_of_server(context)
+    else:
+        client = client_of(context)
+        known = client.verdicts
+    place = first_place(context) if at_first and known is None else None
     if known is None:
-        place = first_place(context) if at_first else None
         for code, key, words in judge(context):
             report_once(context, code, key, words, place)
         return
-    found = known.get((judge, fact))
+    found: tuple[Any, ...] | None = known.get((judge, fact))
+    verdict: _Verdict
     if found is None:
         if len(known) >= MAX_VERDICTS:
             known.clear()
-        found = tuple(_Verdict(*one) for one in judge(context))
+        found = tuple([_Verdict(*one) for one in judge(context)])
         if not isinstance(fact, bytes) or len(fact) <= MAX_SAID_BYTES:
             known[judge, fact] = found
     if not found:
         return
     log, shared = context.tracker.log, context.shared
     for verdict in found:
-        first = shared.get(verdict.code, {}).get(verdict.key)
+        first = shared.get(verdict.code, _NOTHING).get(verdict.key)
         if verdict.finding is not None and first is verdict.first:
             number = context.number
             if at_first:
@@ -247,9 +265,22 @@ def report_alike(
             continue
         place = first_place(context) if at_first else None
         report_once(context, verdict.code, verdict.key, verdict.words, place)
-        first = verdict.first = shared.get(verdict.code, {}).get(verdict.key)
+        first = verdict.first = shared.get(verdict.code, _NOTHING).get(verdict.key)
         if first is not None:
             verdict.finding = log.find(verdict.code, first.connection_id)
+
+
+def _verdicts_of_server(context: RuleContext) -> Any:
+    """What judges find of a context's server."""
+    session: Session = context.session
+    peer: Connection = session.peer
+    name, servers = peer.name()[2], context.shared.setdefault("servers", {})
+    known = servers.get(name)
+    if known is None:
+        if len(servers) >= MAX_CLIENTS:
+            servers.clear()
+        known = servers[name] = {}
+    return known
 
 
 def judge_limits(context: RuleContext) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.celery import held_for_later
-from amqpsniff.session.rules.context import DELIVERED, Rule, RuleContext, where
+from amqpsniff.session.rules.context import DELIVERED, PROVISIONAL, Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.units import duration
 
@@ -55,6 +55,9 @@ times what is allowed cannot, nor can what is too much when the consumer is over
 def stuck(context: RuleContext) -> None:
     """A channel is over: whether a consumer held all it may and had stopped acknowledging."""
     if context.channel.times.last_delivery_ns <= 0:
+        return
+    noted = (PROVISIONAL, CANCELLED, OLDEST)
+    if not context.channel.unsettled and not context.memory.keys() & noted:
         return
     context.withdraw("consumer-stuck", context.channel)
     end_ns = context.channel.end_ns or context.session.peer.conversation.end_ns

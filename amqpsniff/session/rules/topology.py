@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """Declarations, bindings and polls that a client repeats."""
 
 from __future__ import annotations
@@ -6,6 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from cython.cimports.amqpsniff.session.method_frame import MethodFrame
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+
 from amqpsniff.decode.method_layout import FLAGS_CUT
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import (
@@ -13,7 +17,6 @@ from amqpsniff.session.rules.context import (
     PASSIVE,
     Place,
     Rule,
-    RuleContext,
     requires,
     where,
 )
@@ -61,6 +64,13 @@ UNMAKES = {"queue.delete": 0, "queue.unbind": 1}
 class Series:
     """Alike events of a connection: how many, where the first and the last are."""
 
+    count: int
+    others: int
+    number: Any
+    ts_ns: Any
+    last: Any
+    last_ns: Any
+
     def __init__(self, context: RuleContext) -> None:
         """None of them yet; the context is that of the first."""
         self.count = self.others = 0
@@ -95,13 +105,14 @@ class Series:
 
 def note_declaration(context: RuleContext) -> None:
     """A declaration or binding; count one that was made before."""
-    frame = context.frame
+    frame: MethodFrame = context.frame
     octets = frame.arguments_json
     if not octets or not frame.whole or b'"passive":true' in octets:
         return
     if frame.name == "queue.declare" and not frame.queue:
         return  # each makes a queue with a name of its own
-    declared = context.memory.setdefault("declared", {})
+    memory = context.memory
+    declared = memory.setdefault("declared", {})
     subject, key = subject_of(frame), hash((frame.name, octets))
     known = declared.get(subject)
     if known is None:
@@ -111,9 +122,9 @@ def note_declaration(context: RuleContext) -> None:
         if len(known) < REPEATED:
             known.add(key)
         return
-    if "repeated" not in context.memory:
-        context.memory["repeated"] = (Series(context), frame.name, subject)
-    context.memory["repeated"][0].add(context)
+    if "repeated" not in memory:
+        memory["repeated"] = (Series(context), frame.name, subject)
+    memory["repeated"][0].add(context)
 
 
 def subject_of(frame: Any) -> tuple[str, Any]:
@@ -200,7 +211,7 @@ def note_empty(context: RuleContext) -> None:
 
 def _count(context: RuleContext, name: str, queue: str | None) -> None:
     counted = context.memory.setdefault(name, {})
-    series = counted.get(queue) or remember(context, counted, queue, Series(context))
+    series: Series | None = counted.get(queue) or remember(context, counted, queue, Series(context))
     if series is not None:
         series.add(context)
 
@@ -233,20 +244,22 @@ def judge_gets(context: RuleContext) -> None:
 
 def note_change(context: RuleContext) -> None:
     """A queue or binding is made or deleted."""
-    frame = context.frame
+    frame: MethodFrame = context.frame
+    series: Series
     if frame.name == "queue.declare":
         if frame.flags & FLAGS_CUT or b'"passive":true' in (frame.arguments_json or b""):
             return
-    changes = context.memory.get("changes")
+    memory = context.memory
+    changes = memory.get("changes")
     if changes is None:
-        changes = context.memory["changes"] = (Series(context), [0, 0], [0, 0], frame.queue)
+        changes = memory["changes"] = (Series(context), [0, 0], [0, 0], frame.queue)
     series, made, unmade, _ = changes
     series.add(context)
     if frame.name in MAKES:
         made[MAKES[frame.name]] += 1
     else:
         unmade[UNMAKES[frame.name]] += 1
-        context.memory["unmade"] = True
+        memory["unmade"] = True
 
 
 @requires("unmade")
