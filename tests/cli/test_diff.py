@@ -42,14 +42,14 @@ def test_in_a_pipe() -> None:
 def test_one_engine_is_gone_when_the_other_capture_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     alive: list[int] = []
     engines: list[weakref.ref[FindingLog]] = []
-    make = FindingLog.__init__
 
-    def made(self: FindingLog) -> None:
-        alive.append(sum(one() is not None for one in engines))
-        engines.append(weakref.ref(self))
-        make(self)
+    class Watched(FindingLog):
+        def __init__(self) -> None:
+            alive.append(sum(one() is not None for one in engines))
+            engines.append(weakref.ref(self))
+            super().__init__()
 
-    monkeypatch.setattr(FindingLog, "__init__", made)
+    monkeypatch.setattr("amqpsniff.pipeline.FindingLog", Watched)
     gc.collect()
     gc.disable()  # Python would come to it by itself, some time
     try:

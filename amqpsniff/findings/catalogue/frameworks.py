@@ -209,6 +209,7 @@ FRAMEWORKS = (
          "quorum queues Celery cannot raise the count: the worker takes no more tasks until the "
          "first of them is due.",
          "Workers that scale themselves change the prefetch count too.",
+         ("celery-delay-direct-exchange",),
          category="cost"),
     Kind("celery-result-queues", "warning", "medium",
          "Celery creates a queue for each result",

@@ -247,6 +247,10 @@ def note_asker(context: RuleContext) -> None:
         contribute(context, judge_asker, peer.name()[0], context.ts_ns, context.complete)
 
 
+GREETING = ("celery-control", "hello")
+"""What a Celery worker asks the others when it starts."""
+
+
 class _Request:
     """A request: when, for what, where its reply goes, the flags of its pack, how many are to
     answer (-1: all that get it), its place, the time of its first reply, how many of them were
@@ -354,6 +358,8 @@ def judge_requests(context: RuleContext) -> None:
     for request in known.waiting.values():
         until_ns = known.ends.get(request.place.connection_id or "")
         waited = until_ns is not None and until_ns - request.ts_ns > UNANSWERED_NS
+        if request.what == GREETING and not request.receivers:
+            continue  # there is no other worker
         if waited and known.complete and request.address in known.readers:
             unanswered.setdefault(request.what, []).append(request)
     for what, requests in unanswered.items():

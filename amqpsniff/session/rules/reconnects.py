@@ -139,8 +139,8 @@ def _was_short(context: RuleContext) -> None:
     session: Session = context.session
     peer: Connection = session.peer
     conversation = peer.conversation
-    began: cython.longlong = conversation.start_ns
-    lived: cython.longlong = conversation.end_ns - began
+    began: int = conversation.start_ns
+    lived = conversation.end_ns - began
     if began <= 0 or not 0 < lived + began < began + _SHORT or not peer.began:
         return
     if client_property(context, "product") != "AMQPLib" or conversation.ended is None:
