@@ -14,12 +14,12 @@ cdef class ObjectNames:
     cpdef int forget(self) except? -1
     cdef bytes part(self, long long start, long long end)
     cdef bytes text(self, int place)
-    cdef long long digits(self, int place) except? -2
+    cdef Py_ssize_t digits(self, int place) except? -2
     cpdef object value(self, int place)
     cdef int _place(self, long long at, long long end) except? -2
     cpdef int read(self, const unsigned char[::1] data, long long at, long long end, bytes wanted=*) except? -1
-    cdef long long _blank(self, long long at, long long end) except? -2
-    cdef long long _value_end(self, long long at, long long end) except? -2
-    cdef long long _text_end(self, long long at, long long end) except? -2
+    cdef Py_ssize_t _blank(self, long long at, long long end) except? -2
+    cdef Py_ssize_t _value_end(self, long long at, long long end) except? -2
+    cdef Py_ssize_t _text_end(self, long long at, long long end) except? -2
     cdef bint _has_escape(self, long long at, long long end) except? -1
     cdef bint _is_plain(self, long long at, long long end) except? -1

@@ -110,7 +110,7 @@ class ObjectNames:
             return PyBytes_FromStringAndSize(first, end - start)
         return bytes(self.data[start:end])
 
-    def digits(self, place: cython.int) -> cython.longlong:
+    def digits(self, place: cython.int) -> cython.Py_ssize_t:
         """The whole number, not negative, that the last object has; -1 for another value."""
         start: cython.longlong = self.starts[place]
         end: cython.longlong = self.ends[place]
@@ -222,7 +222,7 @@ class ObjectNames:
         return 0
 
     @cython.boundscheck(False)  # `read` checked the range
-    def _blank(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
+    def _blank(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
         """The place of the next byte that is not white space."""
         while at < end and (
             self.data[at] == 32 or self.data[at] == 10 or self.data[at] == 13 or self.data[at] == 9
@@ -231,7 +231,7 @@ class ObjectNames:
         return at
 
     @cython.boundscheck(False)  # `read` checked the range
-    def _value_end(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
+    def _value_end(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
         """The end of a value; negative if that is not in the data."""
         if at >= end:
             return -1
@@ -263,7 +263,7 @@ class ObjectNames:
         return -1
 
     @cython.boundscheck(False)  # `read` checked the range
-    def _text_end(self, at: cython.longlong, end: cython.longlong) -> cython.longlong:
+    def _text_end(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
         """The end of a text whose quote is at `at`."""
         at += 1
         if cython.compiled and at < end:  # most texts have no escape
