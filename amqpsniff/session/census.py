@@ -242,7 +242,9 @@ class Census:
         """Keep what the broker said last of a queue: messages in it, and consumers, as JSON."""
         queue = frames.vocabularies.queue.text(frames.queue.values[row])
         said = frames.arguments.bytes_of(row)
-        if None not in (queue, said) and (queue in self.depths or len(self.depths) < MAX_NAMES):
+        if queue is None or said is None:
+            return
+        if queue in self.depths or len(self.depths) < MAX_NAMES:
             self.depths[queue] = said
 
     def consume(self, peer: Any, queue: Any, change: Any, waiting: Any) -> None:
