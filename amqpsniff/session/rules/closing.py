@@ -11,6 +11,7 @@ from amqpsniff.session.rules.context import BY_BROKER, Place, Rule, RuleContext,
 from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reason_text
 from amqpsniff.session.rules.opening import step
 from amqpsniff.session.rules.peers import (
+    Client,
     client_of,
     client_text,
     rabbitmq_release,
@@ -106,7 +107,7 @@ def _channel_closed(context: RuleContext) -> None:
     elif is_exclusive(code, text):
         place = context.place._replace(capture=context.channel.capture)
         what = (objection(context), _queue_of(context, text), context.channel.number)
-        contribute(context, judge_locked, _client(context), *what, place)
+        contribute(context, judge_locked, _client(client_of(context)), *what, place)
 
 
 def _queue_of(context: RuleContext, text: str) -> Key | None:
@@ -140,16 +141,15 @@ def judge_locked(
     report_at(context, place, "exclusive-queue-locked", detail, channel=channel)
 
 
-def _client(context: RuleContext) -> tuple[str, str, str | None]:
+def _client(client: Client) -> tuple[str, str, str | None]:
     """What is taken for one client: its address and user, at one server."""
-    client = client_of(context)
     return client.host, client.server, client.user
 
 
 def _opened(context: RuleContext) -> None:
     if "counted" not in context.memory:
-        client = context.memory["counted"] = _client(context)
-        contribute(context, judge_opened, client, context.session.peer.name()[0])
+        client = context.memory["counted"] = client_of(context)
+        contribute(context, judge_opened, _client(client), context.session.peer.name()[0])
 
 
 def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:
@@ -162,7 +162,7 @@ def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: s
 def _ended(context: RuleContext) -> None:
     client, context.memory["counted"] = context.memory["counted"], None
     if client is not None:
-        contribute(context, judge_ended, client, context.session.peer.name()[0])
+        contribute(context, judge_ended, _client(client), context.session.peer.name()[0])
 
 
 def judge_ended(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:
