@@ -127,7 +127,7 @@ class ObjectNames:
         return number
 
     def value(self, place: cython.int) -> Any:
-        """The value of a name in the last object; None where there is none."""
+        """Value of a name, by its index in `names`; None if the last object does not have it."""
         if not self.has(place):
             return None
         start: cython.longlong = self.starts[place]
@@ -148,7 +148,7 @@ class ObjectNames:
 
     @cython.boundscheck(False)  # `read` checked the range
     def _place(self, at: cython.longlong, end: cython.longlong) -> cython.int:
-        """The place of the name between two places; negative for a name that nobody knows."""
+        """Index in `names` of the name at `at`..`end`; -1 for one that is not among them."""
         size: cython.longlong = end - at
         known: cython.ulonglong = self.sizes[self.data[at]] >> min(size, _MAX_SIZE)
         if not known & 1 and not self._has_escape(at, end):

@@ -23,7 +23,8 @@ _END = cython.declare(cython.longlong, 2**62)
 
 
 class Moments:
-    """What made each message's row and each loss known, and the rows of frames that were held back.
+    """The packet or deadline that made each message's row and each loss known; for rows of frames
+    only where they were held back.
 
     `sources` are the captures by their place in packet numbers. A moment is (capture, number,
     time); for a deadline the capture is None and the number -1.

@@ -75,7 +75,7 @@ FINDINGS = (
 """Findings that a pack may raise for messages of a shape."""
 
 ROLES = ("task", "task-v1", "result", "notification", "event")
-"""What messages are to a framework, where findings ask who reads them."""
+"""Kinds of messages whose readers findings look for."""
 
 DEMANDED = ("message_id",)
 """Properties without which clients of a framework refuse a message."""

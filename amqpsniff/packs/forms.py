@@ -99,7 +99,7 @@ def _visited(value: object, _: int | None) -> str | None:
 
 
 def _past(value: object, ts_ns: int | None) -> int | None:
-    """How long ago a time was, in microseconds."""
+    """Microseconds from a time until the message; None for a time that is still to come."""
     time_us = instant(value)
     ago_us = ts_ns // 1000 - time_us if ts_ns and time_us else 0
     return ago_us if ago_us > 0 else None

@@ -1540,12 +1540,11 @@ class Tracker:
         """
         publish: cython.bint = entry is None or entry.kind == _PUBLISH
         sent: cython.longlong = messages.sent(row)
+        times: MessageTimes = channel.own_times()
         if sent > 0:
             if publish:
-                times = channel.own_times()
                 times.publish_bytes += sent
             else:
-                times = channel.own_times()
                 times.deliver_bytes += sent
         if messages.status.values[row] == _INCOMPLETE:
             self._note_unfinished(channel, messages, row, 0 if publish else 1)
@@ -1580,7 +1579,6 @@ class Tracker:
             facts = {"entry": entry, "rows": messages, "row": row}
             self.emit("large", channel, number, ts_ns, facts)
         if messages.redelivered.values[row] == 1:
-            times = channel.own_times()
             times.redelivered += 1
             facts = {"entry": entry, "rows": messages, "row": row}
             self.emit("redelivered", channel, number, ts_ns, facts)

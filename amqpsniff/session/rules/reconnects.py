@@ -12,9 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-import cython
 from cython.cimports.amqpsniff.decode.state import Connection
-from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.peers import Client
 
@@ -48,7 +46,6 @@ FAILURES_WITHIN_NS = 60_000_000_000
 """Connections of a client that end the same way within this time, from which on it is a loop."""
 
 SHORT_NS = SECOND_NS
-_SHORT = cython.declare(cython.longlong, SHORT_NS)
 SHORT_PUBLISHES = 3
 SHORT_CONNECTIONS = 5
 """A short connection lives less than the first and publishes no more than the second. In PHP this
@@ -135,17 +132,14 @@ class _Short:
 
 def _was_short(context: RuleContext) -> None:
     """A connection of PHP that was for one request."""
+    began, now = began_ns(context), end_ns(context)
+    if began is None or now is None or now - began >= SHORT_NS:
+        return
+    peer: Connection = context.session.peer
+    if client_property(context, "product") != "AMQPLib" or peer.conversation.ended is None:
+        return
     of: Client = client_of(context)
-    session: Session = context.session
-    peer: Connection = session.peer
-    conversation = peer.conversation
-    began: int = conversation.start_ns
-    lived = conversation.end_ns - began
-    if began <= 0 or not 0 < lived + began < began + _SHORT or not peer.began:
-        return
-    if client_property(context, "product") != "AMQPLib" or conversation.ended is None:
-        return
-    published = context.messages[0]
+    lived, published = now - began, context.messages[0]
     if published > SHORT_PUBLISHES or not context.complete:
         return
     if of.short is not None:
