@@ -12,6 +12,7 @@ from pathlib import Path
 
 SAMPLES = Path(__file__).parent.parent / "samples"
 AMQP10 = Path(__file__).parent.parent / "tests" / "captures" / "amqp10"
+PACKS = Path(__file__).parent.parent / "tests" / "captures" / "packs"
 OURS = Path(__file__).parent / "traffic"
 """Captures that are only of use here; see the README."""
 
@@ -38,7 +39,8 @@ def bytes_of(sample: str) -> bytes:
         path = folder / f"{sample}.pcap"
         if path.exists():
             return path.read_bytes()
-    return gzip.decompress((OURS / f"{sample}.pcap.gz").read_bytes())
+    folder = PACKS if (PACKS / f"{sample}.pcap.gz").exists() else OURS
+    return gzip.decompress((folder / f"{sample}.pcap.gz").read_bytes())
 
 
 def records_of(sample: str) -> list[tuple[int, bytearray]]:

@@ -9,13 +9,20 @@ cdef class ObjectNames:
     cdef unsigned long long[::1] hashes, sizes
     cdef long long[::1] starts, ends, rounds
     cdef unsigned char[::1] plain
-    cdef long long round
+    cdef long long round, outer_round
+    cdef public list inside
     cdef bint has(self, int place) except? -1
     cpdef int forget(self) except? -1
     cdef bytes part(self, long long start, long long end)
     cdef bytes text(self, int place)
     cdef Py_ssize_t digits(self, int place) except? -2
     cpdef object value(self, int place)
+    cdef object _value_of(self, bytes octets)
+    cpdef object along(self, int place, int within, tuple path)
+    cdef object _along(self, long long at, long long end, tuple path)
+    cdef Py_ssize_t _member(self, long long at, long long end, bytes name) except? -2
+    cdef Py_ssize_t _item(self, long long at, long long end, long long index) except? -2
+    cdef Py_ssize_t _next(self, long long at, long long end) except? -2
     cdef int _place(self, long long at, long long end) except? -2
     cpdef int read(self, const unsigned char[::1] data, long long at, long long end, bytes wanted=*) except? -1
     cdef Py_ssize_t _blank(self, long long at, long long end) except? -2

@@ -23,6 +23,9 @@ if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore[import-not-found]
     from cython.cimports.libc.string import memchr  # type: ignore[import-not-found]
 
+_read = json.JSONDecoder().raw_decode
+"""As `json.loads` of a text without spaces around it, in half the time."""
+
 _QUOTE = cython.declare(cython.int, 34)
 _BACKSLASH = cython.declare(cython.int, 92)
 _MAX_SIZE = cython.declare(cython.int, 63)
@@ -36,10 +39,16 @@ class ObjectNames:
 
     `shape` is the same for objects with the same known names, whatever their order. `sizes` has, by
     first byte, a bit for each size that a known name has, so that few others are hashed.
+
+    Args:
+        names: The names, as UTF-8 wherever objects are. A dict has for each the names that are
+            known inside its value, see `along`.
     """
 
     shape: int
     round: int
+    inside: list[ObjectNames | None]
+    outer_round: int
 
     data: ByteView
     names: list[Any]
@@ -65,8 +74,9 @@ class ObjectNames:
         self.rounds = memoryview(bytearray(8 * max(count, 1))).cast("q")
         self.plain = memoryview(bytearray(max(count, 1)))
         self.sizes = memoryview(bytearray(8 * 256)).cast("Q")
-        self.round = 0
-        self.shape = 0
+        self.round = self.shape = self.outer_round = 0
+        inside = names if isinstance(names, dict) else {}
+        self.inside = [ObjectNames(inside[name]) if inside.get(name) else None for name in names]
         octet: cython.uchar
         for place, name in enumerate(self.names):
             octets = name.encode()
@@ -136,15 +146,124 @@ class ObjectNames:
             raise IndexError("a value outside the data")
         if self.plain[place]:
             return self.text(place).decode(errors="replace")
-        if self.data[start] == 110:  # null
+        return self._value_of(self.part(start, end))
+
+    def _value_of(self, octets: bytes) -> Any:
+        """A value of JSON; None for what is none."""
+        if octets == b"null":
             return None
-        octets = bytes(self.data[start:end])
         if octets.isdigit() and len(octets) < 19:
             return int(octets)
+        text = octets.decode(errors="replace")
         try:
-            return json.loads(octets.decode(errors="replace"))
+            value, end = _read(text)
         except (ValueError, RecursionError):
             return None
+        return value if end == len(text) else None
+
+    def along(self, place: cython.int, within: cython.int, path: tuple[Any, ...]) -> Any:
+        """Value at the end of a path inside the value of a name; None where there is none. Texts on
+        the way are read as JSON.
+
+        Args:
+            place: Index of the name in `names`.
+            within: Index of the path's first step in the names of `inside`; -1: it is an index.
+            path: The other steps, names (bytes) and indexes of lists.
+        """
+        if not self.has(place):
+            return None
+        start: cython.longlong = self.starts[place]
+        if within < 0:
+            return self._along(start, self.ends[place], path)
+        inner: ObjectNames = self.inside[place]
+        if inner.outer_round != self.round:
+            inner.outer_round = self.round
+            if self.data[start] == _QUOTE:
+                text = (self.value(place) or "").encode(errors="replace")
+                inner.read(text, 0, len(text))
+            else:
+                inner.read(self.data, start, self.ends[place])
+        if not path or not inner.has(within):
+            return inner.value(within)
+        return inner._along(inner.starts[within], inner.ends[within], path)
+
+    def _along(self, at: cython.longlong, end: cython.longlong, path: tuple[Any, ...]) -> Any:
+        """Value at the end of a path within the value at `at`."""
+        done: cython.Py_ssize_t = 0
+        for step in path:
+            at = self._blank(at, end)
+            if at < end and self.data[at] == _QUOTE:
+                break
+            at = (
+                self._member(at, end, step)
+                if isinstance(step, bytes)
+                else self._item(at, end, step)
+            )
+            if at < 0:
+                return None
+            done += 1
+        stop: cython.longlong = self._value_end(at, end)
+        if stop < 0:
+            return None
+        if self.data[at] == _QUOTE and self._is_plain(at + 1, stop - 1):
+            value = self.part(at + 1, stop - 1).decode()
+        else:
+            value = self._value_of(self.part(at, stop))
+        if done == len(path) or not isinstance(value, str):
+            return value if done == len(path) else None
+        nested: ObjectNames = ObjectNames(())
+        nested.data = value.encode(errors="replace")
+        return nested._along(0, len(nested.data), path[done:])
+
+    def _member(self, at: cython.longlong, end: cython.longlong, name: bytes) -> cython.Py_ssize_t:
+        """The place of the value that the object at `at` has of a name; negative for none."""
+        if at >= end or self.data[at] != 123:
+            return -1
+        at = self._blank(at + 1, end)
+        while at < end and self.data[at] == _QUOTE:
+            start: cython.longlong = at
+            at = self._text_end(at, end)
+            if at < 0:
+                return -1
+            found = at - start - 2 == len(name) and self.part(start + 1, at - 1) == name
+            at = self._blank(at, end)
+            if at >= end or self.data[at] != 58:
+                return -1
+            at = self._blank(at + 1, end)
+            if found:
+                return at
+            at = self._next(at, end)
+            if at < 0:
+                return -1
+        return -1
+
+    def _item(
+        self, at: cython.longlong, end: cython.longlong, index: cython.longlong
+    ) -> cython.Py_ssize_t:
+        """The place of an item of the list at `at`; negative for none."""
+        if at >= end or self.data[at] != 91:
+            return -1
+        first: cython.longlong = self._blank(at + 1, end)
+        count: cython.longlong = 0
+        at = first
+        while index < 0 and 0 <= at < end and self.data[at] != 93:
+            at = self._next(at, end)
+            count += 1
+        if index < 0:
+            index += count
+            at = first
+        while index > 0 and 0 <= at < end:
+            at = self._next(at, end)
+            index -= 1
+        return at if index == 0 and 0 <= at < end and self.data[at] != 93 else -1
+
+    def _next(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
+        """The place of what follows a value in an object or a list; negative where that is cut."""
+        stop: cython.longlong = self._value_end(at, end)
+        if stop <= at:
+            return -1
+        stop = self._blank(stop, end)
+        return self._blank(stop + 1, end) if stop < end and self.data[stop] == 44 else stop
 
     @cython.boundscheck(False)  # `read` checked the range
     def _place(self, at: cython.longlong, end: cython.longlong) -> cython.int:
@@ -257,7 +376,7 @@ class ObjectNames:
             return -1
         while at < end:
             octet = self.data[at]
-            if octet == 44 or octet == 125 or octet <= 32:
+            if octet == 44 or octet == 125 or octet == 93 or octet <= 32:
                 return at
             at += 1
         return -1

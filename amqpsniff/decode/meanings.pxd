@@ -14,9 +14,10 @@ cdef class MeaningColumns:
     cdef int put_number(self, int place, long long row, long long number) except? -1
 
 cdef class Field:
-    cdef public int place, kind, at, begin, end
+    cdef public int place, kind, at, within, begin, end
     cdef public str column, text
     cdef public bytes template
+    cdef public tuple path
     cdef public object only
     cdef public bint in_body, looked, plain
     cdef public object source

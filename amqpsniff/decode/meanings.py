@@ -170,7 +170,7 @@ class Field:
     at it in every message.
 
     `template`, `begin` and `end` stand for a pattern, None for none, see `template`; `text` is the
-    column of texts that a property stands in.
+    column of texts that a property stands in, `within` and `path` lead into a value, see `along`.
     """
 
     place: int
@@ -185,6 +185,8 @@ class Field:
     column: str
     text: str | None
     template: bytes | None
+    within: int
+    path: tuple[bytes | int, ...]
     begin: int
     end: int
     names: ObjectNames
@@ -202,6 +204,12 @@ class Field:
         if source.place != "property":
             self.at = self.names.names.index(source.name)
         self.plain = source.plain
+        steps = source.path
+        self.within = -1
+        if self.at >= 0 and steps and isinstance(steps[0], str):
+            self.within = self.names.inside[self.at].names.index(steps[0])
+            steps = steps[1:]
+        self.path = tuple(one.encode() if isinstance(one, str) else one for one in steps)
         self.text = source.name if self.at < 0 and source.name in TEXTS else None
         bare = source.pattern is not None and not (source.path or source.form or source.only)
         fixed = template(source.pattern.pattern) if bare and self.at >= 0 else None
@@ -367,7 +375,9 @@ class MeaningWriter:
         names: ObjectNames = field.names
         if field.at < 0:
             value = _property(out, row, field.source.name)
-        elif names.has(field.at):
+        elif field.within >= 0 or field.path:
+            value = names.along(field.at, field.within, field.path)
+        else:
             value = names.value(field.at)
         if value is None or field.plain:
             return value
@@ -377,7 +387,8 @@ class MeaningWriter:
                 return None
             if wanted not in (None, self.headers.value(field.only)):
                 return None
-        return taken(field.source, value, out.ts_ns.values[row])
+        make = taken if field.at < 0 else fitted
+        return make(field.source, value, out.ts_ns.values[row])
 
     @cython.boundscheck(False)  # the range is checked
     def _cut(self, field: Field) -> bytes:
@@ -802,7 +813,7 @@ def _property(out: Any, row: Any, name: Any) -> Any:
 def taken(source: Any, value: Any, ts_ns: Any) -> Any:
     """The value that a source takes by path, pattern and form; None for nothing."""
     for step in source.path:
-        if isinstance(value, str):
+        while isinstance(value, str):
             try:
                 value = json.loads(value)
             except (ValueError, RecursionError):
@@ -811,6 +822,11 @@ def taken(source: Any, value: Any, ts_ns: Any) -> Any:
             value = value[step]
         except (KeyError, IndexError, TypeError):
             return None
+    return fitted(source, value, ts_ns)
+
+
+def fitted(source: Any, value: Any, ts_ns: Any) -> Any:
+    """The same of what is at the end of the path."""
     if source.pattern is not None:
         match = source.pattern.search(value) if isinstance(value, str) else None
         value = match[1] if match else None

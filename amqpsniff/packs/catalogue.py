@@ -50,10 +50,11 @@ VALUED = (
 )
 """Findings that a value shows: their codes are keys with a source of it."""
 
-LOOKED = (*VALUED, "addressed", "most_tries", "offset")
+LOOKED = (*VALUED, "addressed", "greets", "most_tries", "offset")
 """All values that are looked at for findings alone: `addressed` is how many are to answer a request
-that all get (0: that is not known), `most_tries` is the number of tries after which
-its framework gives a message up, `offset` that of a message of a stream."""
+that all get (0: that is not known), `greets` is there where a request needs no answer if nobody got
+it, `most_tries` is the number of tries after which its framework gives a message up, `offset` that
+of a message of a stream."""
 
 SAMPLED = ("unsampled", "sequence")
 """Values that are looked at in some messages of a connection: a tracer's word that nothing of this
@@ -262,16 +263,18 @@ class Packs:
         return dict.fromkeys(asked)
 
     @lru_cache(maxsize=32)  # noqa: B019 (packs are few, and `load` keeps them)
-    def names(self, place: str) -> tuple[str, ...]:
-        """The names that packs look for in headers or bodies, each once."""
-        named: list[Condition | Source] = [*self._conditions()]
-        for pack in self.packs:
-            for sources in pack.fields.values():
-                named += sources
-        names = [one.name for one in named if one.place == place]
-        if place == "header":
-            names += [one.only[0] for one in named if isinstance(one, Source) and one.only]
-        return tuple(dict.fromkeys(names))
+    def names(self, place: str) -> dict[str, tuple[str, ...]]:
+        """The names that packs look for in headers or bodies, each with those that paths look for
+        inside its value."""
+        sources = [one for pack in self.packs for some in pack.fields.values() for one in some]
+        asked: list[Condition | Source] = [*self._conditions(), *sources]
+        names: dict[str, dict[str, None]] = {one.name: {} for one in asked if one.place == place}
+        for source in sources:
+            if source.only and place == "header":
+                names.setdefault(source.only[0], {})
+            if source.place == place and source.path and isinstance(source.path[0], str):
+                names[source.name][source.path[0]] = None
+        return {name: tuple(inside) for name, inside in names.items()}
 
     def alike(self, words: Words) -> Words:
         """Words of a shape that meet the same conditions, always the same ones: a client may make

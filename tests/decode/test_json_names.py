@@ -59,3 +59,41 @@ def test_shape() -> None:
         shapes.append(found.shape)
     assert shapes[0] == shapes[1]
     assert len(set(shapes)) == 3
+
+
+def inside(value: object, path: tuple[str | int, ...]) -> object:
+    """What a path leads to, texts being read as JSON."""
+    for step in path:
+        while isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                return None
+        try:
+            value = value[step]  # type: ignore[index]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+STEPS = some.sampled_from(("a", "b", "c d")) | some.integers(-3, 2)
+NESTED = some.recursive(
+    some.none() | some.integers(-9, 9) | some.text(max_size=3),
+    lambda inner: (
+        some.lists(inner, max_size=3)
+        | some.dictionaries(some.sampled_from(("a", "b", "c d")), inner, max_size=3)
+        | inner.map(json.dumps)
+    ),
+    max_leaves=8,
+)
+
+
+@given(NESTED, some.lists(STEPS, min_size=1, max_size=3), some.sampled_from([None, 1]))
+def test_along(value: object, steps: list[str | int], indent: int | None) -> None:
+    text = json.dumps({"task": value}, indent=indent).encode()
+    found = ObjectNames({"task": ("a", "b", "c d")})
+    found.read(text, 0, len(text))
+    first = steps[0]
+    within = ("a", "b", "c d").index(first) if isinstance(first, str) else -1
+    rest = tuple(one.encode() if isinstance(one, str) else one for one in steps[within >= 0 :])
+    assert found.along(0, within, rest) == inside(value, tuple(steps))

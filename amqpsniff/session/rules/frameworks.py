@@ -234,7 +234,9 @@ def _note_call(context: RuleContext, said: dict[str, Any], published: bool) -> N
         context.memory["asks by packs"] = True
         what = (said["framework"], said.get("operation"))
         name = address and address.partition("?")[0].rpartition("/")[2]
-        flags = (said["awaited"], said["broadcast"], int(said.get("addressed", -1)))
+        flags = (
+            said["awaited"], said["broadcast"], int(said.get("addressed", -1)), "greets" in said
+        )  # fmt: skip
         contribute(context, judge_request, asks, context.ts_ns, what, name, flags, context.place)
     if answers is not None:
         contribute(context, judge_answer, answers, context.ts_ns, published, context.place)
@@ -247,10 +249,6 @@ def note_asker(context: RuleContext) -> None:
         contribute(context, judge_asker, peer.name()[0], context.ts_ns, context.complete)
 
 
-GREETING = ("celery-control", "hello")
-"""What a Celery worker asks the others when it starts."""
-
-
 class _Request:
     """A request: when, for what, where its reply goes, the flags of its pack, how many are to
     answer (-1: all that get it), its place, the time of its first reply, how many of them were
@@ -259,7 +257,7 @@ class _Request:
 
     def __init__(self, *facts: Any) -> None:
         self.ts_ns, self.what, self.address, flags, self.place = facts
-        self.awaited, self.broadcast, addressed = flags
+        self.awaited, self.broadcast, addressed, self.greets = flags
         self.addressed, self.receivers = addressed >= 0, max(addressed, 0)
         self.answered_ns: int | None = None
         self.replies = 0
@@ -358,8 +356,8 @@ def judge_requests(context: RuleContext) -> None:
     for request in known.waiting.values():
         until_ns = known.ends.get(request.place.connection_id or "")
         waited = until_ns is not None and until_ns - request.ts_ns > UNANSWERED_NS
-        if request.what == GREETING and not request.receivers:
-            continue  # there is no other worker
+        if request.greets and not request.receivers:
+            continue
         if waited and known.complete and request.address in known.readers:
             unanswered.setdefault(request.what, []).append(request)
     for what, requests in unanswered.items():
