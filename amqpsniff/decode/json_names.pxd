@@ -19,6 +19,7 @@ cdef class ObjectNames:
     cpdef object value(self, int place)
     cdef object _value_of(self, bytes octets)
     cpdef object along(self, int place, int within, tuple path)
+    cdef bytearray _unescaped(self, long long at, long long end)
     cdef object _along(self, long long at, long long end, tuple path)
     cdef Py_ssize_t _member(self, long long at, long long end, bytes name) except? -2
     cdef Py_ssize_t _item(self, long long at, long long end, long long index) except? -2

@@ -26,6 +26,10 @@ if cython.compiled:
 _read = json.JSONDecoder().raw_decode
 """As `json.loads` of a text without spaces around it, in half the time."""
 
+_SINGLE = dict(zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True))
+_ESCAPES = cython.declare(bytes, bytes(_SINGLE.get(one, 0) for one in range(256)))
+"""What the character after a backslash stands for; 0 for any other."""
+
 _QUOTE = cython.declare(cython.int, 34)
 _BACKSLASH = cython.declare(cython.int, 92)
 _MAX_SIZE = cython.declare(cython.int, 63)
@@ -179,13 +183,35 @@ class ObjectNames:
         if inner.outer_round != self.round:
             inner.outer_round = self.round
             if self.data[start] == _QUOTE:
-                text = (self.value(place) or "").encode(errors="replace")
-                inner.read(text, 0, len(text))
+                octets = self._unescaped(start + 1, self.ends[place] - 1)
+                if octets is None:
+                    octets = bytearray((self.value(place) or "").encode(errors="replace"))
+                inner.read(octets, 0, len(octets))
             else:
                 inner.read(self.data, start, self.ends[place])
         if not path or not inner.has(within):
             return inner.value(within)
         return inner._along(inner.starts[within], inner.ends[within], path)
+
+    def _unescaped(self, at: cython.longlong, end: cython.longlong) -> bytearray | None:
+        """Bytes of a text without its escapes; None where one of them is no single character."""
+        octets = bytearray(max(end - at, 0))
+        out: cython.uchar[::1] = octets
+        size: cython.Py_ssize_t = 0
+        octet: cython.uchar
+        while at < end:
+            octet = self.data[at]
+            if octet == _BACKSLASH:
+                at += 1
+                octet = _ESCAPES[self.data[at]] if at < end else 0
+                if octet == 0:
+                    return None
+            out[size] = octet
+            size += 1
+            at += 1
+        out = None
+        del octets[size:]
+        return octets
 
     def _along(self, at: cython.longlong, end: cython.longlong, path: tuple[Any, ...]) -> Any:
         """Value at the end of a path within the value at `at`."""

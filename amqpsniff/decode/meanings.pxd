@@ -27,14 +27,13 @@ cdef class MeaningWriter:
     cdef public object packs, words, columns
     cdef ObjectNames headers, body
     cdef dict shapes
-    cdef tuple last, last_opened
-    cdef int last_exchange, last_content_type, last_type
-    cdef unsigned long long last_shape, last_body_shape
+    cdef tuple last
+    cdef list recent
+    cdef unsigned long long[::1] recent_keys
     cdef int write(self, MessageRows out, long long row, Octets body, long long count) except? -1
     cdef tuple _recognised(self, MessageRows out, long long row, Octets body, long long count)
     cdef object _value(self, MessageRows out, long long row, Field field)
-    cdef tuple _fields(self, MessageRows out, long long row)
-    cdef tuple _fields_of_body(self, MessageRows out, long long row)
+    cdef tuple _fields(self, MessageRows out, long long row, unsigned long long body_shape, bint opened)
     cdef tuple _words(self, MessageRows out, long long row)
     cdef tuple _more(self, object reading)
     cdef tuple _reading(self, tuple words, unsigned long long body_shape, bint opened)

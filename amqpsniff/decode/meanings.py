@@ -39,6 +39,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from amqpsniff.byteorder import IntView
     from amqpsniff.columns import Octets
     from amqpsniff.decode.rows import MessageRows
 
@@ -59,6 +60,9 @@ without an id."""
 MAX_SHAPES = 4096
 """Shapes that are remembered: exchanges can be named after each message."""
 
+_RECENT = cython.declare(cython.int, 64)
+"""Shapes that are told by numbers alone, without making texts of words."""
+
 TEXTS = ("message_id", "correlation_id")
 """Properties that differ from message to message."""
 
@@ -67,6 +71,7 @@ _MAX_BODY = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _NULL = cython.declare(cython.longlong, NULL)
 _OBJECT = cython.declare(cython.int, ord("{"))
 _SPACE = cython.declare(cython.int, ord(" "))
+_MASK32 = cython.declare(cython.ulonglong, 0xFFFFFFFF)
 
 
 class MeaningColumns:
@@ -221,18 +226,14 @@ class MeaningWriter:
 
     packs: Any
     columns: Any
-    last_exchange: int
-    last_content_type: int
-    last_type: int
-    last_shape: int
-    last_body_shape: int
 
     words: Any
     headers: ObjectNames
     body: ObjectNames
     shapes: dict[Any, Any]
     last: tuple[Any, ...]
-    last_opened: tuple[Any, ...]
+    recent: list[Any]
+    recent_keys: IntView
 
     def __init__(self, packs: Any, columns: Any = COLUMNS) -> None:
         self.packs = packs
@@ -240,10 +241,9 @@ class MeaningWriter:
         self.headers = ObjectNames(packs.names("header"))
         self.body = ObjectNames(packs.names("body"))
         self.shapes = {}
-        self.words = None
-        self.last = self.last_opened = None
-        self.last_exchange = self.last_content_type = self.last_type = -1
-        self.last_shape = self.last_body_shape = 0
+        self.words = self.last = None
+        self.recent = []
+        self.recent_keys = memoryview(bytearray(8 * 4 * _RECENT)).cast("Q")
 
     def write(
         self, out: MessageRows, row: cython.longlong, body: Octets, count: cython.longlong
@@ -279,39 +279,42 @@ class MeaningWriter:
             self.headers.read(out.headers.octets, start, out.headers.offsets[row + 1])
         else:
             self.headers.forget()
-        fields: tuple[Any, ...] = self._fields(out, row)
-        if fields[2]:
-            self._read_body(body, count, fields[3])
-            fields = self._fields_of_body(out, row)
-        return fields
+        self.last = self._fields(out, row, 0, False)
+        if not self.last[2]:
+            return self.last
+        self._read_body(body, count, self.last[3])
+        return self._fields(out, row, self.body.shape, True)
 
-    def _fields(self, out: MessageRows, row: cython.longlong) -> tuple[Any, ...]:
-        """(framework, fields, whether the body is needed) as far as headers and words tell."""
-        exchange: cython.int = out.exchange.values[row]
-        content_type: cython.int = out.content_type.values[row]
-        type_: cython.int = out.type.values[row]
-        if (
-            out.vocabularies is not self.words
-            or exchange != self.last_exchange
-            or content_type != self.last_content_type
-            or type_ != self.last_type
-            or self.headers.shape != self.last_shape
-        ):
+    def _fields(
+        self,
+        out: MessageRows,
+        row: cython.longlong,
+        body_shape: cython.ulonglong,
+        opened: cython.bint,
+    ) -> tuple[Any, ...]:
+        """The same as far as headers and words tell, and the body if it was looked at."""
+        if out.vocabularies is not self.words:
             self.words = out.vocabularies
-            self.last_exchange = exchange
-            self.last_content_type = content_type
-            self.last_type = type_
-            self.last_shape = self.headers.shape
-            self.last = self._reading(self._words(out, row), 0, False)
-            self.last_opened = None
-        return self.last
-
-    def _fields_of_body(self, out: MessageRows, row: cython.longlong) -> tuple[Any, ...]:
-        """The same when the body was looked at too."""
-        if self.last_opened is None or self.body.shape != self.last_body_shape:
-            self.last_body_shape = self.body.shape
-            self.last_opened = self._reading(self._words(out, row), self.body.shape, True)
-        return self.last_opened
+            self.recent = [None] * _RECENT
+        exchange: cython.ulonglong = out.exchange.values[row] & _MASK32
+        content_type: cython.ulonglong = out.content_type.values[row] & _MASK32
+        type_: cython.ulonglong = out.type.values[row] & _MASK32
+        head: cython.ulonglong = (exchange << 32) | content_type
+        rest: cython.ulonglong = (type_ << 1) | opened
+        shape: cython.ulonglong = self.headers.shape
+        mixed: cython.ulonglong = exchange + content_type + rest + (shape ^ body_shape) % 1021
+        slot: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, mixed % _RECENT)
+        at: cython.Py_ssize_t = slot * 4
+        known = self.recent_keys
+        if self.recent[slot] is None or not (
+            known[at] == head
+            and known[at + 1] == rest
+            and known[at + 2] == shape
+            and known[at + 3] == body_shape
+        ):
+            self.recent[slot] = self._reading(self._words(out, row), body_shape, opened)
+            known[at], known[at + 1], known[at + 2], known[at + 3] = head, rest, shape, body_shape
+        return self.recent[slot]
 
     def _words(self, out: MessageRows, row: cython.longlong) -> tuple[Any, ...]:
         words: Vocabularies = out.vocabularies
