@@ -329,13 +329,12 @@ class SlowPath:
         self.expire(_NEVER - 1)
         while self.rooms:
             self._enter(self.rooms.queue[0])
-        while self.table.open:  # to close one may open another
-            for conversation in self.table.all_open():
-                if left == 0:
-                    return 0
+        while self.table.open and left:  # to close one may open another
+            for conversation in self.table.all_open(left if left > 0 else self.table.open):
                 left -= 1
                 self._close(conversation, conversation.last_number(), conversation.end_ns, 0)
-        self.deadlines.clear()
+        if not self.table.open:
+            self.deadlines.clear()
         return 0
 
     def handle_segment(
