@@ -368,6 +368,8 @@ class Pipeline:
             seen = "connection.start" in getattr(connection.session, "handshake", ())
             detail = "only what came before connection.start is missing" if seen else ""
             self._say_of("midstream", detail, connection)
+        if not conversation.impaired:
+            return
         totals.retransmissions += sum(conversation.retransmissions)
         gaps = sum(conversation.gaps)
         if gaps:

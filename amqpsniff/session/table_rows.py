@@ -11,10 +11,8 @@ from functools import lru_cache
 import cython
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.entities import Session
-from cython.cimports.amqpsniff.tcp.conversation import Conversation
-from cython.cimports.amqpsniff.tcp.half_stream import HalfStream
 
-from amqpsniff.columns import NULL, NUMBER_MASK
+from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.spec import peer_property
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 _NULL = cython.declare(cython.longlong, NULL)
-_NUMBER_MASK = cython.declare(cython.longlong, NUMBER_MASK)
 
 _NO_WINDOWS = dict.fromkeys(
     "server_channel client_window client_window_min server_window server_window_min "
@@ -184,20 +181,13 @@ def connection_row(session: Session) -> Row:
 def connection_values(session: Session, packs: Any = None) -> tuple[Any, ...]:
     """Values of `CONNECTION_COLUMNS`; `packs` say of which framework the client is."""
     peer: Connection = session.peer
-    conversation: Conversation = peer.conversation
-    a: HalfStream = conversation.first
-    b: HalfStream = conversation.second
-    client: HalfStream = b if peer.client_direction == 1 else a
-    server: HalfStream = a if peer.client_direction == 1 else b
-    last: HalfStream = conversation.last_half()
+    conversation = peer.conversation
     tls = conversation.tls
     traffic: tuple[Any, ...] = (None, None, None, None)
     if peer.client_direction >= 0:
-        traffic = (client.packets, server.packets, client.octets, server.octets)
-        if tls is not None:
-            octets = tls.octets
-            way: cython.int = peer.client_direction
-            traffic = (client.packets, server.packets, octets[way], octets[1 - way])
+        traffic = (*conversation.packets, *(conversation if tls is None else tls).octets)
+        if peer.client_direction == 1:
+            traffic = (traffic[1], traffic[0], traffic[3], traffic[2])
     told: Any = map(session.handshake_json, _SAID) if session.handshake else _NOTHING
     close: tuple[Any, ...] = (None, None, None)
     if session.close_bytes is not None:
@@ -206,9 +196,9 @@ def connection_values(session: Session, packs: Any = None) -> tuple[Any, ...]:
         session.capture,
         *peer.name(),
         conversation.first_packet_number or None,
-        (last.last_number & _NUMBER_MASK) or None,
+        conversation.last_packet_number or None,
         _time(conversation.start_ns),
-        _time(last.last_ns),
+        _time(conversation.end_ns),
         peer.dialect_name,
         not peer.began,
         peer.user,
@@ -217,9 +207,7 @@ def connection_values(session: Session, packs: Any = None) -> tuple[Any, ...]:
         session.published,
         session.delivered,
         session.acknowledged,
-        a.retransmissions + b.retransmissions,
-        a.gaps + b.gaps,
-        a.lost_bytes + b.lost_bytes,
+        *map(sum, (conversation.retransmissions, conversation.gaps, conversation.lost_bytes)),
         session.blocked_ns,
         session.closed_by,
         *close,

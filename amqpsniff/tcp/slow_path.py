@@ -402,10 +402,13 @@ class SlowPath:
     ) -> cython.int:
         """Whose a segment is while another conversation may have begun: `ANOTHER` if it has."""
         key: bytes = key_of(rows, at)
+        seq: cython.longlong = rows[at + 6]
+        flags: cython.longlong = rows[at + 8]
         another = conversation.another
-        if another.confirms(key, rows, at, half.next_seq, self.near):
+        numbers = seq, rows[at + 7], flags, rows[at + 12], half.next_seq
+        if another.confirms(key, *numbers, self.near):
             return ANOTHER
-        if not another.repeats(key, rows, at):
+        if not another.repeats(key, seq, flags):
             return 0
         if len(another.segments) < self.limits.doubtful_segments:
             another.segments.append(self._keep(key, octets, rows, at, number, ts_ns))

@@ -916,7 +916,7 @@ def _names_of(suites: tuple[int, ...]) -> list[str]:
 
 
 def _version(number: int) -> str:
-    return VERSIONS.get(number, f"version 0x{number:04x}")
+    return VERSIONS.get(number) or f"version 0x{number:04x}"
 
 
 def _certificate(certificate: Any) -> dict[str, Any]:
