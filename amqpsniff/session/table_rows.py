@@ -66,7 +66,7 @@ class Rows:
     def column(self, name: Any) -> Any:
         """The values of a column."""
         if self._columns is None:
-            columns = zip(*self._rows, strict=True)
+            columns = zip(*self._rows, strict=True) if self._rows else [()] * len(self._names)
             self._columns = dict(zip(self._names, columns))  # noqa: B905
         return self._columns[name]
 
