@@ -7,7 +7,7 @@ than in packets go to its `decoder` (`amqpsniff.engine` does that).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -247,12 +247,13 @@ class Pipeline:
         while self._held or self.decoder.rows:
             yield self.take()
 
-    def records(self) -> dict[str, list[dict[str, Any]]]:
+    def records(self) -> dict[str, Collection[dict[str, Any]]]:
         """Rows of `connections`, `channels` and `links` since the last call; none that are not
         wanted.
         """
         connections, channels, links = self.tracker.drain()
         if self.processes is not None:
+            connections = list(connections)
             for row in connections:
                 self.processes.fill(row)
         return {"connections": connections, "channels": channels, "links": links}
@@ -367,6 +368,8 @@ class Pipeline:
             seen = "connection.start" in getattr(connection.session, "handshake", ())
             detail = "only what came before connection.start is missing" if seen else ""
             self._say_of("midstream", detail, connection)
+        if not conversation.impaired:
+            return
         totals.retransmissions += sum(conversation.retransmissions)
         gaps = sum(conversation.gaps)
         if gaps:

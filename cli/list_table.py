@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from .options import Input, Rows
+
+Columns = dict[str, list[Any]]
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -30,17 +31,15 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
 
     reading, output = Reading(source, rows), Output()
     wanted = reading.row_filter(rows, table)
-    found = _rows(reading, wanted, table, verbose)
     several = len(reading.capture.names) > 1
     some = False
-    while piece := list(islice(found, MAX_LAID_OUT)):
+    for columns in _pieces(reading, wanted, table, verbose):
         some = True
-        piece.sort(key=_begin)
         if verbose:
-            output.lines(blocks(table, piece, output.paint))
+            output.lines(blocks(table, columns, output.paint))
         else:
             started, narrow = reading.started(), output.narrow
-            output.show(grid(table, piece, started, several=several, narrow=narrow))
+            output.show(grid(table, columns, started, several=several, narrow=narrow))
     if table == "connections" and rows == type(rows)(limit=rows.limit):
         from . import tls_table
 
@@ -52,17 +51,30 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
     return reading.exit_code
 
 
-def _rows(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[dict[str, Any]]:
-    from amqpsniff.tables.values import rows_of
+def _pieces(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[Columns]:
+    """The wanted rows as columns, so many at a time as are laid out together, in order."""
+    from amqpsniff.tables.values import values
 
-    columns = None
+    needed = None
     if table == "connections" and not verbose:  # of which there may be very many
-        columns = {table: wanted.columns.union(_CONNECTION)}
-    for _, batch in reading.rows(table, columns=columns, progress=True, shown=True):
-        chosen = wanted.of(batch)
-        yield from rows_of(chosen.drop_columns(_TIMES.intersection(chosen.schema.names)))
+        needed = {table: wanted.columns.union(_CONNECTION)}
+    held: Columns = {}
+    rows = 0
+    for _, batch in reading.rows(table, columns=needed, progress=True, shown=True):
+        chosen, at = wanted.of(batch), 0
+        while at < chosen.num_rows:
+            part = chosen.slice(at, MAX_LAID_OUT - rows)
+            for name in part.schema.names:
+                if name not in _TIMES:
+                    held.setdefault(name, []).extend(values(part, name))
+            at, rows = at + part.num_rows, rows + part.num_rows
+            if rows == MAX_LAID_OUT:
+                yield _in_order(held)
+                held, rows = {}, 0
         if wanted.done:
-            return
+            break
+    if rows:
+        yield _in_order(held)
 
 
 _TIMES = frozenset(("start", "end"))
@@ -79,7 +91,14 @@ _CONNECTION = (
 _BEGINS = ("opened_packet_number", "attached_packet_number", "first_packet_number")
 
 
-def _begin(row: dict[str, Any]) -> tuple[Any, ...]:
+def _in_order(columns: Columns) -> Columns:
     """What began first comes first; what began before the capture before all."""
-    number = next((row[name] for name in _BEGINS if name in row), None)
-    return row["start_ns"] or 0, number or 0, row["connection_id"], row.get("channel", 0)
+    numbers = next(columns[name] for name in _BEGINS if name in columns)
+    ids = columns["connection_id"]
+    channels = columns.get("channel", numbers)
+    times = zip(columns["start_ns"], numbers, ids, channels, strict=True)
+    begins = [(start or 0, number or 0, id_, channel or 0) for start, number, id_, channel in times]
+    if begins == sorted(begins):
+        return columns
+    order = sorted(range(len(begins)), key=begins.__getitem__)
+    return {name: list(map(column.__getitem__, order)) for name, column in columns.items()}

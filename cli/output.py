@@ -255,7 +255,8 @@ class Output:
         room = max(self.room - block.indent, 1)
         if self._file is sys.stdout:  # elsewhere there may be rows for programs on it
             settings.left_out.update(dict.fromkeys(block.left_out(room)))
-        return (" " * block.indent + line for line in block.lines(room, self.paint))
+        lines, blanks = block.lines(room, self.paint), " " * block.indent
+        return (blanks + line for line in lines) if blanks else lines
 
 
 def columns(file: IO[str]) -> int:

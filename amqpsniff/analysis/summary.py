@@ -240,7 +240,7 @@ def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> Row:
     if session is None:  # not a single method was decoded
         row = {"closed_by": peer.conversation.ended}
     else:
-        row = connection_row(session, peer.dialect_name)
+        row = connection_row(session)
         if whole:  # those that were open before the capture too
             channels = row["channels"]
     connection_id, client, server = peer.name()

@@ -38,7 +38,12 @@ from amqpsniff.decode.amqp010 import HEADER as AMQP010_HEADER
 from amqpsniff.decode.amqp10.framer import HEADERS as AMQP10_HEADERS
 from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY, UNFINISHED
 from amqpsniff.decode.contents import LATE
-from amqpsniff.decode.preamble import MAX_PREAMBLE_BYTES, is_amqp_1_0, preamble_bytes
+from amqpsniff.decode.preamble import (
+    FIRST_BYTES_OF_PREAMBLES,
+    MAX_PREAMBLE_BYTES,
+    is_amqp_1_0,
+    preamble_bytes,
+)
 from amqpsniff.decode.resync import MAX_KEPT_FRAME_BYTES
 from amqpsniff.decode.state import TENTATIVE_BYTES
 from amqpsniff.spec import PROTOCOL_HEADERS, protocol_of
@@ -451,8 +456,9 @@ class Framer:
         proxied: cython.longlong = 0
         if first:  # all that is there is looked at: the end of some headers has to be searched for
             kept: bytes = half.store.bytes_between(0, half.kept) if half.kept else b""
-            there: bytes = reader.bytes_at(at, min(end - at, MAX_PREAMBLE_BYTES))
-            proxied = preamble_bytes(kept + there, known)
+            begun: bytes = kept + reader.bytes_at(at, min(end - at, MAX_PREAMBLE_BYTES))
+            if begun[:1] in FIRST_BYTES_OF_PREAMBLES:
+                proxied = preamble_bytes(begun, known)
         wanted: cython.longlong = max(0, max(8, proxied) - half.kept)
         if proxied == 0 and 8 <= half.kept < START_BYTES:
             wanted = START_BYTES - half.kept

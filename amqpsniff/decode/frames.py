@@ -26,7 +26,13 @@ from cython.cimports.amqpsniff.decode.values import ValueReader
 
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.claims import END, Claim
-from amqpsniff.decode.redaction import LONG_LOGIN_BYTES, shortened, with_secrets, without_secrets
+from amqpsniff.decode.redaction import (
+    CUT_FROM_BYTES,
+    LONG_LOGIN_BYTES,
+    shortened,
+    with_secrets,
+    without_secrets,
+)
 from amqpsniff.decode.rows import FIRST_ROWS, as_many
 from amqpsniff.decode.values import oddity_codes, oddity_text
 
@@ -61,6 +67,7 @@ _REPLY_TEXT = cython.declare(cython.int, method_layout.REPLY_TEXT)
 _EXACT = cython.declare(cython.int, 0)
 _UNKNOWN = cython.declare(cython.int, 1)
 _TOO_SHORT = cython.declare(cython.int, 2)
+_CUT_FROM = cython.declare(cython.int, CUT_FROM_BYTES)
 
 
 class FrameHandler:
@@ -337,7 +344,10 @@ class FrameHandler:
             told = reader.bytes_at(at, end - at)
         else:
             return False
-        return without_secrets(told, connection.sent_secrets) is not None
+        for secret in connection.sent_secrets:
+            if secret in told or len(told) >= _CUT_FROM:
+                return without_secrets(told, connection.sent_secrets) is not None
+        return False
 
     def _again(
         self,

@@ -180,8 +180,8 @@ def _is_failed(conversation: Any) -> bool:
 def _no_answer(conversation: Any) -> bool:
     """True if both sides met and it is over, and the server sent nothing."""
     return bool(
-        conversation.syn_seen
-        and conversation.ended is not None
+        conversation.ended is not None
+        and conversation.syn_seen
         and conversation.packets[0] > 1  # more than a SYN that was refused
         and conversation.packets[1]
         and not conversation.octets[1]

@@ -88,6 +88,10 @@ def may_open(octets: bytes) -> bool | None:
     return False
 
 
+FIRST_BYTES_OF_PREAMBLES = bytes((SIGNATURE[0], _TEXT[0], _CONNECT[0], 4, 5))
+"""Of other first bytes `preamble_bytes` need not be asked."""
+
+
 def preamble_bytes(octets: bytes, opened: bool) -> int:
     """How long what is said to or by a proxy is that a stream's first bytes are, or begin.
 

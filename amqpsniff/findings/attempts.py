@@ -107,7 +107,9 @@ class Attempts:
 
     def established(self, server: str, ts_ns: int) -> None:
         """A connection to a server endpoint."""
-        self._note(server, [ts_ns])
+        times = self._established.get(server)
+        if times is None or len(times) <= MAX_ESTABLISHED:
+            self._note(server, [ts_ns])
 
     def merge(self, other: Attempts) -> None:
         """Add what another reader counted."""

@@ -20,12 +20,14 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
     listed = list(findings)
     every = [*listed, *others]
     kinds = {finding.code: finding.kind for finding in every}
-    causes = {code: kinds.keys() & set(kind.causes) for code, kind in kinds.items()}
+    causes = {
+        code: [cause for cause in kind.causes if cause in kinds] for code, kind in kinds.items()
+    }
     wanted: set[str] = set().union(*causes.values())
     seen = _Seen([finding for finding in every if finding.code in wanted])
     for finding in listed:
         if causes[finding.code] and finding.cause_code is None:
-            cause = seen.before(finding)
+            cause = seen.before(finding, causes[finding.code])
             if cause is not None:
                 finding.cause_code = cause.code
                 finding.cause_packet_number = cause.packet_number
@@ -44,16 +46,18 @@ class _Seen:
             for key in _keys(finding):
                 self._places.setdefault(key, []).append(finding)
 
-    def before(self, finding: Finding) -> Finding | None:
-        """The last finding that may have brought this one about."""
+    def before(self, finding: Finding, codes: Iterable[str]) -> Finding | None:
+        """The last finding of one of these codes that may have brought this one about."""
         for places in _around(finding):
-            found = [one for place in places for one in self._causes(finding, place)]
+            found = [one for place in places for one in self._causes(finding, place, codes)]
             if found:
                 return max(found, key=_began)
         return None
 
-    def _causes(self, finding: Finding, place: tuple[object, ...]) -> Iterator[Finding]:
-        for code in finding.kind.causes:
+    def _causes(
+        self, finding: Finding, place: tuple[object, ...], codes: Iterable[str]
+    ) -> Iterator[Finding]:
+        for code in codes:
             listed = self._places.get((*place, code), ())
             at = len(listed)
             if finding.ts_ns is not None:

@@ -225,12 +225,12 @@ class Figures:
         known = self._peers.get(connection_id)
         if known is not None and known.peer.session is not None:
             session = known.peer.session
-            row = connection_row(session, known.peer.dialect_name)
+            row = connection_row(session)
             row["connection_name"] = known.label()
             row["user"] = row["user"] or known.said.get("user")
             return row | {"owed": sentence(session, self._now_ns())}
         peer, session = self._gone.get(connection_id, (None, None))
-        return None if peer is None else connection_row(session, peer.dialect_name)
+        return None if peer is None else connection_row(session)
 
     def counts_of(self, name: str) -> list[tuple[Any, list[int]]]:
         """Names of `routes` or `queues` since the beginning, the most used first."""

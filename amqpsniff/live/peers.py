@@ -196,7 +196,7 @@ def bytes_of(peer: Any) -> tuple[int, int]:
 
 
 def _login(session: Any, peer: Any) -> Row:
-    row = connection_row(session, peer.dialect_name)
+    row = connection_row(session)
     products = [part for part in (row["client_product"], row["client_version"]) if part]
     return {
         "name": row["connection_name"],

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from array import array
 from math import log2
-from operator import add
 
 import cython
 
@@ -387,8 +386,11 @@ class TopCounts:
         """Add to the counts of a name."""
         every: dict[Any, Any] = self.counts
         known: list[Any] = every.get(name)
+        place: cython.Py_ssize_t = 0
         if known is not None:
-            known[:] = map(add, known, counts)
+            for count in counts:
+                known[place] += count
+                place += 1
             return
         if len(every) >= 2 * MAX_NAMES:
             every = self.counts = dict(self.top(MAX_NAMES))

@@ -1,22 +1,74 @@
-"""Rows of the tables `connections`, `channels` and `links`, as mappings of their columns."""
+# cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
+"""Rows of the tables `connections`, `channels` and `links`, as mappings of their columns.
+
+A capture may have more connections than anything else, so those that are over are tuples (`Rows`).
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+
+import cython
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.entities import Session
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.spec import peer_property
 
-Row = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    Row = dict[str, Any]
+
+_NULL = cython.declare(cython.longlong, NULL)
 
 _NO_WINDOWS = dict.fromkeys(
     "server_channel client_window client_window_min server_window server_window_min "
     "stalled_ns".split()
 )
-_NO_TLS = dict.fromkeys(("tls_version", "tls_cipher", "tls_server_name"))
+_LOGIN = ("vhost", "mechanism")
+_PRODUCTS = tuple(
+    "client_product client_version client_platform connection_name server_product "
+    "server_version".split()
+)
+_LIMITS = ("channel_max", "frame_max", "heartbeat")
+_TLS = ("tls_version", "tls_cipher", "tls_server_name")
+_NO_TLS = cython.declare(tuple, (None, None, None))
+CONNECTION_COLUMNS = (
+    "capture", "connection_id", "client", "server", "first_packet_number", "last_packet_number",
+    "start_ns", "end_ns", "protocol", "midstream", "user", "channels", "client_packets",
+    "server_packets", "client_bytes", "server_bytes", "published", "delivered", "acknowledged",
+    "retransmissions", "gaps", "lost_bytes", "blocked_ns", "closed_by", "close_code", "close_text",
+    "close_method", "owed", *_TLS, *_LOGIN, *_PRODUCTS, *_LIMITS, "client_framework",
+    "client_application",
+)  # fmt: skip
+"""Names of the values of a connection; those of packs, at the end, are there only with packs."""
+
+
+class Rows:
+    """Rows of a table that nobody changes any more, as tuples: mappings one by one, or columns."""
+
+    def __init__(self, names: Any, rows: Any) -> None:
+        self._names = names
+        self._rows = rows
+        self._columns: Any = None
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return (dict(zip(self._names, row)) for row in self._rows)  # noqa: B905
+
+    def column(self, name: Any) -> Any:
+        """The values of a column."""
+        if self._columns is None:
+            columns = zip(*self._rows, strict=True) if self._rows else [()] * len(self._names)
+            self._columns = dict(zip(self._names, columns))  # noqa: B905
+        return self._columns[name]
 
 
 def channel_row(channel: Any) -> Row:
@@ -121,47 +173,48 @@ def link_row(link: Any, channel: Any) -> Row:
     }
 
 
-def connection_row(session: Any, dialect: str | None, packs: Any = None) -> Row:
-    """The row of a connection that is over; `packs` say of which framework its client is."""
-    conversation = session.peer.conversation
-    direction = session.peer.client_direction
-    client = 1 if direction == 1 else 0
-    packets, tls = conversation.packets, conversation.tls
-    octets = conversation.octets if tls is None else tls.octets
-    sides_known = direction >= 0
-    login, products, tuning = _said(*map(session.handshake_json, _SAID), packs)
-    return {
-        "capture": session.capture,
-        **_ends(session.peer),
-        "first_packet_number": conversation.first_packet_number or None,
-        "last_packet_number": conversation.last_packet_number or None,
-        "start_ns": _time(conversation.start_ns),
-        "end_ns": _time(conversation.end_ns),
-        "protocol": dialect,
-        "midstream": not session.peer.began,
-        **login,
-        "user": session.peer.user,
-        **products,
-        **tuning,
-        "channels": session.channels_opened,
-        "client_packets": packets[client] if sides_known else None,
-        "server_packets": packets[1 - client] if sides_known else None,
-        "client_bytes": octets[client] if sides_known else None,
-        "server_bytes": octets[1 - client] if sides_known else None,
-        "published": session.published,
-        "delivered": session.delivered,
-        "acknowledged": session.acknowledged,
-        "retransmissions": sum(conversation.retransmissions),
-        "gaps": sum(conversation.gaps),
-        "lost_bytes": sum(conversation.lost_bytes),
-        "blocked_ns": session.blocked_ns,
-        "closed_by": session.closed_by,
-        "close_code": session.close_code,
-        "close_text": session.close_text,
-        "close_method": session.close_method,
-        "owed": session.owed,
-        **(_NO_TLS if tls is None else tls.columns),
-    }
+def connection_row(session: Session) -> Row:
+    """The row of a connection."""
+    return dict(zip(CONNECTION_COLUMNS, connection_values(session)))  # noqa: B905
+
+
+def connection_values(session: Session, packs: Any = None) -> tuple[Any, ...]:
+    """Values of `CONNECTION_COLUMNS`; `packs` say of which framework the client is."""
+    peer: Connection = session.peer
+    conversation = peer.conversation
+    tls = conversation.tls
+    traffic: tuple[Any, ...] = (None, None, None, None)
+    if peer.client_direction >= 0:
+        traffic = (*conversation.packets, *(conversation if tls is None else tls).octets)
+        if peer.client_direction == 1:
+            traffic = (traffic[1], traffic[0], traffic[3], traffic[2])
+    told: Any = map(session.handshake_json, _SAID) if session.handshake else _NOTHING
+    close: tuple[Any, ...] = (None, None, None)
+    if session.close_bytes is not None:
+        close = (session.close_code, session.close_text, session.close_method)
+    return (
+        session.capture,
+        *peer.name(),
+        conversation.first_packet_number or None,
+        conversation.last_packet_number or None,
+        _time(conversation.start_ns),
+        _time(conversation.end_ns),
+        peer.dialect_name,
+        not peer.began,
+        peer.user,
+        session.channels_opened,
+        *traffic,
+        session.published,
+        session.delivered,
+        session.acknowledged,
+        *map(sum, (conversation.retransmissions, conversation.gaps, conversation.lost_bytes)),
+        session.blocked_ns,
+        session.closed_by,
+        *close,
+        session.owed,
+        *(_NO_TLS if tls is None else map(tls.columns.get, _TLS)),
+        *_said(*told, packs),
+    )
 
 
 def _ends(peer: Any) -> Row:
@@ -172,6 +225,7 @@ def _ends(peer: Any) -> Row:
 
 _read = lru_cache(ALIKE)(read_object)
 _SAID = ("connection.start", "connection.start-ok", "connection.open", "connection.tune-ok")
+_NOTHING = cython.declare(tuple, (None,) * len(_SAID))
 
 
 @lru_cache(ALIKE)
@@ -181,28 +235,21 @@ def _said(
     opened: bytes | None,
     tune_ok: bytes | None,
     packs: Any,
-) -> tuple[Row, Row, Row]:
-    """What the arguments of a handshake tell: the login, the products, and the limits."""
+) -> tuple[Any, ...]:
+    """What the arguments of a handshake tell: the login, the products, the limits, and with packs
+    the framework and its application."""
     told, tuned = read_object(start_ok), _read(tune_ok)
     client = _table(told, "client_properties")
     server = _table(_read(start), "server_properties")
-    login = {
-        "vhost": _text(_read(opened), "virtual_host"),
-        "mechanism": _text(told, "mechanism"),
-    }
-    products = {
-        "client_product": peer_property(client, "product"),
-        "client_version": peer_property(client, "version"),
-        "client_platform": peer_property(client, "platform"),
-        "connection_name": peer_property(client, "connection_name"),
-        "server_product": peer_property(server, "product"),
-        "server_version": peer_property(server, "version"),
-    }
-    if packs is not None:
-        framework, application = packs.client(client)
-        products |= {"client_framework": framework, "client_application": application}
-    limits = {name: tuned.get(name) for name in ("channel_max", "frame_max", "heartbeat")}
-    return login, products, limits
+    return (
+        _text(_read(opened), "virtual_host"),
+        _text(told, "mechanism"),
+        *(peer_property(client, name) for name in ("product", "version", "platform")),
+        peer_property(client, "connection_name"),
+        *(peer_property(server, name) for name in ("product", "version")),
+        *(tuned.get(name) for name in _LIMITS),
+        *(() if packs is None else packs.client(client)),
+    )
 
 
 def _table(arguments: Row, name: str) -> Row:
@@ -219,5 +266,5 @@ def _known(number: int) -> int | None:
     return number if number >= 0 else None
 
 
-def _time(ts_ns: int) -> int | None:
-    return None if ts_ns == NULL or ts_ns <= 0 else ts_ns
+def _time(ts_ns: Any) -> int | None:
+    return None if ts_ns == _NULL or ts_ns <= 0 else ts_ns

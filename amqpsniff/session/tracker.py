@@ -99,7 +99,13 @@ from amqpsniff.session.rules.context import (
 )
 from amqpsniff.session.rules.provisional import CHECK_BITS, check_waiting
 from amqpsniff.session.state_machine import CONNECTION
-from amqpsniff.session.table_rows import channel_row, connection_row, link_row
+from amqpsniff.session.table_rows import (
+    CONNECTION_COLUMNS,
+    Rows,
+    channel_row,
+    connection_values,
+    link_row,
+)
 from amqpsniff.spec import METHODS
 
 TYPE_CHECKING = False
@@ -887,7 +893,7 @@ class Tracker:
             session.routes.forget()
         self.slots -= session.slot_count
         if self.wants_connections:
-            self.connections.append(connection_row(session, peer.dialect_name, self.packs))
+            self.connections.append(connection_values(session, self.packs))
         peer.session = None
         for known in session.handshake.values():
             self.forget(known)
@@ -932,7 +938,7 @@ class Tracker:
 
     def drain(self) -> Any:
         """Give the rows since the last call away: of `connections`, `channels` and `links`."""
-        taken = (self.connections, self.channels, self.link_rows)
+        taken = (Rows(CONNECTION_COLUMNS, self.connections), self.channels, self.link_rows)
         self.connections, self.channels, self.link_rows = [], [], []
         return taken
 

@@ -28,6 +28,7 @@ from amqpsniff.plan import Plan
 from amqpsniff.session.entities import OUTCOMES
 from amqpsniff.session.link_columns import MATCHES, LinkColumns
 from amqpsniff.session.row_buffer import CHANGING
+from amqpsniff.session.table_rows import Rows
 from amqpsniff.tables import bitmaps
 from amqpsniff.tables.schema import (
     FINDINGS,
@@ -264,17 +265,21 @@ def waiting_rows(rows: Any) -> pa.BooleanArray:
     return pa.Array.from_buffers(pa.bool_(), rows.rows, [None, bits], 0)
 
 
-def record_batch(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+def record_batch(rows: Rows | Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     """Rows of `connections`, `channels` or `links` as the tracker gives them."""
     arrays = [_record_column(rows, field.name, field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
 
-def _record_column(rows: Sequence[Mapping[str, Any]], name: str, kind: pa.DataType) -> pa.Array:
-    if name in ("start", "end"):
-        times = (row[f"{name}_ns"] for row in rows)
-        return _integers([None if time is None else time // 1000 for time in times], kind)
-    values = [row[name] for row in rows]
+def _record_column(
+    rows: Rows | Sequence[Mapping[str, Any]], name: str, kind: pa.DataType
+) -> pa.Array:
+    source = f"{name}_ns" if name in ("start", "end") else name
+    values = rows.column(source) if isinstance(rows, Rows) else [row[source] for row in rows]
+    if source != name:
+        values = [None if time is None else time // 1000 for time in values]
+    if values.count(None) == len(values):
+        return pa.nulls(len(values), kind)
     if kind == pa.string():
         return _strings(values)
     if kind == pa.bool_():
@@ -309,7 +314,7 @@ def _finding_column(
     return _integers(values, kind)
 
 
-def _integers(values: list[Any], kind: pa.DataType) -> pa.Array:
+def _integers(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """An array of a few integers or times."""
     storage = bytearray(array("q", [NULL if value is None else value for value in values]))
     if kind.bit_width == 64:

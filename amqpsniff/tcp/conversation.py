@@ -32,11 +32,32 @@ CONNECTION_ID_BYTES = 8
 MAX_HOSTS = 1024
 """Addresses whose text is remembered: a capture has many connections, but few hosts."""
 
+_OCTETS: list[str] = cython.declare(list, list(map(str, range(256))))
 _HOSTS: dict[bytes, str] = cython.declare(dict, {})
 _HASH = blake2b(digest_size=CONNECTION_ID_BYTES)  # to copy takes half as long as to make one
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 _MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
+
+
+@cython.cclass
+class _Shown:
+    """The endpoint that was shown last, and its text."""
+
+    version: cython.int
+    port: cython.int
+    high: cython.longlong
+    low: cython.longlong
+    text: str
+
+    def __init__(self) -> None:
+        self.version = self.port = 0
+        self.high = self.low = 0
+        self.text = ""
+
+
+_RESPONDER = cython.declare(_Shown, _Shown())
+"""Very many conversations have one responder."""
 
 
 class Conversation:
@@ -152,7 +173,17 @@ class Conversation:
     @property
     def b(self) -> str:
         """The responder as `address:port`."""
-        return _shown(self.version, self.b_high, self.b_low, self.b_port)
+        last: _Shown = _RESPONDER
+        if (
+            last.port != self.b_port
+            or last.low != self.b_low
+            or last.high != self.b_high
+            or last.version != self.version
+        ):
+            last.version, last.port = self.version, self.b_port
+            last.high, last.low = self.b_high, self.b_low
+            last.text = _shown(self.version, self.b_high, self.b_low, self.b_port)
+        return last.text
 
     @property
     def isn(self) -> int | None:
@@ -384,7 +415,8 @@ def _shown(
 def _host(version: cython.int, high: cython.longlong, low: cython.longlong) -> str:
     """An address as text, one of IPv6 in brackets."""
     if version == 4:
-        return f"{low >> 24 & 255}.{low >> 16 & 255}.{low >> 8 & 255}.{low & 255}"
+        parts = _OCTETS[low >> 24 & 255], _OCTETS[low >> 16 & 255], _OCTETS[low >> 8 & 255]
+        return ".".join((*parts, _OCTETS[low & 255]))
     octets: bytearray = bytearray(16)
     _put(octets, _put(octets, 0, high, 8), low, 8)
     return f"[{IPv6Address(bytes(octets))}]"

@@ -9,8 +9,6 @@ since, or the conversation is over. A rare path, so plain Python.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from .late_handshake import ACKNOWLEDGED, LENGTH, SEQ, Segment
 
 SYN = 2
@@ -79,9 +77,10 @@ class Another(Doubt):
 
     `keys`: those of the two directions, the sender's of the first segment first. `code` and
     `detail` are of the finding if the old conversation goes on; `code` is None for no finding.
+    `with_syn`: the first is a SYN. Segments are given by their direction's key and their numbers.
     """
 
-    __slots__ = ("keys", "segments", "code", "detail", "begins")
+    __slots__ = ("keys", "segments", "code", "detail", "with_syn", "begins")
 
     def __init__(
         self,
@@ -99,35 +98,30 @@ class Another(Doubt):
         self.code = code
         self.detail = detail
         flags = segment.row[8]
+        self.with_syn = bool(flags & SYN)
         seq = segment.row[SEQ] + (1 if flags & SYN else segment.row[LENGTH])
         self.begins: dict[bytes, int] = {keys[0]: seq & MASK}
         if flags & ACK:
             self.begins[keys[1]] = segment.row[ACKNOWLEDGED]
 
-    @property
-    def with_syn(self) -> bool:
-        """True for a SYN, False for a first segment without one."""
-        return bool(self.segments[0].row[8] & SYN)
-
-    def repeats(self, key: bytes, row: Mapping[int, int], at: int) -> bool:
+    def repeats(self, key: bytes, seq: int, flags: int) -> bool:
         """True for a copy of the first segment."""
         first = self.segments[0]
-        return (key, row[at + SEQ], row[at + 8]) == (first.key, first.row[SEQ], first.row[8])
+        return seq == first.row[SEQ] and flags == first.row[8] and key == first.key
 
     def confirms(
-        self, key: bytes, row: Mapping[int, int], at: int, expected: int, near: int
+        self, key: bytes, seq: int, ack: int, flags: int, length: int, expected: int, near: int
     ) -> bool:
         """True if a segment belongs to the new conversation, so that this has begun.
 
         `expected`: the next sequence number of its direction in the old one.
         """
-        seq, ack, flags = row[at + SEQ], row[at + ACKNOWLEDGED], row[at + 8]
         answers = key == self.keys[1] and flags & ACK and ack == self.begins[self.keys[0]]
         if self.with_syn:
             if answers and flags & (SYN | RST):
                 return True
             return not flags & SYN and seq != expected and self.begins.get(key) == seq
-        if row[at + LENGTH] == 0 or self.begins[key] != seq:
+        if length == 0 or self.begins[key] != seq:
             return False
         return bool(answers) or (
             key == self.keys[0] and 0 < (ack - self.begins[self.keys[1]]) & MASK <= near

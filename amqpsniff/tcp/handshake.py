@@ -18,7 +18,6 @@ from cython.cimports.amqpsniff.tcp.table import ConversationTable, key_of
 
 from amqpsniff.columns import NUMBER_MASK as _NUMBER_MASK
 
-from .late_handshake import opens
 from .limits import MIN_JUMP as _MIN_JUMP
 
 TYPE_CHECKING = False
@@ -165,8 +164,23 @@ def begins_anew(
 @cython.cfunc
 @cython.exceptval(-1, check=True)
 def _opens(octets: bytes, start: cython.longlong, captured: cython.longlong) -> cython.bint:
-    """As `opens`, which is not asked where the first byte is neither of AMQP nor of TLS."""
-    return captured >= 8 and octets[start] in (0x41, 0x16) and opens(octets, start, captured)
+    """True if a segment's payload can only be the first of its sender.
+
+    That is a protocol header and nothing else, or a TLS ClientHello whose record is that message
+    and nothing else: of an encrypted record (RFC 5246 §6.2.1, RFC 8446 §4.1.2) the bytes after its
+    length are not so by chance.
+    """
+    record: cython.int
+    message: cython.int
+    if captured == 8:
+        return octets[start] == 0x41 and octets[start : start + 4] == b"AMQP"
+    if captured < 11 or octets[start] != 0x16:
+        return False
+    if octets[start + 1] != 3 or octets[start + 5] != 1 or octets[start + 9] != 3:
+        return False
+    record = octets[start + 3] << 8 | octets[start + 4]
+    message = octets[start + 6] << 16 | octets[start + 7] << 8 | octets[start + 8]
+    return message == record - 4 and octets[start + 10] <= 3
 
 
 @cython.cfunc

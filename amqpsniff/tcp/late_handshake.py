@@ -19,8 +19,6 @@ from array import array
 from collections import deque
 from typing import NamedTuple
 
-from amqpsniff.spec import PROTOCOL_HEADER_BYTES
-
 from .limits import NEVER, Limits
 
 SYN = 2
@@ -204,29 +202,6 @@ def _turn(segment: Segment) -> int:
     """0 for a SYN, 1 for the answer to one, 2 for others."""
     flags = segment.row[FLAGS]
     return 2 if not flags & SYN else 1 if flags & ACK else 0
-
-
-def is_header(octets: bytes, start: int, captured: int) -> bool:
-    """True if a segment's payload is a protocol header, and nothing else."""
-    return captured == PROTOCOL_HEADER_BYTES and octets[start : start + 4] == b"AMQP"
-
-
-def is_hello(octets: bytes, start: int, captured: int) -> bool:
-    """True if a segment's payload begins with a TLS ClientHello, the first thing of a TLS stream.
-
-    Its record is that message and nothing else: of an encrypted record (RFC 5246 §6.2.1, RFC 8446
-    §4.1.2) the bytes after its length are not so by chance.
-    """
-    if captured < 11 or octets[start : start + 2] != b"\x16\x03" or octets[start + 5] != 1:
-        return False
-    record = octets[start + 3] << 8 | octets[start + 4]
-    message = int.from_bytes(octets[start + 6 : start + 9], "big")
-    return message == record - 4 and octets[start + 9] == 3 and octets[start + 10] <= 3
-
-
-def opens(octets: bytes, start: int, captured: int) -> bool:
-    """True if a segment's payload can only be the first of its sender."""
-    return is_header(octets, start, captured) or is_hello(octets, start, captured)
 
 
 def begins(octets: bytes, start: int, captured: int) -> bool:

@@ -329,13 +329,12 @@ class SlowPath:
         self.expire(_NEVER - 1)
         while self.rooms:
             self._enter(self.rooms.queue[0])
-        while self.table.open:  # to close one may open another
-            for conversation in self.table.all_open():
-                if left == 0:
-                    return 0
+        while self.table.open and left:  # to close one may open another
+            for conversation in self.table.all_open(left if left > 0 else self.table.open):
                 left -= 1
                 self._close(conversation, conversation.last_number(), conversation.end_ns, 0)
-        self.deadlines.clear()
+        if not self.table.open:
+            self.deadlines.clear()
         return 0
 
     def handle_segment(
@@ -403,10 +402,13 @@ class SlowPath:
     ) -> cython.int:
         """Whose a segment is while another conversation may have begun: `ANOTHER` if it has."""
         key: bytes = key_of(rows, at)
+        seq: cython.longlong = rows[at + 6]
+        flags: cython.longlong = rows[at + 8]
         another = conversation.another
-        if another.confirms(key, rows, at, half.next_seq, self.near):
+        numbers = seq, rows[at + 7], flags, rows[at + 12], half.next_seq
+        if another.confirms(key, *numbers, self.near):
             return ANOTHER
-        if not another.repeats(key, rows, at):
+        if not another.repeats(key, seq, flags):
             return 0
         if len(another.segments) < self.limits.doubtful_segments:
             another.segments.append(self._keep(key, octets, rows, at, number, ts_ns))

@@ -24,4 +24,4 @@ cdef class ConversationTable:
     cdef long long incarnation(self, bytes key) except? -1
     cdef bint straggler(self, bytes key, long long seq, bint syn) except? -1
     cdef Conversation least_active(self)
-    cdef list all_open(self)
+    cdef list all_open(self, long long most)

@@ -250,20 +250,22 @@ class ConversationTable:
                 if conversation.first.open and conversation.last_half().activity == activity:
                     return conversation
             activities: list[Any] = []
-            for conversation in self.all_open():
+            for conversation in self.all_open(self.open):
                 activities.append(conversation.last_half().activity)
             last: cython.longlong = max(nsmallest(QUIETEST, activities))
-            for conversation in self.all_open():
+            for conversation in self.all_open(self.open):
                 activity = conversation.last_half().activity
                 if activity <= last:
                     self._quiet.append((activity, conversation.serial, conversation))
             self._quiet.sort(reverse=True)
 
-    def all_open(self) -> list[Any]:
-        """Open conversations in the order in which they were opened."""
+    def all_open(self, most: cython.longlong) -> list[Any]:
+        """Open conversations in the order in which they were opened, so many at most."""
         half: HalfStream
-        found = []
+        found: list[Any] = []
         for half in self.keys.values():
+            if len(found) == most:
+                break
             if half.index & 1 == 0:
                 found.append(self.conversations[half.index >> 1])
         return found

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from datetime import UTC
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import cython
@@ -729,7 +730,7 @@ class TlsConversation:
             "version": named["tls_version"],
             "version_offered": self._version_offered() or None,
             "cipher": named["tls_cipher"],
-            "ciphers_offered": self._ciphers_offered(),
+            "ciphers_offered": _names_of(hello.suites if hello is not None else ()),
             "server_name": named["tls_server_name"],
             "protocols_offered": list(offered),
             "protocol": told.protocol or None,
@@ -858,11 +859,6 @@ class TlsConversation:
         client = self.handshake.client
         return "" if client is None else _version(client.version)
 
-    def _ciphers_offered(self) -> list[str]:
-        """Names of the cipher suites that the client offers, in its order of preference."""
-        client = self.handshake.client
-        return [] if client is None else [suite_of(one).name for one in client.suites[:MAX_OFFERED]]
-
     def _unread_trouble(self, suspected: str) -> Trouble:
         code = "tls-keys-wrong" if self.why == WRONG_KEYS else "tls-unreadable"
         detail = f"{self.why}; {self._shown()}"
@@ -913,8 +909,14 @@ class TlsConversation:
         return ", ".join(parts) or "no handshake was captured"
 
 
+@lru_cache(256)
+def _names_of(suites: tuple[int, ...]) -> list[str]:
+    """Names of the cipher suites that a client offers, in its order of preference."""
+    return [suite_of(one).name for one in suites[:MAX_OFFERED]]
+
+
 def _version(number: int) -> str:
-    return VERSIONS.get(number, f"version 0x{number:04x}")
+    return VERSIONS.get(number) or f"version 0x{number:04x}"
 
 
 def _certificate(certificate: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ master secret), RFC 7366 (encrypt then MAC), RFC 5077 (tickets).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import cython
@@ -205,6 +206,7 @@ def _extensions(fields: Fields) -> dict[int, bytes]:
     return found
 
 
+@lru_cache(256)
 def _suites(octets: bytes) -> tuple[int, ...]:
     """Numbers of cipher suites, without the fillers of RFC 8701 and two signals.
 

@@ -160,7 +160,7 @@ class Stage:
     def _grow(self, half: cython.Py_ssize_t) -> cython.int:
         """Have states for this half-stream."""
         states = array("b", self.states)
-        states.extend([_NEW] * (2 * half + 64 - len(states)))
+        states.frombytes(bytes(2 * half + 64 - len(states)))  # zero is new
         self.states = states
         return 0
 

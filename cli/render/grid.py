@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from .styled_text import Words
@@ -23,13 +23,12 @@ SOON_CELLS = 10
 """Columns that are left of a text that is cut before others are."""
 COMFORT_CELLS = 16
 """Columns that a text is given before others are left out for it."""
-MAX_ALIKE = 1_000
-"""Cells of a column that are laid out once: of very many rows most say the same."""
+ROWS_AT_ONCE = 1_024
+"""Rows that are laid out together, column by column."""
 
 _BETWEEN = " " * GAP
-_SHOWN = (str, Words)
-_Column = tuple[int, int, bool, dict[Any, list[str]]]
-"""Place, width, whether it is aligned right, and its cells that were laid out."""
+_Cell = str | tuple[tuple[str, str], ...]
+"""A text, or the pieces of one with the style of each."""
 
 
 def facts(
@@ -57,9 +56,17 @@ class Grid:
             left out where it says nothing.
         indent: Columns by which all of it is moved in where it stands alone.
         most: Columns that a `~` column has at most, however much room there is.
+        styles: Styles of the texts of a column, by its heading.
     """
 
-    def __init__(self, columns: str, *, indent: int = 0, most: int | None = None) -> None:
+    def __init__(
+        self,
+        columns: str,
+        *,
+        indent: int = 0,
+        most: int | None = None,
+        styles: Mapping[str, str] | None = None,
+    ) -> None:
         self.indent = indent
         self._most = most
         self._marks: list[str] = []
@@ -68,22 +75,30 @@ class Grid:
             heading = column.lstrip(">*?~=")
             self._headings.append(heading)
             self._marks.append(column[: len(column) - len(heading)])
-        self._rows: list[tuple[str | Words, ...]] = []
+        self._styles = [(styles or {}).get(heading, "") for heading in self._headings]
+        self._columns: list[list[_Cell]] = [[] for _ in self._headings]
         self._measured: tuple[int, list[int]] = (-1, [])
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return len(self._rows)
+        return len(self._columns[0])
 
     def fields(self) -> Iterator[list[tuple[str, str]]]:
         """Each row as headings and what stands under them."""
-        for row in self._rows:
+        for row in zip(*self._columns, strict=True):
             yield list(zip(self._headings, map(_plain, row), strict=True))
 
     def add(self, *cells_: Any) -> None:
         """Add a row of harmless texts, `Words` or anything that has one."""
-        self._rows.append(tuple([c if type(c) in _SHOWN else str(c) for c in cells_]))
+        for column, cell in zip(self._columns, cells_, strict=True):
+            column.append(_cell_of(cell))
+
+    def extend(self, columns: Iterable[Sequence[str | Words]]) -> None:
+        """Add rows column by column."""
+        for column, more in zip(self._columns, columns, strict=True):
+            known = {cell: _cell_of(cell) for cell in set(more) if type(cell) is not str}
+            column.extend(map(known.get, more, more) if known else more)  # type: ignore[arg-type]
 
     def fits(self, width: int) -> bool:
         """True if all columns are beside each other at this width, with enough of each to read."""
@@ -93,13 +108,12 @@ class Grid:
 
     def _widths(self) -> list[int]:
         """The width of each column; there may be very many rows, of which most say the same."""
-        if self._measured[0] != len(self._rows):
-            columns = zip(*self._rows, strict=True) if self._rows else [()] * len(self._headings)
+        if self._measured[0] != self.rows:
             widths = [
-                max(map(cells, {heading, *map(_plain, set(column))}))
-                for heading, column in zip(self._headings, columns, strict=True)
+                max(cells(heading), _widest(set(column)))
+                for heading, column in zip(self._headings, self._columns, strict=True)
             ]
-            self._measured = len(self._rows), widths
+            self._measured = self.rows, widths
         return list(self._measured[1])
 
     def _comfort(self, widths: list[int], shown: list[int]) -> int:
@@ -126,36 +140,69 @@ class Grid:
                 no_wrap=not folds,
                 overflow="fold" if folds else "ellipsis",
             )
-        for row in self._rows:
+        for row in zip(*self._columns, strict=True):
             table.add_row(*(self._text(row[at], at, widths[at]) for at in shown))
         return table
 
-    def _text(self, cell: str | Words, at: int, width: int) -> Text:
+    def _text(self, cell: _Cell, at: int, width: int) -> Text:
         """A cell for rich's table, cut where that is not left to it."""
+        words = self._words(cell, at)
+        if "=" in self._marks[at] and cells(words.plain) > width:
+            return Words(cut_middle(words.plain, width), words.parts[0][1]).rich()
+        return words.rich()
+
+    def _words(self, cell: _Cell, at: int) -> Words:
+        """A cell with its style or those of its pieces."""
         if isinstance(cell, str):
-            cell = Words(cell)
-        if "=" in self._marks[at] and cells(cell.plain) > width:
-            return Words(cut_middle(cell.plain, width), cell.parts[0][1]).rich()
-        return cell.rich()
+            return Words(cell, self._styles[at])
+        words = Words()
+        words.parts = list(cell)
+        return words
 
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
         """The same as lines, without rich."""
         widths, shown, below = self._layout(width)
-        columns: list[_Column] = []
+        rooms: list[int] = []
         left = width
         for at in shown:
-            room = min(widths[at], max(left, 0))
-            columns.append((at, room, ">" in self._marks[at], {}))
-            left -= room + GAP
+            rooms.append(min(widths[at], max(left, 0)))
+            left -= rooms[-1] + GAP
         if any(self._headings):
-            headings = [Words(heading, "key") for heading in self._headings]
-            yield from self._row(headings, columns, paint)
-        for row in self._rows:
-            yield from self._row(row, columns, paint)
-            if below is not None and _plain(row[below]):
-                cell = row[below]
-                words = cell if isinstance(cell, Words) else Words(cell)
-                yield from (" " * BELOW + line for line in words.lines(width - BELOW, paint))
+            key = [
+                self._cell(self._headings[at], Words(self._headings[at], "key"), at, room, paint)
+                for at, room in zip(shown, rooms, strict=True)
+            ]
+            yield from _continued(key, rooms)
+        for begin in range(0, self.rows, ROWS_AT_ONCE):
+            columns = [
+                self._laid_out(self._columns[at][begin : begin + ROWS_AT_ONCE], at, room, paint)
+                for at, room in zip(shown, rooms, strict=True)
+            ]
+            for number, row in enumerate(zip(*columns, strict=True), begin):
+                line = _BETWEEN.join(row)
+                if "\n" in line:
+                    yield from _continued(row, rooms)
+                else:
+                    yield line.rstrip(" ")
+                if below is not None and _plain(self._columns[below][number]):
+                    words = self._words(self._columns[below][number], below)
+                    yield from (" " * BELOW + line for line in words.lines(width - BELOW, paint))
+
+    def _laid_out(self, column: list[_Cell], at: int, room: int, paint: Paint) -> list[str]:
+        """Cells of a column as wide as it is; the lines of one that is continued in one text."""
+        different = {column[0]} if column.count(column[0]) == len(column) else set(column)
+        if 2 * len(different) > len(column) and not paint.colour:
+            texts = list(map(_plain, column))
+            whole = "".join(texts)
+            if whole.isascii() and max(map(len, texts)) <= room:
+                pad = str.rjust if ">" in self._marks[at] else str.ljust
+                return list(map(pad, texts, repeat(room)))
+        made = {}
+        for cell in different:
+            coloured = paint.colour and (self._styles[at] or not isinstance(cell, str))
+            words = self._words(cell, at) if coloured else None
+            made[cell] = self._cell(_plain(cell), words, at, room, paint)
+        return [made[cell] for cell in column]
 
     def _layout(self, width: int) -> tuple[list[int], list[int], int | None]:
         """The width of each column, which are shown, and the one that stands below its row."""
@@ -169,7 +216,7 @@ class Grid:
         """Headings of the columns that `lines` leaves out at this width, but for empty ones."""
         _, shown, below = self._layout(width)
         for at, heading in enumerate(self._headings):
-            if at not in (*shown, below) and any(_plain(row[at]) for row in self._rows):
+            if at not in (*shown, below) and self._says(at):
                 yield heading
 
     def _stands_below(self, widths: list[int], shown: list[int], width: int) -> bool:
@@ -181,48 +228,29 @@ class Grid:
         wanted = min(SOON_CELLS, self._widths()[-1], self._most or SOON_CELLS)
         return "~" in self._marks[-1] and widths[-1] < wanted
 
-    def _row(
-        self, row: Sequence[str | Words], columns: list[_Column], paint: Paint
-    ) -> Iterator[str]:
-        """The lines of a row: one, or as many as its longest cell is continued on."""
-        made = []
-        for at, room, right, known in columns:
-            cell = row[at]
-            key = cell if isinstance(cell, str) else tuple(cell.parts)
-            pieces = known.get(key)
-            if pieces is None:
-                if len(known) >= MAX_ALIKE:
-                    known.clear()
-                pieces = known[key] = [
-                    " " * (room - taken) + text if right else text + " " * (room - taken)
-                    for taken, text in self._cell(cell, at, room, paint)
-                ]
-            made.append(pieces)
-        if max(map(len, made), default=0) == 1:
-            yield _BETWEEN.join([pieces[0] for pieces in made]).rstrip(" ")
-            return
-        blanks = [" " * room for _, room, _, _ in columns]
-        for line in zip_longest(*made):  # under a cell without more there are blanks
-            texts = [one or blank for one, blank in zip(line, blanks, strict=True)]
-            yield _BETWEEN.join(texts).rstrip(" ")
+    def _says(self, at: int) -> bool:
+        """True if not all cells of a column are empty."""
+        return any(map(_plain, set(self._columns[at])))
 
-    def _cell(self, cell: str | Words, at: int, width: int, paint: Paint) -> list[tuple[int, str]]:
-        """The lines of a cell: how many columns each takes, and the text with its colours."""
-        text = _plain(cell)
+    def _cell(self, text: str, words: Words | None, at: int, width: int, paint: Paint) -> str:
+        """A cell as wide as its column, in the colours of `words`."""
         if cells(text) <= width:
             lines = [(text, 0)]
         elif "~" in self._marks[at]:
             lines = list(folded_at(text, width))
         else:
             lines = [((cut_middle if "=" in self._marks[at] else cut)(text, width), 0)]
-        if isinstance(cell, str):
-            return [(cells(line), line) for line, _ in lines]
-        return [(cells(line), cell.painted(paint, line, place)) for line, place in lines]
+        made = []
+        for line, place in lines:
+            blanks = " " * (width - cells(line))
+            shown = words.painted(paint, line, place) if words else line
+            made.append(blanks + shown if ">" in self._marks[at] else shown + blanks)
+        return "\n".join(made)
 
     def _fitted(self, width: int, without: int | None = None) -> tuple[list[int], list[int]]:
         """The width of each column, and which are shown."""
         widths = self._widths()
-        if "~" in self._marks[-1] and self._rows and not any(_plain(row[-1]) for row in self._rows):
+        if "~" in self._marks[-1] and self.rows and not self._says(-1):
             without = len(widths) - 1
         shown = [at for at in range(len(widths)) if at != without]
         optional = [at for at in shown if "?" in self._marks[at]]
@@ -255,5 +283,25 @@ def _taken(widths: list[int], shown: list[int]) -> int:
     return sum(widths[at] for at in shown) + GAP * (len(shown) - 1)
 
 
-def _plain(cell: str | Words) -> str:
-    return cell if isinstance(cell, str) else cell.plain
+def _continued(row: Sequence[str], rooms: Sequence[int]) -> Iterator[str]:
+    """The lines of a row: as many as its longest cell is continued on."""
+    blanks = [" " * room for room in rooms]  # under a cell without more
+    for line in zip_longest(*(cell.split("\n") for cell in row)):
+        texts = [one or blank for one, blank in zip(line, blanks, strict=True)]
+        yield _BETWEEN.join(texts).rstrip(" ")
+
+
+def _cell_of(cell: Any) -> _Cell:
+    if isinstance(cell, Words):
+        return tuple(cell.parts)
+    return cell if type(cell) is str else str(cell)
+
+
+def _plain(cell: _Cell) -> str:
+    return cell if isinstance(cell, str) else "".join([text for text, _ in cell])
+
+
+def _widest(different: Collection[_Cell]) -> int:
+    """Columns of a terminal that the widest of some cells takes."""
+    texts = list(map(_plain, different))
+    return max(map(len if "".join(texts).isascii() else cells, texts), default=0)

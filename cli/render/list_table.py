@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import Any
 
@@ -30,128 +30,180 @@ LINK_COLUMNS = (
     ">ch|way|**=link|*address|>????began|>???lasted|>?deliveries|>?accepted|>???rejected|>???released|"
     ">???modified|>unsettled|>??credit|>????starved|closed|~~why"
 )
+Columns = dict[str, list[Any]]
+"""Rows as the values of each column, by its name."""
+
 _WHOSE = frozenset(("connection_id", "client", "server"))
 
 
 def grid(
     table: str,
-    rows: Iterable[dict[str, Any]],
+    columns: Columns,
     start_ns: int | None,
     *,
     several: bool,
     narrow: bool,
 ) -> Grid:
     """The rows of a table, one a line; with `several` captures each says which it is of."""
-    columns, cells = _TABLES[table]
-    laid_out = Grid(("*capture|" if several else "") + "id|=client|" + columns)
-    rows = list(rows)
-    hosts = {(row["client"] or "").rpartition(":")[0] for row in rows}
-    narrow = narrow and len(hosts) == 1  # a port alone names no client among several hosts
-    for row in rows:
-        capture = [harmless(PurePath(row["capture"] or "").name)] if several else []
-        client = named(row["client"])
-        if narrow:
-            client = f":{client.rpartition(':')[2]}"
-        whose = (Words(row["connection_id"][:8], "connection"), Words(client, "connection"))
-        laid_out.add(*capture, *whose, *cells(row, start_ns))
+    headings, cells = _TABLES[table]
+    styles = {"id": "connection", "client": "connection"}
+    laid_out = Grid(("*capture|" if several else "") + "id|=client|" + headings, styles=styles)
+    clients = _names(columns["client"])
+    if narrow:  # a port alone names no client among several hosts
+        hosts = {(one or "").rpartition(":")[0] for one in columns["client"]}
+        if len(hosts) == 1:
+            clients = [f":{one.rpartition(':')[2]}" for one in clients]
+    whose = [[one[:8] for one in columns["connection_id"]], clients]
+    if several:
+        whose.insert(0, _each(lambda path: harmless(PurePath(path or "").name), columns["capture"]))
+    laid_out.extend([*whose, *cells(columns, start_ns)])
     return laid_out
 
 
-def _connection(row: dict[str, Any], start_ns: int | None) -> Iterator[Any]:
-    product = " ".join(filter(None, (row["client_product"], row["client_version"])))
-    yield named(row["server"])
-    yield named(row["vhost"])
-    yield named(row["user"])
-    yield named(row["connection_name"] or product or None)
-    yield named(product or None)
-    yield BEFORE if row["midstream"] else _since(row["start_ns"], start_ns)
-    yield lasted(row["start_ns"], row["end_ns"])
-    for name in ("channels", "published", "delivered", "acknowledged"):
-        yield count(row[name])
+def _each(make: Callable[..., Any], *columns: list[Any]) -> list[Any]:
+    """What `make` gives for each row of some columns; one object for rows that are alike."""
+    if len(columns) == 1:
+        made = {value: make(value) for value in set(columns[0])}
+    else:
+        made = {row: make(*row) for row in set(zip(*columns, strict=True))}
+    if len(made) == 1:
+        return [*made.values()] * len(columns[0])
+    rows = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
+    return list(map(made.__getitem__, rows))
+
+
+def _names(column: list[Any]) -> list[str]:
+    """`named` of each."""
+    if None not in column and "" not in column and "".join(column).isprintable():
+        return column
+    return _each(named, column)
+
+
+def _connections(of: Columns, start_ns: int | None) -> Iterator[list[Any]]:
+    product, version, name = of["client_product"], of["client_version"], of["connection_name"]
+    yield _names(of["server"])
+    yield _names(of["vhost"])
+    yield _names(of["user"])
+    yield _each(lambda one, *more: named(one or _product(*more)), name, product, version)
+    yield _each(lambda *both: named(_product(*both)), product, version)
+    yield _since(of["start_ns"], start_ns, of["midstream"])
+    yield _lasted(of)
+    for counted in ("channels", "published", "delivered", "acknowledged"):
+        yield _each(count, of[counted])
     for side in SIDES:
-        yield octets(row[f"{side}_bytes"])
-    yield NONE if row["blocked_ns"] == 0 else duration(row["blocked_ns"])
-    yield from _closed(row)
+        yield _each(octets, of[f"{side}_bytes"])
+    yield _each(lambda ns: NONE if ns == 0 else duration(ns), of["blocked_ns"])
+    yield from _closed(of)
 
 
-def _channel(row: dict[str, Any], start_ns: int | None) -> Iterator[Any]:
-    nth = row["incarnation"]
-    yield str(row["channel"]) + (f" #{nth}" if nth > 1 else "")
-    yield BEFORE if row["opened_packet_number"] is None else _since(row["start_ns"], start_ns)
-    yield lasted(row["start_ns"], row["end_ns"])
-    yield row["mode"] or NONE
-    prefetch = row["prefetch_count"]
-    yield NONE if prefetch is None else count(prefetch)
+def _product(product: str | None, version: str | None) -> str | None:
+    return " ".join(filter(None, (product, version))) or None
+
+
+def _channels(of: Columns, start_ns: int | None) -> Iterator[list[Any]]:
+    yield _each(_opening, of["channel"], of["incarnation"])
+    before = [number is None for number in of["opened_packet_number"]]
+    yield _since(of["start_ns"], start_ns, before)
+    yield _lasted(of)
+    yield _each(lambda mode: mode or NONE, of["mode"])
+    yield _each(lambda most: NONE if most is None else count(most), of["prefetch_count"])
     for name in ("published", "confirmed", "returned"):
-        yield count(row[name])
-    yield _waiting(row, "unconfirmed")
+        yield _each(count, of[name])
+    yield _waiting(of, "unconfirmed")
     for name in ("delivered", "acknowledged"):
-        yield count(row[name])
-    yield _waiting(row, "unsettled")
-    yield count(row["consumers"])
-    yield from _closed(row)
+        yield _each(count, of[name])
+    yield _waiting(of, "unsettled")
+    yield _each(count, of["consumers"])
+    yield from _closed(of)
 
 
-def _link(row: dict[str, Any], start_ns: int | None) -> Iterator[Any]:
-    sends = row["role"] == "sender"
-    yield str(row["channel"])
-    yield "→" if sends else "←"
-    yield named(row["link"])
-    yield named(row["target" if sends else "source"])
-    yield BEFORE if row["attached_packet_number"] is None else _since(row["start_ns"], start_ns)
-    yield lasted(row["start_ns"], row["end_ns"])
+def _opening(number: int, nth: int) -> str:
+    return str(number) + (f" #{nth}" if nth > 1 else "")
+
+
+def _links(of: Columns, start_ns: int | None) -> Iterator[list[Any]]:
+    yield _each(str, of["channel"])
+    yield _each(lambda role: "→" if role == "sender" else "←", of["role"])
+    yield _names(of["link"])
+    ends = zip(of["role"], of["target"], of["source"], strict=True)
+    yield [named(target if role == "sender" else source) for role, target, source in ends]
+    before = [number is None for number in of["attached_packet_number"]]
+    yield _since(of["start_ns"], start_ns, before)
+    yield _lasted(of)
     for name in ("deliveries", "accepted", "rejected", "released", "modified"):
-        yield count(row[name])
-    yield _waiting(row, "unsettled")
-    yield UNKNOWN if row["credit_end"] is None else count(row["credit_end"])
-    yield duration(row["starved_ns"]) if row["starved_ns"] else NONE
-    yield _detached(row)
-    said = (row["close_condition"], row["close_text"])
-    yield harmless(": ".join(filter(None, said)))
+        yield _each(count, of[name])
+    yield _waiting(of, "unsettled")
+    yield _each(count, of["credit_end"])
+    yield _each(lambda ns: duration(ns) if ns else NONE, of["starved_ns"])
+    yield _each(_detached, *(of[name] for name in _DETACHED))
+    said = of["close_condition"], of["close_text"]
+    yield _each(lambda *both: harmless(": ".join(filter(None, both))), *said)
 
 
-def _detached(row: dict[str, Any]) -> Words:
+_DETACHED = ("closed_by", "refused", "suspended", "close_condition")
+
+
+def _detached(
+    by: str | None, refused: bool | None, suspended: bool | None, condition: str | None
+) -> Words:
     """The end of a link: who detached it first, and if it was refused."""
-    by = row["closed_by"]
     if by is None:
         return Words("open")
-    if row["refused"]:
+    if refused:
         return Words(f"refused by {by}", "error")
     if by in ("fin", "rst"):
         return Words(by, "warning")
-    verb = "left" if row["suspended"] else "closed"
-    return Words(f"{verb} by {by}", "error" if row["close_condition"] else "")
+    verb = "left" if suspended else "closed"
+    return Words(f"{verb} by {by}", "error" if condition else "")
 
 
 _TABLES = {
-    "connections": (CONNECTION_COLUMNS, _connection),
-    "channels": (CHANNEL_COLUMNS, _channel),
-    "links": (LINK_COLUMNS, _link),
+    "connections": (CONNECTION_COLUMNS, _connections),
+    "channels": (CHANNEL_COLUMNS, _channels),
+    "links": (LINK_COLUMNS, _links),
 }
 
 
-def _since(time_ns: int | None, start_ns: int | None) -> str:
-    if time_ns is None or start_ns is None:
-        return UNKNOWN
-    return times.seconds(time_ns - start_ns)
+def _since(times_ns: list[Any], start_ns: int | None, before: list[Any]) -> list[str]:
+    """When each began, in seconds since the capture did."""
+    if start_ns is None:
+        return [BEFORE if older else UNKNOWN for older in before]
+    return [
+        BEFORE if older else UNKNOWN if ts_ns is None else times.seconds(ts_ns - start_ns)
+        for ts_ns, older in zip(times_ns, before, strict=True)
+    ]
 
 
-def _waiting(row: dict[str, Any], what: str) -> str | Words:
-    most, end = row[f"{what}_max"], row[f"{what}_end"]
+def _lasted(of: Columns) -> list[str]:
+    spans = [
+        None if start is None or end is None else end - start
+        for start, end in zip(of["start_ns"], of["end_ns"], strict=True)
+    ]
+    return _each(duration, spans)
+
+
+def _waiting(of: Columns, what: str) -> list[str | Words]:
+    return _each(_most_and_last, of[f"{what}_max"], of[f"{what}_end"])
+
+
+def _most_and_last(most: int | None, end: int | None) -> str | Words:
     if most is None:
         return UNKNOWN
     text = f"{count(most)}/{count(end)}"
     return Words(text, "warning") if end else text
 
 
-def _closed(row: dict[str, Any]) -> tuple[str | Words, str]:
-    """How it ended, and the reason where that is an error."""
-    by, code = row["closed_by"], row["close_code"]
-    said = ended(by, code)
+def _closed(of: Columns) -> tuple[list[Words], list[str]]:
+    """How each ended, and the reason where that is an error."""
+    closes = (of[name] for name in ("closed_by", "close_code", "close_method", "close_text"))
+    ends = _each(lambda *one: (ended(*one[:2]), _why(*one[1:])), *closes)
+    return [end for end, _ in ends], [why for _, why in ends]
+
+
+def _why(code: int | None, method: str | None, text: str | None) -> str:
     if code is None or code < FIRST_ERROR_CODE:
-        return said, ""
-    blamed = f" on {row['close_method']}" if row["close_method"] else ""
-    return said, harmless(row["close_text"] or "") + blamed
+        return ""
+    return harmless(text or "") + (f" on {method}" if method else "")
 
 
 def ended(by: str | None, code: int | None) -> Words:
@@ -163,9 +215,10 @@ def ended(by: str | None, code: int | None) -> Words:
     return Words(f"{code} by {by}", "error" if code >= FIRST_ERROR_CODE else "")
 
 
-def blocks(table: str, rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:
+def blocks(table: str, columns: Columns, paint: Paint) -> Iterator[str]:
     """All that is known of each row, one field a line."""
-    for row in rows:
+    for values in zip(*columns.values(), strict=True):
+        row = dict(zip(columns, values, strict=True))
         ends = f"{named(row['client'])} → {named(row['server'])}"
         place = f" channel {row['channel']}" if table != "connections" else ""
         yield f"{paint('connection', row['connection_id'])} {ends}{place}"
