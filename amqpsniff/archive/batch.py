@@ -259,11 +259,13 @@ class Batch:
         options = with_secrets_of(self.plan.files, self.options, self.storage)
         mark = digest(options)
         salt = self._salt()
+        wanted = self.tables if self.frameworks else ()
+        columns = {one: batch_schema(one, frameworks=True).names for one in wanted}
         specs = []
         for task in self.plan.tasks:
             base = task.key(salt)
             place = (self.tables, self.folder.name, self.storage)
-            more: dict[str, Any] = {"links": self.links, "frameworks": self.frameworks}
+            more: dict[str, Any] = {"links": self.links, "columns": columns}
             specs.append(
                 TaskSpec(task, base + mark, base, options, *place, seed=self._seed, **more)
             )
@@ -361,8 +363,8 @@ class Batch:
         results: dict[str, TaskResult] = {}
         there = set(self.folder.names())
         for name in sorted(one for one in there if one.startswith(f"{RESULTS}/")):
-            key = name.rpartition("/")[2].removesuffix(".json")
-            if key[:KEY_DIGITS] not in wanted or name != f"{RESULTS}/{key}.json":
+            key = name.rpartition("/")[2].removesuffix(".result")
+            if key[:KEY_DIGITS] not in wanted or name != f"{RESULTS}/{key}.result":
                 continue
             octets = self.folder.read(name)
             try:
