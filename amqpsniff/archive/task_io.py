@@ -26,6 +26,7 @@ from amqpsniff.capture.file import Opener
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
+from amqpsniff.session.event_log import ROWS
 
 from .dealing import Deal, Dealt, Objects, Parts
 from .filesystem import Folder, opener_for
@@ -76,7 +77,8 @@ class TaskSpec:
     """A task with all that is needed to do it in another process; `seed` is that of sightings.
 
     With `links` messages wait in `linking.UNLINKED`, and what links need to know stands beside.
-    `columns` are those of tables that have not the usual ones.
+    `columns` are those of tables that have not the usual ones. `held_rows` of what is written down
+    for others stand together, and are read at once.
 
     `deal` says what it deals out to others, `parts` what was dealt out to it.
 
@@ -96,6 +98,7 @@ class TaskSpec:
     seed: int = 0
     links: bool = False
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    held_rows: int = ROWS
     deal: Deal | None = None
     parts: Parts | None = None
     home: str = field(default_factory=lambda: str(Path.cwd()))
@@ -269,6 +272,8 @@ def carry_out(spec: TaskSpec) -> TaskResult:
     heartbeat = Heartbeat(folder, spec.key, spec.task.packets)
     file = SightingsFile(folder, f"{SIGHTINGS}/{spec.key}.parquet", spec.seed)
     linkables = LinkablesFile(folder, f"{LINKABLES}/{spec.key}.parquet", spec.seed)
+    for log in (file.sightings, linkables.linkables):
+        log.most = min(log.most, spec.held_rows)
     objects = spec.objects(folder)
     run = TaskRun(
         spec.task, spec.options, spec.tables, columns=spec.columns, encoded=True,
