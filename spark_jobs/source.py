@@ -30,7 +30,7 @@ import uuid
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -134,6 +134,7 @@ class Since(NamedTuple):
         return rows.filter(pc.is_in(rows.column(CAPTURE), value_set=captures))
 
 
+@dataclass
 class Share(InputPartition):
     """The work of one Spark task: tasks of a plan; rows for `errors`.
 
@@ -141,34 +142,22 @@ class Share(InputPartition):
     task of this `number`; `tasks` are all of them where it is the only partition.
     """
 
-    def __init__(
-        self,
-        tasks: Sequence[Task] = (),
-        files: Sequence[Surveyed] = (),
-        rows: Sequence[dict[str, Any]] = (),
-        decoding: Options | None = None,
-        since: Since | None = None,
-        scan: Scan | None = None,
-        number: int = 0,
-    ) -> None:
-        super().__init__(None)
-        self.decoding = decoding
-        self.scan = scan
-        self.number = number
-        self.since = since
-        self.tasks = list(tasks)
-        self.files = list(files)
-        self.home = str(Path.cwd())
-        self.rows = list(rows)
+    tasks: Sequence[Task] = ()
+    files: Sequence[Surveyed] = ()
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    decoding: Options | None = None
+    since: Since | None = None
+    scan: Scan | None = None
+    number: int = 0
+    home: str = field(default_factory=lambda: str(Path.cwd()))
 
 
+@dataclass
 class Written(InputPartition):
     """A Parquet file of a batch, by its name in the batch's folder."""
 
-    def __init__(self, folder: str, name: str) -> None:
-        super().__init__(None)
-        self.folder = folder
-        self.name = name
+    folder: str
+    name: str
 
 
 class Reading:
@@ -435,12 +424,12 @@ def arrow_schema(table: str, *, everything: bool = False) -> pa.Schema:
 def _check_columns(table: str, schema: StructType) -> None:
     """Raise UsageError unless a schema has columns of the table, with their types."""
     known = from_arrow_schema(arrow_schema(table, everything=True))
-    types = {field.name: field.dataType for field in known}
-    for field in schema:
-        if field.name not in types:
-            raise UsageError(f"{table}: {no_column(field.name, types)}")
-        if field.dataType != types[field.name]:
+    types = {one.name: one.dataType for one in known}
+    for one in schema:
+        if one.name not in types:
+            raise UsageError(f"{table}: {no_column(one.name, types)}")
+        if one.dataType != types[one.name]:
             raise UsageError(
-                f"column `{field.name}` is {types[field.name].simpleString()}, "
-                f"not {field.dataType.simpleString()}"
+                f"column `{one.name}` is {types[one.name].simpleString()}, "
+                f"not {one.dataType.simpleString()}"
             )

@@ -14,7 +14,7 @@ import hashlib
 import json
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -91,11 +91,7 @@ def known_links(folder: Folder, of: str) -> Linked | None:
 
 
 def link_all(
-    files: Mapping[str, Sighted],
-    folder: Folder,
-    captures: Iterable[str],
-    of: str,
-    watch: Callable[[], None] = lambda: None,
+    files: Mapping[str, Sighted], folder: Folder, captures: Iterable[str], of: str
 ) -> Linked:
     """Link the messages of all tasks; `files` has by key what they have written down."""
     folder.delete(STATE)
@@ -114,7 +110,6 @@ def link_all(
             left[task] -= count
             if not left[task] and task in writers:
                 linked.digests[keys[task]] = writers.pop(task).close()
-        watch()
     linked.hits = relinking.hits
     folder.write(STATE, json.dumps(asdict(linked)).encode())
     return linked
