@@ -1,10 +1,12 @@
 """An archive whose connections never end, on Spark: processor time, bytes by stage, memory.
 
-    python benchmarks/bench_archive.py --gigabytes 2 --files 40 --connections 200
+    python benchmarks/bench_archive.py --gigabytes 2 10 --files 200 --lives 0 50 --straight
 
-Every connection occurs in every file, so there is nothing that one file says alone. `--python` may
-name the Python of another installation, for both to be measured in one run; `--one` reads the
-archive in one process too. Bytes are those of the manifest, memory is what all processes of the
+Every connection occurs in every file, so there is nothing that one file says alone; with `--lives`
+one is closed after so many messages, and another takes its place. Smaller archives are the first
+files of the largest. `--python` may name the Python of another installation, for both to be
+measured in one run; `--one` reads the archive in one process too, `--straight` never deals out.
+Bytes are those of the manifest, memory is what all processes of the
 job hold together (PSS), or one of a kind at most; it is looked at four times a second.
 """
 
@@ -38,35 +40,53 @@ LOOK_SECONDS = 0.25
 ONE = """
 import sys
 from amqpsniff.archive import Batch
-Batch(sys.argv[1:2], sys.argv[2], task_bytes=1 << 60).run()
+Batch(sys.argv[2:], sys.argv[1], task_bytes=1 << 60).run()
 """
 """Everything as one task, without Spark."""
 
+STRAIGHT = """
+import sys
+from amqpsniff.archive import batch, make_plan
+from amqpsniff.spark_jobs.batch import main
+batch.make_plan = lambda files, **more: make_plan(files, **more | {"deals": False})
+sys.exit(main())
+"""
+"""The job, with a plan in which nothing is dealt out."""
 
-def bursts(connections: int, giant: int) -> Iterator[bytes]:
+
+def bursts(connections: int, giant: int, lives: int) -> Iterator[bytes]:
     """Packets of connections in turn, without end; the first has so many percent of them."""
     talks = [Talk(number) for number in range(connections)]
     for talk in talks:
         yield from talk.opening()
     owed = other = 0
+    begun = connections
     while True:
         owed += giant
-        talk = talks[0]
+        at = 0
         if owed < 100:
             other += 1
-            talk = talks[other % connections]
+            at = other % connections
         else:
             owed -= 100
+        talk = talks[at]
+        if lives and talk.tag >= lives:
+            yield from talk.closing()
+            talk = talks[at] = Talk(begun)
+            begun += 1
+            yield from talk.opening()
         for _ in range(BURST):
             yield from talk.turn()
 
 
-def make_archive(folder: Path, octets: int, files: int, connections: int, giant: int) -> None:
+def make_archive(
+    folder: Path, octets: int, files: int, connections: int, giant: int, lives: int
+) -> None:
     """Write the archive."""
     folder.mkdir(parents=True)
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1)
     micros = FIRST_SECOND * 1_000_000
-    packets = bursts(connections, giant)
+    packets = bursts(connections, giant, lives)
     for number in range(files):
         size = 0
         with (folder / f"{number:05d}.pcap").open("wb", buffering=1 << 20) as file:
@@ -126,37 +146,52 @@ def measured(command: list[str]) -> dict[str, float]:
 def main() -> None:
     """Make the archive and measure."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--gigabytes", type=float, default=2.0)
-    parser.add_argument("--files", type=int, default=40)
-    parser.add_argument("--connections", type=int, default=200)
-    parser.add_argument("--giant", type=int, default=0, help="percent that one connection has")
-    parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--tables", default="frames,messages,connections,channels,findings")
-    parser.add_argument("--python", action="append", help="Pythons that have amqpsniff")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--one", action="store_true", help="in one process too")
-    parser.add_argument("--folder", help="where the archive is made, and tables are written")
+    add = parser.add_argument
+    add("--gigabytes", type=float, nargs="+", default=[2.0])
+    add("--files", type=int, default=40, help="of the largest archive")
+    add("--connections", type=int, default=200, help="at a time")
+    add("--lives", type=int, nargs="+", default=[0], help="messages of a connection; 0: no end")
+    add("--giant", type=int, default=0, help="percent that one connection has")
+    add("--master", default="local[2]")
+    add("--tables", default="frames,messages,connections,channels,findings")
+    add("--python", action="append", help="Pythons that have amqpsniff")
+    add("--rounds", type=int, default=2)
+    add("--one", action="store_true", help="in one process too")
+    add("--straight", action="store_true", help="with nothing dealt out too")
+    add("--folder", help="where the archive is made, and tables are written")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=given.folder) as scratch:
-        captures, output = Path(scratch) / "captures", Path(scratch) / "tables"
-        octets = int(given.gigabytes * 1e9)
-        make_archive(captures, octets, given.files, given.connections, given.giant)
-        for _ in range(given.rounds):
-            for python in given.python or [sys.executable]:
-                job = [python, "-m", "amqpsniff.spark_jobs.batch", "--master", given.master]
-                job += ["--tables", given.tables, "-o", str(output), str(captures)]
-                runs = {given.master: job}
-                if given.one:
-                    runs["one process"] = [python, "-c", ONE, str(captures), str(output)]
-                for name, command in runs.items():
-                    figures = measured(command)
-                    told = "  ".join(f"{key} {value:.1f}" for key, value in figures.items())
-                    manifest = json.loads((output / "_manifest.json").read_text())
-                    print(f"{python} {name}: {told}", flush=True)
-                    for key in ("plan", "bytes", "bytes_read", "bytes_written", "rows"):
-                        if key in manifest:
-                            print(f"    {key}: {json.dumps(manifest[key])}", flush=True)
-                    shutil.rmtree(output)
+    for lives in given.lives:
+        with tempfile.TemporaryDirectory(dir=given.folder) as scratch:
+            captures = Path(scratch) / "captures"
+            octets = int(max(given.gigabytes) * 1e9)
+            make_archive(captures, octets, given.files, given.connections, given.giant, lives)
+            names = sorted(map(str, captures.iterdir()))
+            for gigabytes in given.gigabytes:
+                count = round(given.files * gigabytes / max(given.gigabytes))
+                print(f"{gigabytes:g} GB, {count} files, lives {lives or 'for ever'}", flush=True)
+                measure(given, names[:count], Path(scratch) / "tables")
+
+
+def measure(given: argparse.Namespace, captures: list[str], output: Path) -> None:
+    """Measure the runs that are wanted of some captures, and print the figures."""
+    for _ in range(given.rounds):
+        for python in given.python or [sys.executable]:
+            job = ["--master", given.master, "--tables", given.tables, "-o", str(output)]
+            job += captures
+            runs = {given.master: [python, "-m", "amqpsniff.spark_jobs.batch", *job]}
+            if given.straight:
+                runs["straight"] = [python, "-c", STRAIGHT, *job]
+            if given.one:
+                runs["one process"] = [python, "-c", ONE, str(output), *captures]
+            for name, command in runs.items():
+                figures = measured(command)
+                told = "  ".join(f"{key} {value:.1f}" for key, value in figures.items())
+                manifest = json.loads((output / "_manifest.json").read_text())
+                print(f"{python} {name}: {told}; load {os.getloadavg()[0]:.0f}", flush=True)
+                for key in ("plan", "bytes", "bytes_read", "bytes_written", "rows"):
+                    if key in manifest:
+                        print(f"    {key}: {json.dumps(manifest[key])}", flush=True)
+                shutil.rmtree(output)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,13 @@ class Talk(Connection):
         yield self.packet(1, method(1, 60, 60, short(b"tag") + tag + route) + content)
         yield self.packet(0, method(1, 60, 80, tag))
 
+    def closing(self) -> Iterator[bytes]:
+        """The client closes the connection."""
+        yield self.packet(CLIENT, method(0, 10, 50, b"\0\xc8" + short(b"bye") + b"\0" * 4))
+        yield self.packet(SERVER, method(0, 10, 51))
+        yield self.packet(CLIENT, b"", 0x11)
+        yield self.packet(SERVER, b"", 0x11)
+
     def content(self) -> bytes:
         """Header and body of the next message."""
         told = short(b"application/json") + b"\x02" + short(b"%d-%d" % (self.port, self.tag))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
 
+from amqpsniff.archive.filesystem import whole_path
 from amqpsniff.archive.plan import MAX_READS, TASK_BYTES
 from amqpsniff.archive.secrets import carried
 from amqpsniff.archive.survey import Surveyed
@@ -20,7 +21,7 @@ MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 NAMES = (
     "path", "paths", "table", "where", "mode", "from", "to", "port", "dialect", "tableDialect",
     "bodies", "bodySha256", "showSecrets", "tlsKeylog", "tlsKey", "packs", "storageOptions",
-    "surveys", "taskBytes", "maxReads", "closeAfter", "lookBack",
+    "surveys", "scratch", "taskBytes", "maxReads", "closeAfter", "lookBack",
 )  # fmt: skip
 """Options that there are; the first two are what `load` is given."""
 
@@ -42,6 +43,7 @@ class SourceOptions:
         from_ns, to_ns: Files without a packet in this time are left out; None for no bound.
         storage: Options for fsspec.
         surveys: A folder of surveys, which is read and written; empty for none.
+        scratch: A folder that all workers see; empty for none.
         task_bytes, max_reads: As for `amqpsniff.archive.make_plan`.
         close_after_ns: For streams: how long a file must have been left alone.
         look_back: For streams: bytes of earlier files that are read again for connections that go
@@ -57,6 +59,7 @@ class SourceOptions:
     to_ns: int | None = None
     storage: dict[str, Any] = field(default_factory=dict)
     surveys: str = ""
+    scratch: str = ""
     task_bytes: int = TASK_BYTES
     max_reads: int = MAX_READS
     close_after_ns: int = int(CLOSE_AFTER_SECONDS * 1e9)
@@ -91,6 +94,7 @@ def parse(options: Mapping[str, str]) -> SourceOptions:
         to_ns=_time(options, "to"),
         storage=_storage(options),
         surveys=options.get("surveys", ""),
+        scratch=whole_path(options["scratch"]) if options.get("scratch") else "",
         task_bytes=_number(options, "taskBytes", TASK_BYTES),
         max_reads=_number(options, "maxReads", MAX_READS),
         close_after_ns=int(_seconds(options, "closeAfter", CLOSE_AFTER_SECONDS) * 1e9),

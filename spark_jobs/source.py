@@ -5,9 +5,9 @@ which runs the whole engine over its files for its conversations and hands Arrow
 Bytes of packets never pass between the JVM and Python. Rows are those of one engine that reads all
 files in the order of time.
 
-Findings may be about several connections, and the columns of messages that link them are: that
-table, and messages where one of these columns is named, is one partition, read like one capture.
-`amqpsniff batch` makes both with many tasks.
+Findings may be about several connections, and the columns of messages that link them are. For that
+table, and for messages where one of these columns is named, partitions share their work through the
+folder that the option `scratch` names (`amqpsniff.archive.scan`); without it there is only one.
 
 As a stream it gives the captures of a folder that are closed and were not there before. A file is
 closed when nobody has written to it for a while. Files are taken in the order of their last change,
@@ -26,10 +26,11 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
+import uuid
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -47,19 +48,17 @@ from pyspark.sql.types import StructType
 from amqpsniff.archive.batch_reports import manifest_of
 from amqpsniff.archive.filesystem import Folder, opener_for
 from amqpsniff.archive.listing import Listed, list_captures
-from amqpsniff.archive.merging import merge_findings
-from amqpsniff.archive.plan import Task, make_plan
+from amqpsniff.archive.plan import Plan, Task, make_plan
+from amqpsniff.archive.scan import Scan
 from amqpsniff.archive.secrets import ONE_TASK, task_bytes_for, with_secrets_of
-from amqpsniff.archive.sightings import SightingsFile
 from amqpsniff.archive.survey import Surveyed
 from amqpsniff.archive.survey_cache import survey_files
 from amqpsniff.archive.task import TaskRun
-from amqpsniff.archive.task_io import TaskResult
+from amqpsniff.archive.task_io import TIMES, TaskSpec
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.decode.octets import own_seed
 from amqpsniff.errors import CaptureError, FilterError, UsageError
 from amqpsniff.options import Options
-from amqpsniff.session.message_log import MessageLog
 from amqpsniff.tables.file_errors import error_rows, error_table
 from amqpsniff.tables.file_errors import schema as error_schema
 from amqpsniff.tables.schema import LINKED, schema_of
@@ -89,8 +88,9 @@ class AmqpDataSource(DataSource):
     in that time are left out; `mode` for files that cannot be read whole: `PERMISSIVE` (default:
     what could be read, and rows in `errors` and `findings`), `DROPMALFORMED` (nothing of them),
     `FAILFAST`; `storageOptions`, a JSON object for fsspec; `surveys`, a folder that keeps what is
-    known of files; `taskBytes`, `maxReads` for the
-    plan; for streams `closeAfter`, in seconds, and `lookBack`, in bytes.
+    known of files; `scratch`, a folder through which partitions share what is about many
+    connections; `taskBytes`, `maxReads` for the plan; for streams `closeAfter`, in seconds, and
+    `lookBack`, in bytes.
     `.schema("method string, body_size long")` chooses columns and saves making the others; those
     that link messages are made where they are named. A folder that a batch has written is read by
     its manifest, a file a partition. Paths are those of the workers' file system. Raises
@@ -134,36 +134,30 @@ class Since(NamedTuple):
         return rows.filter(pc.is_in(rows.column(CAPTURE), value_set=captures))
 
 
+@dataclass
 class Share(InputPartition):
-    """The work of one Spark task: tasks of a plan, all of them for `findings`; rows for `errors`.
+    """The work of one Spark task: tasks of a plan; rows for `errors`.
 
-    `home` is the current folder, to which names of captures may be relative.
+    `home` is the current folder, to which names of captures may be relative. Of a `scan` it is the
+    task of this `number`; `tasks` are all of them where it is the only partition.
     """
 
-    def __init__(
-        self,
-        tasks: Sequence[Task] = (),
-        files: Sequence[Surveyed] = (),
-        rows: Sequence[dict[str, Any]] = (),
-        decoding: Options | None = None,
-        since: Since | None = None,
-    ) -> None:
-        super().__init__(None)
-        self.decoding = decoding
-        self.since = since
-        self.tasks = list(tasks)
-        self.files = list(files)
-        self.home = str(Path.cwd())
-        self.rows = list(rows)
+    tasks: Sequence[Task] = ()
+    files: Sequence[Surveyed] = ()
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    decoding: Options | None = None
+    since: Since | None = None
+    scan: Scan | None = None
+    number: int = 0
+    home: str = field(default_factory=lambda: str(Path.cwd()))
 
 
+@dataclass
 class Written(InputPartition):
     """A Parquet file of a batch, by its name in the batch's folder."""
 
-    def __init__(self, folder: str, name: str) -> None:
-        super().__init__(None)
-        self.folder = folder
-        self.name = name
+    folder: str
+    name: str
 
 
 class Reading:
@@ -199,16 +193,37 @@ class Reading:
             known = survey_files(earlier, self.options.storage, self.options.surveys)
             files = [*files, *(one for one in map(partial(_going_on, marks), known) if one.marks)]
         task_bytes = task_bytes_for(self.options.decoding, self.options.task_bytes)
-        if self.table == "messages" and not LINKED.isdisjoint(self.needed):
+        linked = self.table == "messages" and not LINKED.isdisjoint(self.needed)
+        if linked and not self.options.scratch:
             task_bytes = ONE_TASK
         plan = make_plan(files, task_bytes=task_bytes, max_reads=self.options.max_reads)
         decoding = with_secrets_of(files, self.options.decoding, self.options.storage)
-        if self.table == "findings":
-            for one in plan.files:
-                one.marks = one.mark_bytes = one.marks[:0]
-            return [Share(plan.tasks, plan.files, decoding=decoding, since=since)]
+        if self.table == "findings" or (linked and self.options.scratch):
+            return self._of_all(plan, decoding, since)
         shares = [Share([task], decoding=decoding, since=since) for task in plan.tasks]
         return shares or [Share()]
+
+    def _of_all(self, plan: Plan, decoding: Options, since: Since | None) -> list[Share]:
+        """Partitions of a table whose rows need the results of all tasks."""
+        for one in plan.files:
+            one.marks = one.mark_bytes = one.marks[:0]
+        scratch = self.options.scratch and f"{self.options.scratch}/{uuid.uuid4().hex}"
+        names = [name for name in self.needed if name not in LINKED]
+        order = TaskSpec(
+            Task([]), "", "", decoding, (self.table,), scratch, self.options.storage,
+            seed=own_seed(), links=self.table == "messages",
+            columns={"messages": list(dict.fromkeys([*names, TIMES["messages"]]))},
+        )  # fmt: skip
+        scan = Scan(order)
+        if not (scratch and plan.tasks):
+            number = len(plan.tasks) - 1
+            return [Share(plan.tasks, plan.files, since=since, scan=scan, number=number)]
+        scan.begin(plan.tasks)
+        last = len(plan.tasks) - 1
+        return [
+            Share(files=plan.files if at == last else (), since=since, scan=scan, number=at)
+            for at in range(last + 1)
+        ]
 
     def written(self) -> list[InputPartition] | None:
         """The files of the table, if what is to be read is the folder of a batch; else None."""
@@ -247,10 +262,13 @@ class Reading:
         elif self.table == ERRORS:
             yield from error_table(share.rows).to_batches()
         elif self.table == "findings":
-            yield self._findings(share)
+            yield from self._findings(share)
+        elif share.scan is not None:
+            for name in share.scan.messages(share.number):
+                yield from self._read(Written(share.scan.order.output, name))
         else:
             for task in share.tasks:
-                for _, batch in self._run(share, task, [self.table]).batches():
+                for _, batch in self._run(share, task).batches():
                     yield batch
 
     def _read(self, file: Written) -> Iterator[pa.RecordBatch]:
@@ -290,30 +308,26 @@ class Reading:
         chosen.close()
         return sorted(chosen.columns)
 
-    def _run(
-        self, share: Share, task: Task, tables: list[str], sightings: MessageLog | None = None
-    ) -> TaskRun:
+    def _run(self, share: Share, task: Task) -> TaskRun:
         opener = opener_for([one.path for one in task.sources], self.options.storage, share.home)
         return TaskRun(
-            task, share.decoding, tables, columns={self.table: self.needed},
-            encoded=bool(self.options.where), opener=opener, sightings=sightings,
+            task, share.decoding, [self.table], columns={self.table: self.needed},
+            encoded=bool(self.options.where), opener=opener,
         )  # fmt: skip
 
-    def _findings(self, share: Share) -> pa.RecordBatch:
+    def _findings(self, share: Share) -> Iterator[pa.RecordBatch]:
         from amqpsniff.tables.batches import finding_batch
 
-        results = []
-        with tempfile.TemporaryDirectory(prefix="amqpsniff-") as scratch:
-            folder = Folder(scratch)
-            for number, task in enumerate(share.tasks):
-                with SightingsFile(folder, f"{number}.parquet", own_seed()) as file:
-                    run = self._run(share, task, ["findings"], file.sightings)
-                    for _ in run.batches():
-                        pass
-                results.append(TaskResult.of("", run))
-                results[-1].sighted = file.sighted
-            found = merge_findings(results, share.files, folder)
-        return finding_batch(found)
+        assert share.scan is not None
+        scan = share.scan
+        with contextlib.ExitStack() as stack:
+            if not scan.order.output:  # nobody else has a part of it
+                made = stack.enter_context(tempfile.TemporaryDirectory(prefix="amqpsniff-"))
+                scan = Scan(replace(scan.order, output=made))
+                scan.begin(share.tasks)
+            found = scan.findings(share.number, share.files)
+        if found is not None:
+            yield finding_batch(found)
 
 
 class AmqpReader(DataSourceReader):
@@ -410,12 +424,12 @@ def arrow_schema(table: str, *, everything: bool = False) -> pa.Schema:
 def _check_columns(table: str, schema: StructType) -> None:
     """Raise UsageError unless a schema has columns of the table, with their types."""
     known = from_arrow_schema(arrow_schema(table, everything=True))
-    types = {field.name: field.dataType for field in known}
-    for field in schema:
-        if field.name not in types:
-            raise UsageError(f"{table}: {no_column(field.name, types)}")
-        if field.dataType != types[field.name]:
+    types = {one.name: one.dataType for one in known}
+    for one in schema:
+        if one.name not in types:
+            raise UsageError(f"{table}: {no_column(one.name, types)}")
+        if one.dataType != types[one.name]:
             raise UsageError(
-                f"column `{field.name}` is {types[field.name].simpleString()}, "
-                f"not {field.dataType.simpleString()}"
+                f"column `{one.name}` is {types[one.name].simpleString()}, "
+                f"not {one.dataType.simpleString()}"
             )

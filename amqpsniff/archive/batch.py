@@ -25,6 +25,7 @@ from typing import Any, Protocol
 
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
+from amqpsniff.session.event_log import ROWS
 from amqpsniff.tables.file_errors import error_rows, error_table
 from amqpsniff.tables.file_errors import schema as error_schema
 from amqpsniff.tables.schema import ROWS_FORM, TABLES, batch_schema
@@ -73,6 +74,10 @@ def run_here(
         watch()
     return results
 
+
+HELD_ROWS, MIN_ROWS = 1 << 20, 1 << 10
+"""Rows of what tasks write down that are read at a time, from all buckets together: 100 to 170 MB.
+At least so many are of one bucket: 100 kB, which are read at once."""
 
 LONGER = 1.2
 """How much longer than its core's part of the work a task is that is helped by a thread."""
@@ -251,17 +256,22 @@ class Batch:
     def _make_plan(self, files: list[Surveyed]) -> None:
         self.plan = make_plan(files, task_bytes=self.task_bytes, deals=True)
         self._planned = True
+        for one in files:  # tasks know them by now
+            one.marks = one.mark_bytes = one.marks[:0]
 
     def _orders(self) -> list[TaskSpec]:
         """The tasks of the plan, with all that they need."""
         options = with_secrets_of(self.plan.files, self.options, self.storage)
         mark = digest(options)
         salt = self._salt()
+        wanted = self.tables if self.frameworks else ()
+        columns = {one: batch_schema(one, frameworks=True).names for one in wanted}
+        rows = min(ROWS, max(MIN_ROWS, HELD_ROWS // max(self.plan.buckets, 1)))
         specs = []
         for task in self.plan.tasks:
             base = task.key(salt)
             place = (self.tables, self.folder.name, self.storage)
-            more: dict[str, Any] = {"links": self.links, "frameworks": self.frameworks}
+            more: dict[str, Any] = {"links": self.links, "columns": columns, "held_rows": rows}
             specs.append(
                 TaskSpec(task, base + mark, base, options, *place, seed=self._seed, **more)
             )
@@ -359,8 +369,8 @@ class Batch:
         results: dict[str, TaskResult] = {}
         there = set(self.folder.names())
         for name in sorted(one for one in there if one.startswith(f"{RESULTS}/")):
-            key = name.rpartition("/")[2].removesuffix(".json")
-            if key[:KEY_DIGITS] not in wanted or name != f"{RESULTS}/{key}.json":
+            key = name.rpartition("/")[2].removesuffix(".result")
+            if key[:KEY_DIGITS] not in wanted or name != f"{RESULTS}/{key}.result":
                 continue
             octets = self.folder.read(name)
             try:

@@ -14,7 +14,7 @@ import hashlib
 import json
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from amqpsniff.session.link_records import LOG_NUMBERS, LinkLog
 from amqpsniff.session.linker import COLUMNS, FOUND, DistributedLinker
 from amqpsniff.tables.batches import integer_array
 from amqpsniff.tables.export import ParquetRows
-from amqpsniff.tables.schema import LINKED, LINKED_MESSAGES, batch_schema
+from amqpsniff.tables.schema import EVERYTHING, LINKED, LINKED_MESSAGES
 
 from .filesystem import Folder
 from .ordered_merge import Open, Sighted, WitnessFile, buffer_of, in_order, number_columns
@@ -38,6 +38,8 @@ FOLDER = "_work/links"
 
 STATE = f"{FOLDER}/state.json"
 """What was linked last, written when all of it was."""
+
+LINK_COLUMNS = [one.name for one in LINKED_MESSAGES if one.name in LINKED]
 
 ROW = "row"
 """The column of a message's ordinal among those of its task."""
@@ -89,11 +91,7 @@ def known_links(folder: Folder, of: str) -> Linked | None:
 
 
 def link_all(
-    files: Mapping[str, Sighted],
-    folder: Folder,
-    captures: Iterable[str],
-    of: str,
-    watch: Callable[[], None] = lambda: None,
+    files: Mapping[str, Sighted], folder: Folder, captures: Iterable[str], of: str
 ) -> Linked:
     """Link the messages of all tasks; `files` has by key what they have written down."""
     folder.delete(STATE)
@@ -112,7 +110,6 @@ def link_all(
             left[task] -= count
             if not left[task] and task in writers:
                 linked.digests[keys[task]] = writers.pop(task).close()
-        watch()
     linked.hits = relinking.hits
     folder.write(STATE, json.dumps(asdict(linked)).encode())
     return linked
@@ -230,8 +227,9 @@ def _join_file(folder: Folder, name: str, target: str, links: _Links) -> None:
     from pyarrow import parquet
 
     with folder.open(name) as file, folder.create(target) as sink:
-        frameworks = "framework" in parquet.read_schema(file).names
-        schema = batch_schema("messages", links=True, frameworks=frameworks)
+        there = [one for one in parquet.read_schema(file).names if one != ROW]
+        known = EVERYTHING["messages"]
+        schema = pa.schema([known.field(name) for name in (*there, *LINK_COLUMNS)])
         texts = [one.name for one in schema if one.type == pa.string()]
         encoded = [name for name in texts if name not in LINKED]
         source = parquet.ParquetFile(file, read_dictionary=encoded)
@@ -268,13 +266,13 @@ class _Links:
             read = self._file.read_row_group(self._groups.popleft())
             self._held = pa.concat_tables([self._held, read]) if self._held else read
         if not self._held:
-            columns = [one for one in LINKED_MESSAGES if one.name in LINKED]
-            return [pa.chunked_array([pa.nulls(len(rows), one.type)]) for one in columns]
+            types = [LINKED_MESSAGES.field(name).type for name in LINK_COLUMNS]
+            return [pa.chunked_array([pa.nulls(len(rows), one)]) for one in types]
         where = pc.index_in(rows, value_set=self._held["message"])
         found = self._held.take(where)
         begin = pc.sum(pc.less_equal(self._held["message"], last)).as_py()
         self._held = self._held.slice(begin)
-        return [_typed(found[one.name], one) for one in LINKED_MESSAGES if one.name in LINKED]
+        return [_typed(found[name], LINKED_MESSAGES.field(name)) for name in LINK_COLUMNS]
 
 
 def _typed(column: pa.ChunkedArray, wanted: pa.Field) -> Any:

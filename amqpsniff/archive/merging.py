@@ -35,7 +35,8 @@ def merge_findings(
 ) -> list[Finding]:
     """The findings of the whole archive, those about files first; `folder` has the sightings.
 
-    `hits`: limits that were reached since, by name.
+    They are taken out of the results, for there are many. `hits`: limits that were reached since,
+    by name.
     """
     results = list(results)
     of_files = [one for file in files for one in file.findings]
@@ -50,11 +51,14 @@ def merge_findings(
     for result in results:
         records.add(result.records)
         found += [one for one in result.found if one.code not in _OF_ALL]
+        result.found, result.records = [], Records()
     records.hit(hits or {})
     settle_stale(found, records, records.forget)
-    for one in sorted(found, key=_order):
+    found.sort(key=_order)
+    for one in found:
         one.cause_code = one.cause_packet_number = None
         log.add(one)
+    del found
     times = [one.last_ns for one in files if one.last_ns is not None]
     sighted = [result.sighted for result in results if result.sighted is not None]
     captures = sorted(one.path for one in files)

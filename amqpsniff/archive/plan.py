@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field
 from functools import cached_property
@@ -68,6 +69,9 @@ archive to 1.3 times what one engine needs."""
 
 PASSED = 25
 """Packets passed over that take as long as one that is decoded."""
+
+LOOKED_UP = 1_000_000
+"""Conversations of files that are looked up at a time: 30 MB."""
 
 KEY_DIGITS = 20
 """Hex digits of a task's key."""
@@ -400,7 +404,6 @@ class _Spans:
 
     Attributes:
         packs: The pack of each file.
-        rows: (mark, file, pack, bytes).
         crossing, staying: (mark, first, last, bytes) of conversations that occur in several packs
             and in one, first and last pack.
         own: Bytes of conversations that stay, by pack.
@@ -411,16 +414,19 @@ class _Spans:
         import pyarrow.compute as pc
 
         self.packs = packs
-        places, of_packs = array("q"), array("q")
-        marks, octets = array("q"), array("q")
-        for at, one in enumerate(files):
-            places.extend(array("q", [at]) * len(one.marks))
-            of_packs.extend(array("q", [packs[at]]) * len(one.marks))
-            marks.extend(one.marks)
-            octets.extend(one.mark_bytes)
-        columns = [integers(one) for one in (marks, places, of_packs, octets)]
-        self.rows = pa.Table.from_arrays(columns, names=["mark", "file", "pack", "bytes"])
-        grouped = self.rows.group_by("mark").aggregate(
+        self._marks = [integers(one.marks) for one in files]  # as they are, not copied
+        repeated = [
+            pa.repeat(pa.scalar(pack, pa.int32()), len(marks))
+            for pack, marks in zip(packs, self._marks, strict=True)
+        ]
+        octets = [integers(one.mark_bytes) for one in files]
+        columns = [
+            pa.chunked_array(self._marks, pa.int64()),
+            pa.chunked_array(repeated, pa.int32()),
+            pa.chunked_array(octets, pa.int64()),
+        ]
+        rows = pa.Table.from_arrays(columns, names=["mark", "pack", "bytes"])
+        grouped = rows.group_by("mark").aggregate(
             [("pack", "min"), ("pack", "max"), ("bytes", "sum")]
         )
         grouped = grouped.rename_columns(["mark", "first", "last", "bytes"])
@@ -440,7 +446,7 @@ class _Spans:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        large = pa.array(packs, pa.int64())
+        large = pa.array(packs, pa.int32())
         everything = pa.concat_tables([self.crossing, self.staying])
         apart = pc.not_equal(everything["first"], everything["last"])
         self._divide(everything, pc.or_(apart, pc.is_in(everything["first"], value_set=large)))
@@ -464,12 +470,17 @@ class _Spans:
 
     def strangers(self) -> dict[int, array[int]]:
         """Marks of conversations in a pack that go on elsewhere, by pack."""
-        rows = self._occurrences().group_by(["pack", "mark"]).aggregate([])
-        return {pack: numbers(part["mark"]) for pack, part in _slices(rows, "pack", "mark")}
+        import pyarrow as pa
+
+        by_pack = groupby(self._occurrences(), lambda one: self.packs[one[0]])
+        return {
+            pack: numbers(pa.chunked_array([marks for _, marks, _ in group]).unique().sort())
+            for pack, group in by_pack
+        }
 
     def gather(
         self, families: list[_Family], heavy: int | None
-    ) -> Iterator[tuple[array[int], list[int], int]]:
+    ) -> Iterator[tuple[array[int], Sequence[int], int]]:
         """(marks, files, bytes) of the parts of families.
 
         Parts are by marks, so that new conversations change few of them. But conversations with
@@ -494,33 +505,49 @@ class _Spans:
             part = pc.if_else(alone, pc.subtract(-1, marks), part)
         self.crossing = self.crossing.append_column("part", part)
         self._parts = pc.unique(part).sort()
-        found = self._occurrences("part").group_by(["part", "file"]).aggregate([])
-        members = (numbers(one["file"]).tolist() for _, one in _slices(found, "part", "file"))
-        parts = _slices(self.crossing, "part", "mark")
-        for (_, one), files in zip(parts, members, strict=True):
-            yield numbers(one["mark"]), files, pc.sum(one["bytes"]).as_py()
+        members: defaultdict[int, array[int]] = defaultdict(lambda: array("q"))
+        for at, _, places in self._occurrences():
+            for one in pc.unique(self.crossing["part"].take(places)).to_pylist():
+                members[one].append(at)
+        for key, one in _slices(self.crossing, "part", "mark"):
+            yield numbers(one["mark"]), members[key], pc.sum(one["bytes"]).as_py()
 
     def dealt(self) -> Iterator[tuple[int, array[int], array[int]]]:
         """(file, marks, buckets) of what is dealt out: a bucket is a part, in their order."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        rows = self._occurrences("part")
-        buckets = pc.index_in(rows["part"], value_set=self._parts).cast(pa.int64())
-        rows = rows.append_column("bucket", buckets)
-        for at, one in _slices(rows, "file", "mark"):
-            yield at, numbers(one["mark"]), numbers(one["bucket"])
+        buckets = pc.index_in(self.crossing["part"], value_set=self._parts).cast(pa.int64())
+        for at, marks, places in self._occurrences():
+            yield at, numbers(marks), numbers(buckets.take(places))
 
-    def _occurrences(self, *columns: str) -> Any:
-        """The rows of conversations that go on elsewhere, with columns of these."""
+    def _occurrences(self) -> Iterator[tuple[int, Any, Any]]:
+        """(file, marks, rows of `crossing`) of conversations that go on elsewhere, by file.
+
+        They are looked up for some files at a time: what is held is not all of an archive.
+        """
+        import pyarrow as pa
         import pyarrow.compute as pc
 
-        at = pc.index_in(self.rows["mark"], value_set=self.crossing["mark"])
-        there = pc.is_valid(at)
-        rows, at = self.rows.filter(there), at.filter(there)
-        for name in columns:
-            rows = rows.append_column(name, pc.take(self.crossing[name], at))
-        return rows
+        known = self.crossing["mark"]
+        most = max(len(known), LOOKED_UP)
+        begin = 0
+        while begin < len(self._marks):
+            held, end = 0, begin
+            while end < len(self._marks) and (held < most or end == begin):
+                held += len(self._marks[end])
+                end += 1
+            some = pa.chunked_array(self._marks[begin:end], pa.int64())
+            found = pc.index_in(some, value_set=known)
+            held = 0
+            for at in range(begin, end):
+                marks = self._marks[at]
+                places = found.slice(held, len(marks))
+                held += len(marks)
+                there = marks.filter(places.is_valid())
+                if len(there):
+                    yield at, there, places.drop_null()
+            begin = end
 
 
 def _slices(rows: Any, key: str, then: str) -> Iterator[tuple[int, Any]]:

@@ -72,7 +72,7 @@ class Progress:
         """The two numbers in the first line of each file that is about a task not counted yet."""
         found = []
         for name in self._folder.names(folder):
-            key = name.rpartition("/")[2].removesuffix(".json")
+            key = name.rpartition("/")[2].partition(".")[0]
             if key not in self._waiting:
                 continue
             octets = self._folder.read(name, HEAD_BYTES) or b""

@@ -112,9 +112,9 @@ def integers(values: array[int]) -> Any:
 
 
 def numbers(column: Any) -> array[int]:
-    """The opposite of `integers`, of a column of a table."""
+    """The opposite of `integers`, of an array or a column of a table."""
     values = array("q")
-    for chunk in column.chunks:
+    for chunk in getattr(column, "chunks", (column,)):
         octets = chunk.buffers()[1]
         begin = chunk.offset * 8
         values.frombytes(memoryview(octets)[begin : begin + len(chunk) * 8])

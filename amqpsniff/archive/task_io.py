@@ -8,8 +8,10 @@ how much it is, for those who watch the run and need not know the rest.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import marshal
+import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +26,7 @@ from amqpsniff.capture.file import Opener
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
-from amqpsniff.tables.schema import batch_schema
+from amqpsniff.session.event_log import ROWS
 
 from .dealing import Deal, Dealt, Objects, Parts
 from .filesystem import Folder, opener_for
@@ -40,6 +42,9 @@ RUNNING = "_work/running"
 
 HEAD_BYTES = 64
 """Bytes within which the first line of a result ends, and a heartbeat: two numbers."""
+
+STORED = struct.Struct("<16sQ")
+"""Behind the first line of a result: a digest of what follows, and its length unpacked."""
 
 HEARTBEAT_SECONDS = 0.5
 """Time between two heartbeats of a task."""
@@ -72,7 +77,8 @@ class TaskSpec:
     """A task with all that is needed to do it in another process; `seed` is that of sightings.
 
     With `links` messages wait in `linking.UNLINKED`, and what links need to know stands beside.
-    With `frameworks` rows have the columns that packs fill.
+    `columns` are those of tables that have not the usual ones. `held_rows` of what is written down
+    for others stand together, and are read at once.
 
     `deal` says what it deals out to others, `parts` what was dealt out to it.
 
@@ -91,16 +97,11 @@ class TaskSpec:
     beside: bool = False
     seed: int = 0
     links: bool = False
-    frameworks: bool = False
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    held_rows: int = ROWS
     deal: Deal | None = None
     parts: Parts | None = None
     home: str = field(default_factory=lambda: str(Path.cwd()))
-
-    @property
-    def columns(self) -> dict[str, list[str]]:
-        """Columns by table where they are not the usual ones."""
-        wanted = self.tables if self.frameworks else ()
-        return {one: batch_schema(one, frameworks=True).names for one in wanted}
 
     @property
     def opener(self) -> Opener | None:
@@ -175,25 +176,31 @@ class TaskResult:
     @property
     def place(self) -> str:
         """The name of its file."""
-        return f"{RESULTS}/{self.key}.json"
+        return f"{RESULTS}/{self.key}.result"
 
     def to_bytes(self) -> bytes:
-        """Itself as two lines of JSON."""
-        head = [sum(self.rows.values()), len(self.found)]
-        return f"{json.dumps(head)}\n{json.dumps(self._plain())}".encode()
+        """Itself, packed, behind a line of JSON."""
+        head = json.dumps([sum(self.rows.values()), len(self.found)]).encode()
+        plain = self._marshalled()
+        packed: bytes = _codec().compress(plain, asbytes=True)
+        return head + b"\n" + STORED.pack(_digest(packed), len(plain)) + packed
 
     @classmethod
     def from_bytes(cls, octets: bytes) -> TaskResult:
-        """The opposite of `to_bytes`; raises ValueError when they are none."""
-        return cls._of(json.loads(octets.partition(b"\n")[2]), Records.of)
+        """The opposite of `to_bytes`; raises ValueError when they are none, or were damaged."""
+        stored = octets.partition(b"\n")[2]
+        head, packed = stored[: STORED.size], stored[STORED.size :]
+        if len(head) < STORED.size or head != STORED.pack(_digest(packed), STORED.unpack(head)[1]):
+            raise ValueError("not the result of a task")
+        return _of(_codec().decompress(packed, STORED.unpack(head)[1], asbytes=True))
 
     def __reduce__(self) -> tuple[Callable[[bytes, Dealt], TaskResult], tuple[bytes, Dealt]]:
         """Itself for another process of this Python, in less than half the time that pickle
         takes to look at half a million values one by one.
         """
-        return _from_marshalled, (marshal.dumps(self._plain()), self.dealt)
+        return _of, (self._marshalled(), self.dealt)
 
-    def _plain(self) -> dict[str, Any]:
+    def _marshalled(self) -> bytes:
         facts = dict(vars(self))
         del facts["dealt"]
         for name in ("found", "lost"):
@@ -201,21 +208,28 @@ class TaskResult:
         for name in ("sighted", "linkable"):
             facts[name] = facts[name] and astuple(facts[name])
         facts["records"] = self.records.plain()
-        return facts
-
-    @classmethod
-    def _of(cls, facts: dict[str, Any], records: Callable[[dict[str, Any]], Records]) -> TaskResult:
-        for name in ("found", "lost"):
-            facts[name] = [Finding(*one) for one in facts[name]]
-        for name in ("sighted", "linkable"):
-            facts[name] = facts[name] and Sighted(*facts[name])
-        facts["records"] = records(facts["records"])
-        return cls(**facts)
+        return marshal.dumps(facts)
 
 
-def _from_marshalled(octets: bytes, dealt: Dealt) -> TaskResult:
+def _of(octets: bytes, dealt: Dealt | None = None) -> TaskResult:
+    """The opposite of `TaskResult._marshalled`."""
     facts = marshal.loads(octets)  # noqa: S302 (what a worker of ours has made)
-    return TaskResult._of({**facts, "dealt": dealt}, Records.of_tuples)
+    for name in ("found", "lost"):
+        facts[name] = [Finding(*one) for one in facts[name]]
+    for name in ("sighted", "linkable"):
+        facts[name] = facts[name] and Sighted(*facts[name])
+    facts["records"] = Records.of(facts["records"])
+    return TaskResult(**facts, dealt=dealt or {})
+
+
+def _codec() -> Any:
+    from pyarrow import Codec
+
+    return Codec("zstd")
+
+
+def _digest(octets: bytes) -> bytes:
+    return hashlib.blake2b(octets, digest_size=16).digest()
 
 
 class Heartbeat:
@@ -258,6 +272,8 @@ def carry_out(spec: TaskSpec) -> TaskResult:
     heartbeat = Heartbeat(folder, spec.key, spec.task.packets)
     file = SightingsFile(folder, f"{SIGHTINGS}/{spec.key}.parquet", spec.seed)
     linkables = LinkablesFile(folder, f"{LINKABLES}/{spec.key}.parquet", spec.seed)
+    for log in (file.sightings, linkables.linkables):
+        log.most = min(log.most, spec.held_rows)
     objects = spec.objects(folder)
     run = TaskRun(
         spec.task, spec.options, spec.tables, columns=spec.columns, encoded=True,

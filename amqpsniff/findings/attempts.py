@@ -139,7 +139,7 @@ class Attempts:
                 yield self._scan(keys)
 
     def plain(self) -> list[Any]:
-        """All of it as JSON knows values."""
+        """All of it as plain values."""
         return [
             sorted(self.ports),
             self.served,

@@ -38,7 +38,7 @@ def order_of_end(conversation: Any, capture: str | None) -> Order:
 
 
 class Records:
-    """Collects them; `plain` gives them as JSON knows values, `add` takes those of another."""
+    """Collects them; `plain` gives them as plain values, `add` takes those of another."""
 
     def __init__(self) -> None:
         self.once: dict[tuple[Any, ...], list[Any]] = {}
@@ -96,7 +96,7 @@ class Records:
         self.attempts.merge(other.attempts)
 
     def plain(self) -> dict[str, Any]:
-        """All of it for JSON."""
+        """All of it as values that marshal knows."""
         return {
             "once": [[key, entry] for key, entry in self.once.items()],
             "notes": self.notes,
@@ -110,12 +110,6 @@ class Records:
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Records:
-        """The opposite of `plain`, of what JSON made of it."""
-        names = ("once", "notes", "left", "asked")
-        return cls.of_tuples(plain | {name: [*map(_tuples, plain[name])] for name in names})
-
-    @classmethod
-    def of_tuples(cls, plain: dict[str, Any]) -> Records:
         """The opposite of `plain`."""
         made = cls()
         made.once = {key: list(entry) for key, entry in plain["once"]}
@@ -141,8 +135,3 @@ class Records:
 def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
     for name, count in more.items():
         counts[name] = counts.get(name, 0) + count
-
-
-def _tuples(value: Any) -> Any:
-    """A value with every list in it as a tuple."""
-    return tuple(map(_tuples, value)) if isinstance(value, (list, tuple)) else value

@@ -5,7 +5,7 @@ from array import array
 
 import pytest
 
-from amqpsniff.archive import Surveyed, Task, make_plan
+from amqpsniff.archive import Surveyed, Task, make_plan, plan
 from tests.thorough import rounds
 
 
@@ -43,12 +43,12 @@ def test_every_conversation_is_in_one_task_with_all_its_files(seed: int) -> None
     ]
     chance.shuffle(files)
     reads = chance.choice([1, 2, 4, 8])
-    plan = make_plan(files, task_bytes=chance.choice([100, 1_000, 10_000]), max_reads=reads)
+    made = make_plan(files, task_bytes=chance.choice([100, 1_000, 10_000]), max_reads=reads)
     for mark in {mark for one in files for mark in one.marks}:
         where = {one.path for one in files if mark in one.marks}
         readers = [
             task
-            for task in plan.tasks
+            for task in made.tasks
             if takes(task, mark) and where & {source.path for source in task.sources}
         ]
         assert len(readers) == 1
@@ -59,6 +59,18 @@ def test_the_listing_order_changes_nothing() -> None:
     files = [surveyed(f"{at}.pcap", at * 10, {at: 100, at + 1: 100}) for at in range(9)]
     keys = [task.key() for task in make_plan(files, task_bytes=300).tasks]
     assert keys == [task.key() for task in make_plan(files[::-1], task_bytes=300).tasks]
+
+
+def test_files_are_looked_up_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [
+        surveyed(f"{at}.pcap", at * 10, {at % 7: 300, at // 3 + 10: 200, at + 50: 100})
+        for at in range(30)
+    ]
+    whole = make_plan(files, task_bytes=400, deals=True)
+    assert whole.buckets
+    monkeypatch.setattr(plan, "LOOKED_UP", 1)
+    parts = make_plan(files, task_bytes=400, deals=True)
+    assert parts == whole
 
 
 def test_long_connections_do_not_read_files_too_often() -> None:

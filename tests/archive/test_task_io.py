@@ -11,6 +11,7 @@ import pytest
 
 from amqpsniff.archive import Batch, task_io
 from amqpsniff.archive.filesystem import Folder
+from amqpsniff.archive.task_io import TaskResult
 from amqpsniff.limits import Limits
 from amqpsniff.options import Options
 
@@ -76,3 +77,22 @@ def test_a_full_disk_at_the_end_of_a_file_leaves_nothing(
         task.run()
     assert raised.value.__traceback__  # it holds all that was under way
     assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_damaged_result_counts_for_nothing(samples: Path, tmp_path: Path) -> None:
+    tables = tmp_path / "tables"
+    given = ([str(samples / "node.pcap")], str(tables))
+    Batch(*given).run()
+    (path,) = tables.glob("_work/tasks/*.result")
+    whole = path.read_bytes()
+    read = TaskResult.from_bytes(whole)
+    assert read.found
+    again = TaskResult.from_bytes(read.to_bytes())
+    assert (again.found, again.rows, again.files) == (read.found, read.rows, read.files)
+    for end in (0, 5, len(whole) // 2, len(whole) - 1):
+        with pytest.raises(ValueError, match="not the result of a task"):
+            TaskResult.from_bytes(whole[:end])
+    at = len(whole) - 40
+    path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    assert Batch(*given).run().done_before == 0
+    assert Batch(*given).run().done_before == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import marshal
 from types import SimpleNamespace
 
 import pytest
@@ -101,12 +101,10 @@ def whole() -> Records:
     return records
 
 
-def test_records_as_json() -> None:
+def test_records_as_plain_values() -> None:
     records = whole()
-    again = Records.of(json.loads(json.dumps(records.plain())))
-    records.notes = [((1, 0, "x.pcap", 2), "churn.judge_short", ("x.pcap", (1, ("a",))))]
-    attempts = again.attempts.plain(), records.attempts.plain()
-    assert json.dumps(attempts[0]) == json.dumps(attempts[1])
+    again = Records.of(marshal.loads(marshal.dumps(records.plain())))
+    assert again.attempts.plain() == records.attempts.plain()
     assert {**vars(again), "attempts": None} == {**vars(records), "attempts": None}
 
 

@@ -106,7 +106,7 @@ def test_a_run_that_is_killed_goes_on(job: Job, spark: Any, samples: Path, tmp_p
     while code == 0:  # it was done before it could be killed
         output = tmp_path / f"tables{next(attempts)}"
         given = (str(folder), "-o", str(output), "--task-bytes", "50000", "--progress", "json")
-        tasks = functools.partial(output.glob, "_work/tasks/*.json")
+        tasks = functools.partial(output.glob, "_work/tasks/*.result")
         code, said = killed_at_a_task(tasks, "--master", "local[1]", *given)
     assert code == 3
     (line,) = told(said)

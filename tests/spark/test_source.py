@@ -11,7 +11,8 @@ from pyarrow import parquet
 
 import amqpsniff
 from amqpsniff.tables.query import filtered
-from amqpsniff.tables.schema import TABLES, schema_of
+from amqpsniff.tables.schema import EVERYTHING, TABLES, schema_of
+from tests.archive.broker import ACROSS, traffic
 from tests.archive.splits import deal, packets_of
 from tests.conftest import CAPTURES
 
@@ -147,6 +148,35 @@ def test_links_are_made_where_they_are_named(spark: Any, samples: Path) -> None:
     assert rows == _rows(alone)
     assert {row[3] for row in rows} >= {None, "exact"}
     assert {row[1] for row in rows} == {None, False}
+
+
+def test_partitions_share_what_is_about_all(spark: Any, tmp_path: Path) -> None:
+    """Findings of several connections, links and a condition, in many tasks."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+    from pyspark.sql.types import StructType
+
+    captures, scratch = tmp_path / "captures", tmp_path / "scratch"
+    captures.mkdir()
+    paths = sorted(map(str, deal(traffic(random.Random(5), 400), captures, random.Random(6), 6)))
+    source = spark.read.format("amqp").option("taskBytes", "5000").option("scratch", str(scratch))
+    alone = amqpsniff.open(*paths)
+    findings = source.option("table", "findings").load(paths)
+    assert findings.rdd.getNumPartitions() > 2
+    rows = _rows(findings.toArrow())
+    assert rows == _rows(alone.table("findings"))
+    assert {value for row in rows for value in row} >= ACROSS
+    names = ["method", "published_packet_number", "link_confidence", "packet_number"]
+    condition = "published_packet_number IS NOT NULL AND body_size >= 0"
+    fields = [field for field in from_arrow_schema(EVERYTHING["messages"]) if field.name in names]
+    linked = source.option("table", "messages").option("where", condition)
+    frame = linked.schema(StructType(fields)).load(paths)
+    assert frame.rdd.getNumPartitions() > 2
+    everything = alone.table("messages", columns=[*frame.columns, "body_size"]).to_batches()
+    schema = schema_of("messages", everything=True)
+    wanted = pa.Table.from_batches(filtered(everything, schema, condition)).select(frame.columns)
+    assert 0 < wanted.num_rows < sum(one.num_rows for one in everything)
+    assert _rows(frame.toArrow()) == _rows(wanted)
+    assert _rows(frame.toArrow()) == _rows(wanted)  # of what is there by now
 
 
 def test_parquet_is_like_that_of_the_direct_writer(

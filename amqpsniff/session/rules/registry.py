@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -170,13 +170,17 @@ _JUDGES = (
 
 
 def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> None:
-    """Add to a log what all records together show; `last_ns` is the last packet's time."""
+    """Add to a log what all records together show; `last_ns` is the last packet's time.
+
+    What was heard is taken out of the records.
+    """
     whole = RuleContext(_Records(log), None, None, None, last_ns)
-    for key, (_, detail, place, count, _, last) in sorted(
-        records.once.items(), key=lambda one: one[1][0]
-    ):
+    once = sorted(records.once.items(), key=lambda one: one[1][0])
+    records.once.clear()
+    for key, (_, detail, place, count, _, last) in _taken(once):
         report_at(whole, Place(*place), key[0], detail, count, last)
-    for _, name, payload in sorted(records.notes, key=lambda note: note[0]):
+    records.notes.sort(key=lambda note: note[0])
+    for _, name, payload in _taken(records.notes):
         _judge(name)(whole, *payload)
     for finding in records.attempts.report():
         log.add(finding)
@@ -196,6 +200,13 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
     if records.exchanges:
         message_size.judge_amplified(whole, records.exchanges)
         celery.judge_noise(whole, records.exchanges)
+
+
+def _taken(items: list[Any]) -> Iterator[Any]:
+    """The items, each gone when the next one comes."""
+    items.reverse()
+    while items:
+        yield items.pop()
 
 
 class _Records:
