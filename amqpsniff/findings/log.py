@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -35,7 +34,7 @@ class FindingLog:
     recorded: Records | None
     _most: int | None
     _findings: dict[tuple[object, ...], Finding]
-    _places: Counter[str]
+    _places: dict[str, int]
     _unplaced: dict[str, Finding]
     _news: dict[tuple[object, ...], Finding] | None
 
@@ -43,7 +42,7 @@ class FindingLog:
         self.recorded = self._news = None
         self._most = most
         self._findings = {}
-        self._places = Counter()
+        self._places = {}
         self._unplaced = {}
 
     def watch(self) -> None:
@@ -83,7 +82,7 @@ class FindingLog:
             if finding.last_packet_number is None:
                 finding.last_packet_number = finding.packet_number
             self._findings[key] = finding
-            self._places[code] += 1
+            self._places[code] = self._places.get(code, 0) + 1
         else:
             if self._news is not None:
                 del self._news[key]
@@ -102,7 +101,7 @@ class FindingLog:
         """True if another finding of a code gets a place of its own."""
         if self._most is not None:
             return len(self._findings) < self._most
-        return len(self._findings) < MAX_FINDINGS and self._places[code] < MAX_PLACES
+        return len(self._findings) < MAX_FINDINGS and self._places.get(code, 0) < MAX_PLACES
 
     def again(
         self,

@@ -624,6 +624,8 @@ class Amqp10Tracker:
         session.published += channel.published
         session.delivered += channel.delivered
         session.acknowledged += channel.acknowledged
+        session.publish_bytes += channel.times.publish_bytes
+        session.deliver_bytes += channel.times.deliver_bytes
 
     def _tell_left(self, one: Amqp10Session) -> None:
         """Ask the rules about deliveries of a session that is over of which no outcome was said."""

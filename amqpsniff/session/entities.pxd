@@ -119,6 +119,7 @@ cdef class Session(Closeable):
     cdef public str blocking
     cdef public int state_code, no_reply_expected, missing
     cdef public long long channels_opened, published, delivered, acknowledged
+    cdef public long long publish_bytes, deliver_bytes
     cdef public object close_packet_number, close_ns, blocked_since, blocked_ns, owed
     cdef public tuple used_since_loss, lost_at, bulky
     cdef public Routes routes

@@ -764,6 +764,8 @@ class Session(Closeable):
     published: int
     delivered: int
     acknowledged: int
+    publish_bytes: int
+    deliver_bytes: int
 
     handshake: dict[Any, Any]
     memory: dict[Any, Any]
@@ -801,6 +803,7 @@ class Session(Closeable):
         self.traced_published = self.traced_delivered = self.untraced_published = 0
         self.looked = 0
         self.channels_opened = self.published = self.delivered = self.acknowledged = 0
+        self.publish_bytes = self.deliver_bytes = 0
         self.closed_by = self.close_bytes = self.close_packet_number = self.close_ns = None
         self.confirms = self.acks = self.last_sent = None
         self.frames = 0

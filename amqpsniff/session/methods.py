@@ -183,6 +183,8 @@ def _end_channel(tracker: Any, session: Session, slot: ChannelSlot) -> cython.in
     session.published += channel.published
     session.delivered += channel.delivered
     session.acknowledged += channel.acknowledged
+    session.publish_bytes += channel.times.publish_bytes
+    session.deliver_bytes += channel.times.deliver_bytes
     return 0
 
 

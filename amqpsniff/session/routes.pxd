@@ -12,7 +12,7 @@ cdef class Route:
 cdef class Routes:
     cdef public list of_all
     cdef public dict published, delivered
-    cdef public bint full
+    cdef public bint full, consumed
     cdef Vocabularies words
     cdef dict by_codes
     cdef Route recent_published, recent_delivered

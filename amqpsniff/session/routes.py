@@ -128,11 +128,12 @@ class Routes:
     """The routes of a connection.
 
     `published` by exchange and routing key; `delivered` by channel number, its incarnation,
-    consumer tag (None for basic.get), exchange and routing key. `full`: there are more. `of_all`
-    has the number of routes of all connections.
+    consumer tag (None for basic.get), exchange and routing key. `consumed`: some of that came to
+    consumers. `full`: there are more. `of_all` has the number of routes of all connections.
     """
 
     full: cython.bint
+    consumed: cython.bint
     recent_exchange: int
     recent_key: int
     delivered_exchange: int
@@ -153,7 +154,7 @@ class Routes:
         self.of_all = of_all
         self.published = {}
         self.delivered = {}
-        self.full = False
+        self.full = self.consumed = False
         self.words = None
         self.by_codes = {}
         self.recent_published = self.recent_delivered = None
@@ -296,6 +297,8 @@ class Routes:
         route: Route = self._known(self.delivered, names)
         if route is not None:
             route.steps = None
+            if names[2] is not None:
+                self.consumed = True
             self.by_codes[codes] = route
         return route
 

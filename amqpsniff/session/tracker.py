@@ -68,14 +68,17 @@ from amqpsniff.session.rules.context import (
     BULKY_BYTES,
     BULKY_NS,
     BUSY,
+    BUSY_BYTES,
     BUSY_MESSAGES,
     BY_BROKER,
     CONFIRMS,
     CONSUMES,
     DEEP,
     DELIVERED,
+    DOUBTED,
     EXCLUSIVE,
     EXTENDED,
+    HELD,
     LARGE_BYTES,
     LARGE_HEADERS_BYTES,
     LEFT_OPEN,
@@ -83,17 +86,28 @@ from amqpsniff.session.rules.context import (
     MANY_TABLES,
     MISSING_NS,
     NESTED,
+    OLDEST,
     PASSIVE,
     PAUSED_NS,
     PROVISIONAL,
     PUBLISHED,
     QUIET,
     QUIET_NS,
+    REPEATS,
+    SHORT,
+    SHORT_NS,
     SINCE,
     SLOW_NS,
+    SPOKE,
     STALLED_NS,
+    STAYED,
+    STAYED_NS,
+    STUCK,
     UNCLEAN,
     UNOPENED,
+    UNPROTECTED,
+    WAITED,
+    WAITED_NS,
     WAITING,
     ZERO_WINDOW,
 )
@@ -225,6 +239,18 @@ _CONFIRMS_BIT = cython.declare(cython.int, CONFIRMS)
 _QUIET_BIT = cython.declare(cython.int, QUIET)
 _QUIET_NS = cython.declare(cython.longlong, QUIET_NS)
 _UNOPENED_BIT = cython.declare(cython.int, UNOPENED)
+_DOUBTED_BIT = cython.declare(cython.int, DOUBTED)
+_STAYED_BIT = cython.declare(cython.int, STAYED)
+_STAYED_NS = cython.declare(cython.longlong, STAYED_NS)
+_SHORT_BIT = cython.declare(cython.int, SHORT)
+_SHORT_NS = cython.declare(cython.longlong, SHORT_NS)
+_SPOKE_BIT = cython.declare(cython.int, SPOKE)
+_HELD_BIT = cython.declare(cython.int, HELD)
+_WAITED_BIT = cython.declare(cython.int, WAITED)
+_WAITED_NS = cython.declare(cython.longlong, WAITED_NS)
+_UNPROTECTED_BIT = cython.declare(cython.int, UNPROTECTED)
+_REPEATS_BIT = cython.declare(cython.int, REPEATS)
+_BUSY_BYTES = cython.declare(cython.longlong, BUSY_BYTES)
 _UNCLEAN_BIT = cython.declare(cython.int, UNCLEAN)
 _LEFT_OPEN_BIT = cython.declare(cython.int, LEFT_OPEN)
 _WAITING_BIT = cython.declare(cython.int, WAITING)
@@ -236,6 +262,7 @@ _EXCLUSIVE_BIT = cython.declare(cython.int, EXCLUSIVE)
 _NESTED_BIT = cython.declare(cython.int, NESTED)
 _CONSUMES_BIT = cython.declare(cython.int, CONSUMES)
 _BY_BROKER_BIT = cython.declare(cython.int, BY_BROKER)
+_ARGUMENTS = cython.declare(cython.int, PASSIVE | EXTENDED | NESTED | EXCLUSIVE)
 _DEEP = cython.declare(cython.int, DEEP)
 _MANY_BYTES = cython.declare(cython.longlong, MANY_ENTRIES_BYTES)
 _MISSING = cython.declare(cython.longlong, MISSING_NS)
@@ -256,12 +283,25 @@ def _ask(
     `memory` is what was noted of its connection, `bits` what `context.where` looks at.
     """
     wanted: cython.int
+    names: tuple[Any, ...]
     for asked in rules:
         row: tuple[Any, ...] = asked
         wanted = row[1]
-        if (wanted < 0 or bits & wanted) and (row[0] is None or row[0] in memory):
-            row[2](context)
+        if wanted < 0 or bits & wanted:
+            names = row[0]
+            if names is None or _is_noted(names, memory):
+                row[2](context)
     return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _is_noted(names: tuple[Any, ...], memory: dict[Any, Any]) -> cython.bint:
+    """True if something was noted under one of the names."""
+    for name in names:  # noqa: SIM110 - compiled, this is a loop
+        if name in memory:
+            return True
+    return False
 
 
 @cython.cfunc
@@ -276,29 +316,34 @@ def note_step(session: Session, place: cython.int, frame: MethodFrame) -> cython
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
-def argument_bits(octets: bytes) -> cython.int:
+def argument_bits(octets: bytes | None) -> cython.int:
     """The bits of a method's arguments that `rules.context.where` asks for."""
     bits: cython.int = ~(_PASSIVE_BIT | _EXTENDED_BIT | _NESTED_BIT | _EXCLUSIVE_BIT)
     if octets is None:
         return bits
     if b'"x-' in octets:
         bits |= _EXTENDED_BIT
-    if len(octets) >= _MANY_BYTES or octets.count(b"{") + octets.count(b"[") > _DEEP:
+    octet: cython.int
+    tables: cython.int = 0
+    for octet in octets:
+        tables += octet == 0x7B or octet == 0x5B
+    if len(octets) >= _MANY_BYTES or tables > _DEEP:
         bits |= _NESTED_BIT
-    if b'"passive":true' in octets:
-        bits |= _PASSIVE_BIT
-    if b'"exclusive":true' in octets:
-        bits |= _EXCLUSIVE_BIT
+    if b":true" in octets:
+        if b'"passive":true' in octets:
+            bits |= _PASSIVE_BIT
+        if b'"exclusive":true' in octets:
+            bits |= _EXCLUSIVE_BIT
     return bits
 
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
 def _consumes(session: Session) -> cython.bint:
-    """True if a connection has or had consumers, or got messages."""
+    """True if a connection has or had consumers."""
     slot: ChannelSlot
     found: cython.bint = SINCE in session.memory
-    if session.routes is not None and session.routes.delivered:
+    if session.routes is not None and session.routes.consumed:
         found = True
     for slot in session.slots():
         if slot.channel is not None and slot.channel.by_tag:
@@ -317,6 +362,32 @@ def _message_bits(published: cython.longlong, delivered: cython.longlong) -> cyt
         bits |= _DELIVERED_BIT
     if published >= _BUSY_MESSAGES or delivered >= _BUSY_MESSAGES:
         bits |= _BUSY_BIT
+    return bits
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _channel_bits(channel: Channel) -> cython.int:
+    """What became of a channel that ends, as bits of `rules.context`."""
+    bits: cython.int = _message_bits(channel.published, channel.delivered)
+    memory: dict[Any, Any] = channel.session.memory
+    times: MessageTimes = channel.times
+    if channel.published:
+        if channel.confirmed or channel.publishes or channel.amqp10 is not None:
+            bits |= _CONFIRMS_BIT
+        if not channel.mode:
+            bits |= _UNPROTECTED_BIT
+        if channel.repeats > 1:
+            bits |= _REPEATS_BIT
+    if channel.delivered:
+        if times.deliver_bytes >= _BUSY_BYTES:
+            bits |= _BUSY_BIT
+        if max(times.queued_ns_max, times.ack_ns_max) >= _WAITED_NS:
+            bits |= _WAITED_BIT
+        if channel.unsettled or PROVISIONAL in memory or STUCK in memory or OLDEST in memory:
+            bits |= _HELD_BIT
+    if channel.by_tag:
+        bits |= _CONSUMES_BIT
     return bits
 
 
@@ -345,9 +416,21 @@ def _end_bits(session: Session) -> cython.int:
             bits |= _LEFT_OPEN_BIT
     if tcp.zero_windows != (None, None):
         bits |= _ZERO_WINDOW_BIT
+    packets = tcp.packets
+    end_ns: cython.longlong = tcp.end_ns
+    certain = peer.began and not session.has_loss and packets[0] and packets[1]
+    if not certain or end_ns <= 0 or not session.handshake_whole("connection.start-ok"):
+        bits |= _DOUBTED_BIT
+    if tcp.start_ns > 0 and end_ns - tcp.start_ns > _STAYED_NS:
+        bits |= _STAYED_BIT
+    elif tcp.start_ns > 0 and end_ns - tcp.start_ns < _SHORT_NS:
+        bits |= _SHORT_BIT
+    if session.newest is not None:
+        bits |= _SPOKE_BIT
+    if _consumes(session):
+        bits |= _CONSUMES_BIT
     last: cython.longlong = min(session.last_client_ns, session.last_server_ns)
     silence: cython.longlong = max(session.silence_client_ns, session.silence_server_ns)
-    end_ns: cython.longlong = tcp.end_ns
     if last <= 0 or max(silence, end_ns - last) >= _QUIET_NS or tcp.retransmissions != (0, 0):
         bits |= _QUIET_BIT
     return bits
@@ -394,7 +477,7 @@ class Tracker:
     memory: dict[Any, Any]
     rules: dict[Any, Any]
     amqp10_rules: dict[Any, Any]
-    gated: frozenset[Any]
+    gated: dict[Any, Any]
     names: list[Any]
     kinds: ByteView
     recent_publishes: RecentPublishes
@@ -439,7 +522,7 @@ class Tracker:
         self.log = log
         self.rules_enabled = log is not None
         self.rules, self.amqp10_rules = {}, {}
-        self.gated = frozenset()
+        self.gated = {}
         self.memory = {}
         self.names = method_flags.NAMES
         self.kinds = method_flags.KINDS
@@ -903,11 +986,7 @@ class Tracker:
         """A channel incarnation is over."""
         if self.rules_enabled:
             number = channel.closed_packet_number
-            bits: cython.int = _message_bits(channel.published, channel.delivered)
-            is_amqp10 = channel.amqp10 is not None
-            if channel.published and (channel.confirmed or channel.publishes or is_amqp10):
-                bits |= _CONFIRMS_BIT
-            self.emit("channel-ends", channel, number, channel.end_ns, {}, bits)
+            self.emit("channel-ends", channel, number, channel.end_ns, {}, _channel_bits(channel))
         self.settler.finish(channel)
         self.on_channel_closed(channel)
         self.consumers_known -= len(channel.by_tag)
@@ -1401,8 +1480,16 @@ class Tracker:
                 self, session, channel, frame.number, frame.ts_ns, frame, request, None
             )
             bits: cython.int = _ANYTHING
-            if frame.name in self.gated:
-                octets: bytes = frame.rows.arguments.bytes_of(frame.row)
+            wanted: cython.int = self.gated.get(frame.name, 0)
+            if wanted:
+                octets: bytes = None
+                if wanted & _ARGUMENTS:
+                    arguments: Texts = frame.rows.arguments
+                    row: cython.longlong = frame.row
+                    if frame.side == 1 and request is not None:
+                        arguments, row = request.rows.arguments, request.row
+                    if arguments is not None:  # its rows were not taken yet
+                        octets = arguments.bytes_of(row)
                 known: HandshakeArguments = session.handshake.get(frame.name)
                 if known is None or known.json != octets:
                     bits = argument_bits(octets)

@@ -14,20 +14,17 @@ from amqpsniff.session.rules.peers import (
     Client,
     client_host,
     client_of,
-    client_property,
-    client_text,
-    handshake,
-    on_network,
+    read,
     release,
     server_end,
     table,
     user_of,
 )
 from amqpsniff.session.rules.shared_state import (
+    Alike,
     Verdict,
     contribute,
     remembered,
-    report_alike,
     report_at,
     report_once,
 )
@@ -51,28 +48,23 @@ FAULTY_BEFORE = {
 """Client products with a known fault on the wire, and the release that mended it."""
 
 
-def _logs_in(context: RuleContext) -> None:
+def _login_verdicts(client: Client) -> Iterator[Verdict]:
     """start-ok: report how the client logs in, and a version of it with a known fault."""
-    report_alike(context, _login_verdicts)
-    _shares(context, client_of(context))
-
-
-def _login_verdicts(context: RuleContext) -> Iterator[Verdict]:
-    mechanism = handshake(context, "connection.start-ok").get("mechanism")
-    host, server, user = client_host(context), server_end(context), user_of(context)
-    login, words = (host, server, user), f"{client_text(context)} to {server}"
-    if mechanism in CLEAR and on_network(context):
+    mechanism = read(client.start_ok).get("mechanism")
+    host, server, user = client.host, client.server, client.user
+    login, words = (host, server, user), f"{client.words} to {server}"
+    if mechanism in CLEAR and client.on_network:
         in_clear = f"{words}, mechanism {mechanism} without TLS"
-        yield "credentials-in-clear", login, in_clear.__str__
+        yield "credentials-in-clear", login, in_clear
     if mechanism == "ANONYMOUS":
-        yield "login-anonymous", login, words.__str__
+        yield "login-anonymous", login, words
     if user == "guest":
-        yield "account-default", login, words.__str__
-    product, version = client_property(context, "product"), client_property(context, "version")
+        yield "account-default", login, words
+    product, version = client.text("product"), client.text("version")
     mended = FAULTY_BEFORE.get(product or "")
     if mended is not None and (0, 0) < release(version) < mended[0]:
         detail = f"{product} {version} {mended[1]}, until {_dotted(mended[0])}"
-        yield "software-outdated", (host, product, version), detail.__str__
+        yield "software-outdated", (host, product, version), detail
 
 
 class _Users:
@@ -88,12 +80,13 @@ class _Users:
         return host in self.hosts and (product is None or product in self.products)
 
 
-def _shares(context: RuleContext, client: Client) -> None:
-    """One more login of a user, which applications may share."""
+def _shares(context: RuleContext) -> None:
+    """start-ok: one more login of a user, which applications may share."""
+    client = client_of(context)
     server, user = client.server, client.user
     if user is None or user == "guest":
         return
-    product = client_property(context, "product")
+    product = client.text("product")
     if context.tracker.log.recorded is None:
         known: _Users | None = context.shared.get("users", {}).get((server, user))
         if known is not None and (known.reported or known.has(product, client.host)):
@@ -126,19 +119,13 @@ def judge_shared(
     report_at(context, Place(*place), "account-shared", f"user '{user}' is used by {who}")
 
 
-def _server_says(context: RuleContext) -> None:
+def _broker_verdicts(server: str, start: bytes | None) -> Iterator[Verdict]:
     """connection.start: report a broker whose version is not supported."""
-    said = context.session.handshake_json("connection.start")
-    report_alike(context, _broker_verdicts, said, of_server=True)
-
-
-def _broker_verdicts(context: RuleContext) -> Iterator[Verdict]:
-    outdated = _outdated_server(context.session.handshake_json("connection.start"))
+    outdated = _outdated_server(start)
     if outdated is not None:
         product, version, supported = outdated
-        server = server_end(context)
         words = f"{product} {version} at {server}; supported from {supported} on"
-        yield "software-outdated", (server, version), words.__str__
+        yield "software-outdated", (server, version), words
 
 
 @lru_cache(ALIKE)
@@ -203,9 +190,12 @@ def judge_refused(
         report_once(context, "password-guessing", client, lambda: detail, here, REFUSALS)
 
 
+_SERVER_SAYS = Alike(_broker_verdicts, "connection.start", of_server=True)
+_LOGS_IN: tuple[Rule, ...] = (Alike(_login_verdicts), _shares)
+
 RULES: dict[str, tuple[Rule, ...]] = {
-    "connection.start": (_server_says,),
-    "connection.start-ok": (_logs_in,),
+    "connection.start": (_SERVER_SAYS,),
+    "connection.start-ok": _LOGS_IN,
 }
 
-AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"amqp10-opened": (_server_says, _logs_in)}
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"amqp10-opened": (_SERVER_SAYS, *_LOGS_IN)}

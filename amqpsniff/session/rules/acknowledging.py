@@ -19,7 +19,7 @@ from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-from cython.cimports.amqpsniff.decode.state import Connection
+import cython
 from cython.cimports.amqpsniff.session.entities import Channel, Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.peers import Client
@@ -163,14 +163,16 @@ class UnsettledChannels:
         return of_key[place - 1] if place else None
 
 
+@cython.cclass
 class OpenChannel:
     """A channel that may be over before TCP says so, and what it left by then."""
 
-    __slots__ = ("_left", "channel")
+    channel: Channel
+    _left: Any
 
-    def __init__(self, channel: Any) -> None:
+    def __init__(self, channel: Channel) -> None:
         self.channel = channel
-        self._left: tuple[Order, int, Unsettled] | None = None
+        self._left = None  # or when it ended, how many deliveries it had, and what it left
 
     def ended(self) -> tuple[Order, int] | None:
         """When the channel ended and in which packet; None while it is open."""
@@ -192,15 +194,16 @@ def note_opened(context: RuleContext) -> None:
     key = _on_host(context)
     if key is None or context.tracker.log.recorded is not None:
         return
-    open_ones = context.shared.get("open-channels")
+    shared: dict[str, Any] = context.tracker.memory
+    open_ones = shared.get("open-channels")
     if open_ones is None:
-        open_ones = context.shared["open-channels"] = OrderedDict()
+        open_ones = shared["open-channels"] = OrderedDict()
     channels: dict[Any, OpenChannel] | None = open_ones.get(key)
     if channels is None:
         channels = open_ones[key] = {}
     else:
         open_ones.move_to_end(key)
-    channels[_own(context)] = OpenChannel(context.channel)
+    channels[context.channel] = OpenChannel(context.channel)
     if len(channels) > MAX_OPEN:
         del channels[next(iter(channels))]
     if len(open_ones) > MAX_UNSETTLED_CHANNELS:
@@ -210,14 +213,16 @@ def note_opened(context: RuleContext) -> None:
 
 def note_unsettled(context: RuleContext) -> None:
     """A channel ends: its outstanding tags may be acknowledged on the next one."""
+    channel: Channel = context.channel
+    shared: dict[str, Any] = context.tracker.memory
     key = _on_host(context)
-    open_ones = context.shared.get("open-channels", {})
-    channels = open_ones.get(key)
+    open_ones = shared.get("open-channels")
+    channels: dict[Any, OpenChannel] | None = None if open_ones is None else open_ones.get(key)
     if channels is not None:
-        channels.pop(_own(context), None)
+        channels.pop(channel, None)
         if not channels:
             del open_ones[key]
-    left = _unsettled_of(context.channel)
+    left = _unsettled_of(channel) if channel.deliveries else None
     if left is None:
         return
     connection_id = context.session.peer.name()[0]
@@ -334,7 +339,7 @@ def _remember(context: RuleContext, name: str, key: Any, left: Unsettled) -> Non
 
 def _unsettled_of(channel: Channel) -> Unsettled | None:
     """What is outstanding on a channel that is over; None when nothing is, or it is not over."""
-    end = _end_of(channel) if channel.deliveries else None
+    end = _end_of(channel)
     if end is None:
         return None
     tags = sorted(entry.number for entry in islice(channel.deliveries, MAX_UNSETTLED_TAGS))
@@ -372,13 +377,6 @@ def _ranges(tags: Sequence[int]) -> Ranges:
 def _opened(context: RuleContext) -> Order:
     channel = context.channel
     return order_of(channel.start_ns, context.session.capture, channel.opened_packet_number)
-
-
-def _own(context: RuleContext) -> tuple[str, int]:
-    """What tells a channel from others of its number and host."""
-    channel: Channel = context.channel
-    peer: Connection = channel.session.peer
-    return peer.name()[0], channel.incarnation
 
 
 def _on_host(context: RuleContext) -> tuple[str, int] | None:

@@ -7,7 +7,6 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from typing import Any
 
-import cython
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.entities import Channel, Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
@@ -15,16 +14,16 @@ from cython.cimports.amqpsniff.session.rules.peers import Client
 
 from amqpsniff.findings import Finding
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Rule, requires
+from amqpsniff.session.rules.context import (
+    SHORT,
+    Rule,
+    requires,
+    where,
+)
 from amqpsniff.session.rules.peers import client_of, client_property
 from amqpsniff.session.rules.shared_connections import closed_together
 from amqpsniff.session.rules.shared_state import contribute
 from amqpsniff.units import duration, rate
-
-SHORT_NS = SECOND_NS
-"""Life of a connection that was not worth its opening."""
-
-_SHORT = cython.declare(cython.longlong, SHORT_NS)
 
 FEW_MESSAGES = 3
 """Messages of a connection that was not worth its opening."""
@@ -48,17 +47,15 @@ SPRING_RATE = 25
 """Channels a second; Spring's default cache keeps 25 of them."""
 
 
+@where(SHORT)
 def judge_connection(context: RuleContext) -> None:
     """connection-ends: note a connection that did next to nothing."""
     session: Session = context.session
     peer: Connection = session.peer
     conversation = peer.conversation
-    start_ns: cython.longlong = conversation.start_ns
-    if start_ns <= 0 or conversation.end_ns - start_ns >= _SHORT:
-        return  # it was worth it, or packets have no times
     if not context.certain or "connection.open" not in session.handshake:
         return
-    if conversation.ended is None and session.closed_by is None:
+    if session.closed_by is None and conversation.ended is None:
         return  # it may go on for long after the capture
     client: Client = client_of(context)
     if max(context.messages) > FEW_MESSAGES or not client.host:
@@ -66,8 +63,8 @@ def judge_connection(context: RuleContext) -> None:
     if client.brief is not None:
         context.tracker.log.count(client.brief, 1, conversation.first_packet_number)
         return
-    where = conversation.first_packet_number, peer.name()
-    contribute(context, judge_short, session.capture, start_ns, *where)
+    where = conversation.start_ns, conversation.first_packet_number, peer.name()
+    contribute(context, judge_short, session.capture, *where)
 
 
 def judge_short(

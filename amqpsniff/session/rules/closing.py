@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Errors with which a broker closes a connection or channel, and the frame that it objects to."""
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from amqpsniff.session.rules.context import BY_BROKER, Place, Rule, RuleContext,
 from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reason_text
 from amqpsniff.session.rules.opening import step
 from amqpsniff.session.rules.peers import (
-    Client,
     client_of,
     client_text,
     rabbitmq_release,
@@ -107,7 +107,7 @@ def _channel_closed(context: RuleContext) -> None:
     elif is_exclusive(code, text):
         place = context.place._replace(capture=context.channel.capture)
         what = (objection(context), _queue_of(context, text), context.channel.number)
-        contribute(context, judge_locked, _client(client_of(context)), *what, place)
+        contribute(context, judge_locked, client_of(context).key, *what, place)
 
 
 def _queue_of(context: RuleContext, text: str) -> Key | None:
@@ -141,15 +141,11 @@ def judge_locked(
     report_at(context, place, "exclusive-queue-locked", detail, channel=channel)
 
 
-def _client(client: Client) -> tuple[str, str, str | None]:
-    """What is taken for one client: its address and user, at one server."""
-    return client.host, client.server, client.user
-
-
 def _opened(context: RuleContext) -> None:
-    if "counted" not in context.memory:
-        client = context.memory["counted"] = client_of(context)
-        contribute(context, judge_opened, _client(client), context.session.peer.name()[0])
+    memory = context.memory
+    if "counted" not in memory:
+        client = memory["counted"] = client_of(context)
+        contribute(context, judge_opened, client.key, context.session.peer.name()[0])
 
 
 def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:
@@ -160,9 +156,10 @@ def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: s
 
 @requires("counted")
 def _ended(context: RuleContext) -> None:
-    client, context.memory["counted"] = context.memory["counted"], None
+    memory = context.memory
+    client, memory["counted"] = memory["counted"], None
     if client is not None:
-        contribute(context, judge_ended, _client(client), context.session.peer.name()[0])
+        contribute(context, judge_ended, client.key, context.session.peer.name()[0])
 
 
 def judge_ended(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:

@@ -192,6 +192,7 @@ class RuleContext:
     facts: dict[Any, Any]
     _complete: Any
     _place: Any
+    _messages: Any
 
     def __init__(
         self,
@@ -209,7 +210,7 @@ class RuleContext:
         self.ts_ns = None if ts_ns is None or ts_ns == NULL else ts_ns
         self.frame, self.request = frame, request
         self.facts = _NO_FACTS if facts is None else facts
-        self._complete = self._place = None
+        self._complete = self._place = self._messages = None
 
     @property
     def memory(self) -> dict[str, Any]:
@@ -240,8 +241,9 @@ class RuleContext:
         captured: at an end there are none, and before it see `foresee`.
         """
         complete = self._complete
-        if complete is None or self.session.has_loss:  # a rule of the same event may say so
-            complete = self._complete = not self.session.has_loss and self.both_sides
+        session: Session = self.session
+        if complete is None or session.has_loss:  # a rule of the same event may say so
+            complete = self._complete = not session.has_loss and self.both_sides
         return complete
 
     @property
@@ -253,7 +255,10 @@ class RuleContext:
     @property
     def messages(self) -> tuple[int, int]:
         """Publishes and deliveries of a connection that ends now; see `messages_of`."""
-        return messages_of(self.session)
+        messages = self._messages
+        if messages is None:
+            messages = self._messages = messages_of(self.session)
+        return messages
 
     @property
     def place(self) -> Place:
@@ -416,7 +421,7 @@ def context_of(
     context.frame = frame
     context.request = request
     context.facts = _NO_FACTS if facts is None else facts
-    context._complete = context._place = None
+    context._complete = context._place = context._messages = None
     return context
 
 
@@ -438,10 +443,33 @@ PUBLISHED, DELIVERED, BUSY, CONFIRMS, UNOPENED, UNCLEAN, LEFT_OPEN, WAITING, ZER
     1 << place for place in range(10)
 )
 """What became of a channel or connection that ends, as bits: it has publishes; it has deliveries;
-`BUSY_MESSAGES` of either or more; publishes have confirms, or wait for them; its handshake was
-begun and not completed; it was not closed by both sides; neither AMQP nor TCP ended it; requests
-wait for replies; a TCP window was closed; a side sent nothing for `QUIET_NS`, or sent bytes again.
+`BUSY_MESSAGES` of either or more, or a channel has deliveries of `BUSY_BYTES`; publishes have
+confirms, or wait for them; its handshake was begun and not completed; it was not closed by both
+sides; neither AMQP nor TCP ended it; requests wait for replies; a TCP window was closed; a side
+sent nothing for `QUIET_NS`, or sent bytes again.
 """
+
+DOUBTED, STAYED, SPOKE, SHORT = (1 << place for place in range(16, 20))
+"""More of a connection that ends: its beginning, frames, its start-ok or the time of its end may be
+missing; it lived longer than `STAYED_NS`; it has methods; it lived less than `SHORT_NS`."""
+
+HELD, WAITED, UNPROTECTED, REPEATS = (1 << place for place in range(20, 24))
+"""More of a channel that ends: deliveries are not settled, or something was noted of what consumers
+hold; a delivery waited `WAITED_NS` in its queue, or for its acknowledgement; it has publishes, and
+no confirms or transactions; it has publishes that came before."""
+
+WAITED_NS = SECOND_NS
+"""Waiting that is worth a look; rules that say something of it ask for more."""
+
+STUCK, OLDEST = "cancelled while stuck", "oldest deliveries"
+"""Names in `RuleContext.memory` of what consumers hold, see `stuck_consumers`: those that were
+cancelled while they were stuck, and the oldest deliveries, by channel."""
+
+SHORT_NS = SECOND_NS
+"""Life of a connection that was not worth its opening."""
+
+STAYED_NS = 30 * SECOND_NS
+"""A client that is connected for longer has had its time to consume again."""
 
 QUIET_NS = SECOND_NS
 """The shortest heartbeat interval."""
@@ -449,10 +477,14 @@ QUIET_NS = SECOND_NS
 BUSY_MESSAGES = 10
 """Messages below which there is nothing to judge of how a program works."""
 
+BUSY_BYTES = 10_000_000
+"""Bytes with which few messages may be too many for a client at once."""
+
 PASSIVE, EXTENDED, NESTED, EXCLUSIVE, BY_BROKER, CONSUMES = (1 << place for place in range(10, 16))
-"""Bits of a method and its arguments: `passive` is true; a name begins with `x-`; the JSON is
-longer than `MANY_ENTRIES_BYTES` or has more than `DEEP` tables and arrays; `exclusive` is true or
-was cut; the broker sent it; it is about a connection that has or had consumers or deliveries."""
+"""Bits of a method and its arguments, of a broker's reply those of its request: `passive` is true;
+a name begins with `x-`; the JSON is longer than `MANY_ENTRIES_BYTES` or has more than `DEEP` tables
+and arrays; `exclusive` is true or was cut; the broker sent it; it is about a connection or channel
+that has or had consumers."""
 
 SINCE = "consumers since"
 """Name in `RuleContext.memory` of (time, packet) of the last basic.consume by (channel number,
@@ -481,11 +513,11 @@ def where(bits: int) -> Callable[[Rule], Rule]:
     return mark
 
 
-def requires(name: str) -> Callable[[Rule], Rule]:
-    """Mark a rule that has nothing to judge where `RuleContext.memory` has nothing of this name."""
+def requires(*names: str) -> Callable[[Rule], Rule]:
+    """Mark a rule that has nothing to judge where `RuleContext.memory` has none of these names."""
 
     def mark(rule: Rule) -> Rule:
-        rule.requires = name  # type: ignore[attr-defined]
+        rule.requires = names  # type: ignore[attr-defined]
         return rule
 
     return mark

@@ -16,17 +16,15 @@ from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.rules.context import QUIET, Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import (
-    application,
-    client_host,
-    client_text,
+    Client,
     end_ns,
     ender,
     forgotten,
     handshake,
     last_packets_ns,
-    server_end,
+    read,
 )
-from amqpsniff.session.rules.shared_state import Verdict, report_alike
+from amqpsniff.session.rules.shared_state import Alike, Verdict
 from amqpsniff.units import duration
 
 TOO_SHORT_S = 5
@@ -39,20 +37,13 @@ def interval(context: RuleContext) -> int | None:
     return beat if isinstance(beat, int) else None
 
 
-def _tuned(context: RuleContext) -> None:
+def _beats(client: Client, tune_ok: bytes | None) -> Iterator[Verdict]:
     """tune-ok: report heartbeats that are off, or too frequent."""
-    beat = interval(context)
-    if beat is not None and beat < TOO_SHORT_S:
-        report_alike(context, _beats, beat)
-
-
-def _beats(context: RuleContext) -> Iterator[Verdict]:
-    client = (client_host(context), server_end(context), application(context))
-    words, beat = client_text(context), interval(context)
+    key, beat = (client.host, client.server, client.application), read(tune_ok).get("heartbeat")
     if beat == 0:
-        yield "heartbeat-disabled", client, f"{words}: heartbeat 0".__str__
-    else:
-        yield "heartbeat-too-short", (client, beat), f"{words}: {beat} s".__str__
+        yield "heartbeat-disabled", key, f"{client.words}: heartbeat 0"
+    elif isinstance(beat, int) and beat < TOO_SHORT_S:
+        yield "heartbeat-too-short", (key, beat), f"{client.words}: {beat} s"
 
 
 @where(QUIET)
@@ -197,6 +188,6 @@ def _blocked_ns(context: RuleContext) -> int:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "connection.tune-ok": (_tuned,),
+    "connection.tune-ok": (Alike(_beats, "connection.tune-ok"),),
     "connection-ends": (_ended,),
 }

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import PUBLISH
 from amqpsniff.session.rules.context import (
     BUSY,
-    DELIVERED,
     LARGE_HEADERS_BYTES,
-    PUBLISHED,
     Rule,
     RuleContext,
     where,
@@ -100,20 +97,6 @@ def _place(context: RuleContext) -> str:
     return f"{way} {exchange} with routing key '{key}'" if key else f"{way} {exchange}"
 
 
-@where(PUBLISHED | DELIVERED)
-def count_channel(context: RuleContext) -> None:
-    """channel-ends: add what it carried to what the connection did."""
-    carried = context.memory.setdefault("carried", [0, 0, 0, 0])
-    _add(carried, context.channel)
-
-
-def _add(carried: list[int], channel: Any) -> None:
-    carried[0] += channel.published
-    carried[1] += channel.times.publish_bytes
-    carried[2] += channel.delivered
-    carried[3] += channel.times.deliver_bytes
-
-
 @where(BUSY)
 def judge_overhead(context: RuleContext) -> None:
     """connection-ends: much more around the bodies than in them, at a high rate."""
@@ -124,10 +107,15 @@ def judge_overhead(context: RuleContext) -> None:
     lasted = conversation.end_ns - conversation.start_ns
     if session.has_loss or conversation.start_ns <= 0:
         return
-    carried = list(context.memory.get("carried", (0, 0, 0, 0)))
+    published, delivered = context.messages
+    publish_bytes, deliver_bytes = session.publish_bytes, session.deliver_bytes
     for channel in open_channels(session):
-        _add(carried, channel)
-    sides = (("publishes", 0, carried[0], carried[1]), ("deliveries", 1, carried[2], carried[3]))
+        publish_bytes += channel.times.publish_bytes
+        deliver_bytes += channel.times.deliver_bytes
+    sides = (
+        ("publishes", 0, published, publish_bytes),
+        ("deliveries", 1, delivered, deliver_bytes),
+    )
     for name, side, messages, bodies in sides:
         sent = conversation.octets[session.peer.client_direction ^ side]
         often = messages >= OVERHEAD_MESSAGES and messages * SECOND_NS >= OVERHEAD_RATE * lasted
@@ -169,7 +157,6 @@ def judge_amplified(context: RuleContext, exchanges: dict[str, tuple[int, ...]])
 RULES: dict[str, tuple[Rule, ...]] = {
     "large": (judge_large,),
     "large-headers": (judge_headers,),
-    "channel-ends": (count_channel,),
     "connection-ends": (judge_overhead,),
     "capture-ends": (judge_exchanges,),
 }
@@ -177,6 +164,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
     "large": (judge_large,),
     "large-headers": (judge_headers,),
-    "channel-ends": (count_channel,),
     "connection-ends": (judge_overhead,),
 }

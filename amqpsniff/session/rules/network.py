@@ -14,15 +14,18 @@ from cython.cimports.amqpsniff.session.rules.peers import Client
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import (
     DELIVERED,
+    DOUBTED,
     PUBLISHED,
+    QUIET,
+    SPOKE,
     ZERO_WINDOW,
     Rule,
     where,
 )
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import number_of
-from amqpsniff.session.rules.peers import client_host, client_of, handshake, server_end
-from amqpsniff.session.rules.shared_state import Verdict, report_alike
+from amqpsniff.session.rules.peers import read
+from amqpsniff.session.rules.shared_state import Alike, Verdict
 from amqpsniff.units import duration, octets
 
 MIN_RETRANSMISSIONS = 10
@@ -33,9 +36,9 @@ path that loses one packet in a hundred is slow for every protocol above TCP."""
 SMALL_FRAME_MAX = 8192
 
 
+@where(DOUBTED | QUIET)
 def _ended(context: RuleContext) -> None:
     session: Session = context.session
-    client: Client = client_of(context)
     peer: Connection = session.peer
     conversation = peer.conversation
     if session.newest is None:
@@ -44,14 +47,13 @@ def _ended(context: RuleContext) -> None:
         _retransmissions(context)
     if not context.complete:
         _doubts(context)
+
+
+def _readable(client: Client) -> Iterator[Verdict]:
+    """connection-ends: anyone on the way can read it."""
     if client.on_network:
-        report_alike(context, _readable, at_first=True)
-
-
-def _readable(context: RuleContext) -> Iterator[Verdict]:
-    ends = (client_host(context), server_end(context))
-    words = f"{ends[0]} speaks AMQP without TLS to {ends[1]}"
-    yield "connection-unencrypted", ends, words.__str__
+        ends = client.host, client.server
+        yield "connection-unencrypted", ends, f"{ends[0]} speaks AMQP without TLS to {ends[1]}"
 
 
 def _retransmissions(context: RuleContext) -> None:
@@ -99,10 +101,9 @@ def _doubt(context: RuleContext) -> str:
 def _channel_ended(context: RuleContext) -> None:
     """Bodies that are larger than the frames agreed on, on average."""
     channel: Channel = context.channel
+    session: Session = context.session
     messages = channel.published + channel.delivered
-    if not messages:
-        return
-    frame_max = handshake(context, "connection.tune-ok").get("frame_max")
+    frame_max = read(session.handshake_json("connection.tune-ok")).get("frame_max")
     carried = channel.times.publish_bytes + channel.times.deliver_bytes
     if not isinstance(frame_max, int) or not 0 < frame_max <= SMALL_FRAME_MAX:
         return
@@ -144,12 +145,13 @@ def _raise(context: RuleContext, code: str, detail: str, shut: Any) -> None:
     context.report(code, detail, number=shut.packet_number, ts_ns=shut.start_ns, count=shut.times)
 
 
+_UNENCRYPTED = Alike(_readable, at_first=True, where=SPOKE)
+
 RULES: dict[str, tuple[Rule, ...]] = {
-    "connection-ends": (
-        _ended,
-        judge_windows,
-    ),
+    "connection-ends": (_ended, _UNENCRYPTED, judge_windows),
     "channel-ends": (_channel_ended,),
 }
 
-AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"connection-ends": (_ended, judge_windows)}
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
+    "connection-ends": (_ended, _UNENCRYPTED, judge_windows)
+}

@@ -15,20 +15,17 @@ from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import UNOPENED, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import in_packet
 from amqpsniff.session.rules.peers import (
-    application,
+    Client,
     began_ns,
-    client_host,
-    client_property,
     client_text,
     end_ns,
     ended_by_server,
     handshake,
     read,
     release,
-    server_end,
     table,
 )
-from amqpsniff.session.rules.shared_state import Verdict, report_alike
+from amqpsniff.session.rules.shared_state import Alike, Verdict
 from amqpsniff.session.state_machine import CONNECTION
 from amqpsniff.spec import peer_property
 from amqpsniff.units import duration
@@ -153,9 +150,12 @@ def _ended(context: RuleContext) -> None:
         return
     if not context.certain:
         return
-    refused = context.memory.get("tuning")
-    if refused and (context.session.closed_by == "server" or ended_by_server(context)):
-        _refuse_tuning(context, *refused)
+    steps = ("connection.tune-ok", "connection.tune", "connection.start")
+    detail = _overstated(*map(context.session.handshake_json, steps))
+    if detail and (context.session.closed_by == "server" or ended_by_server(context)):
+        ts_ns, number = step(context, "connection.tune-ok")
+        context.memory["failure"] = "the tuning was refused"
+        context.report("tuning-rejected", detail, number=number, ts_ns=ts_ns)
     elif context.session.closed_by is None and ended_by_server(context):
         _hung_up(context)
 
@@ -199,20 +199,7 @@ def _refuse_login(context: RuleContext, number: int, then: int, waited: int) -> 
     note_refused_login(context)
 
 
-def _refuse_tuning(context: RuleContext, detail: str, number: int, ts_ns: int | None) -> None:
-    context.memory["failure"] = "the tuning was refused"
-    context.report("tuning-rejected", detail, number=number, ts_ns=ts_ns)
-
-
 # what the client says
-
-
-def _tuned(context: RuleContext) -> None:
-    """tune-ok: remember one that asks for more than tune offers."""
-    steps = ("connection.tune-ok", "connection.tune", "connection.start")
-    detail = _overstated(*map(context.session.handshake_json, steps))
-    if detail:
-        context.memory["tuning"] = (detail, context.number, context.ts_ns)
 
 
 @lru_cache(ALIKE)
@@ -254,25 +241,15 @@ def _missing(start_ok: bytes | None) -> tuple[str, ...]:
     return tuple(name for name in CAPABILITIES if announced.get(name) is not True)
 
 
-def _introduced(context: RuleContext) -> None:
+def _unsaid(client: Client) -> Iterator[Verdict]:
     """start-ok: report what the client does not say of itself."""
-    known = context.session.handshake.get("connection.start-ok")
-    if known is not None and known.whole:
-        report_alike(context, _unsaid)
-
-
-def _unsaid(context: RuleContext) -> Iterator[Verdict]:
-    client = (client_host(context), server_end(context), client_property(context, "product"))
-    missing = _missing(context.session.handshake_json("connection.start-ok"))
+    key = (client.host, client.server, client.text("product"))
+    name, missing = client.application or client.words, _missing(client.start_ok)
     if missing:
-        words = f"{_name(context)} does not announce {_listed(missing)}"
-        yield "capabilities-missing", (client, missing), words.__str__
-    if client_property(context, "connection_name") is None:
-        yield "connection-unnamed", client, f"{_name(context)} sets no connection_name".__str__
-
-
-def _name(context: RuleContext) -> str:
-    return application(context) or client_text(context)
+        words = f"{name} does not announce {_listed(missing)}"
+        yield "capabilities-missing", (key, missing), words
+    if client.text("connection_name") is None:
+        yield "connection-unnamed", key, f"{name} sets no connection_name"
 
 
 @lru_cache(ALIKE)
@@ -282,8 +259,7 @@ def _listed(missing: tuple[str, ...]) -> str:
 
 
 RULES: dict[str, tuple[Rule, ...]] = {
-    "connection.start-ok": (_introduced,),
-    "connection.tune-ok": (_tuned,),
+    "connection.start-ok": (Alike(_unsaid, whole=True),),
     "connection.open-ok": (_opened,),
     "out-of-order": (_out_of_order,),
     "connection-ends": (_refused, _ended),

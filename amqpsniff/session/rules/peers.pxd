@@ -2,6 +2,6 @@ cdef class Client:
     cdef public str host, server
     cdef public object user, start_ok
     cdef public bint on_network
-    cdef public tuple texts
+    cdef public tuple texts, key
     cdef public dict verdicts
     cdef public object brief, short

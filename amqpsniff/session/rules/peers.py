@@ -29,11 +29,12 @@ class Client:
         host: Its address without a port; empty when it is not known.
         server: The server's address and port; empty when they are not known.
         user: Who logged in; None while that is not known.
+        key: What is taken for one client: host, server and user.
         start_ok: The arguments of connection.start-ok; None when it was not captured.
         on_network: True if anyone on the way can read its traffic: no TLS, and not one host
             speaking to itself.
         texts: Its properties that are texts, in the order of `PEER_PROPERTIES`.
-        verdicts: What judges find of it; see `shared_state.report_alike`. None before it connects
+        verdicts: What judges find of it; see `shared_state.Alike`. None before it connects
             again: tens of thousands of clients may have one connection each.
         brief, short: The findings that count its connections which did next to nothing, and those
             of PHP that were short; None before they are raised.
@@ -42,6 +43,7 @@ class Client:
     host: str
     server: str
     user: str | None
+    key: tuple[str, str, str | None]
     start_ok: bytes | None
     on_network: bool
     texts: tuple[str | None, ...]
@@ -53,10 +55,20 @@ class Client:
         self, host: str, server: str, user: str | None, start_ok: bytes | None, encrypted: bool
     ) -> None:
         self.host, self.server, self.user, self.start_ok = host, server, user, start_ok
+        self.key = host, server, user
         self.on_network = not encrypted and _is_between_hosts(host, server)
         self.verdicts = self.brief = self.short = None
         properties = table(read(start_ok), "client_properties")
         self.texts = tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
+
+    def text(self, name: str) -> str | None:
+        """A text of its properties; None when it is missing, empty or no text."""
+        return self.texts[_PROPERTIES[name]]
+
+    @property
+    def words(self) -> str:
+        """The client for a person: who logged in, as what, from where."""
+        return client_words(self.user, self.application, self.host)
 
     @property
     def application(self) -> str:
@@ -66,10 +78,10 @@ class Client:
 
 def client_of(context: RuleContext) -> Client:
     """The client of a context's connection: one object for connections that are alike."""
-    memory: dict[str, Any] = context.session.memory
+    session = context.session
+    memory: dict[str, Any] = session.memory
     client: Client | None = memory.get("client")
     if client is None:
-        session = context.session
         peer, start_ok = session.peer, session.handshake_json("connection.start-ok")
         _, end, server = peer.name()
         encrypted = peer.conversation.tls is not None
@@ -106,7 +118,7 @@ def table(arguments: dict[str, Any], name: str) -> dict[str, Any]:
 
 def client_property(context: RuleContext, name: str) -> str | None:
     """A text of the client's properties in start-ok; None when it is missing, empty or no text."""
-    return client_of(context).texts[_PROPERTIES[name]]
+    return client_of(context).text(name)
 
 
 _PROPERTIES = {name: place for place, name in enumerate(PEER_PROPERTIES)}
@@ -135,8 +147,7 @@ def application(context: RuleContext) -> str:
 
 def client_text(context: RuleContext) -> str:
     """A client for a person: who logged in, as what, from where."""
-    client = client_of(context)
-    return client_words(client.user, client.application, client.host)
+    return client_of(context).words
 
 
 def client_words(user: str | None, name: str, host: str) -> str:

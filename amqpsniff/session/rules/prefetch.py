@@ -7,7 +7,14 @@ from math import ceil
 from amqpsniff.columns import NULL
 from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import DELIVERED, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import (
+    BUSY,
+    WAITED,
+    Rule,
+    RuleContext,
+    requires,
+    where,
+)
 from amqpsniff.session.rules.format import number_of, queue_text, queues_of, took_text
 from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.shared_state import drop, remember
@@ -171,7 +178,7 @@ def judge_unlimited(context: RuleContext) -> None:
     )
 
 
-@where(DELIVERED)
+@where(BUSY)
 def judge_backlog(context: RuleContext) -> None:
     """channel-ends: more deliveries in the client than it can soon settle."""
     channel = context.channel
@@ -191,7 +198,7 @@ def judge_backlog(context: RuleContext) -> None:
     _report(context, "backlog-in-client", detail, channel.times.most_number, channel.times.most_ns)
 
 
-@where(DELIVERED)
+@where(BUSY)
 def judge_waits(context: RuleContext) -> None:
     """channel-ends: a prefetch count so small that the consumer waits for the network."""
     channel = context.channel
@@ -220,7 +227,7 @@ def judge_waits(context: RuleContext) -> None:
     _report(context, "prefetch-too-small", detail, channel.opened_packet_number, channel.start_ns)
 
 
-@where(DELIVERED)
+@where(BUSY)
 def judge_single(context: RuleContext) -> None:
     """channel-ends: report many acknowledgements of one delivery each; nacks and rejects do not
     count."""
@@ -245,7 +252,7 @@ def judge_single(context: RuleContext) -> None:
         )
 
 
-@where(DELIVERED)
+@where(BUSY | WAITED)
 def judge_slow(context: RuleContext) -> None:
     """channel-ends: deliveries that are acknowledged late, one by one."""
     channel = context.channel

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Connections that a capture shows twice: on both sides of a proxy that passes bytes on."""
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ def judge_passed_on(
     context: RuleContext, digest: str, client: str, server: str, where: tuple[Any, ...]
 ) -> None:
     """One more connection: its client or its server may be a proxy of one that is alike."""
-    latest: list[tuple[str, str, bool, Any]] = remembered(context, "logins", digest, list)
-    hosts = client, server, True
-    apart = bool(latest) and latest[-1][:3] == hosts  # of hosts that none before it has
-    for other_client, other_server, _, there in () if apart else latest:
+    latest: list[tuple[tuple[str, str], bool, Any]] = remembered(context, "logins", digest, list)
+    alone = True
+    hosts = client, server
+    apart = bool(latest) and latest[-1][0] == hosts and latest[-1][1]  # none before it has them
+    for (other_client, other_server), _, there in () if apart else latest:
         if other_server != client and other_client != server:
             continue
-        hosts = client, server, False
+        alone = False
         place, other = Place(*where), Place(*there)
         if abs((other.ts_ns or 0) - (place.ts_ns or 0)) > WITHIN_NS:
             continue
@@ -51,7 +53,7 @@ def judge_passed_on(
         detail = f"{behind.client} passes on to {behind.server} what {front.client} sends to "
         report_at(context, behind, "proxy-on-both-sides", f"{detail}{front.server}")
         break
-    latest.append((*hosts, where))
+    latest.append((hosts, alone, where))
     if len(latest) > MAX_ALIKE:
         del latest[0]
 

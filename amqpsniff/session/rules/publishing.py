@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Publishes: returned, rejected, repeated, unprotected; confirms that are slow or waited for."""
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from amqpsniff.session.rules.context import (
     CONFIRMS,
     EXTENDED,
     LATE_CONFIRM_NS,
-    PUBLISHED,
+    REPEATS,
+    UNPROTECTED,
     Rule,
     RuleContext,
     requires,
@@ -136,7 +138,7 @@ def _not_taken(context: RuleContext, entry: Any) -> None:
         message_log.note(FORGET, context.channel, entry.mark, 0, 0, None, None, None)
 
 
-@where(PUBLISHED)
+@where(REPEATS)
 def repeated_more(context: RuleContext) -> None:
     """A channel ended: count what it published again after the first time."""
     channel = context.channel
@@ -145,7 +147,7 @@ def repeated_more(context: RuleContext) -> None:
         context.report(REPEATED, "", number=last, count=more, last=last)
 
 
-@where(PUBLISHED)
+@where(UNPROTECTED)
 def unprotected(context: RuleContext) -> None:
     """A channel ended that published without confirms or transactions."""
     channel = context.channel

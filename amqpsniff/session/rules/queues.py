@@ -20,8 +20,10 @@ from amqpsniff.findings.records import NEVER
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.rules.context import (
-    DELIVERED,
+    BUSY,
     EXCLUSIVE,
+    HELD,
+    WAITED,
     Place,
     Rule,
     RuleContext,
@@ -269,7 +271,7 @@ def _others(
     return f"; {some([who for _, who in sorted(found)])} consumed from there too" if found else ""
 
 
-@where(DELIVERED)
+@where(HELD)
 def _in_doubt(context: RuleContext) -> None:
     """A channel ended with deliveries that were not settled."""
     channel = context.channel
@@ -488,7 +490,7 @@ MIN_SAMPLES = 10
 """Messages below which a mean says little."""
 
 
-@where(DELIVERED)
+@where(BUSY | WAITED)
 def judge_residence(context: RuleContext) -> None:
     """channel-ends: messages that waited for their consumer."""
     times = context.channel.times

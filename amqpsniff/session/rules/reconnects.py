@@ -17,8 +17,14 @@ from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.peers import Client
 
 from amqpsniff.findings import Finding
-from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import LEFT_OPEN, Place, Rule, requires, where
+from amqpsniff.session.rules.context import (
+    LEFT_OPEN,
+    SHORT,
+    Place,
+    Rule,
+    requires,
+    where,
+)
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import (
     application,
@@ -45,11 +51,10 @@ FAILURES = 3
 FAILURES_WITHIN_NS = 60_000_000_000
 """Connections of a client that end the same way within this time, from which on it is a loop."""
 
-SHORT_NS = SECOND_NS
 SHORT_PUBLISHES = 3
 SHORT_CONNECTIONS = 5
-"""A short connection lives less than the first and publishes no more than the second. In PHP this
-number of them comes from its requests; fewer may be scripts run by hand."""
+"""A short connection publishes no more than the first. In PHP the second number of them comes from
+its requests; fewer may be scripts run by hand."""
 
 LEAKING = 20
 LEAKING_WITHIN_NS = 30_000_000_000
@@ -130,21 +135,20 @@ class _Short:
         self.count = 0
 
 
+@where(SHORT)
 def _was_short(context: RuleContext) -> None:
     """A connection of PHP that was for one request."""
-    began, now = began_ns(context), end_ns(context)
-    if began is None or now is None or now - began >= SHORT_NS:
-        return
     peer: Connection = context.session.peer
-    if client_property(context, "product") != "AMQPLib" or peer.conversation.ended is None:
-        return
     of: Client = client_of(context)
-    lived, published = now - began, context.messages[0]
+    if of.text("product") != "AMQPLib" or not peer.began or peer.conversation.ended is None:
+        return
+    published = context.messages[0]
     if published > SHORT_PUBLISHES or not context.complete:
         return
     if of.short is not None:
         context.tracker.log.count(of.short, 1, context.number)
         return
+    lived = peer.conversation.end_ns - peer.conversation.start_ns
     client, who = (of.host, of.server), (of.user, of.application, of.host)
     contribute(context, judge_short, client, who, lived, published, context.place)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from typing import Any
 
 from amqpsniff.findings import Finding, FindingLog, Records
@@ -130,9 +131,9 @@ _AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     provisional.AMQP10_RULES,
 )
 
-OF_METHODS = (PASSIVE, EXTENDED, NESTED, EXCLUSIVE, BY_BROKER, CONSUMES)
+OF_METHODS = PASSIVE | EXTENDED | NESTED | EXCLUSIVE | BY_BROKER | CONSUMES
 
-Asked = tuple[str | None, int, Rule]
+Asked = tuple[tuple[str, ...] | None, int, Rule]
 """A rule, and what it needs to be asked: see `context.requires` and `context.where`."""
 
 
@@ -151,10 +152,13 @@ def _gather(tables: tuple[dict[str, tuple[Rule, ...]], ...]) -> dict[str, tuple[
 RULES = _gather(_TABLES)
 """Every rule by its event, for connections of 0-8, 0-9 and 0-9-1."""
 
-GATED = frozenset(
-    event for event, rules in RULES.items() if any(one[1] in OF_METHODS for one in rules)
-)
-"""Methods of which a rule asks for some arguments, or one side, only; see `context.where`."""
+GATED = {
+    event: bits
+    for event, rules in RULES.items()
+    if (bits := reduce(or_, (wanted for _, wanted, _ in rules if wanted != ANYTHING), 0))
+    and bits & OF_METHODS
+}
+"""The bits that rules of a method ask for, of those that have any; see `context.where`."""
 
 AMQP10_RULES = _gather(_AMQP10_TABLES)
 """Every rule by its event, for connections of AMQP 1.0."""

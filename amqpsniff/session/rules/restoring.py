@@ -6,10 +6,18 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.consuming import OF_BROKER
-from amqpsniff.session.rules.context import CONSUMES, Place, Rule, RuleContext, where
+from amqpsniff.session.rules.context import (
+    CONSUMES,
+    DOUBTED,
+    STAYED,
+    STAYED_NS,
+    Place,
+    Rule,
+    RuleContext,
+    where,
+)
 from amqpsniff.session.rules.format import names_text
 from amqpsniff.session.rules.peers import (
     application,
@@ -30,9 +38,6 @@ from amqpsniff.session.rules.shared_state import (
     report_at,
 )
 from amqpsniff.units import duration
-
-BACK_NS = 30 * SECOND_NS
-"""A client that is connected for longer has had its time to consume again."""
 
 MAX_RETURNS = 64
 """Connections of one client that are remembered, the latest."""
@@ -103,6 +108,7 @@ def closed(context: RuleContext) -> None:
     context.memory.setdefault(LEFT, _queues(context))
 
 
+@where(CONSUMES | DOUBTED | STAYED)
 def ended(context: RuleContext) -> None:
     """connection-ends: which queues it leaves, and how long it was there."""
     session, now_ns = context.session, end_ns(context)
@@ -113,7 +119,7 @@ def ended(context: RuleContext) -> None:
     began, queues = began_ns(context), context.memory.get(LEFT)
     if queues is None:  # there was no consumer when a side closed it
         queues = () if session.close_packet_number is not None else _queues(context)
-    stayed = began is not None and now_ns - began > BACK_NS
+    stayed = began is not None and now_ns - began > STAYED_NS
     if not (queues or stayed) or "connection.open-ok" not in session.handshake:
         return
     who = _client(context)

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.method_frame import MethodFrame, Request
 from cython.cimports.amqpsniff.session.routes import Routes
@@ -24,7 +25,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.routes import known_after, known_until
 from amqpsniff.session.rules.consuming import OF_BROKER
-from amqpsniff.session.rules.context import CONSUMES, SINCE, Place, Rule, requires
+from amqpsniff.session.rules.context import CONSUMES, EXTENDED, SINCE, Place, Rule, requires
 from amqpsniff.session.rules.context import where as asked_where
 from amqpsniff.session.rules.format import (
     exchange_text,
@@ -38,8 +39,8 @@ from amqpsniff.session.rules.format import (
 from amqpsniff.session.rules.peers import (
     client_of,
     end_ns,
-    handshake,
     last_packets_ns,
+    read,
     table,
 )
 from amqpsniff.session.rules.shared_state import (
@@ -143,6 +144,7 @@ def declared(context: RuleContext) -> None:
         note(context, DECLARED, frame.queue, context.ts_ns)
 
 
+@asked_where(EXTENDED)
 def limited(context: RuleContext) -> None:
     """queue.declare-ok: note the limit of the queue's length, while the rows of its request are
     there.
@@ -245,14 +247,8 @@ def closed(context: RuleContext) -> None:
     if SINCE in context.memory:
         for channel in open_channels(context.session):
             _note_waiting(context, channel)
-    if THERE not in context.memory and _has_consumers(context):
+    if THERE not in context.memory:
         context.memory[THERE] = (context.ts_ns, _consumers(context), _idle(context))
-
-
-def _has_consumers(context: RuleContext) -> bool:
-    """True if the connection has, or had, a consumer."""
-    routes: Routes = context.session.routes
-    return SINCE in context.memory or (routes is not None and bool(routes.delivered))
 
 
 # what is told of a connection at its end
@@ -313,14 +309,15 @@ class _Consumer(NamedTuple):
 def ended(context: RuleContext) -> None:
     """connection-ends: its messages by route, and what it declared and bound."""
     session: Session = context.session
-    memory, routes = session.memory, session.routes
+    peer: Connection = session.peer
+    memory: dict[str, Any] = session.memory
+    routes: Routes = session.routes
     client: Client = client_of(context)
     server = client.server
-    vhost = handshake(context, "connection.open").get("virtual_host")
-    hidden = not context.complete or HIDDEN in memory
+    vhost = read(session.handshake_json("connection.open")).get("virtual_host")
+    hidden = HIDDEN in memory or not context.complete
     where = server, vhost if isinstance(vhost, str) else ""
-    full = routes is not None and routes.full
-    if hidden or full or not session.peer.began or vhost is None:
+    if hidden or vhost is None or not peer.began or (routes is not None and routes.full):
         contribute(context, judge_hidden, server, hidden)
     if not session.handshake and _is_resting(context):
         contribute(context, judge_resting, server, context.place)
@@ -328,17 +325,18 @@ def ended(context: RuleContext) -> None:
         for channel in open_channels(session):
             _note_waiting(context, channel)
     made: list[Any] = [list(memory[name].items()) if name in memory else () for name in NOTED]
-    published: list[Any] = []
-    delivered: list[Any] = []
-    there: Any = (0, [], [])
-    if not hidden:
-        if routes is not None and routes.published:
+    published: Any = ()
+    delivered: Any = ()
+    there: Any = (0, (), ())
+    if not hidden and routes is not None:
+        if routes.published:
             published = _published(context, where)
-        if _has_consumers(context):
+        if routes.delivered:
             delivered = _delivered(context, where)
-            until_ns, *rows = memory.get(THERE) or (None, _consumers(context), _idle(context))
-            now_ns = until_ns or context.ts_ns or end_ns(context) or 0
-            there = (min(last_packets_ns(context)[SERVER], now_ns), *rows)
+    if not hidden and (SINCE in memory or (routes is not None and routes.consumed)):
+        until_ns, *rows = memory.get(THERE) or (None, _consumers(context), _idle(context))
+        now_ns = until_ns or context.ts_ns or end_ns(context) or 0
+        there = (min(last_packets_ns(context)[SERVER], now_ns), *rows)
     if published or delivered or any(there[1:]) or any(made):
         contribute(context, judge_connection, where, made, published, delivered, *there)
 

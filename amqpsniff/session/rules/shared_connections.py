@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Connections shared by publishers and consumers, by large and small messages, and by many channels
 that leak."""
 
@@ -81,14 +82,15 @@ def judge_shared(context: RuleContext) -> None:
 
 def _channels(context: RuleContext) -> Channels:
     """Channels of the connection; of the first one only the time is remembered until there is
-    more, as most connections have one.
+    more, in a tuple once it is closed: most connections have one.
     """
     known = context.memory.get("channels")
     if not isinstance(known, Channels):
-        first_ns = known
+        over = isinstance(known, tuple)
+        first_ns = known[0] if over else known
         known = context.memory["channels"] = Channels(first_ns)
         if first_ns is not None:
-            known.open, known.last_ns = 1, first_ns
+            known.open, known.closed, known.last_ns = int(not over), int(over), first_ns
     return known
 
 
@@ -111,6 +113,9 @@ def count_closed(context: RuleContext) -> None:
     """channel-ends: there is one less, and the number does not only grow."""
     channel = context.channel
     if not channel.known:  # so its beginning was not counted
+        return
+    if type(context.memory.get("channels")) is int:
+        context.memory["channels"] = (context.memory["channels"],)
         return
     channels = _channels(context)
     if not channels.closed and channels.open >= GROWN_CHANNELS:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.rules.peers import Client
 
 from amqpsniff.findings import Finding
 from amqpsniff.findings.records import Order, order_of, order_of_end
-from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
+from amqpsniff.session.rules.context import ANYTHING, Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_SAID_BYTES, client_of
 
 MAX_NAMES = 1_000
@@ -41,8 +42,9 @@ def open_channels(session: Any) -> Iterator[Any]:
 
 def remember(context: RuleContext, memory: dict[Any, Any], key: Any, new: Any) -> Any:
     """What is remembered under a key, `new` when nothing was; None when there is no more room."""
+    shared: dict[str, Any] = context.tracker.memory
     if key not in memory:
-        if len(memory) >= MAX_NAMES or context.shared.get("names", 0) >= MAX_OF_ALL_NAMES:
+        if len(memory) >= MAX_NAMES or shared.get("names", 0) >= MAX_OF_ALL_NAMES:
             return context.forget("names")
         memory[key] = new
         _count(context, 1)
@@ -69,8 +71,11 @@ def apart(context: RuleContext, name: str, key: Any) -> int | None:
 
 def _count(context: RuleContext, more: int) -> None:
     """Names are remembered, or dropped: of the connection and of all."""
-    for names in (context.memory, context.shared):
-        names["names"] = names.get("names", 0) + more
+    session: Session = context.session
+    memory: dict[str, Any] = session.memory
+    shared: dict[str, Any] = context.tracker.memory
+    memory["names"] = memory.get("names", 0) + more
+    shared["names"] = shared.get("names", 0) + more
 
 
 @requires("names")
@@ -125,9 +130,10 @@ def contribute(context: RuleContext, judge: Callable[..., None], *payload: Any) 
 
 def remembered(context: RuleContext, name: str, key: object, make: Callable[[], Kept]) -> Kept:
     """What is remembered under a key of `name`, made when it is new."""
-    entries: OrderedDict[Any, Kept] | None = context.shared.get(name)
+    shared: dict[str, Any] = context.tracker.memory
+    entries: OrderedDict[Any, Kept] | None = shared.get(name)
     if entries is None:
-        entries = context.shared[name] = OrderedDict()
+        entries = shared[name] = OrderedDict()
     entry = entries.get(key)
     if entry is None:
         if len(entries) >= MAX_KEPT:
@@ -196,10 +202,8 @@ def report_once(
     report_at(context, first, code, words, count, here.packet_number)
 
 
-Verdict = tuple[str, object, Callable[[], str]]
-"""A finding for all connections with a key: its code, the key, what gives its words."""
-
-_NOTHING: dict[Any, Any] = {}
+Verdict = tuple[str, object, str]
+"""A finding for all connections with a key: its code, the key, its words."""
 
 MAX_VERDICTS = 64
 """Different facts of one client whose verdicts are remembered."""
@@ -211,76 +215,102 @@ class _Verdict:
     """
 
     code: str
+    words: str
     key: Any
-    words: Any
     first: Any
     finding: Any
 
-    def __init__(self, code: str, key: object, words: Callable[[], str]) -> None:
-        self.code, self.key, self.words = code, key, words().__str__
+    def __init__(self, code: str, key: object, words: str) -> None:
+        self.code, self.key, self.words = code, key, words
         self.first = self.finding = None
 
 
-def report_alike(
-    context: RuleContext,
-    judge: Callable[[RuleContext], Iterator[Verdict]],
-    fact: Any = None,
-    at_first: bool = False,
-    of_server: bool = False,
-) -> None:
-    """Raise what `judge` finds as `report_once` does, at the connection's first packet with
-    `at_first`; it is asked once for all connections of a client with the same `fact`, a number or
-    bytes, or for all of a server.
+class Alike:
+    """A rule about what connections have in common: it is judged once for all that are alike.
+
+    Its judge gets no context. It is given the `Client`, or with `of_server` the server's address
+    and port, and then the arguments as JSON of each method of the handshake in `said` (None where
+    it was not captured): so it cannot look at anything else, and gives `Verdict`s, which are raised
+    as `report_once` does. They are seen at the connection's first packet with `at_first`; `whole`
+    is for what start-ok has to be captured whole for.
     """
-    client: Client
-    known: dict[Any, Any] | None
-    if of_server:
-        known = _verdicts_of_server(context)
-    else:
-        client = client_of(context)
-        known = client.verdicts
-    place = first_place(context) if at_first and known is None else None
-    if known is None:
-        for code, key, words in judge(context):
-            report_once(context, code, key, words, place)
-        return
-    found: tuple[Any, ...] | None = known.get((judge, fact))
-    verdict: _Verdict
-    if found is None:
-        if len(known) >= MAX_VERDICTS:
-            known.clear()
-        found = tuple([_Verdict(*one) for one in judge(context)])
-        if not isinstance(fact, bytes) or len(fact) <= MAX_SAID_BYTES:
-            known[judge, fact] = found
-    if not found:
-        return
-    log, shared = context.tracker.log, context.shared
-    for verdict in found:
-        first = shared.get(verdict.code, _NOTHING).get(verdict.key)
-        if verdict.finding is not None and first is verdict.first:
-            number = context.number
-            if at_first:
-                number = context.session.peer.conversation.first_packet_number or None
+
+    judge: Any
+    requires: Any
+    said: tuple[str, ...]
+    whole: bool
+    at_first: bool
+    of_server: bool
+    where: int
+
+    def __init__(
+        self,
+        judge: Callable[..., Iterator[Verdict]],
+        *said: str,
+        whole: bool = False,
+        at_first: bool = False,
+        of_server: bool = False,
+        where: int = ANYTHING,
+    ) -> None:
+        self.judge, self.said, self.requires, self.where = judge, said, None, where
+        self.whole, self.at_first, self.of_server = whole, at_first, of_server
+
+    def __call__(self, context: RuleContext) -> None:
+        """Raise what the judge finds, or found before of connections that are alike."""
+        session: Session = context.session
+        verdict: _Verdict
+        if self.whole and not session.handshake_whole("connection.start-ok"):
+            return
+        subject, known = _subject(context, self.of_server)
+        key: Any = self
+        said: tuple[Any, ...] = ()
+        if self.said:
+            said = tuple([session.handshake_json(method) for method in self.said])
+            key = (self, said)
+        found: tuple[Any, ...] | None = None if known is None else known.get(key)
+        if found is None:
+            found = tuple([_Verdict(*one) for one in self.judge(subject, *said)])
+            if known is not None and sum([len(one or b"") for one in said]) <= MAX_SAID_BYTES:
+                if len(known) >= MAX_VERDICTS:
+                    known.clear()
+                known[key] = found
+        for verdict in found:
+            self._raise(context, verdict)
+
+    def _raise(self, context: RuleContext, verdict: _Verdict) -> None:
+        session: Session = context.session
+        peer: Connection = session.peer
+        log: FindingLog = context.tracker.log
+        shared: dict[str, Any] = context.tracker.memory
+        if verdict.finding is not None and (
+            "forgotten" not in shared or shared[verdict.code].get(verdict.key) is verdict.first
+        ):
+            at_first = self.at_first
+            number = peer.conversation.first_packet_number or None if at_first else context.number
             log.count(verdict.finding, 1, number)
-            continue
-        place = first_place(context) if at_first else None
-        report_once(context, verdict.code, verdict.key, verdict.words, place)
-        first = verdict.first = shared.get(verdict.code, _NOTHING).get(verdict.key)
+            return
+        place = first_place(context) if self.at_first else None
+        report_once(context, verdict.code, verdict.key, verdict.words.__str__, place)
+        first = verdict.first = shared.get(verdict.code, {}).get(verdict.key)
         if first is not None:
             verdict.finding = log.find(verdict.code, first.connection_id)
 
 
-def _verdicts_of_server(context: RuleContext) -> Any:
-    """What judges find of a context's server."""
+def _subject(context: RuleContext, of_server: bool) -> tuple[Any, Any]:
+    """Whom a verdict is about, and what is known of it; None before a client connects again."""
+    if not of_server:
+        client: Client = client_of(context)
+        return client, client.verdicts
     session: Session = context.session
     peer: Connection = session.peer
-    name, servers = peer.name()[2], context.shared.setdefault("servers", {})
+    shared: dict[str, Any] = context.tracker.memory
+    name, servers = peer.name()[2] or "", shared.setdefault("servers", {})
     known = servers.get(name)
     if known is None:
         if len(servers) >= MAX_CLIENTS:
             servers.clear()
         known = servers[name] = {}
-    return known
+    return name, known
 
 
 def judge_limits(context: RuleContext) -> None:

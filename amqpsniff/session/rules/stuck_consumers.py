@@ -8,7 +8,15 @@ from typing import Any
 
 from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.celery import held_for_later
-from amqpsniff.session.rules.context import DELIVERED, PROVISIONAL, Rule, RuleContext, where
+from amqpsniff.session.rules.context import (
+    CONSUMES,
+    HELD,
+    OLDEST,
+    STUCK,
+    Rule,
+    RuleContext,
+    where,
+)
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.units import duration
 
@@ -33,13 +41,6 @@ FEW_ACKNOWLEDGED = 3
 HELD_WITHOUT_LIMIT = 1_000
 """Deliveries that count as a full window where there is no prefetch count."""
 
-CANCELLED = "cancelled while stuck"
-"""Name in `RuleContext.memory` of consumers that were stuck when their client cancelled them:
-detail and oldest delivery, of the first one on each channel."""
-
-OLDEST = "oldest deliveries"
-"""Name in `RuleContext.memory` of the oldest deliveries of a channel's consumers; see `_oldest`."""
-
 FEW_HELD = 1_000
 """Deliveries that are gone through whenever something is asked of a channel."""
 
@@ -51,13 +52,10 @@ EXCESS_TIMES = 2
 times what is allowed cannot, nor can what is too much when the consumer is over."""
 
 
-@where(DELIVERED)
+@where(HELD)
 def stuck(context: RuleContext) -> None:
     """A channel is over: whether a consumer held all it may and had stopped acknowledging."""
     if context.channel.times.last_delivery_ns <= 0:
-        return
-    noted = (PROVISIONAL, CANCELLED, OLDEST)
-    if not context.channel.unsettled and not context.memory.keys() & noted:
         return
     context.withdraw("consumer-stuck", context.channel)
     end_ns = context.channel.end_ns or context.session.peer.conversation.end_ns
@@ -66,7 +64,7 @@ def stuck(context: RuleContext) -> None:
     for detail, entry in _stuck(context, end_ns, "" if ended else " so far"):
         context.report("consumer-stuck", detail, number=entry.packet_number, ts_ns=entry.ts_ns)
     context.memory.get(OLDEST, {}).pop(context.channel, None)
-    context.memory.get(CANCELLED, {}).pop(context.channel, None)
+    context.memory.get(STUCK, {}).pop(context.channel, None)
 
 
 def watch_stuck(context: RuleContext) -> None:
@@ -87,14 +85,14 @@ def note_cancelled(context: RuleContext) -> None:
     if context.frame.side != CLIENT or consumer is None:
         return
     for noted in _stuck_now(context, context.ts_ns, (consumer,), ""):
-        context.memory.setdefault(CANCELLED, {}).setdefault(context.channel, noted)
+        context.memory.setdefault(STUCK, {}).setdefault(context.channel, noted)
 
 
 def _stuck(context: RuleContext, now_ns: int | None, so_far: str) -> Iterator[tuple[str, Any]]:
     """Consumers that are stuck: in words, which end in `so_far`, and the oldest delivery of
     each.
     """
-    noted = context.memory.get(CANCELLED, {}).get(context.channel, ("", None))
+    noted = context.memory.get(STUCK, {}).get(context.channel, ("", None))
     if noted[1] is not None and noted[1].held:
         yield noted
     for each in _stuck_now(context, now_ns, context.channel.by_tag.values(), so_far):
@@ -172,7 +170,7 @@ def _full(
             yield consumer, limit
 
 
-@where(DELIVERED)
+@where(CONSUMES)
 def overfull(context: RuleContext) -> None:
     """A consumer is over: whether it ever held more than its prefetch count."""
     channel, frame = context.channel, context.frame

@@ -122,18 +122,22 @@ def judge_reused(context: RuleContext) -> None:
 
 def note_traces(context: RuleContext) -> None:
     """connection-ends: messages with a trace's context, and publishes without one."""
-    session = context.session
-    formats = context.memory.get("trace formats")
+    session, memory = context.session, context.memory
+    traced = session.traced_delivered or session.traced_published
+    if not traced and TRACER not in memory and LOOKED not in memory:
+        if not (session.untraced_published and client_property(context, "connection_name")):
+            return
+    formats = memory.get("trace formats")
     if formats:
         server, vhost, _ = queue_key(context, "")
         words = client_text(context)
         contribute(context, judge_formats, server, vhost, formats, first_place(context), words)
-    looked: _Looked = context.memory.get(LOOKED) or _Looked()
+    looked: _Looked = memory.get(LOOKED) or _Looked()
     counts = (session.traced_delivered, session.traced_published, session.untraced_published,
               looked.traces, looked.kept)  # fmt: skip
-    if TRACER in context.memory:
+    if TRACER in memory:
         key = client_host(context), application(context)
-        contribute(context, judge_tracer, key, context.memory[TRACER], client_text(context))
+        contribute(context, judge_tracer, key, memory[TRACER], client_text(context))
     name = client_property(context, "connection_name") if any(counts) else None
     if not (counts[0] or counts[1] or (name and counts[2])):
         return

@@ -15,7 +15,15 @@ from typing import Any
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import read_reason
-from amqpsniff.session.rules.context import BY_BROKER, Place, Rule, RuleContext, where
+from amqpsniff.session.rules.context import (
+    BY_BROKER,
+    EXTENDED,
+    Place,
+    Rule,
+    RuleContext,
+    requires,
+    where,
+)
 from amqpsniff.session.rules.format import exchange_text, names_text, number_of, queue_text, route
 from amqpsniff.session.rules.peers import table
 from amqpsniff.session.rules.queues import queue_key
@@ -68,6 +76,7 @@ def reads(context: RuleContext) -> None:
         note(context, READ, context.queue, True)
 
 
+@where(EXTENDED)
 def declared(context: RuleContext) -> None:
     """queue.declare-ok: where dead letters go, while the rows of its request are there."""
     request = context.request
@@ -101,13 +110,13 @@ def refused(context: RuleContext) -> None:
         note(context, ABSENT, found[1], tuple(context.place))
 
 
+@requires(READ, REJECTED, TARGETS, ABSENT)
 def ended(context: RuleContext) -> None:
     """connection-ends: tell what was noted."""
     memory = context.memory
     noted = [list(memory.get(name, {}).items()) for name in (READ, REJECTED, TARGETS, ABSENT)]
-    if any(noted):
-        server, vhost, _ = queue_key(context, "")
-        contribute(context, judge_noted, (server, vhost), noted)
+    server, vhost, _ = queue_key(context, "")
+    contribute(context, judge_noted, (server, vhost), noted)
 
 
 def judge_noted(context: RuleContext, at: Sequence[str], noted: Iterable[Any]) -> None:

@@ -16,13 +16,14 @@ from amqpsniff.session.rules.shared_state import MAX_KEPT, remembered, report_on
 def _context(capture: str = "a.pcap", number: int = 1) -> Any:
     peer = SimpleNamespace(name=lambda: (f"{capture}{number}", "10.0.0.1:1", "10.0.0.2:2"))
     session = SimpleNamespace(peer=peer, capture=capture)
+    shared: dict[str, Any] = {}
     return SimpleNamespace(
-        shared={},
+        shared=shared,
         session=session,
         number=number,
         ts_ns=number,
         place=Place(capture, number, number, *peer.name()),
-        tracker=SimpleNamespace(log=FindingLog()),
+        tracker=SimpleNamespace(log=FindingLog(), memory=shared),
         forget=lambda what: None,
     )
 
