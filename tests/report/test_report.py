@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from html import unescape
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -229,6 +230,14 @@ def test_only_events_that_are_shown_are_written(
     assert number > 2 * shown
     assert len(written) == shown
 
+    def everything(self: object, rows: Any, mine: list[int]) -> list[tuple[int, str, int]]:
+        kinds = sequences.numbers_of(rows, "frame_type")
+        return [(row, "", 0) for row in mine if kinds[row] not in sequences._FOLDED]
+
+    monkeypatch.setattr(sequences._Sequence, "_told_of", everything)
+    assert report(tmp_path / "all.html", "pika_mix.pcap").code == 0
+    assert data_of((tmp_path / "all.html").read_text())["conversations"] == told
+
 
 def test_kept_rows_are_bounded() -> None:
     rows = [
@@ -239,7 +248,7 @@ def test_kept_rows_are_bounded() -> None:
     some = top_rows.TopRows(10, top_rows.connection_weight, ("client_bytes", "closed_by"))
     for row in rows:
         some.add(row)
-    assert [row["client_bytes"] for row in some.rows()] == [77, *range(499, 490, -1)]
+    assert [row["client_bytes"] for row in some.rows] == [77, *range(499, 490, -1)]
     assert some.number == 500
     assert some.ends == {"closed by the client": 499, "closed with an error": 1}
 
