@@ -6,10 +6,10 @@ a bounded number of events is kept; what is left out is said where it is missing
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.body_text import COLUMNS as READ_BY
@@ -172,9 +172,9 @@ class _Sequence:
         self._number = 0
 
     def expect(self, finding: Row) -> None:
-        """A finding that is to stand in its place; rows come in the order of time."""
+        """A finding that is to stand in its place; the important come first."""
         if len(self._findings) < MAX_FINDINGS:
-            self._findings.append(finding)
+            insort(self._findings, finding, key=_place)
 
     def take(
         self, table: str, rows: Any, mine: list[int], made: Callable[[list[int]], PlainRows]
@@ -219,7 +219,7 @@ class _Sequence:
             if kind not in _FOLDED:
                 entries.append((row, "", 0))
         ranges = [(0, AFTER if len(self._events) >= FIRST_EVENTS else FIRST_EVENTS)]
-        bars = deque(accumulate(map(_place, self._findings), max))
+        bars = deque(map(_place, self._findings))
         for at, (row, *_) in enumerate(entries if bars else ()):
             while bars and bars[0] <= (max(times[row], 0), packets[row]):
                 bars.popleft()

@@ -210,6 +210,15 @@ def test_page_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert max(body.count("<tr>") for body in rows) < 60
 
 
+def test_findings_stand_at_their_time(tmp_path: Path) -> None:
+    """However important: a closing at the end does not hold back what came before."""
+    for name in ("pika_mix.pcap", "php_churn.pcap"):
+        assert report(tmp_path / "page.html", name).code == 0
+        for one in data_of((tmp_path / "page.html").read_text())["conversations"]:
+            times = [float(event[0]) for event in one["events"] if event[0]]
+            assert times == sorted(times)
+
+
 def test_only_events_that_are_shown_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
