@@ -273,12 +273,12 @@ class Delays:
             yield _at(place), _at(place + 1), counts[place]
 
     def _sum(self, steps: Any) -> list[int]:
-        listed = [self._counts[step] for step in steps if step in self._counts]
-        if not listed:
-            return []
-        return (
-            listed[0] if len(listed) == 1 else [sum(column) for column in zip(*listed, strict=True)]
-        )
+        total: list[int] = []
+        for step in steps:
+            counts = self._counts.get(step)
+            if counts is not None:
+                total = list(map(add, total, counts)) if total else counts
+        return total
 
 
 def _at(place: float) -> float:

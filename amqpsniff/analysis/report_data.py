@@ -36,10 +36,10 @@ from amqpsniff.analysis.topology import (
     MESSAGE_COLUMNS,
     Topology,
 )
-from amqpsniff.columns import NULL, Integers
+from amqpsniff.columns import NULL
 from amqpsniff.session import row_times
 from amqpsniff.spec import SIDES
-from amqpsniff.tables.values import WORDS, rows_of
+from amqpsniff.tables.values import WORDS, numbers_of, rows_of
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Started
@@ -183,9 +183,9 @@ class ReportData:
         of traffic.
         """
         self.topology.add_rows(frames, messages, connections)
-        self._count_frames(frames.rows, _buffers(frames, row_times.FRAME_COLUMNS))
+        self._count_frames(frames.rows, _numbers(frames, row_times.FRAME_COLUMNS))
         ids = [one[0] for one in connections]
-        self._count_messages(messages.rows, _buffers(messages, row_times.MESSAGE_COLUMNS), ids)
+        self._count_messages(messages.rows, _numbers(messages, row_times.MESSAGE_COLUMNS), ids)
 
     def add_records(self, records: dict[str, list[Row]]) -> None:
         """Take what a pipeline gives of connections, channels and links, all of it."""
@@ -295,13 +295,9 @@ class ReportData:
             self.levels[level].put(end_ns, -number)
 
 
-def _buffers(rows: Any, names: Iterable[str]) -> list[Any]:
+def _numbers(rows: Any, names: Iterable[str]) -> list[Any]:
     """The numbers of columns of the decoder."""
-    columns = rows.columns()
-    sources = (columns["connection" if name == "connection_id" else name] for name in names)
-    return [
-        memoryview(one.storage).cast("q" if isinstance(one, Integers) else "i") for one in sources
-    ]
+    return [numbers_of(rows, name) for name in names]
 
 
 def _arrow_buffers(batch: Any, names: Iterable[str]) -> list[Any]:

@@ -39,6 +39,7 @@ FRAME_COLUMNS = (
 ).split()
 _FRAME_TYPE = FRAME_COLUMNS.index("frame_type")
 MESSAGE_KEY = ("connection_id", "sender", "channel", "packet_number", "method")
+_PACKET = MESSAGE_KEY.index("packet_number")
 
 
 @dataclass(slots=True)
@@ -131,6 +132,11 @@ class Timeline:
             entry.message = dict(zip(self._columns, row, strict=True))
             entry.waiting = False
 
+    @property
+    def packets(self) -> set[int]:
+        """Numbers of packets whose messages entries wait for."""
+        return {key[_PACKET] for key in self._waiting}
+
     def put(self, entry: Entry) -> None:
         """Take an entry that is ready as it is."""
         self._entries.append(entry)
@@ -152,7 +158,13 @@ class Gaps:
     """Finds holes between the frames of one connection, direction by direction."""
 
     def __init__(self) -> None:
-        self._next: dict[str, int] = {}
+        self._next: dict[Any, int] = {}
+
+    def before(self, sender: Any, offset: int, octets: int) -> int:
+        """The bytes that are missing before a frame of so many bytes."""
+        expected = self._next.get(sender, offset)
+        self._next[sender] = max(expected, offset + octets)
+        return max(offset - expected, 0)
 
     def split(self, batch: Any) -> Iterator[tuple[Entry | None, Any]]:
         """The frames of a batch in pieces, each with the gap before it or None."""
@@ -162,18 +174,15 @@ class Gaps:
         for at, (sender, offset, size, kind) in enumerate(rows):
             if sender is None:
                 continue
-            expected = self._next.get(sender, offset)
-            if offset > expected:
+            if missing := self.before(sender, offset, size + overhead_bytes(kind)):
                 yield gap, batch.slice(begin, at - begin)
-                begin, gap = at, _gap(batch.slice(at, 1), offset - expected)
-            end = offset + size + overhead_bytes(kind)
-            self._next[sender] = max(expected, end)
+                begin, gap = at, stand_in(batch.slice(at, 1), GAP, missing)
         yield gap, batch.slice(begin)
 
 
-def _gap(frame: Any, octets: int) -> Entry:
-    """The entry of a hole before a frame."""
+def stand_in(frame: Any, kind: str, size: int) -> Entry:
+    """An entry of no frame, at the place of the one that follows it."""
     entry = Entry(*(values(frame, name)[0] for name in FRAME_COLUMNS))
-    entry.frame_type, entry.size = GAP, octets
+    entry.frame_type, entry.size = kind, size
     entry.method = entry.arguments_json = None
     return entry

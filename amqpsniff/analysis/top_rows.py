@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from heapq import heappush, heapreplace
 from operator import itemgetter
 from typing import Any
@@ -58,19 +59,18 @@ _ENDED = {
 
 
 def connection_weight(row: Row) -> tuple[Any, ...]:
-    """The order in which connections are worth keeping: by their end, then by their size.
+    """The order in which connections that ended alike are worth keeping: by their size.
 
     Of equal ones the id decides, so that those are kept that lie anywhere in the time.
     """
-    octets = (row["client_bytes"] or 0) + (row["server_bytes"] or 0)
-    return end_of(row) in BAD_ENDS, octets, row["connection_id"]
+    return (row["client_bytes"] or 0) + (row["server_bytes"] or 0), row["connection_id"]
 
 
 def channel_weight(row: Row) -> tuple[Any, ...]:
-    """The same of a channel: errors first, then what waited, then messages."""
+    """The same of a channel: by what waited, then by messages."""
     waited = max(row["unsettled_max"] or 0, row["unconfirmed_max"] or 0)
     messages = row["published"] + row["delivered"]
-    return end_of(row) in BAD_ENDS, waited, messages, row["connection_id"]
+    return waited, messages, row["connection_id"]
 
 
 def shown(value: Any) -> Any:
@@ -81,11 +81,11 @@ def shown(value: Any) -> Any:
 
 
 class TopRows:
-    """The rows with the most weight, and how many there were in all.
+    """The rows with a bad end, then those with the most weight, and how many there were in all.
 
     Args:
         most: Rows that are kept.
-        weight: The weight of a row.
+        weight: The weight of a row among those with ends like its own.
         columns: Columns of a row that are kept.
 
     Attributes:
@@ -107,18 +107,16 @@ class TopRows:
     def add(self, row: Row) -> None:
         """See a row."""
         self.number += 1
-        self.ends[end_of(row)] += 1
-        place = (self._weight(row), -self.number)
+        end = end_of(row)
+        self.ends[end] += 1
+        place = ((end in BAD_ENDS, *self._weight(row)), -self.number)
         if len(self._heap) < self._most:
             heappush(self._heap, (*place, self._values(row)))
         elif place > self._heap[0][:2]:
             heapreplace(self._heap, (*place, self._values(row)))
 
-    def kept(self, values: Iterable[Any]) -> Row:
-        """A row of the values of the columns that are kept, as Arrow has them."""
-        return dict(zip(self._columns, map(shown, values), strict=True))
-
+    @cached_property
     def rows(self) -> list[Row]:
-        """The rows that were kept, the weightiest first."""
+        """The rows that were kept, the weightiest first, once all were seen."""
         heap = sorted(self._heap, key=lambda one: one[:2], reverse=True)
-        return [self.kept(values) for _, _, values in heap]
+        return [dict(zip(self._columns, map(shown, values), strict=True)) for *_, values in heap]

@@ -287,16 +287,17 @@ class Topology:
         self._clients[connection] = vhost, name, address
         return True
 
-    def _learn(self, row: Facts, **told: str | None) -> None:
+    def _learn(self, row: Facts, vhost: Any = ..., name: Any = ...) -> None:
         """Note the name or the virtual host of a client."""
-        connection, address = row["connection_id"], row["client"]
-        client = self._client(connection, address)._replace(**told)
-        if not self._keep(connection, client.vhost, client.name, address):
+        connection = row["connection_id"]
+        before = self._clients.get(connection, UNKNOWN_CLIENT)
+        vhost, name = before[0] if vhost is ... else vhost, before[1] if name is ... else name
+        if not self._keep(connection, vhost, name, row["client"]):
             self.forgotten = True
 
     def _logged_in(self, row: Facts, arguments: Facts) -> None:
         properties = arguments.get("client_properties")
-        named = self._client(row["connection_id"], row["client"]).name is not None
+        named = self._clients.get(row["connection_id"], UNKNOWN_CLIENT)[1] is not None
         if isinstance(properties, dict) and not named:
             names = (peer_property(properties, name) for name in ("connection_name", "product"))
             self._learn(row, name=next(filter(None, names), None))

@@ -246,7 +246,7 @@ class CapturePage:
             if row["severity"] != "info" and row["connection_id"] not in places:
                 places[row["connection_id"]] = seen[row["code"]]
                 seen[row["code"]] += 1
-        rows = self.data.connections.rows()
+        rows = self.data.connections.rows
         return sorted(rows, key=lambda row: places.get(row["connection_id"], len(rows)))
 
     def _connection_table(self, rows: list[Row], number: int) -> str:
@@ -292,7 +292,7 @@ class CapturePage:
         ]  # fmt: skip
         rows = [
             row | {"end": end_of(row), "why": _why(row)}
-            for row in self.data.channels.rows()[:MAX_CHANNELS]
+            for row in self.data.channels.rows[:MAX_CHANNELS]
         ]
         more = _more(len(rows), self.data.channels.number, "amqpsniff channels CAPTURE")
         return table(rows, columns, "Channels", more=more, links=self._shown)

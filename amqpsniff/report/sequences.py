@@ -6,8 +6,10 @@ a bounded number of events is kept; what is left out is said where it is missing
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.body_text import COLUMNS as READ_BY
@@ -30,13 +32,16 @@ from amqpsniff.analysis.timeline import (
     Entry,
     Gaps,
     Timeline,
+    stand_in,
 )
 from amqpsniff.analysis.times import seconds
 from amqpsniff.analysis.top_rows import Row
+from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES
 from amqpsniff.findings import KINDS
 from amqpsniff.report.tables import shortened
 from amqpsniff.spec import SIDES
-from amqpsniff.tables.values import PlainRows, plain_rows, values
+from amqpsniff.spec.amqp010 import overhead_bytes
+from amqpsniff.tables.values import PlainRows, numbers_of, plain_rows
 from amqpsniff.units import octets, plural
 from amqpsniff.wire_text import harmless
 
@@ -62,6 +67,12 @@ MAX_CHARACTERS = 240
 NOTE = "note"
 """Stands for a side in events that neither side sent."""
 
+LEFT_OUT = "left out"
+"""The frame type of an entry that stands for so many others that cannot be shown."""
+
+_FOLDED = frozenset(map(FRAME_TYPE_NAMES.index, FOLDED))
+_OVERHEADS = list(map(overhead_bytes, FRAME_TYPE_NAMES))
+
 Event = list[Any]
 """[time, packet, side, channel, method, detail, outcome, level], for the page's script."""
 
@@ -74,7 +85,7 @@ def choose(data: ReportData, order: Iterable[Row]) -> list[Row]:
     named = [row for rows in data.named.values() for row in rows]
     if data.named:
         return list({row["connection_id"]: row for row in named}.values())[:MAX_CONVERSATIONS]
-    kept = {row["connection_id"]: row for row in data.connections.rows()}
+    kept = {row["connection_id"]: row for row in data.connections.rows}
     chosen: dict[str, Row] = {}
     codes: set[str] = set()
     for row in order:
@@ -118,16 +129,22 @@ class Sequences:
             if sequence is not None:
                 sequence.expect(finding)
 
-    def add_rows(self, frames: Any, messages: Any, *names: Any) -> None:
+    def add_rows(self, frames: Any, messages: Any, connections: list[Any], *names: Any) -> None:
         """Take what a pipeline gives."""
+        followed = [self._sequences.get(one[0]) for one in connections]
         for table, rows in (("frames", frames), ("messages", messages)):
-            batch = plain_rows(rows, self.columns[table], *names)
-            places: dict[str, list[int]] = {}
-            for row, name in enumerate(values(batch, "connection_id")):
-                places.setdefault(name, []).append(row)
-            for name, sequence in self._sequences.items():
-                if name in places:
-                    sequence.take(table, batch.take(places[name]))
+            dealt: dict[_Sequence, list[int]] = {one: [] for one in followed if one is not None}
+            for row, code in enumerate(numbers_of(rows, "connection_id")):
+                sequence = followed[code]
+                if sequence is not None:
+                    dealt[sequence].append(row)
+            made = partial(
+                plain_rows, rows, names=self.columns[table], connections=connections,
+                captures=names[0], method_names=names[1],
+            )  # fmt: skip
+            for sequence, mine in dealt.items():
+                if mine:
+                    sequence.take(table, rows, mine, made)
 
     def told(self) -> list[dict[str, Any]]:
         """The conversations as the page's script expects them."""
@@ -155,20 +172,70 @@ class _Sequence:
         self._number = 0
 
     def expect(self, finding: Row) -> None:
-        """A finding that is to stand in its place; rows come in the order of time."""
+        """A finding that is to stand in its place; the important come first."""
         if len(self._findings) < MAX_FINDINGS:
-            self._findings.append(finding)
+            insort(self._findings, finding, key=_place)
 
-    def take(self, table: str, batch: PlainRows) -> None:
-        """Take rows of the conversation."""
+    def take(
+        self, table: str, rows: Any, mine: list[int], made: Callable[[list[int]], PlainRows]
+    ) -> None:
+        """Take rows of the conversation, those with the numbers `mine`; `made` makes some plain."""
         if table == "messages":
-            self._tell(self._timeline.messages(batch))
+            numbers, packets = numbers_of(rows, "packet_number"), self._timeline.packets
+            wanted = [row for row in mine if numbers[row] in packets]
+            self._tell(self._timeline.messages(made(wanted)))
         else:
-            for gap, piece in self._gaps.split(batch):
-                if gap is not None:
-                    self._timeline.put(gap)
-                self._timeline.frames(piece, without=FOLDED)
+            self._take_frames(made, self._told_of(rows, mine))
         self._tell(self._timeline.ready())
+
+    def _take_frames(
+        self, made: Callable[[list[int]], PlainRows], chosen: list[tuple[int, str, int]]
+    ) -> None:
+        """Put entries into the timeline: frames, and what stands for bytes and events."""
+        batch, begin = made([row for row, *_ in chosen]), 0
+        for at, (_, kind, size) in enumerate(chosen):
+            if kind:
+                self._timeline.frames(batch.slice(begin, at - begin))
+                self._timeline.put(stand_in(batch.slice(at, 1), kind, size))
+                begin = at + 1
+        self._timeline.frames(batch.slice(begin))
+
+    def _told_of(self, rows: Any, mine: list[int]) -> list[tuple[int, str, int]]:
+        """The entries of frames that may be shown, as (row, kind, size), and how many others stand
+        before a row; the kind of a frame is empty.
+
+        Shown are those at the beginning, around findings, and at the end, which may be the end of
+        any batch. Entries of one packet are kept from the first on: messages find theirs by it.
+        """
+        names = ("frame_type", "sender", "stream_offset", "size", "packet_number", "ts_ns")
+        kinds, senders, offsets, sizes, packets, times = (numbers_of(rows, one) for one in names)
+        entries: list[tuple[int, str, int]] = []
+        for row in mine:
+            kind, sender = kinds[row], senders[row]
+            if sender >= 0 and (
+                missing := self._gaps.before(sender, offsets[row], sizes[row] + _OVERHEADS[kind])
+            ):
+                entries.append((row, GAP, missing))
+            if kind not in _FOLDED:
+                entries.append((row, "", 0))
+        ranges = [(0, AFTER if len(self._events) >= FIRST_EVENTS else FIRST_EVENTS)]
+        bars = deque(map(_place, self._findings))
+        for at, (row, *_) in enumerate(entries if bars else ()):
+            while bars and bars[0] <= (max(times[row], 0), packets[row]):
+                bars.popleft()
+                ranges.append((at - LAST_EVENTS, at + AFTER))
+        ranges.append((len(entries) - LAST_EVENTS, len(entries)))
+        kept: list[tuple[int, str, int]] = []
+        end = 0
+        for wanted, stop in ranges:
+            begin = max(wanted, end)
+            while begin > end and packets[entries[begin - 1][0]] == packets[entries[begin][0]]:
+                begin -= 1
+            if begin > end:
+                kept.append((entries[begin][0], LEFT_OUT, begin - end))
+            kept += entries[begin:stop]
+            end = max(end, min(stop, len(entries)))
+        return kept
 
     def told(self) -> dict[str, Any]:
         """The whole of it."""
@@ -188,6 +255,10 @@ class _Sequence:
 
     def _tell(self, entries: Iterator[Entry]) -> None:
         for entry in entries:
+            if entry.frame_type == LEFT_OUT:
+                self._number += entry.size
+                self._left_out += entry.size
+                continue
             self._number += 1
             place = entry.ts_ns or 0, entry.packet_number
             while self._findings and _place(self._findings[0]) <= place:

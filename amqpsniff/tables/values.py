@@ -47,50 +47,50 @@ class PlainRows:
         cells = {name: cells[rows.start : rows.stop] for name, cells in self.cells.items()}
         return PlainRows(cells, len(rows))
 
-    def take(self, rows: Sequence[int]) -> PlainRows:
-        """The rows with these numbers."""
-        if len(rows) == self.num_rows:
-            return self
-        cells = {name: [cells[row] for row in rows] for name, cells in self.cells.items()}
-        return PlainRows(cells, len(rows))
+
+def numbers_of(rows: Any, name: str) -> memoryview[int]:
+    """The numbers or codes of a column of frames or messages, of what `Pipeline.take` gives."""
+    column = rows.columns()["connection" if name in _ENDS else name]
+    numbers = memoryview(column.storage).cast("q" if isinstance(column, Integers) else "i")
+    return numbers[: rows.rows]
 
 
 def plain_rows(
     rows: Any,
+    chosen: Sequence[int],
     names: Iterable[str],
     connections: Sequence[tuple[Any, ...]],
     captures: Sequence[str],
     method_names: Sequence[str],
 ) -> PlainRows:
-    """Columns of rows of frames or messages, of what `Pipeline.take` gives."""
+    """Columns of the rows with these numbers, of what `Pipeline.take` gives."""
     columns = rows.columns()
     vocabularies = rows.vocabularies.by_name()
     ends = list(zip(*connections, strict=True)) or [()] * len(_ENDS)
     words = dict(zip(_ENDS, ends, strict=True)) | WORDS | {"capture": captures}
+    words["method"] = [*NAMES, *method_names]
     cells: dict[str, list[Any]] = {}
     for name in names:
         column = columns["connection" if name in _ENDS else name]
         if isinstance(column, Texts):
-            octets = map(column.bytes_of, range(rows.rows))
+            octets = map(column.bytes_of, chosen)
             if name == "body":  # the one column of bytes
                 cells[name] = list(octets)
             else:
                 cells[name] = [None if one is None else one.decode() for one in octets]
             continue
-        wide = isinstance(column, Integers)
-        numbers = memoryview(column.storage).cast("q" if wide else "i")[: rows.rows].tolist()
-        texts = words.get(name)
+        all_numbers = numbers_of(rows, name)
+        numbers = [all_numbers[row] for row in chosen]
+        texts: Any = words.get(name)
         if name in vocabularies:
-            texts = list(map(vocabularies[name].text, range(vocabularies[name].count)))
-        elif name == "method":
-            texts = [*NAMES, *method_names]
-        if wide:
+            texts = {one: vocabularies[name].text(one) for one in set(numbers) if one >= 0}
+        if isinstance(column, Integers):
             cells[name] = [None if one == NULL else one for one in numbers]
         elif texts is None:
             cells[name] = [None if one < 0 else one for one in numbers]
         else:
             cells[name] = [None if one < 0 else texts[one] for one in numbers]
-    return PlainRows(cells, rows.rows)
+    return PlainRows(cells, len(chosen))
 
 
 def values(batch: Any, name: str) -> list[Any]:

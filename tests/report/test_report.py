@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from html import unescape
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -209,6 +210,15 @@ def test_page_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert max(body.count("<tr>") for body in rows) < 60
 
 
+def test_findings_stand_at_their_time(tmp_path: Path) -> None:
+    """However important: a closing at the end does not hold back what came before."""
+    for name in ("pika_mix.pcap", "php_churn.pcap"):
+        assert report(tmp_path / "page.html", name).code == 0
+        for one in data_of((tmp_path / "page.html").read_text())["conversations"]:
+            times = [float(event[0]) for event in one["events"] if event[0]]
+            assert times == sorted(times)
+
+
 def test_only_events_that_are_shown_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,6 +239,14 @@ def test_only_events_that_are_shown_are_written(
     assert number > 2 * shown
     assert len(written) == shown
 
+    def everything(self: object, rows: Any, mine: list[int]) -> list[tuple[int, str, int]]:
+        kinds = sequences.numbers_of(rows, "frame_type")
+        return [(row, "", 0) for row in mine if kinds[row] not in sequences._FOLDED]
+
+    monkeypatch.setattr(sequences._Sequence, "_told_of", everything)
+    assert report(tmp_path / "all.html", "pika_mix.pcap").code == 0
+    assert data_of((tmp_path / "all.html").read_text())["conversations"] == told
+
 
 def test_kept_rows_are_bounded() -> None:
     rows = [
@@ -239,7 +257,7 @@ def test_kept_rows_are_bounded() -> None:
     some = top_rows.TopRows(10, top_rows.connection_weight, ("client_bytes", "closed_by"))
     for row in rows:
         some.add(row)
-    assert [row["client_bytes"] for row in some.rows()] == [77, *range(499, 490, -1)]
+    assert [row["client_bytes"] for row in some.rows] == [77, *range(499, 490, -1)]
     assert some.number == 500
     assert some.ends == {"closed by the client": 499, "closed with an error": 1}
 
