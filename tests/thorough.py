@@ -9,10 +9,10 @@ from typing import TypeVar
 import pytest
 
 THOROUGH = bool(os.environ.get("AMQPSNIFF_THOROUGH"))
-SHARE = 1 if THOROUGH else 8
+SHARE = 1 if THOROUGH else 12
 """One of so many cases that are listed is tried."""
 
-RANDOM_SHARE = 1 if THOROUGH else 15
+RANDOM_SHARE = 1 if THOROUGH else 20
 """One of so many random cases is tried."""
 
 only_thorough = pytest.mark.skipif(not THOROUGH, reason="takes long: only in `make test-all`")
