@@ -235,8 +235,10 @@ class ObjectNames:
             value = self.part(at + 1, stop - 1).decode()
         else:
             value = self._value_of(self.part(at, stop))
-        if done == len(path) or not isinstance(value, str):
-            return value if done == len(path) else None
+        if done == len(path):
+            return value
+        if not isinstance(value, str) or value.lstrip().startswith('"'):
+            return None  # a text in a text has no names
         nested: ObjectNames = ObjectNames(())
         nested.data = value.encode(errors="replace")
         return nested._along(0, len(nested.data), path[done:])

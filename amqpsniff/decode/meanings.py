@@ -816,14 +816,10 @@ def _property(out: Any, row: Any, name: Any) -> Any:
 def taken(source: Any, value: Any, ts_ns: Any) -> Any:
     """The value that a source takes by path, pattern and form; None for nothing."""
     for step in source.path:
-        while isinstance(value, str):
-            try:
-                value = json.loads(value)
-            except (ValueError, RecursionError):
-                return None
         try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
+            value = json.loads(value) if isinstance(value, str) else value
+            value = None if isinstance(value, str) else value[step]
+        except (ValueError, RecursionError, KeyError, IndexError, TypeError):
             return None
     return fitted(source, value, ts_ns)
 

@@ -64,14 +64,10 @@ def test_shape() -> None:
 def inside(value: object, path: tuple[str | int, ...]) -> object:
     """What a path leads to, texts being read as JSON."""
     for step in path:
-        while isinstance(value, str):
-            try:
-                value = json.loads(value)
-            except ValueError:
-                return None
         try:
-            value = value[step]  # type: ignore[index]
-        except (KeyError, IndexError, TypeError):
+            value = json.loads(value) if isinstance(value, str) else value
+            value = None if isinstance(value, str) else value[step]  # type: ignore[index]
+        except (ValueError, KeyError, IndexError, TypeError):
             return None
     return value
 
