@@ -107,7 +107,7 @@ class Scan:
         return specs
 
     def _results(self, specs: Sequence[TaskSpec]) -> list[TaskResult]:
-        """What came of tasks that are done, of those too that could not read all."""
+        """The results of tasks that are done, also of those that could not read all their files."""
         results = []
         for spec in specs:
             octets = self.folder.read(f"{RESULTS}/{spec.key}.result")

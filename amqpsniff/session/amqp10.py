@@ -621,11 +621,6 @@ class Amqp10Tracker:
             state.last_key = -1
         self.tracker.add_channel(channel)
         channel.amqp10 = None  # they know each other: else Python would have to look for both
-        session.published += channel.published
-        session.delivered += channel.delivered
-        session.acknowledged += channel.acknowledged
-        session.publish_bytes += channel.times.publish_bytes
-        session.deliver_bytes += channel.times.deliver_bytes
 
     def _tell_left(self, one: Amqp10Session) -> None:
         """Ask the rules about deliveries of a session that is over of which no outcome was said."""

@@ -180,11 +180,6 @@ def _end_channel(tracker: Any, session: Session, slot: ChannelSlot) -> cython.in
     slot.channel = None
     tracker.add_channel(channel)
     slot.state_code = _CLOSED
-    session.published += channel.published
-    session.delivered += channel.delivered
-    session.acknowledged += channel.acknowledged
-    session.publish_bytes += channel.times.publish_bytes
-    session.deliver_bytes += channel.times.deliver_bytes
     return 0
 
 

@@ -236,8 +236,8 @@ def _said(
     tune_ok: bytes | None,
     packs: Any,
 ) -> tuple[Any, ...]:
-    """What the arguments of a handshake tell: the login, the products, the limits, and with packs
-    the framework and its application."""
+    """Login, products and limits from the arguments of a handshake; with packs also the framework
+    and its application."""
     told, tuned = read_object(start_ok), _read(tune_ok)
     client = _table(told, "client_properties")
     server = _table(_read(start), "server_properties")

@@ -368,7 +368,7 @@ def _message_bits(published: cython.longlong, delivered: cython.longlong) -> cyt
 @cython.cfunc
 @cython.exceptval(-1, check=False)
 def _channel_bits(channel: Channel) -> cython.int:
-    """What became of a channel that ends, as bits of `rules.context`."""
+    """Bits of `rules.context` for a channel that ends."""
     bits: cython.int = _message_bits(channel.published, channel.delivered)
     memory: dict[Any, Any] = channel.session.memory
     times: MessageTimes = channel.times
@@ -983,7 +983,7 @@ class Tracker:
         return 0
 
     def add_channel(self, channel: Channel) -> cython.int:
-        """A channel incarnation is over."""
+        """A channel incarnation is over: its sums are those of its connection from now on."""
         if self.rules_enabled:
             number = channel.closed_packet_number
             self.emit("channel-ends", channel, number, channel.end_ns, {}, _channel_bits(channel))
@@ -992,6 +992,13 @@ class Tracker:
         self.consumers_known -= len(channel.by_tag)
         if self.wants_channels:
             self.channels.append(channel_row(channel))
+        session: Session = channel.session
+        times: MessageTimes = channel.times
+        session.published += channel.published
+        session.delivered += channel.delivered
+        session.acknowledged += channel.acknowledged
+        session.publish_bytes += times.publish_bytes
+        session.deliver_bytes += times.deliver_bytes
         return 0
 
     def add_link(self, link: Link, channel: Channel) -> cython.int:

@@ -61,7 +61,7 @@ def grid(
 
 
 def _each(make: Callable[..., Any], *columns: list[Any]) -> list[Any]:
-    """What `make` gives for each row of some columns; one object for rows that are alike."""
+    """`make` of each row of some columns, called once for rows that are alike."""
     if len(columns) == 1:
         made = {value: make(value) for value in set(columns[0])}
     else:
@@ -194,7 +194,7 @@ def _most_and_last(most: int | None, end: int | None) -> str | Words:
 
 
 def _closed(of: Columns) -> tuple[list[Words], list[str]]:
-    """How each ended, and the reason where that is an error."""
+    """Two columns: how each row ended, and the reason of an error."""
     closes = (of[name] for name in ("closed_by", "close_code", "close_method", "close_text"))
     ends = _each(lambda *one: (ended(*one[:2]), _why(*one[1:])), *closes)
     return [end for end, _ in ends], [why for _, why in ends]

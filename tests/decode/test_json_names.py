@@ -62,7 +62,7 @@ def test_shape() -> None:
 
 
 def inside(value: object, path: tuple[str | int, ...]) -> object:
-    """What a path leads to, texts being read as JSON."""
+    """The value at the end of a path; a text on the way is read as JSON."""
     for step in path:
         try:
             value = json.loads(value) if isinstance(value, str) else value
