@@ -206,7 +206,7 @@ class Reading:
     def _of_all(self, plan: Plan, decoding: Options, since: Since | None) -> list[Share]:
         """Partitions of a table whose rows need the results of all tasks."""
         for one in plan.files:
-            one.marks = one.mark_bytes = one.marks[:0]
+            one.forget_conversations()
         scratch = self.options.scratch and f"{self.options.scratch}/{uuid.uuid4().hex}"
         names = [name for name in self.needed if name not in LINKED]
         order = TaskSpec(

@@ -256,8 +256,8 @@ class Batch:
     def _make_plan(self, files: list[Surveyed]) -> None:
         self.plan = make_plan(files, task_bytes=self.task_bytes, deals=True)
         self._planned = True
-        for one in files:  # tasks know them by now
-            one.marks = one.mark_bytes = one.marks[:0]
+        for one in files:
+            one.forget_conversations()
 
     def _orders(self) -> list[TaskSpec]:
         """The tasks of the plan, with all that they need."""

@@ -53,6 +53,10 @@ class Surveyed:
     marks: array[int] = field(default_factory=lambda: array("q"))
     mark_bytes: array[int] = field(default_factory=lambda: array("q"))
 
+    def forget_conversations(self) -> None:
+        """Let go of them: when the plan is made, the tasks know them."""
+        self.marks, self.mark_bytes = array("q"), array("q")
+
     def to_table(self) -> Any:
         """Itself as an Arrow table: a row for each conversation, the rest as its metadata."""
         import pyarrow as pa
