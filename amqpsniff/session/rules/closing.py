@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from amqpsniff.session.method_flags import NAMES
@@ -144,8 +145,12 @@ def judge_locked(
 def _opened(context: RuleContext) -> None:
     memory = context.memory
     if "counted" not in memory:
-        client = memory["counted"] = client_of(context)
-        contribute(context, judge_opened, client.key, context.session.peer.name()[0])
+        memory["counted"] = True
+        _contribute(context, judge_opened)
+
+
+def _contribute(context: RuleContext, judge: Callable[..., None]) -> None:
+    contribute(context, judge, client_of(context).key, context.session.peer.name()[0])
 
 
 def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:
@@ -156,10 +161,9 @@ def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: s
 
 @requires("counted")
 def _ended(context: RuleContext) -> None:
-    memory = context.memory
-    client, memory["counted"] = memory["counted"], None
-    if client is not None:
-        contribute(context, judge_ended, client.key, context.session.peer.name()[0])
+    if context.memory["counted"]:
+        context.memory["counted"] = False
+        _contribute(context, judge_ended)
 
 
 def judge_ended(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:

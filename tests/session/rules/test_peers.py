@@ -36,7 +36,7 @@ def context(
         conversation=conversation,
     )
     said = {} if start_ok is None else {"connection.start-ok": start_ok}
-    session = SimpleNamespace(peer=peer, handshake_json=said.get, memory={})
+    session = SimpleNamespace(peer=peer, handshake_json=said.get, memory={}, number=1)
     return SimpleNamespace(session=session, memory=session.memory, shared={})
 
 
