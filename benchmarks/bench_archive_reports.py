@@ -17,8 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from bench_commands import MIXES, best
-from captures import make
+from bench_commands import best
+from captures import ORDINARY, make
 from measure import Run, run
 
 from amqpsniff.analysis.report_tables import REPORTS
@@ -40,8 +40,8 @@ def tables_of(octets: int, folder: Path) -> Path:
     """The tables of captures of so many bytes, made unless they are there."""
     captures, tables = folder / "captures", folder / "tables"
     captures.mkdir(exist_ok=True, parents=True)
-    for name in MIXES:
-        make(name, octets // len(MIXES), captures / f"{name}.pcap")
+    for name in ORDINARY:
+        make(name, octets // len(ORDINARY), captures / f"{name}.pcap")
     if not (tables / "_manifest.json").exists():
         made = run([sys.executable, "-c", TABLES, str(captures), str(tables)], core=None)
         print(

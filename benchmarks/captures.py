@@ -29,6 +29,10 @@ MIXES = {
 }
 """Name of a capture → the real captures it repeats."""
 
+ORDINARY = ("mixed", "messages", "connections", "acks")
+"""Of these, ordinary traffic: a mix of everything, much in few messages, short connections, and
+acknowledgements one by one."""
+
 FIRST_SECOND = 1_700_000_000
 _ETHERNET_IPV4 = b"\x08\x00"
 
