@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+from collections import Counter, defaultdict
 from itertools import count
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from tests.browser import browser
 from tests.live.broker import broker_here, worker
-from tests.thorough import rounds
+from tests.thorough import EACH, FEW, MANY, rounds
 
 __all__ = ["broker_here", "browser", "worker"]  # fixtures: one browser for a whole run
 
@@ -60,10 +61,24 @@ SHARED_FIXTURES = ("spark", "broker_here", "browser")
 """Fixtures that start what takes seconds to start, and stays."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of such a fixture come first: then one worker of xdist has all of them, and starts it
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A whole suite tries a share of the cases of each test; see `tests.thorough`.
+
+    Tests of a shared fixture come first: then one worker of xdist has all of them, and starts it
     once.
     """
+    if len(items) >= MANY and EACH > 1:
+        sizes = Counter(map(_test_of, items))
+        places: defaultdict[str, count[int]] = defaultdict(count)
+        left = [
+            item
+            for item in items
+            if next(places[name := _test_of(item)]) % EACH and sizes[name] > FEW
+        ]
+        config.hook.pytest_deselected(items=left)
+        dropped = set(left)
+        items[:] = [item for item in items if item not in dropped]
 
     def place(item: pytest.Item) -> int:
         names = getattr(item, "fixturenames", ())
@@ -72,6 +87,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         )
 
     items.sort(key=place)
+
+
+def _test_of(item: pytest.Item) -> str:
+    """The name of a test without its parameters."""
+    return item.nodeid.partition("[")[0]
 
 
 def pytest_collection_finish() -> None:

@@ -1,4 +1,6 @@
-"""What only `make test-all` tries: most of the random cases, and a few tests that take long."""
+"""What only `make test-all` tries: most of the random cases, every other one of long lists, and
+a few tests that take long.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,13 @@ import pytest
 THOROUGH = bool(os.environ.get("AMQPSNIFF_THOROUGH"))
 SHARE = 1 if THOROUGH else 12
 """One of so many cases that are listed is tried."""
+
+MANY = 8_000
+"""Tests of a whole suite; a run of so many tries one of `EACH` cases of every longer list of
+parameters. A run of a folder or a file tries all."""
+
+EACH, FEW = (1, 0) if THOROUGH else (2, 4)
+"""The share, and how many cases of a list are tried always."""
 
 RANDOM_SHARE = 1 if THOROUGH else 20
 """One of so many random cases is tried."""
