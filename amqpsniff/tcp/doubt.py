@@ -9,7 +9,7 @@ since, or the conversation is over. A rare path, so plain Python.
 
 from __future__ import annotations
 
-from .late_handshake import ACKNOWLEDGED, LENGTH, SEQ, Segment
+from .late_handshake import ACKNOWLEDGED, LENGTH, SEQ, KeptSegment
 
 SYN = 2
 RST = 4
@@ -88,7 +88,7 @@ class Another(Doubt):
         ends: int,
         covers: int,
         keys: tuple[bytes, bytes],
-        segment: Segment,
+        segment: KeptSegment,
         code: str | None,
         detail: str,
     ) -> None:

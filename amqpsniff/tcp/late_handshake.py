@@ -34,7 +34,7 @@ _FIRST_BYTES = (b"AMQP", b"PROXY ", b"\x16\x03")
 _CONNECTION_CLASS = b"\x00\x0a"
 
 
-class Segment(NamedTuple):
+class KeptSegment(NamedTuple):
     """A segment that waits: its key, its row, the bytes captured of its payload.
 
     `place`: how many segments came before it, of all conversations.
@@ -100,10 +100,10 @@ class PendingConversation:
         self.near = near
         self.serial = serial
         self.deadline_ns = deadline_ns
-        self.segments: list[Segment] = []
+        self.segments: list[KeptSegment] = []
         self.octets = 0
 
-    def add(self, segment: Segment, limits: Limits) -> bool:
+    def add(self, segment: KeptSegment, limits: Limits) -> bool:
         """Let a segment wait; whether there is nothing more to wait for, or no more room."""
         self.segments.append(segment)
         self.octets += len(segment.octets)
@@ -117,7 +117,7 @@ class PendingConversation:
             isns[self.keys[self.keys[0] == key]] = (acknowledged - 1) & MASK
         return all(self._follows(segment, isns) for segment in self.segments)
 
-    def _follows(self, segment: Segment, isns: dict[bytes, int]) -> bool:
+    def _follows(self, segment: KeptSegment, isns: dict[bytes, int]) -> bool:
         """True if a segment is of a conversation with these initial numbers, where known."""
         row = segment.row
         isn, other = isns.get(segment.key), isns.get(self.keys[self.keys[0] == segment.key])
@@ -131,7 +131,7 @@ class PendingConversation:
             return number == isn
         return (number - isn - 1) & MASK <= self.near
 
-    def arranged(self) -> list[Segment]:
+    def arranged(self) -> list[KeptSegment]:
         """The segments, those with a SYN first, its answer after it."""
         return sorted(self.segments, key=_turn)
 
@@ -198,7 +198,7 @@ class PendingConversation:
         return (numbers[0] - max(less for less in behind if less <= self.near)) & MASK
 
 
-def _turn(segment: Segment) -> int:
+def _turn(segment: KeptSegment) -> int:
     """0 for a SYN, 1 for the answer to one, 2 for others."""
     flags = segment.row[FLAGS]
     return 2 if not flags & SYN else 1 if flags & ACK else 0

@@ -38,7 +38,7 @@ from .doubt import CERTAIN as _CERTAIN
 from .doubt import OUTSIDE as _OUTSIDE
 from .doubt import Another, Reset
 from .headers import SEGMENT_FIELDS
-from .late_handshake import PendingConversations, Segment, begins
+from .late_handshake import KeptSegment, PendingConversations, begins
 from .limits import NEVER
 from .stream import TcpFinding
 
@@ -79,6 +79,44 @@ _ROW = array("q", [0]) * SEGMENT_FIELDS
 
 NUMBER_MASK = cython.declare(cython.longlong, _NUMBER_MASK)
 _NEVER = cython.declare(cython.longlong, NEVER)
+
+
+class Segment:
+    """A segment, and where it belongs.
+
+    `octets`: the block of packets. `rows`, `at`: its row, see `tcp.headers`, from which `seq`,
+    `ack`, `flags` and `length` are. `half`: its half-stream, `other` the other one of its
+    conversation. `seq` is where its payload begins once a SYN was looked at.
+    """
+
+    octets: bytes
+    rows: IntView
+    at: int
+    number: int
+    ts_ns: int
+    seq: int
+    ack: int
+    flags: int
+    length: int
+    half: HalfStream
+    other: HalfStream
+    conversation: Conversation
+
+
+def segment_of(
+    octets: bytes,
+    rows: IntView,
+    at: cython.longlong,
+    number: cython.longlong,
+    ts_ns: cython.longlong,
+) -> Segment:
+    """A segment by its row."""
+    segment: Segment = Segment.__new__(Segment)
+    segment.octets, segment.rows, segment.at = octets, rows, at
+    segment.number, segment.ts_ns = number, ts_ns
+    segment.seq, segment.ack = rows[at + 6], rows[at + 7]
+    segment.flags, segment.length = rows[at + 8], rows[at + 12]
+    return segment
 
 
 class SlowPath:
@@ -154,57 +192,42 @@ class SlowPath:
         ts_ns: cython.longlong,
     ) -> cython.int:
         """A segment of no open conversation: gives the half-stream it opens, or -1."""
-        flags: cython.int = rows[at + 8]
+        segment: Segment = segment_of(octets, rows, at, number, ts_ns)
+        flags: cython.int = segment.flags
         key: bytes = key_of(rows, at)
         room = self.early.get(key) if self.early else None
         if room is not None:
-            if not flags & SYN or room.fits(key, rows[at + 6], rows[at + 7], flags):
-                return self._wait(room, key, octets, rows, at, number, ts_ns) - 1
+            if not flags & SYN or room.fits(key, segment.seq, segment.ack, flags):
+                return self._wait(room, key, segment) - 1
             self._enter(room)
             if key in self.keys:
                 return self.find(rows, at).index
         if not may_open(self.table, self.writer, key, octets, rows, at):
             return -1
         if not flags & SYN and rows[at + 9] < 0 and begins(octets, rows[at + 10], rows[at + 11]):
-            room = self._room(key, rows, at, number, ts_ns)
+            room = self._room(key, segment, number)
             if room is not None:
-                return self._wait(room, key, octets, rows, at, number, ts_ns) - 1
-        return self.open(rows, at, number, ts_ns, number)
+                return self._wait(room, key, segment) - 1
+        return self._open(segment, number)
 
-    def _room(
-        self,
-        key: bytes,
-        rows: IntView,
-        at: cython.longlong,
-        serial: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> Any:
+    def _room(self, key: bytes, segment: Segment, serial: cython.longlong) -> Any:
         """A room for what comes before its conversation's begin; null for no more rooms."""
         if self.rooms.full or self.places is not None:
             return None
-        keys = key, self.table.back_key(rows, at)
-        room = self.rooms.make(keys, serial, later(ts_ns, self.limits.acked_hole_ns))
+        keys = key, self.table.back_key(segment.rows, segment.at)
+        room = self.rooms.make(keys, serial, later(segment.ts_ns, self.limits.acked_hole_ns))
         self.deadlines.expect(self.rooms.deadline_ns)
         return room
 
-    def _wait(
-        self,
-        room: Any,
-        key: bytes,
-        octets: bytes,
-        rows: IntView,
-        at: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def _wait(self, room: Any, key: bytes, segment: Segment) -> cython.int:
         """Let a segment wait, until its conversation's begin is known."""
-        if room.add(self._keep(key, octets, rows, at, number, ts_ns), self.limits):
+        if room.add(self._keep(key, segment), self.limits):
             self._enter(room)
         return 0
 
     def _enter(self, room: Any) -> cython.int:
         """Follow the segments that waited."""
-        row: cython.longlong[::1]
+        segment: Segment
         identification: cython.longlong = self.history.identification
         now: cython.longlong = self.serial
         serial: cython.longlong = room.serial
@@ -214,80 +237,72 @@ class SlowPath:
             self.joined[serial] = (room.first_key(), starts)
         self.rooms.remove(room)
         self.deadlines.expect(self.rooms.deadline_ns)
-        for segment in room.arranged():
-            row = segment.row
-            self._recall(segment)
-            if segment.key not in self.keys:
+        for kept in room.arranged():
+            segment = self._recall(kept)
+            if kept.key not in self.keys:
                 if opened:
-                    if not may_open(self.table, self.writer, segment.key, b"", row, 0):
+                    if not may_open(self.table, self.writer, kept.key, b"", segment.rows, 0):
                         continue
-                    serial = segment.number
-                self.open(row, 0, segment.number, segment.ts_ns, serial)
+                    serial = kept.number
+                self._open(segment, serial)
             if not opened:
                 begin_at(self.table, starts)
             opened = True
-            self.history.identification, self.serial = row[14], segment.place
-            self.handle_segment(b"", self.find(row, 0).index, row, 0, segment.number, segment.ts_ns)
+            self._follow(kept, segment)
         self.history.identification, self.serial = identification, now
         return 0
 
-    def _keep(
-        self,
-        key: bytes,
-        octets: bytes,
-        rows: IntView,
-        at: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> Any:
+    def _follow_kept(self, segments: Any) -> cython.int:
+        """Follow the segments that may have begun a conversation, when the old one is over."""
+        segment: Segment
+        identification: cython.longlong = self.history.identification
+        now: cython.longlong = self.serial
+        for kept in segments:
+            segment = self._recall(kept)
+            self.serial = kept.place
+            if self.find(segment.rows, 0) is None:
+                self._open(segment, kept.number)
+            self._follow(kept, segment)
+        self.history.identification, self.serial = identification, now
+        return 0
+
+    def _keep(self, key: bytes, segment: Segment) -> Any:
         """A segment with what was captured of it, to be followed later."""
+        rows: cython.longlong[::1] = segment.rows
+        at: cython.longlong = segment.at
         start: cython.longlong = rows[at + 10]
-        payload = block_of(self.writer, octets, rows[at + 9])[start : start + rows[at + 11]]
+        block: bytes = block_of(self.writer, segment.octets, rows[at + 9])
+        payload = block[start : start + rows[at + 11]]
         place: cython.longlong
         row = _ROW[:]
         kept: cython.longlong[::1] = row
         for place in range(FIELDS):
             kept[place] = rows[at + place]
-        return Segment(key, row, payload, number, ts_ns, self.serial)
+        return KeptSegment(key, row, payload, segment.number, segment.ts_ns, self.serial)
 
-    def _recall(self, segment: Any) -> cython.int:
-        """Make the bytes of a segment that was kept available to the row of it."""
-        self.writer.extra.append(segment.octets)
-        row: cython.longlong[::1] = segment.row
+    def _recall(self, kept: Any) -> Segment:
+        """A segment that was kept; its row names the bytes that it has now."""
+        self.writer.extra.append(kept.octets)
+        row: cython.longlong[::1] = kept.row
         row[9], row[10], row[13] = len(self.writer.extra) - 1, 0, self.history.seen
-        return 0
+        return segment_of(b"", row, 0, kept.number, kept.ts_ns)
 
-    def _follow_kept(self, segments: Any) -> cython.int:
-        """Follow the segments that may have begun a conversation, when the old one is over."""
-        row: cython.longlong[::1]
-        half: HalfStream
-        identification: cython.longlong = self.history.identification
-        now: cython.longlong = self.serial
-        for segment in segments:
-            row = segment.row
-            self._recall(segment)
-            self.history.identification, self.serial = row[14], segment.place
-            half = self.find(row, 0)
-            if half is None:
-                self.open(row, 0, segment.number, segment.ts_ns, segment.number)
-                half = self.find(row, 0)
-            self.handle_segment(b"", half.index, row, 0, segment.number, segment.ts_ns)
-        self.history.identification, self.serial = identification, now
-        return 0
+    def _follow(self, kept: Any, segment: Segment) -> cython.int:
+        """Follow a segment that was kept, as of the time when it came."""
+        self.history.identification, self.serial = segment.rows[14], kept.place
+        return self._handle(segment, self.find(segment.rows, 0).index)
 
-    def open(
-        self,
-        rows: IntView,
-        at: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-        serial: cython.longlong,
-    ) -> cython.int:
+    def _open(self, segment: Segment, serial: cython.longlong) -> cython.int:
         """Open a conversation, see `opened`; gives the segment's half-stream."""
+        number: cython.longlong = segment.number
+        ts_ns: cython.longlong = segment.ts_ns
         while self.table.open >= self.most:
             self._evict(number, ts_ns)
         known = None if self.places is None or self.joined is None else self.joined.get(serial)
-        return opened(self.table, self.writer, self.pool, rows, at, number, ts_ns, serial, known)
+        return opened(
+            self.table, self.writer, self.pool, segment.rows, segment.at, number, ts_ns, serial,
+            known,
+        )  # fmt: skip
 
     def _evict(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
         quiet: Conversation = self.table.least_active()
@@ -347,197 +362,163 @@ class SlowPath:
         ts_ns: cython.longlong,
     ) -> cython.int:
         """Take any segment of an open conversation; `octets` is the block of packets."""
+        return self._handle(segment_of(octets, rows, at, number, ts_ns), index)
+
+    def _handle(self, segment: Segment, index: cython.int) -> cython.int:
         half: HalfStream = self.table.halves[index]
         other: HalfStream = self.table.halves[index ^ 1]
         conversation: Conversation = self.table.conversations[index >> 1]
-        flags: cython.int = rows[at + 8]
-        seq: cython.longlong = rows[at + 6]
-        length: cython.longlong = rows[at + 12]
+        flags: cython.int = segment.flags
         whose: cython.int
+        segment.half, segment.other, segment.conversation = half, other, conversation
         if conversation.another is not None:
-            whose = self._is_others(conversation, half, octets, rows, at, number, ts_ns)
+            whose = self._is_others(segment)
             if whose == ANOTHER:
-                return self._again(conversation, octets, rows, at, number, ts_ns)
+                return self._again(segment)
             if whose == NONE:
                 return 0
         if flags & SYN:
-            whose = classify_syn(half, other, seq, rows[at + 7], flags)
+            whose = classify_syn(half, other, segment.seq, segment.ack, flags)
             if whose == NONE:
                 return 0
             if whose == ANOTHER:
-                return self._doubt_another(
-                    conversation, half, other, octets, rows, at, number, ts_ns
-                )
-            seq = (seq + 1) & MASK
+                return self._doubt_another(segment)
+            segment.seq = (segment.seq + 1) & MASK
         if flags & RST:
-            half.count(number, ts_ns, self.serial)
-            if self._is_early(conversation, half, other, octets, rows, at, number, ts_ns):
-                return 0
-            return self._reset(conversation, half, other, rows, at, number, ts_ns)
-        if length > 0:
-            whose = begins_anew(conversation, half, other, self.writer, octets, rows, at, ts_ns)
+            half.count(segment.number, segment.ts_ns, self.serial)
+            return 0 if self._is_early(segment) else self._reset(segment)
+        if segment.length > 0:
+            whose = begins_anew(
+                conversation, half, other, self.writer, segment.octets, segment.rows, segment.at,
+                segment.ts_ns,
+            )  # fmt: skip
             if whose == MAY_BEGIN:
-                return self._doubt_another(
-                    conversation, half, other, octets, rows, at, number, ts_ns
-                )
-            if whose or self._is_far(conversation, half, seq):
-                return self._again(conversation, octets, rows, at, number, ts_ns)
-        if (length > 0 or flags & FIN) and not half.possible(seq):
-            if self.table.straggler(key_of(rows, at), seq, False):
+                return self._doubt_another(segment)
+            if whose or self._is_far(segment):
+                return self._again(segment)
+        if (segment.length > 0 or flags & FIN) and not half.possible(segment.seq):
+            if self.table.straggler(key_of(segment.rows, segment.at), segment.seq, False):
                 return 0  # of the conversation before this one
-            if not self._believe(conversation, half, seq, length, number, ts_ns):
-                return 0
-            return self._again(conversation, octets, rows, at, number, ts_ns)
-        return self._possible(conversation, half, other, octets, rows, at, seq, number, ts_ns)
+            return self._again(segment) if self._believe(segment) else 0
+        return self._possible(segment)
 
-    def _is_others(
-        self,
-        conversation: Conversation,
-        half: HalfStream,
-        octets: bytes,
-        rows: IntView,
-        at: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def _is_others(self, segment: Segment) -> cython.int:
         """Whose a segment is while another conversation may have begun: `ANOTHER` if it has."""
-        key: bytes = key_of(rows, at)
-        seq: cython.longlong = rows[at + 6]
-        flags: cython.longlong = rows[at + 8]
-        another = conversation.another
-        numbers = seq, rows[at + 7], flags, rows[at + 12], half.next_seq
+        key: bytes = key_of(segment.rows, segment.at)
+        another = segment.conversation.another
+        numbers = segment.seq, segment.ack, segment.flags, segment.length, segment.half.next_seq
         if another.confirms(key, *numbers, self.near):
             return ANOTHER
-        if not another.repeats(key, seq, flags):
+        if not another.repeats(key, segment.seq, segment.flags):
             return 0
         if len(another.segments) < self.limits.doubtful_segments:
-            another.segments.append(self._keep(key, octets, rows, at, number, ts_ns))
+            another.segments.append(self._keep(key, segment))
         return NONE
 
-    def _possible(
-        self,
-        conversation: Conversation,
-        half: HalfStream,
-        other: HalfStream,
-        octets: bytes,
-        rows: IntView,
-        at: cython.longlong,
-        seq: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
-        """Take a segment that belongs to its conversation and lies where it can; `seq`: where."""
-        flags: cython.int = rows[at + 8]
-        length: cython.longlong = rows[at + 12]
+    def _possible(self, segment: Segment) -> cython.int:
+        """Take a segment that belongs to its conversation and lies where it can."""
+        conversation: Conversation = segment.conversation
+        half: HalfStream = segment.half
+        other: HalfStream = segment.other
+        seq: cython.longlong = segment.seq
+        length: cython.longlong = segment.length
+        number: cython.longlong = segment.number
+        ts_ns: cython.longlong = segment.ts_ns
+        flags: cython.int = segment.flags
         side: cython.int = half.index & 1
         half.count(number, ts_ns, self.serial)
         if half.doubted:
-            self._weigh(conversation, half, other, rows, at, seq, number, ts_ns)
+            self._weigh(segment)
         if flags & ACK:
             if other.next_seq < 0 and half.isn >= 0 and seq == ((half.isn + 1) & MASK):
-                other.start_at(rows[at + 7])  # the answer to the SYN was not captured
+                other.start_at(segment.ack)  # the answer to the SYN was not captured
             if conversation.round_trip_ns < 0 and conversation.syn_seen and side == 0:
                 conversation.round_trip_ns = max(ts_ns - conversation.start_ns, 0)
-            other.acknowledge(rows[at + 7])
-        if self._is_early(conversation, half, other, octets, rows, at, number, ts_ns):
+            other.acknowledge(segment.ack)
+        if self._is_early(segment):
             return 0
         if flags & NO_WINDOW or half.shut is not None or other.shut is not None:
             update_window(half, other, seq, length, flags & NO_WINDOW, number, ts_ns)
         if length > 0:
             half.strange = 0
-            self._payload(conversation, half, other, octets, rows, at, seq, number, ts_ns)
+            self._payload(segment)
         if flags & FIN:
             if half.next_seq < 0:
                 half.start_at(seq + length)
             if half.finish_at(seq + length, number, ts_ns) and conversation.ended is None:
                 conversation.ended, conversation.ended_by = "fin", side
                 conversation.ended_ns, conversation.ended_number = ts_ns, number
-            out_of_order.release(half, other, number, ts_ns, rows[at + 13])
+            out_of_order.release(half, other, number, ts_ns, segment.rows[segment.at + 13])
         out_of_order.settle(half, other, ts_ns, self.history.seen, self.deadlines, self.table.open)
         return self._end(conversation, half, other, number, ts_ns)
 
-    def _is_early(
-        self,
-        conversation: Conversation,
-        half: HalfStream,
-        other: HalfStream,
-        octets: bytes,
-        rows: IntView,
-        at: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.bint:
+    def _is_early(self, segment: Segment) -> cython.bint:
         """True if a segment came before its conversation's begin, and waits, or is void now."""
+        conversation: Conversation = segment.conversation
+        half: HalfStream = segment.half
+        other: HalfStream = segment.other
+        acks: cython.bint = segment.flags & ACK != 0
         half_known: cython.bint = half.next_seq >= 0
         other_known: cython.bint = other.next_seq >= 0
         if half_known and other_known:
             if self.early and conversation.key in self.early:
                 self._enter(self.early[conversation.key])
             return not half.open
-        if not half_known and other.isn >= 0 and rows[at + 8] & ACK:
-            if (rows[at + 7] - other.isn - 1) & MASK > self.limits.closed_near_bytes:
+        if not half_known and other.isn >= 0 and acks:
+            if (segment.ack - other.isn - 1) & MASK > self.limits.closed_near_bytes:
                 return True  # it answers what came before the SYN
-        if rows[at + 12] == 0 or not (
-            (not half_known and other.isn >= 0)
-            or (not other_known and half.isn >= 0 and rows[at + 8] & ACK)
+        if segment.length == 0 or not (
+            (not half_known and other.isn >= 0) or (not other_known and half.isn >= 0 and acks)
         ):
             return False
-        key = key_of(rows, at)
-        room = self.early.get(key) or self._room(key, rows, at, conversation.serial, ts_ns)
+        key = key_of(segment.rows, segment.at)
+        room = self.early.get(key) or self._room(key, segment, conversation.serial)
         if room is None:
             return False
         half.packets -= 1  # it is counted when it is followed
-        self._wait(room, key, octets, rows, at, number, ts_ns)
+        self._wait(room, key, segment)
         return True
 
-    def _doubt_another(
-        self,
-        conversation: Conversation,
-        half: HalfStream,
-        other: HalfStream,
-        octets: bytes,
-        rows: IntView,
-        at: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def _doubt_another(self, segment: Segment) -> cython.int:
         """Keep a segment that may begin another conversation, unless that is certain."""
+        conversation: Conversation = segment.conversation
+        half: HalfStream = segment.half
+        other: HalfStream = segment.other
         reset = conversation.reset
         known: cython.bint = half.next_seq >= 0 and other.next_seq >= 0
         known = known or half.next_offset > 0 or other.next_offset > 0
         over: cython.bint = half.finished() and other.finished()
         if over or not known or (reset is not None and reset.place == CERTAIN):
-            return self._again(conversation, octets, rows, at, number, ts_ns)
-        keys = key_of(rows, at), self.table.back_key(rows, at)
+            return self._again(segment)
+        keys = (
+            key_of(segment.rows, segment.at),
+            self.table.back_key(segment.rows, segment.at),
+        )
         code, detail = "tcp-syn-ignored", ""
-        if not rows[at + 8] & SYN:
-            code = "tcp-overlap-conflict" if half.possible(rows[at + 6]) else None
-            detail = f"{rows[at + 12]} bytes sent again are not what was sent before"
+        if not segment.flags & SYN:
+            code = "tcp-overlap-conflict" if half.possible(segment.seq) else None
+            detail = f"{segment.length} bytes sent again are not what was sent before"
         conversation.another = Another(
             half.index & 1,
             half.captured_end(),
             other.captured_end(),
             keys,
-            self._keep(keys[0], octets, rows, at, number, ts_ns),
+            self._keep(keys[0], segment),
             code,
             detail,
         )
         half.doubted = other.doubted = half.slow = other.slow = 1
         return 0
 
-    def _reset(
-        self,
-        conversation: Conversation,
-        half: HalfStream,
-        other: HalfStream,
-        rows: IntView,
-        at: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def _reset(self, segment: Segment) -> cython.int:
         """Take a RST: it ends the conversation after a while, or once nothing else follows it."""
-        seq: cython.longlong = rows[at + 6]
-        ack: cython.longlong = rows[at + 7] if rows[at + 8] & ACK else -1
+        conversation: Conversation = segment.conversation
+        half: HalfStream = segment.half
+        other: HalfStream = segment.other
+        number: cython.longlong = segment.number
+        ts_ns: cython.longlong = segment.ts_ns
+        seq: cython.longlong = segment.rows[segment.at + 6]
+        ack: cython.longlong = segment.ack if segment.flags & ACK else -1
         reached: cython.longlong = half.captured_end()
         end: cython.longlong = reached
         offset: cython.longlong = half.next_offset + half.ahead(seq)
@@ -601,29 +582,26 @@ class SlowPath:
                 other.acknowledge(reset.ack)
         return 0
 
-    def _weigh(
-        self,
-        conversation: Conversation,
-        half: HalfStream,
-        other: HalfStream,
-        rows: IntView,
-        at: cython.longlong,
-        seq: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def _weigh(self, segment: Segment) -> cython.int:
         """Check if a side goes on that sent a RST, or began something else."""
+        conversation: Conversation = segment.conversation
+        half: HalfStream = segment.half
+        other: HalfStream = segment.other
+        number: cython.longlong = segment.number
+        ts_ns: cython.longlong = segment.ts_ns
         side: cython.int = half.index & 1
-        length: cython.longlong = rows[at + 12]
+        offset: cython.longlong
         end: cython.longlong = -1
         covered: cython.longlong = -1
         reset = conversation.reset
         if half.next_seq < 0:
-            end = length
-        elif half.next_offset + half.ahead(seq) <= half.captured_end():  # in sequence
-            end = half.next_offset + half.ahead(seq) + length + (rows[at + 8] & FIN)
-        if rows[at + 8] & ACK and other.next_seq >= 0:
-            covered = other.next_offset + other.ahead(rows[at + 7])
+            end = segment.length
+        else:
+            offset = half.next_offset + half.ahead(segment.seq)
+            if offset <= half.captured_end():  # in sequence
+                end = offset + segment.length + (segment.flags & FIN)
+        if segment.flags & ACK and other.next_seq >= 0:
+            covered = other.next_offset + other.ahead(segment.ack)
             if covered > other.captured_end():
                 covered = -1
         another = conversation.another
@@ -633,7 +611,7 @@ class SlowPath:
                 detail = another.detail or f"the sender went on in packet {number & NUMBER_MASK}"
                 self._report(another.code, conversation, another.number, another.ts_ns, detail, 1)
         if reset is not None:
-            if length > 0:
+            if segment.length > 0:
                 reset.quiet_ns = ts_ns
             if reset.side != side:
                 if reset.lived_ns >= 0 and covered > reset.reached:
@@ -660,61 +638,44 @@ class SlowPath:
         detail = f"it went on in packet {number & NUMBER_MASK}"
         return self._report("tcp-reset-ignored", conversation, reset.number, reset.ts_ns, detail, 1)
 
-    def _is_far(
-        self, conversation: Conversation, half: HalfStream, seq: cython.longlong
-    ) -> cython.bint:
+    def _is_far(self, segment: Segment) -> cython.bint:
         """True if a segment after a RST lies too far away to have been in flight at it."""
-        reset = conversation.reset
+        half: HalfStream = segment.half
+        reset = segment.conversation.reset
         if reset is None or reset.place != CERTAIN or half.next_seq < 0:
             return False
-        return not -self.near <= half.ahead(seq) <= self.near
+        return not -self.near <= half.ahead(segment.seq) <= self.near
 
-    def _again(
-        self,
-        conversation: Conversation,
-        octets: bytes,
-        rows: IntView,
-        at: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def _again(self, segment: Segment) -> cython.int:
         """The endpoints are used again: the old conversation ends, the segment opens a new one."""
-        conversation.over_ns = ts_ns
-        self._close(conversation, number, ts_ns, 1)
-        half: HalfStream = self.find(rows, at)  # what waited may have opened one
-        index = self.open(rows, at, number, ts_ns, number) if half is None else half.index
-        return self.handle_segment(octets, index, rows, at, number, ts_ns)
+        conversation: Conversation = segment.conversation
+        conversation.over_ns = segment.ts_ns
+        self._close(conversation, segment.number, segment.ts_ns, 1)
+        segment.seq = segment.rows[segment.at + 6]
+        half: HalfStream = self.find(segment.rows, segment.at)  # what waited may have opened one
+        index: cython.int = self._open(segment, segment.number) if half is None else half.index
+        return self._handle(segment, index)
 
-    def _believe(
-        self,
-        conversation: Conversation,
-        half: HalfStream,
-        seq: cython.longlong,
-        length: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.bint:
+    def _believe(self, segment: Segment) -> cython.bint:
         """True if so many impossible segments agree that they must be right."""
+        half: HalfStream = segment.half
+        length: cython.longlong = segment.length
         self.impossible += 1
-        detail = f"{half.ahead(seq)} bytes from the next one expected"
-        self._report("tcp-impossible-sequence", conversation, number, ts_ns, detail, 1)
-        return half.stray(seq, length) >= self.limits.impossible_in_a_row and length > 0
+        detail = f"{half.ahead(segment.seq)} bytes from the next one expected"
+        self._tell("tcp-impossible-sequence", segment, detail, 1)
+        return half.stray(segment.seq, length) >= self.limits.impossible_in_a_row and length > 0
 
-    def _payload(
-        self,
-        conversation: Conversation,
-        half: HalfStream,
-        other: HalfStream,
-        octets: bytes,
-        rows: IntView,
-        at: cython.longlong,
-        seq: cython.longlong,
-        number: cython.longlong,
-        ts_ns: cython.longlong,
-    ) -> cython.int:
+    def _payload(self, segment: Segment) -> cython.int:
         found: cython.int
+        half: HalfStream = segment.half
+        other: HalfStream = segment.other
+        rows: cython.longlong[::1] = segment.rows
+        at: cython.longlong = segment.at
+        seq: cython.longlong = segment.seq
+        length: cython.longlong = segment.length
+        number: cython.longlong = segment.number
+        ts_ns: cython.longlong = segment.ts_ns
         captured: cython.longlong = rows[at + 11]
-        length: cython.longlong = rows[at + 12]
         if half.next_seq < 0:
             half.start_at(seq)
         if self.places is not None and rows[at + 9] < 0:
@@ -730,8 +691,8 @@ class SlowPath:
             )
         if captured < length:
             self.cut += 1
-        block: bytes = block_of(self.writer, octets, rows[at + 9])
-        needs: cython.longlong = other.offset_of(rows[at + 7]) if rows[at + 8] & ACK else 0
+        block: bytes = block_of(self.writer, segment.octets, rows[at + 9])
+        needs: cython.longlong = other.offset_of(segment.ack) if segment.flags & ACK else 0
         waits: cython.bint = out_of_order.waits(needs, other)
         found = half.place(block, rows, at, seq, number, ts_ns, needs, waits)
         out_of_order.release(half, other, number, ts_ns, rows[at + 13])
@@ -748,11 +709,14 @@ class SlowPath:
         if found & CONFLICT:
             detail = f"{length} bytes sent again are not what was sent before"
             most = self.limits.conflict_findings
-            self._report("tcp-overlap-conflict", conversation, number, ts_ns, detail, most)
+            self._tell("tcp-overlap-conflict", segment, detail, most)
         if found & LIMIT:
             detail = "bytes held back for a missing segment reached the limit"
-            self._report("tcp-buffer-limit", conversation, number, ts_ns, detail, 1)
+            self._tell("tcp-buffer-limit", segment, detail, 1)
         return 0
+
+    def _tell(self, code: Any, segment: Segment, detail: Any, most: cython.int) -> cython.int:
+        return self._report(code, segment.conversation, segment.number, segment.ts_ns, detail, most)
 
     def _report(
         self,
