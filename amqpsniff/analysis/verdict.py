@@ -188,9 +188,12 @@ def _is_problem(case: Case) -> bool:
 
 def _unlike(rows: Sequence[Row]) -> list[Row]:
     """The first of the rows, and the next one that tells something else than other numbers."""
-    unlike: dict[str, Row] = {}
+    details: dict[str | None, Row] = {}
     for row in rows:
-        unlike.setdefault(_VALUE.sub("", gist(row["detail"], 0)), row)
+        details.setdefault(row["detail"], row)
+    unlike: dict[str, Row] = {}
+    for detail, row in details.items():
+        unlike.setdefault(_VALUE.sub("", gist(detail, 0)), row)
     return list(unlike.values())[:MAX_KINDS]
 
 
