@@ -65,7 +65,7 @@ def test_tshark_reads_it(tmp_path: Path) -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     lines = [line.split("\t") for line in done.stdout.splitlines()]
-    assert [line for line in lines if line[1]] == [
+    assert [line for line in lines if line[1] and line[0] != "6"] == [  # tshark 4.6: "6", "1"
         ["1", "0", "60", "60"], ["2", "1", "68", "1500"], ["3", "0", "61", "61"],
         ["4", "0", "61", "62"], ["5", "1", "61", "61"], ["7", "1", "0", "0"],
     ]  # fmt: skip

@@ -27,6 +27,9 @@ FIELDS = ("frame.number", "frame.time_epoch", "frame.cap_len", "frame.len", "fra
 # Captures that tshark reads and we do not.
 NOT_READ = {"seladb__PcapPlusPlus__solaris.snoop"}
 
+# Damaged captures that tshark 4.6 reads nothing of, and 4.0 reads up to the damage.
+REFUSED = {"rshk__python-pcapng__pcapng-truncated-test006.ntar"}
+
 Seen = tuple[int, int | None, int, int, int]
 
 
@@ -72,8 +75,11 @@ def test_captures(path: Path) -> None:
     if path.name in NOT_READ:
         with pytest.raises(NotACapture, match="editcap"):
             open_capture(path)
-    else:
-        assert ours(path) == tshark(path)
+        return
+    theirs = tshark(path)
+    if not theirs and path.name in REFUSED:
+        pytest.skip("this version of tshark refuses the file as a whole")
+    assert ours(path) == theirs
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,9 @@ def chosen() -> list[Line]:
     ]
 
 
+_REFUSED = re.compile(r"tshark [\d.]+ does not read it \(.*\)")
+"""What one version says of a file, others say otherwise."""
+
 KINDS: dict[str, Callable[[], list[Line]]] = {
     "summary": lambda: over(every(), "summary", "--format", "json"),
     "connections": lambda: over(every(), "connections", "--format", "ndjson"),
@@ -215,6 +218,7 @@ def _output(line: Line, folder: Path) -> str:
     places = {REPO.as_uri(): "file:///REPO", str(REPO): "/REPO", amqpsniff.__version__: "VERSION"}
     for place, name in places.items():
         text = text.replace(place, name)
+    text = _REFUSED.sub("tshark does not read it", text)
     return text if text.endswith("\n") or not text else f"{text}\n"
 
 

@@ -74,8 +74,9 @@ def encrypted(path: Path) -> list[dict[str, Any]]:
 def test_capture(path: Path, tmp_path: Path) -> None:
     try:
         open_capture(path).close()
+        amqpsniff.open(path).table("connections")
     except CaptureError:
-        pytest.skip("nothing that is read without tshark")
+        pytest.skip("nothing that is read without tshark, or by this version of it")
     safe = made(path, tmp_path)
     octets = safe.read_bytes()
     for secret in secrets(path):
