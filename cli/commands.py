@@ -15,9 +15,11 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from amqpsniff import __version__
+from amqpsniff.errors import UsageError
 
 from .help import Command, Program
 from .installed import warn_once_if_slow
+from .options import FILTER_NAMES
 
 GROUPS = {
     "What is wrong": ("diagnose", "explain", "diff"),
@@ -28,8 +30,10 @@ GROUPS = {
     "For programs": ("export", "sql", "bodies", "batch"),
     "To hand on, to check": ("cut", "annotate", "extcap", "sanitize", "verify", "spec"),
 }  # fmt: skip
-"""Commands in the order in which the help lists them. Each has the name of its module in this
-package and of the function in it, with `_` for `-`."""
+"""Commands in the order in which the help lists them. Each has the name of a function, with `_` for
+`-`, and its module in this package that name too, if it is not among `_MODULES`."""
+
+_MODULES = dict.fromkeys(("connections", "channels", "links"), "list_table")
 
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 
@@ -61,7 +65,6 @@ CONTEXT = {"help_option_names": HELP}
 
 def run(arguments: list[str]) -> int:
     """Run one command line; the exit code. Raises what the command raises, and UsageError."""
-    from amqpsniff.errors import UsageError
 
     if os.environ.get(COMPLETE):
         _complete()
@@ -125,7 +128,7 @@ def _application(name: str, *, completion: bool = False) -> typer.Typer:
 def function_of(command: str) -> Any:
     """The function of a command; its module is imported."""
     name = command.replace("-", "_")
-    return getattr(import_module(f".{name}", __package__), name)
+    return getattr(import_module(f".{_MODULES.get(name, name)}", __package__), name)
 
 
 def _usage(argument: Any, ctx: Any, *, usage: bool = False) -> str:
@@ -136,7 +139,6 @@ def _usage(argument: Any, ctx: Any, *, usage: bool = False) -> str:
 
 def _no_option(text: str, name: str) -> str:
     """The error for an option that was renamed, or a filter that means nothing to a command."""
-    from .options import FILTER_NAMES
 
     option = text.removeprefix("No such option: ").split()[0].rstrip(".")
     now, commands = RENAMED.get(option, ("", ()))

@@ -5,8 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from amqpsniff.units import octets, plural
+
 from .completions import codes, listed
+from .entry import complain
+from .export import capture_sink, named_output, refuse_captures
 from .options import Conditions, Input, offer, spread
+from .progress import Progress
+from .reading import Reading
 
 
 @spread("""
@@ -39,13 +45,7 @@ def cut(
         amqpsniff cut trace.pcapng --finding channel-closed-by-broker -o closed.pcapng
         amqpsniff cut trace.pcapng --from 12:00 --to 12:01 -o - | wireshark -ki -
     """
-    from amqpsniff.units import octets, plural
     from amqpsniff.wireshark.cut import cut as write
-
-    from .entry import complain
-    from .export import capture_sink, named_output, refuse_captures
-    from .progress import Progress
-    from .reading import Reading
 
     reading = Reading(source, rows)
     refuse_captures(output, source.captures)

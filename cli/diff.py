@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from amqpsniff.errors import UsageError
+from amqpsniff.process_tuning import release_memory
 
+from .entry import FOUND, complain
 from .options import Two, at_least, one_of, spread
+from .output import write_answer
+from .reading import Reading
+from .render.diff import sections
 from .severities import FailOn
 
 FORMATS = ("text", "json")
@@ -60,12 +65,6 @@ def diff(
             raise UsageError("--fail-slower compares two runs; it does not go with --same-traffic")
         return run(two, fail_on, limit, format_)
     from amqpsniff.compare import before_and_after
-    from amqpsniff.process_tuning import release_memory
-
-    from .entry import FOUND, complain
-    from .output import write_answer
-    from .reading import Reading
-    from .render.diff import sections
 
     profiles, code = [], 0
     for side in two.sides():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
+
+from amqpsniff.findings import KINDS, SUBJECTS, Kind
+from amqpsniff.findings.catalogue import described, kind_of
 
 from .completions import codes_and_subjects
 from .options import offer, one_of, spread
-
-if TYPE_CHECKING:
-    from amqpsniff.findings import Kind
+from .output import write_answer
+from .render.findings import listing, page
 
 FORMATS = ("text", "json")
 
@@ -35,10 +37,6 @@ def explain(
         amqpsniff explain handshake
         amqpsniff explain --format json | jq '.[].code'
     """
-    from amqpsniff.findings.catalogue import described
-
-    from .output import write_answer
-    from .render.findings import listing, page
 
     kinds, single = _wanted(code.strip().lower())
     shown = page(described(kinds[0])) if single else [listing(kinds)]
@@ -48,12 +46,10 @@ def explain(
 
 def _wanted(word: str) -> tuple[list[Kind], bool]:
     """The rows a person means, and whether it is one row that was asked for by its code."""
-    from amqpsniff.findings import KINDS, SUBJECTS
 
     if not word:
         return list(KINDS.values()), False
     if word in SUBJECTS:
         return list(SUBJECTS[word]), False
-    from amqpsniff.findings.catalogue import kind_of
 
     return [kind_of(word)], True

@@ -14,6 +14,8 @@ from amqpsniff.errors import UsageError
 
 from .completions import columns
 from .options import TABLES, Input, OutputFile, Rows, offer, one_of, spread
+from .reading import Reading
+from .rows import Export, standard_output
 
 ENDINGS = {
     "ndjson": (".ndjson", ".jsonl", ".json"),
@@ -62,7 +64,6 @@ def export(
         amqpsniff export trace.pcapng -t messages --columns routing_key,body_size
         amqpsniff export trace.pcapng -t messages --format otlp -o spans.json
     """
-    from .rows import Export, standard_output
 
     if format_ == OTLP:
         if table != "messages" or columns is not None or rows.limit is not None:
@@ -91,9 +92,6 @@ def export(
 def _export_spans(source: Input, rows: Rows, output: Path | None) -> int:
     """Write the spans of the wanted messages."""
     from amqpsniff.otlp.encoding import JSON, PROTOBUF, write
-
-    from .reading import Reading
-    from .rows import standard_output
 
     reading = Reading(source, rows)
     protobuf = output is not None and output.suffix.lower() in PROTOBUF_ENDINGS

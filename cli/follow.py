@@ -5,15 +5,17 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
+
+from amqpsniff.analysis.conversation import Conversation
 
 from .options import Input, Rows, TimeForm, at_least, one_of, spread
+from .output import Output
+from .reading import Reading
 from .render.clock import FORMS as TIME_FORMS
-
-if TYPE_CHECKING:
-    from amqpsniff.analysis.conversation import Conversation
-
-    from .reading import Reading
+from .render.clock import Clock
+from .render.conversation import Telling
+from .rows import write_rows
 
 BODY_LIMIT = 64
 """Bytes of a body shown by default: enough to know it again."""
@@ -64,7 +66,6 @@ class _Following:
     """One run of the command."""
 
     def __init__(self, source: Input, part: Rows, body_limit: int, form: str) -> None:
-        from .output import Output
 
         self._source = source
         self._part = part
@@ -74,7 +75,6 @@ class _Following:
 
     def write(self, form: str) -> int:
         """Write the conversation; the exit code."""
-        from .reading import Reading
 
         reading = Reading(self._source, self._part)
         with reading.passing() as capture:
@@ -82,8 +82,6 @@ class _Following:
         if found is None:
             return reading.exit_code
         if form == "ndjson":
-            from .rows import write_rows
-
             self._source.quiet = True  # the first reading has warned
             packet = self._part.packet if self._part.connection else None
             rows = replace(self._part, connection=found.row["connection_id"], packet=packet)
@@ -92,8 +90,6 @@ class _Following:
         return reading.exit_code
 
     def _write_text(self, found: Conversation, reading: Reading) -> None:
-        from .render.clock import Clock
-        from .render.conversation import Telling
 
         clock = Clock(self._form, reading.started(), short=self._output.narrow)
         telling = Telling(self._output, clock, found, self._body_limit, len(reading.capture.names))

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
+from amqpsniff.analysis.client_names import ClientNames
+from amqpsniff.analysis.timeline import Entry
 from amqpsniff.errors import UsageError
 
 from .options import Input, Rows, TimeForm, at_least, one_of, spread
-from .render.body import INDENT
+from .output import Output
+from .reading import NO_ROW, Reading
+from .render.body import INDENT, preview
 from .render.clock import FORMS as TIME_FORMS
+from .render.clock import Clock
 from .render.hexdump import NOWHERE, hex_lines
+from .render.lines import Lines
+from .render.theme import Paint
+from .render.tree import MESSAGE_COLUMNS, entry_tree
+from .rows import write_rows
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.frame_bytes import FrameBytes
-    from amqpsniff.analysis.timeline import Entry
     from amqpsniff.reader import Capture
 
-    from .render.lines import Lines
-    from .render.theme import Paint
 
 FORMATS = ("text", "ndjson")
 
@@ -60,7 +66,6 @@ def inspect(
     if format_ == "ndjson":
         if hex_:
             raise UsageError("--hex is for text; rows have no bytes")
-        from .rows import write_rows
 
         return write_rows(source, rows, "frames", format_)
     limit = body_limit if verbose else 0
@@ -83,8 +88,6 @@ class _Listing:
         hex_: bool,
         form: str,
     ) -> None:
-        from .output import Output
-        from .reading import Reading
 
         self._hex = hex_
         self._frames = frames
@@ -99,10 +102,6 @@ class _Listing:
 
     def write(self) -> int:
         """Write all lines; the exit code."""
-        from amqpsniff.analysis.client_names import ClientNames
-
-        from .reading import NO_ROW
-        from .render.tree import MESSAGE_COLUMNS
 
         with self._reading.passing(progress=False) as capture:
             capture.clients = ClientNames()
@@ -130,10 +129,6 @@ class _Listing:
             self._output.lines(dump(entry, octets, self._output.paint, secrets=secrets))
 
     def _text(self, entries: Iterable[Entry]) -> Iterator[str]:
-        from .render.body import preview
-        from .render.clock import Clock
-        from .render.lines import Lines
-        from .render.tree import entry_tree
 
         for entry in entries:
             self._shown += 1

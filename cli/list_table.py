@@ -1,11 +1,15 @@
-"""The shared part of `connections`, `channels` and `links`: rows of things that last."""
+"""`amqpsniff connections`, `channels` and `links`: rows of things that last."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
 
-from .options import Input, Rows
+from .options import Input, Rows, one_of, spread
+from .output import Output
+from .reading import Reading
+from .render.list_table import blocks, grid
+from .rows import write_rows
 
 Columns = dict[str, list[Any]]
 
@@ -15,19 +19,82 @@ MAX_LAID_OUT = 10_000
 """Rows laid out as one table; of more there is a table for each so many."""
 
 
-def show(source: Input, rows: Rows, table: str, form: str, *, verbose: bool) -> int:
-    """Write the wanted rows of one of these tables; the exit code."""
-    if form != "text":
-        from .rows import write_rows
+def _lists(table: str) -> Callable[[Callable[[], None]], Callable[..., int]]:
+    """Make the command that lists the rows of a table; what is decorated has its help."""
+    options = f"""
+        Output:
+            -v --verbose: All that is known of each {table[:-1]}, one field a line.
+            --format F: Output format: {{FORMATS}}; the last two give the rows of the {table} table.
+                [default]
+    """
 
-        return write_rows(source, rows, table, form)
-    return _show_text(source, rows, table, verbose)
+    def make(command: Callable[[], None]) -> Callable[..., int]:
+        def run(
+            source: Input,
+            rows: Rows,
+            verbose: bool = False,
+            format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+        ) -> int:
+            if format_ != "text":
+                return write_rows(source, rows, table, format_)
+            return _show_text(source, rows, table, verbose)
+
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        return spread(options)(run)
+
+    return make
+
+
+@_lists("connections")
+def connections() -> None:
+    """List connections: who, where, for how long, how much, and how they ended.
+
+    `began` is in seconds since the capture began, `before` when the connection is older. A narrow
+    terminal shows fewer columns.
+
+    Examples:
+
+        amqpsniff connections trace.pcapng
+        amqpsniff connections trace.pcapng --errors -v
+        amqpsniff connections trace.pcapng --from 12:00 --to 12:05 --format csv
+    """
+
+
+@_lists("channels")
+def channels() -> None:
+    """List channels: what they were used for, what was left open, and how they ended.
+
+    A number that is opened again is a line of its own. `unsettled` counts deliveries without ack,
+    `unconf` publishes without confirm: the most at once and, after a slash, those at the end. `?`
+    means that the channel was open before the capture, or frames are missing. Other counts are of
+    what was captured. A narrow terminal shows fewer columns.
+
+    Examples:
+
+        amqpsniff channels trace.pcapng --connection :43700
+        amqpsniff channels trace.pcapng --where "closed_by = 'server'"
+        amqpsniff channels trace.pcapng --where "unsettled_end > 0" -v
+    """
+
+
+@_lists("links")
+def links() -> None:
+    """List links of AMQP 1.0: where they lead, what went over them, credit, and how they ended.
+
+    The arrow is the client's: `→` for a link on which it sends. `unsettled` is the most deliveries
+    that waited for their settlement at once, and after a slash how many still did at the end.
+    `starved` is how long the sender had to wait for credit. A connection of 0-9-1 has no links: its
+    consumers are in `channels` and `topology`. A narrow terminal shows fewer columns.
+
+    Examples:
+
+        amqpsniff links trace.pcapng --queue orders
+        amqpsniff links trace.pcapng --where "close_condition IS NOT NULL"
+        amqpsniff links trace.pcapng --where "starved_ns > 1e9" -v
+    """
 
 
 def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
-    from .output import Output
-    from .reading import Reading
-    from .render.list_table import blocks, grid
 
     reading, output = Reading(source, rows), Output()
     wanted = reading.row_filter(rows, table)

@@ -8,8 +8,18 @@ from itertools import pairwise
 from types import SimpleNamespace
 from typing import Annotated, Any
 
+from amqpsniff.analysis.client_names import COLUMNS, ClientNames
+from amqpsniff.analysis.one_line import message_parts, outcome_parts, property_parts
+
 from .options import By, Input, Rows, TimeForm, at_least, one_of, spread
+from .output import Output
+from .reading import Reading
+from .render.body import preview
 from .render.clock import FORMS as TIME_FORMS
+from .render.clock import Clock
+from .render.lines import Lines
+from .render.tree import message_tree
+from .rows import write_rows
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -55,8 +65,6 @@ def messages(
 
         return write_operations(source, rows, rows.limit, format_)
     if format_ != "text":
-        from .rows import write_rows
-
         return write_rows(source, rows, "messages", format_, bodies=bodies)
     limit = sys.maxsize if bodies else body_limit
     return _Listing(source, rows, verbose, limit, time).write()
@@ -68,8 +76,6 @@ class _Listing:
     def __init__(
         self, source: Input, rows: Rows, verbose: bool, body_limit: int, form: str
     ) -> None:
-        from .output import Output
-        from .reading import Reading
 
         self._verbose = verbose
         self._body_limit = body_limit
@@ -80,10 +86,6 @@ class _Listing:
 
     def write(self) -> int:
         """Write all lines; the exit code."""
-        from amqpsniff.analysis.client_names import COLUMNS, ClientNames
-
-        from .render.clock import Clock
-        from .render.lines import Lines
 
         lines: Lines | None = None
         clients = ClientNames()
@@ -104,11 +106,7 @@ class _Listing:
         return self._reading.exit_code
 
     def _text(self, lines: Any, batch: Any) -> Iterator[str]:
-        from amqpsniff.analysis.one_line import message_parts, outcome_parts, property_parts
         from amqpsniff.tables.values import values
-
-        from .render.body import preview
-        from .render.tree import message_tree
 
         early = self._reading.capture.early
         names = batch.schema.names

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from amqpsniff.units import count, duration, rate
+from amqpsniff.wire_text import harmless
 
 from .options import Input, Scope
-
-if TYPE_CHECKING:
-    from .render.grid import Grid
-
-HEADINGS = (
-    "**operation|?*framework|>published|????>per s|>delivered|??>retried|>refused|>failed|"
-    "?>in queue p50|????>in queue p95|?>at work p50|????>at work p95|???*error"
-)
-TIMES = ("queue_p50_ms", "queue_p95_ms", "work_p50_ms", "work_p95_ms")
+from .output import Output
+from .reading import NO_ROW, Reading
+from .render.grid import Grid, or_none, table
+from .render.styled_text import Words
+from .render.text import NONE
 
 
 def write_operations(source: Input, part: Scope, limit: int | None, form: str) -> int:
     """Write a row for each operation of the messages that are wanted; the exit code."""
-    from .output import Output
-    from .reading import NO_ROW, Reading
     from .report_table import write_table
 
     reading = Reading(source, part)
@@ -36,26 +33,20 @@ def write_operations(source: Input, part: Scope, limit: int | None, form: str) -
 
 
 def _grid(rows: list[dict[str, Any]]) -> Grid:
-    from amqpsniff.units import count, duration, rate
-    from amqpsniff.wire_text import harmless
-
-    from .render.grid import Grid
-    from .render.styled_text import Words
-    from .render.text import NONE
-
-    grid = Grid(HEADINGS)
-    for row in rows:
-        failed = count(row["failed"])
-        grid.add(
-            harmless(row["operation"] or NONE),
-            harmless(row["framework"] or NONE),
-            count(row["published"]),
-            NONE if row["per_second"] is None else rate(row["per_second"]),
-            count(row["delivered"]),
-            count(row["retried"]),
-            count(row["refused"]),
-            Words(failed, "error") if row["failed"] else failed,
-            *(NONE if row[name] is None else duration(row[name] * 1e6) for name in TIMES),
-            harmless(row["error_type"] or ""),
-        )
-    return grid
+    time = or_none(lambda time_ms: duration(time_ms * 1e6))
+    return table(
+        rows,
+        ("**operation", "operation", lambda text: harmless(text or NONE)),
+        ("?*framework", "framework", lambda text: harmless(text or NONE)),
+        (">published", "published", count),
+        ("????>per s", "per_second", or_none(rate)),
+        (">delivered", "delivered", count),
+        ("??>retried", "retried", count),
+        (">refused", "refused", count),
+        (">failed", "failed", lambda number: Words(count(number), "error" if number else "")),
+        ("?>in queue p50", "queue_p50_ms", time),
+        ("????>in queue p95", "queue_p95_ms", time),
+        ("?>at work p50", "work_p50_ms", time),
+        ("????>at work p95", "work_p95_ms", time),
+        ("???*error", "error_type", lambda text: harmless(text or "")),
+    )

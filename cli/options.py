@@ -402,6 +402,6 @@ def _spread(
     seen = [one for _, _, one in [*found, *terminal]]
     call.__signature__ = inspect.Signature(seen)  # type: ignore[attr-defined]
     call.__annotations__ = {one.name: one.annotation for one in seen}
-    call.__name__ = function.__name__
-    call.__doc__ = function.__doc__
+    for name in ("__module__", "__name__", "__doc__"):
+        setattr(call, name, getattr(function, name))
     return call

@@ -5,22 +5,29 @@ Findings about the capture itself go to standard error when the pass is over, on
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.errors import UsageError
+from amqpsniff.analysis.selection import RowFilter
+from amqpsniff.analysis.times import outside
+from amqpsniff.errors import TsharkError, UsageError
+from amqpsniff.findings import Finding
+from amqpsniff.process_tuning import take_large_pages
+from amqpsniff.units import count, plural, some
 
 from .entry import FAILED, complain
+from .options import Input, Names, Scope
 from .output import settings
+from .progress import Progress
+from .tls_table import unread
 
 if TYPE_CHECKING:
-    from amqpsniff.analysis.selection import RowFilter
-    from amqpsniff.findings import Finding
     from amqpsniff.reader import Capture
 
-    from .options import Input, Names, Scope
 
 WARNED_OF = frozenset(
     ("capture-truncated", "capture-damaged", "capture-unreadable", "interface-dropped",
@@ -64,7 +71,6 @@ class Reading:
         warned_of: Collection[str] | None = None,
     ) -> None:
         import amqpsniff
-        from amqpsniff.process_tuning import take_large_pages
 
         take_large_pages()
         self.options = options
@@ -108,7 +114,6 @@ class Reading:
         With `progress` a bar says how far it is, on a terminal, when it takes long; where rows are
         `shown` as they come, it is gone by the first one.
         """
-        from .progress import Progress
 
         with Progress(progress and not self.options.quiet, self._packets) as bar:
             wanted = dict(columns) if columns is not None else None
@@ -124,7 +129,6 @@ class Reading:
 
         With `progress` a bar says how far it is, on a terminal, when it takes long.
         """
-        from .progress import Progress
 
         refused = None
         with Progress(progress and not self.options.quiet, self._packets):
@@ -160,8 +164,6 @@ class Reading:
         if not totals.connections:
             complain(f"warning: {self._nothing()}")
         elif self._scope is not None:
-            from amqpsniff.analysis.times import outside
-
             scope = self._scope
             times = (totals.first_ns, totals.last_ns, settings.zone)
             self._outside = outside(scope.from_, scope.to, *times)
@@ -182,7 +184,6 @@ class Reading:
     def _nothing(self) -> str:
         totals = self.capture.totals
         segments = totals.counters.get("segments", 0)
-        from amqpsniff.units import count, plural, some
 
         text = f"no AMQP in {some(self.capture.names)}: {plural(totals.packets, 'packet')}"
         text += f", {count(segments) if segments else 'none'} of them TCP" if totals.packets else ""
@@ -190,8 +191,6 @@ class Reading:
         if totals.packets and not segments and not through and self.options.reader == "auto":
             text += f"; {self._other_reader()}"
         if totals.sealed:
-            from .tls_table import unread
-
             text += f"; {unread(totals)}"
         if self.options.port:
             text += "; leave out --port to look at every port"
@@ -201,7 +200,6 @@ class Reading:
         """What may find TCP where none was found here."""
         from amqpsniff.capture.formats import LINK_TYPES
         from amqpsniff.capture.tshark_reader import found_tshark
-        from amqpsniff.errors import TsharkError
 
         foreign = [str(kind) for kind in self.capture.link_types if kind not in LINK_TYPES]
         if not foreign:
@@ -221,8 +219,6 @@ def keylog(given: str | None, *, exists: bool = True) -> str | None:
     """
     if given is not None:
         return given
-    import os
-    from pathlib import Path
 
     from amqpsniff.tls.secrets import can_decrypt
 

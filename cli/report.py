@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 from amqpsniff.errors import UsageError
+from amqpsniff.units import octets
 
+from .entry import FOUND, complain
+from .export import refuse_captures, replacing
 from .options import By, Input, Names, at_least, spread
+from .output import write_text
+from .reading import NO_ROW, Reading
 from .severities import FailOn
 
 PAGE = Path("report.html")
@@ -56,10 +61,6 @@ def report(
     """
     from amqpsniff.report.page import begin_bundle
 
-    from .entry import FOUND
-    from .export import refuse_captures
-    from .reading import NO_ROW, Reading
-
     if output != STANDARD_OUTPUT:
         refuse_captures(output, source.captures)
     elif sys.stdout.isatty():
@@ -79,14 +80,8 @@ def report(
 
 def _write(page: str, output: Path, *, quiet: bool) -> None:
     if output == STANDARD_OUTPUT:
-        from .output import write_text
-
         write_text(page)
         return
-    from amqpsniff.units import octets
-
-    from .entry import complain
-    from .export import replacing
 
     encoded = page.encode(errors="backslashreplace")
     with replacing(output) as file:

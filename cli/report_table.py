@@ -11,6 +11,10 @@ from amqpsniff.errors import UsageError
 
 from .completions import words
 from .options import Decoding, Input, Reader, at_least, offer, one_of, spread
+from .output import Output
+from .reading import Reading
+from .render import query_result
+from .rows import standard_output
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,7 +60,6 @@ def report_table(
     find(name)
     if not captures:
         raise UsageError("no capture; see `amqpsniff report-table --help`")
-    from .reading import Reading
 
     reading = Reading(Input(captures=captures, reader=reader, **vars(decoding)))
     table = rows_of_report(
@@ -70,10 +73,7 @@ def report_table(
 
 def _list(form: str) -> int:
     if form == "text":
-        from .output import Output
-        from .render.query_result import catalogue
-
-        Output().show(catalogue(REPORTS.values()))
+        Output().show(query_result.catalogue(REPORTS.values()))
         return 0
     import pyarrow as pa
 
@@ -86,9 +86,8 @@ def _list(form: str) -> int:
 def write_table(table: pa.Table, form: str) -> None:
     """Write rows as text for people, or for programs."""
     if form == "text":
-        _show(table)
+        query_result.show(_rounded(table).to_reader(), Output())
         return
-    from .rows import standard_output
 
     if form == "json":
         from amqpsniff.tables.values import json_text
@@ -99,18 +98,6 @@ def write_table(table: pa.Table, form: str) -> None:
     from amqpsniff.tables.export import write
 
     write(table.to_batches(), table.schema, form, standard_output())
-
-
-def _show(table: pa.Table) -> None:
-    from .output import Output
-    from .render.query_result import blocks, tables
-
-    output = Output()
-    for grid in tables(_rounded(table).to_reader()):
-        if grid.fits(output.room):
-            output.lines(grid.lines(output.room, output.paint))
-        else:
-            output.lines(blocks(grid, output.paint))
 
 
 def _rounded(table: pa.Table) -> pa.Table:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-if TYPE_CHECKING:
-    from .options import Input, Rows
+from amqpsniff.errors import UsageError
+from amqpsniff.wire_text import harmless
+
+from .options import Input, Rows
+from .reading import Reading
 
 
 def write_rows(
@@ -46,8 +50,6 @@ class Export:
     ) -> None:
         from amqpsniff.tables.schema import schema_of
 
-        from .reading import Reading
-
         self._table = table
         self._schema = _schema(schema_of(table, everything=columns is not None), table, columns)
         self._columns = columns
@@ -86,8 +88,6 @@ def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
     """
     import pyarrow as pa
 
-    from amqpsniff.errors import UsageError
-
     if columns is None:
         return schema
     for name in columns:
@@ -102,7 +102,6 @@ def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
 
 def standard_output() -> IO[bytes]:
     """Standard output for bytes; on a terminal those that steer it are written as escapes."""
-    import sys
 
     return _Harmless() if sys.stdout.isatty() else sys.stdout.buffer  # type: ignore[return-value]
 
@@ -113,15 +112,11 @@ class _Harmless:
     closed = False
 
     def write(self, octets: Any) -> int:
-        import sys
-
-        from amqpsniff.wire_text import harmless
 
         text = bytes(octets).decode(errors="replace")
         sys.stdout.write("\n".join(map(harmless, text.split("\n"))))
         return len(octets)
 
     def flush(self) -> None:
-        import sys
 
         sys.stdout.flush()

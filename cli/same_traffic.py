@@ -10,7 +10,11 @@ from amqpsniff.compare.same_traffic import WAYS
 from amqpsniff.units import count, duration, octets, plural, some
 from amqpsniff.wire_text import harmless
 
+from .entry import FOUND, complain
 from .options import Two
+from .output import write_answer
+from .progress import Progress
+from .reading import Reading
 from .render.diff import heading
 from .render.grid import Grid, facts
 from .render.styled_text import Words
@@ -21,11 +25,6 @@ def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
     """Compare two captures of the same connections; the exit code."""
     from amqpsniff.compare import SameTraffic
     from amqpsniff.compare.same_traffic import failures
-
-    from .entry import FOUND, complain
-    from .output import write_answer
-    from .progress import Progress
-    from .reading import Reading
 
     readings = [Reading(side) for side in two.sides()]
     traffic = SameTraffic(*(reading.capture for reading in readings))

@@ -6,8 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amqpsniff.errors import UsageError
+from amqpsniff.units import octets, plural
 
+from .entry import complain
+from .export import capture_sink, named_output, refuse_captures
 from .options import Port, spread
+from .progress import Progress
+from .reading import keylog
+from .tls_table import HOW
 
 if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals
@@ -62,12 +68,6 @@ def sanitize(
     from amqpsniff.options import Options
     from amqpsniff.sanitize import SanitizeOptions
     from amqpsniff.sanitize import sanitize as write
-    from amqpsniff.units import octets, plural
-
-    from .entry import complain
-    from .export import capture_sink, named_output, refuse_captures
-    from .progress import Progress
-    from .reading import keylog
 
     if capture == "-":
         raise UsageError("a capture is read twice; save standard input to a file first")
@@ -107,10 +107,6 @@ def sanitize(
 
 def _tell_of_tls(totals: Totals) -> None:
     """Say what became of TLS."""
-    from amqpsniff.units import plural
-
-    from .entry import complain
-    from .tls_table import HOW
 
     if opened := totals.encrypted - totals.sealed:
         complain(f"info: {plural(opened, 'TLS conversation')} decrypted and written without TLS")

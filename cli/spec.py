@@ -20,6 +20,8 @@ from amqpsniff.spec.describe import describe
 
 from .completions import methods
 from .options import offer, one_of, spread
+from .output import Output, write_json
+from .render.spec import code_page, listing, method_pages
 
 FORMATS = ("text", "json")
 
@@ -63,8 +65,6 @@ def spec(
         if not rows:
             raise UsageError(f"{dialect} has nothing called `{name}`; leave out --dialect")
     if format_ == "json":
-        from .output import write_json
-
         write_json([_plain(row) for row in rows])
     else:
         _write_text(rows, name)
@@ -100,8 +100,6 @@ def _properties(method: Any) -> tuple[Row, ...]:
 
 
 def _write_text(rows: list[Any], name: str) -> None:
-    from .output import Output
-    from .render.spec import code_page, listing, method_pages
 
     output = Output()
     kind = type(rows[0]).__name__

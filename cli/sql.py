@@ -11,6 +11,10 @@ from amqpsniff.errors import UsageError
 
 from .export import BINARY, ENDINGS, format_of, refuse_captures, replacing
 from .options import Input, OutputFile, one_of, spread
+from .output import Output
+from .reading import Reading
+from .render import query_result
+from .rows import standard_output
 
 FORMATS = ("text", *ENDINGS)
 
@@ -68,7 +72,6 @@ class _Question:
     """One statement and its answer."""
 
     def __init__(self, source: Input, statement: str, *, bodies: bool, body_sha256: bool) -> None:
-        from .reading import Reading
 
         self._reading = Reading(source, bodies=bodies, body_sha256=body_sha256)
         self._statement = statement
@@ -78,24 +81,13 @@ class _Question:
         """Write the answer in a format for programs, to standard output without a `file`."""
         from amqpsniff.tables.export import write
 
-        from .rows import standard_output
-
         result = self._ask()
         write(result, result.schema, form, standard_output() if file is None else file)
         return self._end()
 
     def show(self) -> int:
         """Write the answer as text."""
-        from .output import Output
-        from .render.query_result import blocks, tables
-
-        output = Output()
-        result = self._ask()
-        for table in tables(result):
-            if table.fits(output.room):
-                output.lines(table.lines(output.room, output.paint))
-            else:
-                output.lines(blocks(table, output.paint))
+        query_result.show(self._ask(), Output())
         return self._end()
 
     def _ask(self) -> Any:

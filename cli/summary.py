@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from .options import By, Input, Scope, at_least, one_of, spread
+from .output import Output, write_answer
+from .reading import NO_ROW, Reading
+from .render.summary import sections
 
 FORMATS = ("text", "json")
 TOP = 10
@@ -39,9 +42,6 @@ def summary(
         from .operations import write_operations
 
         return write_operations(source, scope, limit, format_)
-    from .output import Output, write_answer
-    from .reading import NO_ROW, Reading
-    from .render.summary import sections
 
     reading = Reading(source, scope)
     with reading.passing() as capture:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from amqpsniff.units import plural
+
+from .output import Output
+from .render.text import folded
+from .render.tls_table import blocks, grid
+
 if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals
 
-    from .output import Output
 
 HOW = (
     "keys come from --tls-keylog FILE (as programs write it for SSLKEYLOGFILE), a pcapng with "
@@ -19,7 +24,6 @@ def unread(totals: Totals) -> str:
     """A sentence about what could not be read; empty when all could."""
     if not totals.sealed:
         return ""
-    from amqpsniff.units import plural
 
     return f"{plural(totals.sealed, 'TLS conversation')} could not be read; {HOW}"
 
@@ -34,8 +38,6 @@ def show(
     verbose: bool = False,
 ) -> None:
     """Write the conversations that could not be read, with a heading; `below` something else."""
-    from .render.text import folded
-    from .render.tls_table import blocks, grid
 
     sealed = [one for one in encrypted if not one["opened"]][:limit]
     if not sealed:

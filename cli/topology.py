@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from amqpsniff.analysis.graph import WRITERS
+
 from .options import Input, Scope, at_least, one_of, spread
+from .output import write_answer, write_text
+from .reading import Reading
+from .render.topology import sections
 
 GRAPHS = ("dot", "mermaid")
 FORMATS = ("text", *GRAPHS, "json")
@@ -35,7 +40,6 @@ def topology(
         amqpsniff topology captures/ --format mermaid --vhost shop
         amqpsniff topology trace.pcapng --format json | jq .queues
     """
-    from .reading import Reading
 
     reading = Reading(source, scope)
     with reading.passing() as capture:
@@ -47,12 +51,8 @@ def topology(
 
 
 def _write(result: Any, form: str) -> None:
-    from .output import write_answer, write_text
-    from .render.topology import sections
 
     if form in GRAPHS:
-        from amqpsniff.analysis.graph import WRITERS
-
         write_text(WRITERS[form](result))
     else:
         write_answer(result, form, sections(result))

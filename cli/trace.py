@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from amqpsniff.analysis.trace import MAX_ROWS, Wanted
+
+from .entry import complain
 from .options import Input, Rows, TimeForm, one_of, spread
+from .output import Output
+from .reading import NO_ROW, Reading
 from .render.clock import FORMS as TIME_FORMS
-
-if TYPE_CHECKING:
-    from amqpsniff.analysis.trace import Wanted
+from .render.clock import Clock
+from .render.lines import Lines
+from .render.trace import told
+from .rows import standard_output
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -56,7 +62,6 @@ def trace(
         amqpsniff trace trace.pcapng --trace-id 4bf92f3577b34da6a3ce929d0e0e4736
         amqpsniff trace captures/ --header tenant=42 --from 12:00 --to 12:05
     """
-    from amqpsniff.analysis.trace import Wanted
 
     chosen = rows.selection()
     wanted = Wanted(correlation_id, header, body_sha256, trace_id, operation, key, chosen)
@@ -64,14 +69,6 @@ def trace(
 
 
 def _trace(source: Input, rows: Rows, wanted: Wanted, time: str, form: str) -> int:
-    from amqpsniff.analysis.trace import MAX_ROWS
-
-    from .entry import complain
-    from .output import Output
-    from .reading import NO_ROW, Reading
-    from .render.clock import Clock
-    from .render.lines import Lines
-    from .render.trace import told
 
     limit = rows.limit
     reading = Reading(source, rows)
@@ -81,8 +78,6 @@ def _trace(source: Input, rows: Rows, wanted: Wanted, time: str, form: str) -> i
         complain(f"warning: only the first {MAX_ROWS:,} rows that match are shown")
     if form != "text":
         from amqpsniff.tables.export import write
-
-        from .rows import standard_output
 
         table = tracer.table().slice(0, limit)
         write(table.to_batches(), table.schema, form, standard_output())

@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff.errors import CaptureError, UsageError
 
+from .entry import FAILED, FOUND, complain
 from .options import Input, at_least, one_of, spread
+from .output import Output, write_text
+from .reading import Reading
+from .render.findings import PROSE
+from .render.grid import facts
+from .render.opinion import explanations, line, verdict
+from .render.text import folded
 
 if TYPE_CHECKING:
     from amqpsniff.capture.tshark import Tshark
     from amqpsniff.opinion import Comparison, Difference
 
-    from .output import Output
 
 FORMATS = ("text", "ndjson")
 
@@ -47,9 +53,6 @@ def verify(
     """
     from amqpsniff.capture import expand
     from amqpsniff.capture.tshark import find
-
-    from .entry import FAILED, FOUND, complain
-    from .output import Output
 
     names = expand(source.captures)
     if "-" in names:
@@ -93,8 +96,6 @@ class _Listing:
         """List the differences of one capture."""
         from amqpsniff.opinion import Comparison
 
-        from .reading import Reading
-
         reading = Reading(source)
         comparison = Comparison(reading.capture, tshark)
         for difference in comparison:
@@ -115,25 +116,17 @@ class _Listing:
                 return
             self._left -= 1
         if self._form == "ndjson":
-            from .output import write_text
-
             row = {"capture": name, **difference.row()}
             write_text(json.dumps(row, ensure_ascii=False, default=str) + "\n")
             return
         self._output.lines([self._line(name if self._several else "", difference)])
 
     def _line(self, name: str, difference: Difference) -> str:
-        from .render.opinion import line
 
         return line(name, difference, self._output.paint, self._output.width)
 
     def conclude(self) -> None:
         """Write the summary."""
-        from .entry import complain
-        from .render.findings import PROSE
-        from .render.grid import facts
-        from .render.opinion import explanations, verdict
-        from .render.text import folded
 
         text = verdict(self._counts, self._known, self._version)
         if self._form != "text":

@@ -12,23 +12,28 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from amqpsniff import __version__
+from amqpsniff.analysis.diagnosis import diagnosis_of
+from amqpsniff.analysis.selection import RowFilter
 from amqpsniff.analysis.times import outside
 from amqpsniff.errors import UsageError
 
 from .entry import FAILED, complain
 from .event_loop import Steps
+from .export import refuse_captures
+from .options import Decoding, Rows
 from .output import Output, settings
 from .parse_units import span
+from .reading import keylog
+from .render.summary import sections
+from .rows import standard_output
 
 if TYPE_CHECKING:
-    from amqpsniff.analysis.selection import RowFilter
     from amqpsniff.capture.writer import CaptureWriter
     from amqpsniff.live.metrics import Server
     from amqpsniff.live.watch import Source, Watch
 
     from .dashboard.dashboard import Dashboard
     from .live import Recording, Sources
-    from .options import Decoding, Rows
 
 TOP = 10
 """Rows of a section of the summary."""
@@ -70,11 +75,8 @@ class Live:
 
     def write(self, table: str, form: str) -> int:
         """Write the wanted rows of a table to standard output; the exit code."""
-        from amqpsniff.analysis.selection import RowFilter
         from amqpsniff.tables.export import write
         from amqpsniff.tables.schema import schema_of
-
-        from .rows import standard_output
 
         wanted = RowFilter(self._rows.selection(), table, self._started)
         self._open((table,))
@@ -93,7 +95,6 @@ class Live:
 
     def send(self, url: str) -> int:
         """Send the spans of the wanted messages to a collector; the exit code."""
-        from amqpsniff.analysis.selection import RowFilter
         from amqpsniff.otlp.collector import Sender
         from amqpsniff.otlp.spans import COLUMNS, traces
 
@@ -122,7 +123,6 @@ class Live:
 
     def show(self) -> int:
         """Show the dashboard on the terminal; the exit code."""
-        from amqpsniff.analysis.selection import RowFilter
         from amqpsniff.live.operations import COLUMNS
 
         from .dashboard.dashboard import Dashboard
@@ -254,7 +254,6 @@ class Live:
         return [Path(name) for name in names if name is not None]
 
     def _keylog(self) -> str | None:
-        from .reading import keylog
 
         return keylog(self._decoding.tls_keylog, exists=False)
 
@@ -303,8 +302,6 @@ class Live:
             return
         from amqpsniff.analysis.summary import summary
 
-        from .render.summary import sections
-
         watch = self.watch
         pipeline = watch.pipeline
         totals = pipeline.totals
@@ -323,8 +320,6 @@ class Live:
             top=TOP,
         )
         if watch.judged:
-            from amqpsniff.analysis.diagnosis import diagnosis_of
-
             found = diagnosis_of(watch.found, totals, watch.introductions)
             result["verdict"] = found.verdict.plain()
         output = Output(file)
@@ -364,8 +359,6 @@ def _check(sources: Sources, recording: Recording) -> None:
     elif str(recording.write) == "-" or Path(recording.write).is_dir():
         raise UsageError(f"--write {recording.write}: give the name of a file")
     elif captures:
-        from .export import refuse_captures
-
         refuse_captures(recording.write, captures)
         _refuse_followed(recording.write, captures)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from amqpsniff.analysis.times import absolute
 from amqpsniff.findings import KINDS
 from amqpsniff.units import UNKNOWN, count, duration, octets, rate
 from amqpsniff.wire_text import harmless
@@ -125,7 +126,6 @@ def _cell(row: Row, key: str, write: Callable[[Any], str]) -> str:
 
 def clock(ts_ns: int | None) -> str:
     """The time of day in UTC."""
-    from amqpsniff.analysis.times import absolute
 
     return absolute(ts_ns)[11:19] if ts_ns else NONE
 

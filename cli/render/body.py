@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amqpsniff.analysis.body_text import body_text
 from amqpsniff.units import count
 from amqpsniff.wire_text import harmless
 
+from ..output import Output
 from .hexdump import hex_lines
 from .text import cut
-
-if TYPE_CHECKING:
-    from ..output import Output
 
 INDENT = " " * 4
 """What lets a line of a hex dump fit 80 columns."""

@@ -7,21 +7,20 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.analysis.timeline import GAP
+from amqpsniff.analysis.conversation import Conversation
+from amqpsniff.analysis.timeline import GAP, Entry
 from amqpsniff.units import duration, octets, plural
 from amqpsniff.wire_text import harmless, word
 
+from ..output import Output
 from .body import preview
+from .clock import Clock
 from .lines import ARROWS, Lines
 from .text import cut
 
 if TYPE_CHECKING:
-    from amqpsniff.analysis.conversation import Conversation
-    from amqpsniff.analysis.timeline import Entry
     from amqpsniff.session.owing import Silence
 
-    from ..output import Output
-    from .clock import Clock
 
 ENDS = {
     "fin": "TCP ended without connection.close",

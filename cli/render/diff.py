@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
 from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 
-from .grid import Grid, facts
+from .grid import METHOD, Column, Grid, facts, or_none, table
 from .styled_text import Words
 from .text import NONE
+from .topology import VHOST, arguments_text
 
 Row = dict[str, Any]
 
@@ -81,14 +83,9 @@ def _side(side: Row) -> str:
     return f"{text}, {plural(side['connections'], 'AMQP connection')}"
 
 
-def _word(row: Row, word: str | None = None) -> Words:
-    word = word or row["notable"] or ""
-    return Words(word, _STYLES.get(word, ""))
-
-
-def _change(row: Row) -> Words:
-    """What became of something: whether it is new, or how it differs."""
-    return _word(row, row["change"] if row["change"] != "same" else None)
+def _word(word: str | None) -> Words:
+    """What became of something; empty for nothing."""
+    return Words(word or "", _STYLES.get(word or "", ""))
 
 
 def percent(ratio: float | None) -> str:
@@ -104,30 +101,35 @@ def percent(ratio: float | None) -> str:
 
 
 def _rates(rows: list[Row]) -> Grid:
-    table = Grid("what|?>before|?>after|>before/s|>after/s|>change|")
-    for row in rows:
-        sized = "bytes" in row["name"]
-        shown = [
-            (octets(side["count"]) if sized else count(side["count"]), side["per_second"])
-            for side in (row["before"], row["after"])
-        ]
-        rates = [(octets if sized else rate)(each) for _, each in shown]
-        table.add(row["name"], shown[0][0], shown[1][0], *rates, percent(row["ratio"]), _word(row))
-    return table
+    def amount(side: str, key: str, plain: Callable[[Any], str]) -> Callable[[Row], str]:
+        return lambda row: (octets if "bytes" in row["name"] else plain)(row[side][key])
+
+    return table(
+        rows,
+        ("what", "name", str),
+        ("?>before", "", amount("before", "count", count)),
+        ("?>after", "", amount("after", "count", count)),
+        (">before/s", "", amount("before", "per_second", rate)),
+        (">after/s", "", amount("after", "per_second", rate)),
+        (">change", "ratio", percent),
+        ("", "notable", _word),
+    )
 
 
 def _latencies(rows: list[Row]) -> Grid:
-    table = Grid("*what|?>count|>p50|>p95|??>p99|?>p95 change|")
-    for row in rows:
-        before, after = (_times(side) for side in (row["before"], row["after"]))
-        cells = [f"{one} → {other}" for one, other in zip(before, after, strict=True)]
-        table.add(
-            Words(row["name"], "method") if row["kind"] == "reply" else row["name"],
-            *cells,
-            percent(row["p95_ratio"]),
-            Words(_slower(row), _STYLES.get(row["notable"], "")),
-        )
-    return table
+    def both(key: str, write: Callable[[Any], str], none: str = NONE) -> Callable[[Row], str]:
+        return lambda row: " → ".join(write(one[key]) if one else none for one in _sides(row))
+
+    return table(
+        rows,
+        ("*what", "", lambda row: METHOD(row["name"]) if row["kind"] == "reply" else row["name"]),
+        ("?>count", "", both("count", count, "0")),
+        (">p50", "", both("p50_ns", duration)),
+        (">p95", "", both("p95_ns", duration)),
+        ("??>p99", "", both("p99_ns", duration)),
+        ("?>p95 change", "p95_ratio", percent),
+        ("", "", lambda row: Words(_slower(row), _STYLES.get(row["notable"], ""))),
+    )
 
 
 def _slower(row: Row) -> str:
@@ -135,12 +137,6 @@ def _slower(row: Row) -> str:
     word, at, ratio = row["notable"] or "", row["notable_at"], row["p95_ratio"] or 1
     agrees = "p95" in at or (ratio > 1) == (word == "slower")
     return word if not word or agrees else f"{word} at {at[0]}"
-
-
-def _times(side: Row | None) -> list[str]:
-    if side is None:
-        return ["0", NONE, NONE, NONE]
-    return [count(side["count"]), *(duration(side[f"{at}_ns"]) for at in ("p50", "p95", "p99"))]
 
 
 def _findings(rows: list[Row]) -> Iterator[Words]:
@@ -160,28 +156,29 @@ def _findings(rows: list[Row]) -> Iterator[Words]:
 def _topology(rows: list[Row]) -> Grid:
     several = len({row["vhost"] for row in rows}) > 1
     names = [name for name in rows[0] if name not in _NO_NAMES]
-    headings = "|".join("*" + _HEADINGS.get(name, name.replace("_", " ")) for name in names)
     counted = rows[0]["messages"] is not None
-    rates = "|?>before/s|?>after/s" if counted else ""
-    table = Grid("|" + ("*vhost|" if several else "") + headings + rates + "|~how")
-    for row in rows:
-        cells = [named(row["vhost"])] if several else []
-        cells += [_named(name, row[name]) for name in names]
-        if counted:
-            cells += map(rate, row["per_second"])
-        word = row["notable"] if row["change"] == "traffic" else row["change"]
-        table.add(_word(row, word), *cells, _how(row))
-    return table
+    return table(
+        rows,
+        ("", "", lambda row: _word(row["notable" if row["change"] == "traffic" else "change"])),
+        *(VHOST if several else ()),
+        *(_NAMES.get(name, (f"*{name.replace('_', ' ')}", name, named)) for name in names),
+        *(_PER_SECOND if counted else ()),
+        ("~how", "", _how),
+    )
 
 
 _NO_NAMES = frozenset(("change", "vhost", "fields", "messages", "per_second", "notable"))
-_HEADINGS = {"name": "client", "destination_type": "to"}
-
-
-def _named(name: str, value: Any) -> str:
-    if name == "arguments":
-        return harmless(json.dumps(value, ensure_ascii=False)) if value else ""
-    return exchange_name(value) if name == "exchange" else named(value)
+_NAMES: dict[str, Column] = {
+    "name": ("*client", "name", named),
+    "destination_type": ("*to", "destination_type", named),
+    "arguments": ("*arguments", "arguments", arguments_text),
+    "exchange": ("*exchange", "exchange", exchange_name),
+}
+"""Columns of what a row is told from others by, where they differ from its name."""
+_PER_SECOND: tuple[Column, ...] = (
+    ("?>before/s", "per_second", lambda both: rate(both[0])),
+    ("?>after/s", "per_second", lambda both: rate(both[1])),
+)
 
 
 def _how(row: Row) -> str:
@@ -211,38 +208,47 @@ def _value(value: Any) -> str:
     return harmless(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
+def _before_and_after(key: str) -> tuple[Column, Column]:
+    """How many there were in each capture."""
+    return (
+        (">before", "before", lambda side: count(side[key])),
+        (">after", "after", lambda side: count(side[key])),
+    )
+
+
 def _products(rows: list[Row]) -> Grid:
-    table = Grid("|*product|*version|?*platform|>before|>after")
-    for row in rows:
-        names = (harmless(row[name] or UNKNOWN) for name in ("product", "version", "platform"))
-        numbers = (count(row[side]["connections"]) for side in ("before", "after"))
-        table.add(_change(row), *names, *numbers)
-    return table
+    def text(name: str | None) -> str:
+        return harmless(name or UNKNOWN)
+
+    return table(
+        rows,
+        ("", "change", _word),
+        ("*product", "product", text),
+        ("*version", "version", text),
+        ("?*platform", "platform", text),
+        *_before_and_after("connections"),
+    )
 
 
 def _closes(rows: list[Row]) -> Grid:
-    table = Grid("what|by|>code|>before|>after||?*text")
-    for row in rows:
-        text = row["text"]
-        table.add(
-            row["what"],
-            row["closed_by"] or UNKNOWN,
-            NONE if row["code"] is None else str(row["code"]),
-            *(count(row[side]["count"]) for side in ("before", "after")),
-            _word(row),
-            quoted(harmless(text)) if text else "",
-        )
-    return table
+    return table(
+        rows,
+        ("what", "what", str),
+        ("by", "closed_by", lambda by: by or UNKNOWN),
+        (">code", "code", or_none(str)),
+        *_before_and_after("count"),
+        ("", "notable", _word),
+        ("?*text", "text", lambda text: quoted(harmless(text)) if text else ""),
+    )
 
 
 def _verdict(report: Row) -> Words:
     """One line: how much changed."""
-    changed = dict.fromkeys(("new", "changed", "gone", "same"), 0)
-    for row in report["findings"]:
-        changed[row["change"]] += 1
-    told = ", ".join(f"{count(number)} {word}" for word, number in changed.items() if number)
-    if not report["notable_count"]:
-        return Words(f"no notable difference; findings: {told or 'none'}")
-    return Words(
-        f"{plural(report['notable_count'], 'notable difference')}; findings: {told or 'none'}"
-    )
+    changed = Counter(row["change"] for row in report["findings"])
+    told = [f"{count(changed[word])} {word}" for word in _CHANGES if changed[word]]
+    number = report["notable_count"]
+    notable = plural(number, "notable difference") if number else "no notable difference"
+    return Words(f"{notable}; findings: {', '.join(told) or 'none'}")
+
+
+_CHANGES = ("new", "changed", "gone", "same")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import repeat, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from .styled_text import Words
-from .text import cells, cut, cut_middle, folded_at
+from .text import NONE, cells, cut, cut_middle, folded_at
 from .theme import Paint
 
 if TYPE_CHECKING:
@@ -29,6 +30,28 @@ ROWS_AT_ONCE = 1_024
 _BETWEEN = " " * GAP
 _Cell = str | tuple[tuple[str, str], ...]
 """A text, or the pieces of one with the style of each."""
+
+
+Column = tuple[str, str, Callable[[Any], Any]]
+"""A heading with its marks, the key of a value in each row, and how that is written; without a key
+the whole row is written."""
+
+
+def table(rows: Iterable[Mapping[str, Any]], *columns: Column, indent: int = 0) -> Grid:
+    """Rows under the headings of these columns."""
+    grid = Grid("|".join(heading for heading, _, _ in columns), indent=indent)
+    for row in rows:
+        grid.add(*(write(row[key] if key else row) for _, key, write in columns))
+    return grid
+
+
+METHOD = partial(Words, style="method")
+NAME = partial(Words, style="name")
+
+
+def or_none(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Writes a value; `-` for null."""
+    return lambda value: NONE if value is None else write(value)
 
 
 def facts(

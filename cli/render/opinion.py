@@ -10,11 +10,11 @@ from amqpsniff.units import count, plural
 from amqpsniff.wire_text import harmless
 
 from .text import cut
+from .theme import Paint
 
 if TYPE_CHECKING:
     from amqpsniff.opinion import Difference
 
-    from .theme import Paint
 
 MAX_BYTES = 120
 """Characters of a value that are shown: two long tables would hide what differs in them."""

@@ -10,7 +10,7 @@ from amqpsniff.units import UNKNOWN, count, lasted, octets, plural
 from amqpsniff.wire_text import harmless
 
 from .clock import date_and_time
-from .grid import Grid
+from .grid import Grid, table
 from .styled_text import Words
 from .text import NONE
 from .theme import Paint
@@ -24,27 +24,26 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
 
     In parentheses stands what was offered and not answered.
     """
-    table = Grid(
-        "id|client|server|version|??cipher|*?name|*????certificate|???alpn|>???lasted|>????sent|"
-        ">????received|~~read"
+
+    def client(name: str | None) -> str:
+        shown = harmless(name or UNKNOWN)
+        return f":{shown.rpartition(':')[2]}" if narrow else shown
+
+    return table(
+        rows,
+        ("id", "connection_id", lambda name: name[:8]),
+        ("client", "client", client),
+        ("server", "server", lambda name: harmless(name or UNKNOWN)),
+        ("version", "", _version),
+        ("??cipher", "cipher", lambda name: (name or UNKNOWN).removeprefix("TLS_")),
+        ("*?name", "server_name", lambda name: harmless(name or NONE)),
+        ("*????certificate", "certificate", _certificate),
+        ("???alpn", "", _protocol),
+        (">???lasted", "", lambda one: lasted(one["start_ns"], one["end_ns"])),
+        (">????sent", "client_bytes", octets),
+        (">????received", "server_bytes", octets),
+        ("~~read", "", _read),
     )
-    for one in rows:
-        client = harmless(one["client"] or UNKNOWN)
-        table.add(
-            one["connection_id"][:8],
-            f":{client.rpartition(':')[2]}" if narrow else client,
-            harmless(one["server"] or UNKNOWN),
-            _version(one),
-            (one["cipher"] or UNKNOWN).removeprefix("TLS_"),
-            harmless(one["server_name"] or NONE),
-            _certificate(one),
-            harmless(_protocol(one)),
-            lasted(one["start_ns"], one["end_ns"]),
-            octets(one["client_bytes"]),
-            octets(one["server_bytes"]),
-            _read(one),
-        )
-    return table
 
 
 def blocks(rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:
@@ -100,16 +99,13 @@ def _version(one: dict[str, Any]) -> str:
     return one["version"] or (f"({offered})" if offered else UNKNOWN)
 
 
-def _certificate(one: dict[str, Any]) -> str:
-    certificate = one["certificate"]
-    if certificate is None or not certificate["names"]:
-        return NONE
-    return harmless(", ".join(certificate["names"][:NAMES_SHOWN]))
+def _certificate(certificate: dict[str, Any] | None) -> str:
+    return harmless(", ".join((certificate or {}).get("names", ())[:NAMES_SHOWN])) or NONE
 
 
 def _protocol(one: dict[str, Any]) -> str:
     offered = ", ".join(one["protocols_offered"])
-    return one["protocol"] or (f"({offered})" if offered else NONE)
+    return harmless(one["protocol"] or (f"({offered})" if offered else NONE))
 
 
 def _read(one: dict[str, Any]) -> Words:

@@ -6,19 +6,16 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from amqpsniff.analysis.one_line import base64_of, links, outcome_text, status
+from amqpsniff.analysis.timeline import Entry
 from amqpsniff.analysis.times import exact
 from amqpsniff.units import octets
 from amqpsniff.wire_text import harmless, quoted, word
 
 from .text import cells
-
-if TYPE_CHECKING:
-    from amqpsniff.analysis.timeline import Entry
-
-    from .theme import Paint
+from .theme import Paint
 
 INDENT = "    "
 
