@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from amqpsniff import __version__
-from amqpsniff.analysis.finding_tree import Row
 from amqpsniff.errors import UsageError
 
 from .completions import codes, listed, words
@@ -19,6 +18,10 @@ from .render.clock import Clock
 from .render.readiness import sections
 from .rows import standard_output
 from .severities import FailOn
+
+if TYPE_CHECKING:
+    from amqpsniff.analysis.finding_tree import Row
+
 
 FORMATS = ("text", "json", "ndjson", "sarif")
 TARGETS = tuple(f"rabbitmq-4.{minor}" for minor in range(4))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from itertools import islice
-from typing import Annotated
-
-from amqpsniff.analysis.conversation import Conversation
+from typing import TYPE_CHECKING, Annotated
 
 from .options import Input, Rows, TimeForm, at_least, one_of, spread
 from .output import Output
@@ -16,6 +14,10 @@ from .render.clock import FORMS as TIME_FORMS
 from .render.clock import Clock
 from .render.conversation import Telling
 from .rows import write_rows
+
+if TYPE_CHECKING:
+    from amqpsniff.analysis.conversation import Conversation
+
 
 BODY_LIMIT = 64
 """Bytes of a body shown by default: enough to know it again."""

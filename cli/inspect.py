@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff.analysis.client_names import ClientNames
-from amqpsniff.analysis.timeline import Entry
 from amqpsniff.errors import UsageError
 
 from .options import Input, Rows, TimeForm, at_least, one_of, spread
@@ -23,6 +22,7 @@ from .rows import write_rows
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.frame_bytes import FrameBytes
+    from amqpsniff.analysis.timeline import Entry
     from amqpsniff.reader import Capture
 
 

@@ -12,10 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.analysis.selection import RowFilter
 from amqpsniff.analysis.times import outside
 from amqpsniff.errors import TsharkError, UsageError
-from amqpsniff.findings import Finding
 from amqpsniff.process_tuning import take_large_pages
 from amqpsniff.units import count, plural, some
 
@@ -23,9 +21,10 @@ from .entry import FAILED, complain
 from .options import Input, Names, Scope
 from .output import settings
 from .progress import Progress
-from .tls_table import unread
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.selection import RowFilter
+    from amqpsniff.findings import Finding
     from amqpsniff.reader import Capture
 
 
@@ -191,6 +190,8 @@ class Reading:
         if totals.packets and not segments and not through and self.options.reader == "auto":
             text += f"; {self._other_reader()}"
         if totals.sealed:
+            from .tls_table import unread
+
             text += f"; {unread(totals)}"
         if self.options.port:
             text += "; leave out --port to look at every port"

@@ -12,8 +12,6 @@ from rich.control import Control
 from rich.live import Live
 from rich.theme import Theme
 
-from amqpsniff.analysis.selection import Selection
-
 from ..output import coloured
 from ..render.theme import STYLES
 from .filter import by_name
@@ -24,6 +22,7 @@ from .state import State
 from .views import OPERATIONS, VIEWS
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.selection import Selection
     from amqpsniff.live.figures import Figures
     from amqpsniff.live.watch import Watch
 

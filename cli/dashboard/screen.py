@@ -7,13 +7,12 @@ never higher: the view is given what the other parts leave.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-from amqpsniff.analysis.selection import Selection
 from amqpsniff.errors import FilterError
 from amqpsniff.units import count, octets, plural
 from amqpsniff.wire_text import harmless
@@ -26,6 +25,10 @@ from .snapshot import Picture
 from .state import KEYS, WORDS, State
 from .views import KEYS as KEYS_VIEW
 from .views import MIN_RATE, NAMED, Row, often, ordered, text
+
+if TYPE_CHECKING:
+    from amqpsniff.analysis.selection import Selection
+
 
 MIN_ROWS = 5
 """Rows that the view has before anything stands below it."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.analysis.conversation import Conversation
 from amqpsniff.analysis.timeline import GAP, Entry
 from amqpsniff.units import duration, octets, plural
 from amqpsniff.wire_text import harmless, word
@@ -19,6 +18,7 @@ from .lines import ARROWS, Lines
 from .text import cut
 
 if TYPE_CHECKING:
+    from amqpsniff.analysis.conversation import Conversation
     from amqpsniff.session.owing import Silence
 
 

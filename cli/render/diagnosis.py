@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-from amqpsniff.analysis.clients import Clients
-from amqpsniff.analysis.diagnosis import Diagnosis
-from amqpsniff.analysis.finding_tree import Case, Row
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS
 from amqpsniff.analysis.verdict import MAX_LEADS, SURE, gist, leading
 from amqpsniff.findings import KINDS, SEVERITIES
-from amqpsniff.findings.kind import Kind
 from amqpsniff.units import UNKNOWN, count, of_severity, plural
 from amqpsniff.wire_text import harmless
 
@@ -21,6 +18,13 @@ from .findings import INDENT, PROSE
 from .grid import Grid, facts
 from .styled_text import Words
 from .text import NONE
+
+if TYPE_CHECKING:
+    from amqpsniff.analysis.clients import Clients
+    from amqpsniff.analysis.diagnosis import Diagnosis
+    from amqpsniff.analysis.finding_tree import Case, Row
+    from amqpsniff.findings.kind import Kind
+
 
 WIDE = 100
 """Columns from which on places are a table."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.client_names import ClientNames
 from amqpsniff.analysis.one_line import (
@@ -15,7 +15,6 @@ from amqpsniff.analysis.one_line import (
     outcome_parts,
     reply_parts,
 )
-from amqpsniff.analysis.timeline import Entry
 from amqpsniff.units import octets
 from amqpsniff.wire_text import harmless, word
 
@@ -23,6 +22,10 @@ from ..output import Output
 from .clock import Clock
 from .fitting import joined
 from .text import cells, cut, folded
+
+if TYPE_CHECKING:
+    from amqpsniff.analysis.timeline import Entry
+
 
 SPACING = 6
 """Columns of an arrow and of the blanks around it and between words, and one to spare: in some

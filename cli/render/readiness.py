@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from amqpsniff.analysis.readiness import Affected, Readiness
 from amqpsniff.units import count, plural
 from amqpsniff.wire_text import harmless
 
 from .findings import INDENT, PROSE
 from .grid import Grid, facts
 from .styled_text import Words
+
+if TYPE_CHECKING:
+    from amqpsniff.analysis.readiness import Affected, Readiness
+
 
 STYLES = {"refused": "error", "ignored": "warning", "changed": "info"}
 """How an effect is coloured."""

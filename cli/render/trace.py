@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amqpsniff.analysis.one_line import STYLES, WAITING, Part, named, property_parts, status
-from amqpsniff.analysis.trace import Row, TracedMessage
 from amqpsniff.spec import DELIVERIES, PUBLISHES
 from amqpsniff.units import duration, octets
 from amqpsniff.wire_text import harmless, quoted
@@ -15,6 +14,10 @@ from amqpsniff.wire_text import harmless, quoted
 from ..output import Output
 from .fitting import joined
 from .lines import NOBODY, Lines
+
+if TYPE_CHECKING:
+    from amqpsniff.analysis.trace import Row, TracedMessage
+
 
 DEEDS = dict.fromkeys(PUBLISHES, "published") | dict.fromkeys(DELIVERIES, "delivered")
 DEEDS |= {"basic.get-ok": "got", "basic.return": "returned"}

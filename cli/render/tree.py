@@ -6,16 +6,19 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.one_line import base64_of, links, outcome_text, status
-from amqpsniff.analysis.timeline import Entry
 from amqpsniff.analysis.times import exact
 from amqpsniff.units import octets
 from amqpsniff.wire_text import harmless, quoted, word
 
 from .text import cells
 from .theme import Paint
+
+if TYPE_CHECKING:
+    from amqpsniff.analysis.timeline import Entry
+
 
 INDENT = "    "
 
