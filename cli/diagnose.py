@@ -11,13 +11,12 @@ from amqpsniff.errors import UsageError
 
 from .completions import codes, listed, words
 from .entry import FOUND
-from .options import Input, Rows, at_least, offer, one_of, spread
+from .options import FailOn, Input, Rows, at_least, offer, one_of, spread
 from .output import Output, write_answer, write_json, write_text
 from .reading import Reading
 from .render.clock import Clock
 from .render.readiness import sections
 from .rows import standard_output
-from .severities import FailOn
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.finding_tree import Row

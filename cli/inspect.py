@@ -11,12 +11,11 @@ from amqpsniff.errors import UsageError
 from .options import Input, Rows, TimeForm, at_least, one_of, spread
 from .output import Output
 from .reading import NO_ROW, Reading
-from .render.body import INDENT, preview
+from .render.body import INDENT, NOWHERE, hex_lines, preview
 from .render.clock import FORMS as TIME_FORMS
 from .render.clock import Clock
-from .render.hexdump import NOWHERE, hex_lines
 from .render.lines import Lines
-from .render.theme import Paint
+from .render.text import Paint
 from .render.tree import MESSAGE_COLUMNS, entry_tree
 from .rows import write_rows
 

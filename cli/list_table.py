@@ -108,7 +108,7 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
             started, narrow = reading.started(), output.narrow
             output.show(grid(table, columns, started, several=several, narrow=narrow))
     if table == "connections" and rows == type(rows)(limit=rows.limit):
-        from . import tls_table
+        from .render import tls_table
 
         capture = reading.capture
         tls_table.show(

@@ -61,7 +61,7 @@ def messages(
         amqpsniff messages trace.pcapng --format csv > messages.csv
     """
     if by is not None:
-        from .operations import write_operations
+        from .report_table import write_operations
 
         return write_operations(source, rows, rows.limit, format_)
     if format_ != "text":

@@ -36,6 +36,7 @@ from typing import (
 import typer
 
 from amqpsniff.errors import UsageError
+from amqpsniff.findings.kind import SEVERITIES
 from amqpsniff.spec import DIALECTS, READINGS
 
 from .completions import Offer, method_names, outcomes, readers, words
@@ -78,6 +79,8 @@ def _named(output: Path | None) -> Path | None:
 
 TimeForm = Annotated[str, one_of(FORMS, "no time {}")]
 By = Annotated[str | None, one_of(("operation",), "nothing by {}")]
+FailOn = Annotated[str | None, one_of(SEVERITIES, "no severity {}")]
+"""From which severity on a finding makes a command exit with 1."""
 Reader = Annotated[str, offer(readers)]
 OutputFile = Annotated[Path | None, {"callback": _named}]
 Port = Annotated[list[int] | None, at_least(1, 65535)]

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
-from .render.theme import Paint
+from .render.text import Paint
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterable
 
     from .render.grid import Grid
-    from .render.styled_text import Words
+    from .render.text import Words
 
 COLOURS = ("auto", "always", "never")
 """When there are colours: `--color`."""
@@ -98,7 +98,7 @@ def shown(
     try:
         yield
         if settings.left_out:
-            from .render.styled_text import Words
+            from .render.text import Words
 
             names = ", ".join(settings.left_out)
             note = f"left out for want of width: {names} (--width N shows them)"

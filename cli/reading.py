@@ -190,7 +190,7 @@ class Reading:
         if totals.packets and not segments and not through and self.options.reader == "auto":
             text += f"; {self._other_reader()}"
         if totals.sealed:
-            from .tls_table import unread
+            from .render.tls_table import unread
 
             text += f"; {unread(totals)}"
         if self.options.port:

@@ -11,10 +11,9 @@ from amqpsniff.units import octets
 
 from .entry import FOUND, complain
 from .export import refuse_captures, replacing
-from .options import By, Input, Names, at_least, spread
+from .options import By, FailOn, Input, Names, at_least, spread
 from .output import write_text
 from .reading import NO_ROW, Reading
-from .severities import FailOn
 
 PAGE = Path("report.html")
 """What the page is called when nobody says."""

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import pyarrow as pa
 
 from amqpsniff.analysis.report_tables import REPORTS, find
 from amqpsniff.analysis.report_tables import report_table as rows_of_report
 from amqpsniff.errors import UsageError
+from amqpsniff.units import count, duration, rate
+from amqpsniff.wire_text import harmless
 
 from .completions import words
-from .options import Decoding, Input, Reader, at_least, offer, one_of, spread
+from .options import Decoding, Input, Reader, Scope, at_least, offer, one_of, spread
 from .output import Output
-from .reading import Reading
+from .reading import NO_ROW, Reading
 from .render import query_result
+from .render.grid import Grid, or_none, table
+from .render.text import NONE, Words
 from .rows import standard_output
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 FORMATS = ("text", "json", "ndjson", "csv")
 
@@ -110,3 +113,39 @@ def _rounded(table: pa.Table) -> pa.Table:
             rounded: Any = pc.round(table.column(at), DIGITS)
             table = table.set_column(at, field, rounded)
     return table
+
+
+def write_operations(source: Input, part: Scope, limit: int | None, form: str) -> int:
+    """Write a row for each operation of the messages that are wanted; the exit code."""
+
+    reading = Reading(source, part)
+    with reading.passing() as capture:
+        table = capture.operations(**part.part())
+    shown = table if limit is None else table.slice(0, limit)
+    if form != "text":
+        write_table(shown, form)
+    elif shown.num_rows:
+        Output().show(_grid(shown.to_pylist()))
+    if not table.num_rows:
+        reading.warn_of_nothing(NO_ROW)
+    return reading.exit_code
+
+
+def _grid(rows: list[dict[str, Any]]) -> Grid:
+    time = or_none(lambda time_ms: duration(time_ms * 1e6))
+    return table(
+        rows,
+        ("**operation", "operation", lambda text: harmless(text or NONE)),
+        ("?*framework", "framework", lambda text: harmless(text or NONE)),
+        (">published", "published", count),
+        ("????>per s", "per_second", or_none(rate)),
+        (">delivered", "delivered", count),
+        ("??>retried", "retried", count),
+        (">refused", "refused", count),
+        (">failed", "failed", lambda number: Words(count(number), "error" if number else "")),
+        ("?>in queue p50", "queue_p50_ms", time),
+        ("????>in queue p95", "queue_p95_ms", time),
+        ("?>at work p50", "work_p50_ms", time),
+        ("????>at work p95", "work_p95_ms", time),
+        ("???*error", "error_type", lambda text: harmless(text or "")),
+    )

@@ -13,7 +13,7 @@ from .export import capture_sink, named_output, refuse_captures
 from .options import Port, spread
 from .progress import Progress
 from .reading import keylog
-from .tls_table import HOW
+from .render.tls_table import HOW
 
 if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals

@@ -39,7 +39,7 @@ def summary(
         amqpsniff summary trace.pcapng --format json | jq .errors
     """
     if by is not None:
-        from .operations import write_operations
+        from .report_table import write_operations
 
         return write_operations(source, scope, limit, format_)
 

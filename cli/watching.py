@@ -20,9 +20,9 @@ from amqpsniff.errors import UsageError
 from .entry import FAILED, complain
 from .event_loop import Steps
 from .export import refuse_captures
+from .live import span
 from .options import Decoding, Rows
 from .output import Output, settings
-from .parse_units import span
 from .reading import keylog
 from .render.summary import sections
 from .rows import standard_output

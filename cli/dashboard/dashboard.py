@@ -13,13 +13,12 @@ from rich.live import Live
 from rich.theme import Theme
 
 from ..output import coloured
-from ..render.theme import STYLES
-from .filter import by_name
+from ..render.text import STYLES
 from .keys import Keyboard
 from .screen import Screen
 from .snapshot import Picture, Pictures
 from .state import State
-from .views import OPERATIONS, VIEWS
+from .views import OPERATIONS, VIEWS, by_name
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Selection

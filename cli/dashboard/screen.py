@@ -1,33 +1,205 @@
-"""One screen: what stands above, the view, what has room below it, and the keys.
-
-Everything is made of parts whose height is known, so that the whole is as high as the terminal and
-never higher: the view is given what the other parts leave.
-"""
+"""Single lines of the dashboard: parts with dots between them, figures that keep their places."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from amqpsniff.errors import FilterError
-from amqpsniff.units import count, octets, plural
+from amqpsniff.findings import SEVERITIES
+from amqpsniff.units import count, octets, of_severity, plural
 from amqpsniff.wire_text import harmless
 
-from ..render.text import cells, cut, cut_middle
-from .filter import chosen
-from .lines import Part, line, sides, span
-from .panels import FINDING_LINES, counted, finding, latest, names
+from ..render.text import NONE, cells, cut, cut_middle, folded
 from .snapshot import Picture
 from .state import KEYS, WORDS, State
+from .views import (
+    AT_LEAST,
+    MIN_RATE,
+    NAMED,
+    Row,
+    chosen,
+    clock,
+    flow,
+    name,
+    often,
+    ordered,
+    queue_name,
+    text,
+    wait,
+)
 from .views import KEYS as KEYS_VIEW
-from .views import MIN_RATE, NAMED, Row, often, ordered, text
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Selection
+
+
+DOT = " · "
+
+Part = str | tuple[str, str]
+
+_SIDES = (
+    ("publish", "published_per_s", "in", "sent_per_s", "cnf", "confirm", "unconfirmed"),
+    ("deliver", "delivered_per_s", "out", "received_per_s", "ack", "ack", "unacked"),
+)
+"""What a client sends and what it is sent: of each how many, how much, how quickly, what waits."""
+
+
+def line(width: int, *parts: Part) -> Text:
+    """Parts with a dot between them; those that are empty, and for which there is no room, are left
+    out.
+    """
+    shown = Text()
+    for part in parts:
+        words, style = part if isinstance(part, tuple) else (part, "")
+        if not words:
+            continue
+        if not shown.plain:
+            shown.append(cut(words, width), style)
+        elif cells(shown.plain) + cells(words) + len(DOT) <= width:
+            shown.append(DOT, "key").append(words, style)
+    return shown
+
+
+def sides(row: Row, width: int) -> list[Text]:
+    """Two lines, of what clients publish and of what they are delivered; each figure has its place.
+
+    `row` is a connection, or the sum of all.
+    """
+    shown = []
+    for what, messages, way, amount, short, latency, waiting in _SIDES:
+        text = Text()
+        text.append(f"{what:<7} ", "heading")
+        text.append(f"{_zero(often(row[messages])):>7}/s  ")
+        text.append(f"{way:<3} ", "key")
+        text.append(f"{_zero(flow(row[amount]), ' B/s'):>9}  ")
+        text.append(f"{short} ", "key")
+        text.append(f"{_known(row, f'{latency}_p50_ms', wait):>8}  ")
+        text.append("p99 ", "key")
+        text.append(f"{_known(row, f'{latency}_p99_ms', wait):>8}  ")
+        text.append(f"{waiting:<11} ", "key")
+        text.append(f"{_known(row, waiting, count):>6}")
+        text.truncate(width, overflow="ellipsis")
+        shown.append(text)
+    return shown
+
+
+def pair(left: str, right: str, width: int) -> Text:
+    """A name and a number at both ends of a line."""
+    shown = cut_middle(left, max(1, width - len(right) - 1))
+    text = Text(shown, "name" if right != NONE else "key")
+    text.append(" " * max(1, width - cells(shown) - len(right)) + right, "info")
+    return text
+
+
+def span(seconds: int) -> str:
+    """A span as hours, minutes and seconds."""
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _zero(written: str, unit: str = "") -> str:
+    return f"0{unit}" if written == NONE else written
+
+
+def _known(row: Row, name: str, write: Callable[[Any], str]) -> str:
+    """A number of a row, marked where it is so high at least."""
+    return (AT_LEAST if row[name] and name in row["at_least"].split() else "") + write(row[name])
+
+
+GAP = 3
+RATE_CELLS = 6
+MIN_CELLS = 14
+
+_PANELS = (
+    ("exchanges", "exchange", "published_per_s"),
+    ("routing keys", "routing_key", "published_per_s"),
+    ("queues", "queue", "delivered_per_s"),
+)
+
+
+def names(picture: Picture, width: int, lines: int) -> Table:
+    """Exchanges, routing keys and queues with the highest rates, side by side."""
+    table = Table.grid(padding=(0, GAP, 0, 0))
+    tables = (picture.exchanges, picture.keys, picture.queues)
+    shown = []
+    for (_, key, rated), rows in zip(_PANELS, tables, strict=True):
+        write = queue_name if key == "queue" else name
+        ranked = sorted(rows, key=lambda row: (-round(row[rated]), str(row[key])))[: lines - 1]
+        shown.append([(write(row[key]), often(row[rated])) for row in ranked])
+    widths = _widths(shown, width)
+    columns: list[list[Text]] = []
+    for (title, _, _), pairs, each in zip(_PANELS, shown, widths, strict=True):
+        table.add_column(width=each, no_wrap=True)
+        columns.append([Text(title, "heading"), *(pair(*one, each) for one in pairs)])
+    for at in range(lines + 1):
+        table.add_row(
+            *(column[at - 1] if 0 < at <= len(column) else Text("") for column in columns)
+        )
+    return table
+
+
+def _widths(shown: list[list[tuple[str, str]]], width: int) -> list[int]:
+    """How wide each panel is: a third, or what the names of the others leave."""
+    widths = [
+        max([MIN_CELLS, *(cells(left) + 1 + RATE_CELLS for left, _ in pairs)]) for pairs in shown
+    ]
+    third = (width - GAP * (len(widths) - 1)) // len(widths)
+    if max(widths) <= third:  # names come and go; the panels stay where they are
+        return [third] * len(widths)
+    while sum(widths) + GAP * (len(widths) - 1) > width:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def latest(picture: Picture, findings: Iterable[Row], width: int, lines: int) -> Iterator[Text]:
+    """What happened to the capture, then the latest findings, errors before all others."""
+    shown = [Text(cut(harmless(note), width), "warning") for note in picture.notes[::-1]]
+    ranked = sorted(findings, key=lambda row: (row["rank"], row["ts_ns"] or 0), reverse=True)
+    for row in ranked[:lines]:
+        who = f"{row['who']}: " if row["who"] else ""
+        what = f"{clock(row['ts_ns'])} {row['code']} {who}{row['detail']}"
+        shown.append(Text(cut(harmless(what), width), row["severity"]))
+    yield from shown[:lines]
+
+
+FINDING_LINES = 5
+"""Lines of `finding`, with the empty one above."""
+
+
+def finding(row: Row, width: int) -> Iterator[Text]:
+    """One finding in full, as far as it fits."""
+    yield Text("")
+    yield line(
+        width,
+        (f"{row['severity']}: {row['title']}", row["severity"]),
+        f"channel {row['channel']}" if row["channel"] is not None else "",
+        f"packet {row['packet_number']}" if row["packet_number"] is not None else "",
+        f"because of {row['cause_code']}" if row["cause_code"] else "",
+    )
+    first, *rest = folded(harmless(row["detail"]), width)
+    yield Text(first)
+    yield Text(cut(" ".join(rest), width))
+    yield line(
+        width,
+        harmless(row["who"] or ""),
+        row["client"] if row["client"] != row["who"] else "",
+        (f"what to do: amqpsniff explain {row['code']}", "key"),
+    )
+
+
+def counted(picture: Picture) -> list[tuple[str, str]]:
+    """How many findings there are of each severity, the gravest first."""
+    parts = []
+    for severity in SEVERITIES[::-1]:
+        number = picture.severities[severity]
+        if number:
+            parts.append((of_severity(number, severity), severity))
+    return parts
 
 
 MIN_ROWS = 5

@@ -14,7 +14,7 @@ from amqpsniff.findings import SEVERITIES
 from amqpsniff.live.operations import Operations
 from amqpsniff.units import duration
 
-from .filter import chosen
+from .views import chosen
 
 if TYPE_CHECKING:
     from amqpsniff.live.figures import Figures

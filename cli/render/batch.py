@@ -18,8 +18,7 @@ from ..entry import tell
 from ..output import Output
 from .grid import Grid
 from .query_result import show_grid
-from .styled_text import Words
-from .text import folded
+from .text import Words, folded
 
 UNITS = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6))
 

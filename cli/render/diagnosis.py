@@ -16,8 +16,7 @@ from amqpsniff.wire_text import harmless
 from .clock import Clock
 from .findings import INDENT, PROSE
 from .grid import Grid, facts
-from .styled_text import Words
-from .text import NONE
+from .text import NONE, Words
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.clients import Clients

@@ -8,7 +8,7 @@ from typing import Any
 from amqpsniff.findings import CATEGORIES, CONFIDENCES, SUBJECTS
 
 from .grid import Grid, facts
-from .styled_text import Words
+from .text import Words
 
 INDENT = 2
 PROSE = 88

@@ -7,9 +7,7 @@ from functools import partial
 from itertools import repeat, zip_longest
 from typing import TYPE_CHECKING, Any
 
-from .styled_text import Words
-from .text import NONE, cells, cut, cut_middle, folded_at
-from .theme import Paint
+from .text import NONE, Paint, Words, cells, cut, cut_middle, folded_at
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -11,9 +11,7 @@ from amqpsniff.wire_text import harmless
 
 from ..output import Output
 from .grid import GAP, Grid
-from .styled_text import Words
-from .text import cells
-from .theme import Paint
+from .text import Paint, Words, cells
 
 MAX_LAID_OUT = 10_000
 """Rows of one table; of more there is a table for each so many."""

@@ -12,7 +12,7 @@ from amqpsniff.wire_text import harmless
 
 from .findings import INDENT, PROSE
 from .grid import Grid, facts
-from .styled_text import Words
+from .text import Words
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.readiness import Affected, Readiness

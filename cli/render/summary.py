@@ -14,8 +14,7 @@ from . import tls_table
 from .clock import in_zone
 from .grid import GAP, METHOD, Grid, facts, or_none, table
 from .list_table import ended
-from .styled_text import Words
-from .text import NONE, cells
+from .text import NONE, Words, cells
 
 METHOD_COLUMNS = 3
 

@@ -1,20 +1,23 @@
-"""TLS conversations as a table."""
+"""TLS conversations for people: which there were, and whether they could be read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amqpsniff.spec import SIDES
 from amqpsniff.units import UNKNOWN, count, lasted, octets, plural
 from amqpsniff.wire_text import harmless
 
+from ..output import Output
 from .clock import date_and_time
 from .grid import Grid, table
-from .styled_text import Words
-from .text import NONE
-from .theme import Paint
+from .text import NONE, Paint, Words, folded
 from .tree import Raw, tree
+
+if TYPE_CHECKING:
+    from amqpsniff.pipeline import Totals
+
 
 NAMES_SHOWN = 2
 
@@ -116,3 +119,41 @@ def _read(one: dict[str, Any]) -> Words:
         first = one["alerts"][0]
         return Words(f"{first['sender']} sent {first['description']}", "error")
     return Words(harmless(one["why"] or "the server did not answer"), "warning")
+
+
+HOW = (
+    "keys come from --tls-keylog FILE (as programs write it for SSLKEYLOGFILE), a pcapng with "
+    "secrets inside, or --tls-key FILE (the broker's RSA key)"
+)
+
+
+def unread(totals: Totals) -> str:
+    """A sentence about what could not be read; empty when all could."""
+    if not totals.sealed:
+        return ""
+
+    return f"{plural(totals.sealed, 'TLS conversation')} could not be read; {HOW}"
+
+
+def show(
+    encrypted: list[dict[str, Any]],
+    totals: Totals,
+    output: Output,
+    limit: int | None = None,
+    *,
+    below: bool = False,
+    verbose: bool = False,
+) -> None:
+    """Write the conversations that could not be read, with a heading; `below` something else."""
+
+    sealed = [one for one in encrypted if not one["opened"]][:limit]
+    if not sealed:
+        return
+    heading = folded(unread(totals), output.room)
+    lead = [""] if below else []
+    output.lines([*lead, *(output.paint("heading", line) for line in heading)])
+    laid_out = grid(sealed, narrow=output.narrow)
+    if verbose:
+        output.lines(blocks(sealed, output.paint))
+    else:
+        output.lines(laid_out.lines(output.room, output.paint))

@@ -11,13 +11,11 @@ from rich.theme import Theme
 from amqpsniff.analysis import times
 from amqpsniff.analysis.body_text import as_text
 from amqpsniff.analysis.one_line import Part, argument_parts
+from amqpsniff.cli.render.body import hex_lines
 from amqpsniff.cli.render.clock import Clock
-from amqpsniff.cli.render.fitting import fitted, joined
 from amqpsniff.cli.render.grid import Grid, facts
-from amqpsniff.cli.render.hexdump import hex_lines
-from amqpsniff.cli.render.styled_text import Words
-from amqpsniff.cli.render.text import cells, cut, cut_middle, folded
-from amqpsniff.cli.render.theme import STYLES, Paint
+from amqpsniff.cli.render.lines import fitted, joined
+from amqpsniff.cli.render.text import STYLES, Paint, Words, cells, cut, cut_middle, folded
 from amqpsniff.errors import UsageError
 from amqpsniff.units import count, duration, octets, rate
 from amqpsniff.wire_text import harmless, word
