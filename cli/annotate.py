@@ -8,7 +8,7 @@ from pathlib import Path
 from amqpsniff.units import count, octets, plural
 
 from .entry import complain
-from .export import capture_sink, named_output, refuse_captures
+from .files import capture_sink, named_output
 from .options import Decoding, Input, Reader, spread
 from .progress import Progress
 from .reading import Reading
@@ -44,8 +44,7 @@ def annotate(
 
     source = Input(captures=[capture], reader=reader, **dataclasses.asdict(decoding))
     reading = Reading(source)
-    refuse_captures(output, [capture])
-    with capture_sink(output) as file, Progress(not source.quiet) as bar:
+    with capture_sink(output, [capture]) as file, Progress(not source.quiet) as bar:
         for done in write(reading.capture, file):
             bar.at(reading.capture.totals.packets + done.packets)
     reading.judge(reading.capture.found)

@@ -64,7 +64,6 @@ def bodies(
         amqpsniff bodies trace.pcapng -o bodies/
         amqpsniff bodies trace.pcapng -o new/ --exchange orders --decode
     """
-
     reading = Reading(source, rows, bodies=True)
     wanted = reading.row_filter(rows, "messages")
     _refuse(output)

@@ -95,7 +95,6 @@ CONTEXT = {"help_option_names": HELP}
 
 def run(arguments: list[str]) -> int:
     """Run one command line; the exit code. Raises what the command raises, and UsageError."""
-
     if os.environ.get(COMPLETE):
         _complete()
     if arguments and _is_capture(arguments[0]):
@@ -147,7 +146,7 @@ class Program(TyperGroup):
 def _application(*names: str, completion: bool = False) -> typer.Typer:
     """The program with these commands, as far as there are such."""
     application = typer.Typer(
-        add_completion=completion or not set(names) <= {*COMMANDS},
+        add_completion=completion or len(names) != 1 or names[0] not in COMMANDS,
         cls=Program,
         rich_markup_mode=None,
         context_settings=CONTEXT,
@@ -174,7 +173,6 @@ def _usage(argument: Any, ctx: Any, *, usage: bool = False) -> str:
 
 def _no_option(text: str, name: str) -> str:
     """The error for an option that was renamed, or a filter that means nothing to a command."""
-
     option = text.removeprefix("No such option: ").split()[0].rstrip(".")
     now, commands = RENAMED.get(option, ("", ()))
     if name in commands:

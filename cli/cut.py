@@ -9,7 +9,7 @@ from amqpsniff.units import octets, plural
 
 from .completions import codes, listed
 from .entry import complain
-from .export import capture_sink, named_output, refuse_captures
+from .files import capture_sink, named_output
 from .options import Conditions, Input, offer, spread
 from .progress import Progress
 from .reading import Reading
@@ -48,10 +48,9 @@ def cut(
     from amqpsniff.wireshark.cut import cut as write
 
     reading = Reading(source, rows)
-    refuse_captures(output, source.captures)
     part = rows.selection()
     chosen = [code.strip() for code in finding.split(",")] if finding is not None else []
-    with capture_sink(output) as file, Progress(not source.quiet) as bar:
+    with capture_sink(output, source.captures) as file, Progress(not source.quiet) as bar:
         for done in write(reading.capture, file, part, findings=chosen, whole=whole):
             bar.at(done.read)
     reading.judge(reading.capture.found)

@@ -11,12 +11,12 @@ from amqpsniff.errors import UsageError
 
 from .completions import codes, listed, words
 from .entry import FOUND
+from .files import standard_output, write_text
 from .options import FailOn, Input, Rows, at_least, offer, one_of, spread
-from .output import Output, write_answer, write_json, write_text
+from .output import Output, write_answer, write_json
 from .reading import Reading
 from .render.clock import Clock
 from .render.readiness import sections
-from .rows import standard_output
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.finding_tree import Row
@@ -98,9 +98,9 @@ def diagnose(
         output = Output()
         layout = Layout(
             output.room,
-            Clock("relative", reading.started()),
+            Clock("relative", reading.started),
             narrow=output.narrow,
-            several=len(reading.capture.names) > 1,
+            several=reading.several,
             places=places,
             limit=rows.limit,
             brief=brief,
@@ -123,7 +123,6 @@ def diagnose(
 
 def _ready(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | None) -> int:
     """Show what a newer broker does otherwise; `fail_on` is about what it refuses."""
-
     with reading.passing() as capture:
         found = capture.readiness(target, **rows.part())
     write_answer(asdict(found), form, sections(found))

@@ -37,7 +37,6 @@ def explain(
         amqpsniff explain handshake
         amqpsniff explain --format json | jq '.[].code'
     """
-
     kinds, single = _wanted(code.strip().lower())
     shown = page(described(kinds[0])) if single else [listing(kinds)]
     write_answer([described(kind) for kind in kinds], format_, shown)
@@ -46,7 +45,6 @@ def explain(
 
 def _wanted(word: str) -> tuple[list[Kind], bool]:
     """The rows a person means, and whether it is one row that was asked for by its code."""
-
     if not word:
         return list(KINDS.values()), False
     if word in SUBJECTS:

@@ -88,7 +88,6 @@ def extcap(
 
 
 def _install(folder: Path) -> int:
-
     folder.mkdir(parents=True, exist_ok=True)
     script = folder / "amqpsniff"
     command = shlex.join([sys.executable, "-m", "amqpsniff", "extcap"])

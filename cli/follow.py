@@ -14,15 +14,14 @@ from amqpsniff.analysis.timeline import GAP, Entry
 from amqpsniff.units import duration, octets, plural
 from amqpsniff.wire_text import harmless, word
 
+from .export import write_rows
 from .options import Input, Rows, TimeForm, at_least, one_of, spread
 from .output import Output
 from .reading import Reading
 from .render.body import preview
 from .render.clock import FORMS as TIME_FORMS
-from .render.clock import Clock
 from .render.lines import ARROWS, Lines
 from .render.text import cut
-from .rows import write_rows
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.conversation import Conversation
@@ -70,46 +69,26 @@ def follow(
         amqpsniff follow trace.pcapng --connection :43706 --channel 3
         amqpsniff follow trace.pcapng --queue orders --from 10 --bodies
     """
-    octets = sys.maxsize if bodies else body_limit
-    return _Following(source, rows, octets, time).write(format_)
-
-
-class _Following:
-    """One run of the command."""
-
-    def __init__(self, source: Input, part: Rows, body_limit: int, form: str) -> None:
-
-        self._source = source
-        self._part = part
-        self._body_limit = body_limit
-        self._form = form
-        self._output = Output()
-
-    def write(self, form: str) -> int:
-        """Write the conversation; the exit code."""
-
-        reading = Reading(self._source, self._part)
-        with reading.passing() as capture:
-            found = capture.follow(**self._part.part(), bodies=self._body_limit > 0)
-        if found is None:
-            return reading.exit_code
-        if form == "ndjson":
-            self._source.quiet = True  # the first reading has warned
-            packet = self._part.packet if self._part.connection else None
-            rows = replace(self._part, connection=found.row["connection_id"], packet=packet)
-            return write_rows(self._source, rows, "frames", form, warned_of=())
-        self._write_text(found, reading)
+    limit = sys.maxsize if bodies else body_limit
+    reading, output = Reading(source, rows), Output()
+    with reading.passing() as capture:
+        found = capture.follow(**rows.part(), bodies=limit > 0)
+    if found is None:
         return reading.exit_code
-
-    def _write_text(self, found: Conversation, reading: Reading) -> None:
-
-        clock = Clock(self._form, reading.started(), short=self._output.narrow)
-        telling = Telling(self._output, clock, found, self._body_limit, len(reading.capture.names))
-        self._output.lines(telling.heading())
-        shown = islice(found.entries, self._part.limit)
-        self._output.lines(line for entry in shown for line in telling.tell(entry))
-        if next(found.entries, None) is None:
-            self._output.lines(telling.end(whole=self._part.to is None))
+    if format_ == "ndjson":
+        source.quiet = True  # the first reading has warned
+        packet = rows.packet if rows.connection else None
+        part = replace(rows, connection=found.row["connection_id"], packet=packet)
+        return write_rows(source, part, "frames", format_, warned_of=())
+    lines = Lines(output, reading, time, whose=False)
+    telling = Telling(output, lines, found, limit)
+    output.lines(telling.heading())
+    output.lines(
+        line for entry in islice(found.entries, rows.limit) for line in telling.tell(entry)
+    )
+    if next(found.entries, None) is None:
+        output.lines(telling.end(whole=rows.to is None))
+    return reading.exit_code
 
 
 ENDS = {
@@ -128,22 +107,17 @@ SAID = (
 
 
 class Telling:
-    """Tells a conversation entry by entry; see `cli.follow`."""
+    """Tells a conversation entry by entry."""
 
     def __init__(
-        self,
-        output: Output,
-        clock: Clock,
-        conversation: Conversation,
-        body_limit: int,
-        captures: int,
+        self, output: Output, lines: Lines, conversation: Conversation, body_limit: int
     ) -> None:
         self._output = output
+        self._lines = lines
         self._row = conversation.row
         self._findings = deque(sorted(conversation.findings, key=_place))
         self._silences = deque(conversation.silences)
         self._body_limit = body_limit
-        self._lines = Lines(output, clock, several=captures > 1, whose=False)
 
     def heading(self) -> Iterator[str]:
         """Whose conversation it is."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
+from .export import write_rows
 from .options import Input, Rows, one_of, spread
 from .output import Output
 from .reading import Reading
 from .render.list_table import blocks, grid
-from .rows import write_rows
 
 Columns = dict[str, list[Any]]
 
@@ -95,10 +95,9 @@ def links() -> None:
 
 
 def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
-
     reading, output = Reading(source, rows), Output()
     wanted = reading.row_filter(rows, table)
-    several = len(reading.capture.names) > 1
+    several = reading.several
     some = False
     for columns in _pieces(reading, wanted, table, verbose):
         some = True

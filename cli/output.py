@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
+from .files import write_text
 from .render.text import Paint
 
 if TYPE_CHECKING:
@@ -47,13 +48,6 @@ def write_answer(value: Any, form: str, blocks: Iterable[Grid | Words]) -> None:
         write_json(value)
     else:
         Output().show(*blocks)
-
-
-def write_text(text: str) -> None:
-    """Write to standard output what programs read: UTF-8, whatever the locale."""
-    from .rows import standard_output
-
-    standard_output().write(text.encode(errors="backslashreplace"))
 
 
 @dataclass

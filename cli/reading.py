@@ -96,6 +96,11 @@ class Reading:
         """When the first packet was captured; None while no packet with a time was read."""
         return self.capture.totals.first_ns
 
+    @property
+    def several(self) -> bool:
+        """True if there are several captures."""
+        return len(self.capture.names) > 1
+
     def row_filter(self, part: Scope, table: str) -> RowFilter:
         """What chooses rows of a table; the captures are read for it first where that is needed."""
         (rows,) = self.capture.row_filters(part.selection(), table)
@@ -113,7 +118,6 @@ class Reading:
         With `progress` a bar says how far it is, on a terminal, when it takes long; where rows are
         `shown` as they come, it is gone by the first one.
         """
-
         with Progress(progress and not self.options.quiet, self._packets) as bar:
             wanted = dict(columns) if columns is not None else None
             for made in self.capture.tables(*tables, encoded=True, columns=wanted):
@@ -128,7 +132,6 @@ class Reading:
 
         With `progress` a bar says how far it is, on a terminal, when it takes long.
         """
-
         refused = None
         with Progress(progress and not self.options.quiet, self._packets):
             try:

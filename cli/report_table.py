@@ -14,13 +14,13 @@ from amqpsniff.units import count, duration, rate
 from amqpsniff.wire_text import harmless
 
 from .completions import words
+from .files import standard_output
 from .options import Decoding, Input, Reader, Scope, at_least, offer, one_of, spread
 from .output import Output
 from .reading import NO_ROW, Reading
 from .render import query_result
 from .render.grid import Grid, or_none, table
 from .render.text import NONE, Words
-from .rows import standard_output
 
 FORMATS = ("text", "json", "ndjson", "csv")
 
@@ -117,7 +117,6 @@ def _rounded(table: pa.Table) -> pa.Table:
 
 def write_operations(source: Input, part: Scope, limit: int | None, form: str) -> int:
     """Write a row for each operation of the messages that are wanted; the exit code."""
-
     reading = Reading(source, part)
     with reading.passing() as capture:
         table = capture.operations(**part.part())

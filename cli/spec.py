@@ -104,7 +104,6 @@ def _properties(method: Any) -> tuple[Row, ...]:
 
 
 def _write_text(rows: list[Any], name: str) -> None:
-
     output = Output()
     kind = type(rows[0]).__name__
     if kind == "Method" and len({row.name for row in rows}) <= MAX_PAGES and name:

@@ -10,8 +10,9 @@ from amqpsniff.analysis.graph import WRITERS
 from amqpsniff.units import UNKNOWN, count, octets
 from amqpsniff.wire_text import exchange_name, harmless, named
 
+from .files import write_text
 from .options import Input, Scope, at_least, one_of, spread
-from .output import write_answer, write_text
+from .output import write_answer
 from .reading import Reading
 from .render.grid import Column, Grid, table
 from .render.text import Words
@@ -45,7 +46,6 @@ def topology(
         amqpsniff topology captures/ --format mermaid --vhost shop
         amqpsniff topology trace.pcapng --format json | jq .queues
     """
-
     reading = Reading(source, scope)
     with reading.passing() as capture:
         result = capture.topology(limit=limit, **scope.part())
@@ -56,7 +56,6 @@ def topology(
 
 
 def _write(result: Any, form: str) -> None:
-
     if form in GRAPHS:
         write_text(WRITERS[form](result))
     else:

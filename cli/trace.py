@@ -13,13 +13,12 @@ from amqpsniff.units import duration, octets
 from amqpsniff.wire_text import harmless, quoted
 
 from .entry import complain
+from .files import standard_output
 from .options import Input, Rows, TimeForm, one_of, spread
 from .output import Output
 from .reading import NO_ROW, Reading
 from .render.clock import FORMS as TIME_FORMS
-from .render.clock import Clock
 from .render.lines import NOBODY, Lines, joined
-from .rows import standard_output
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.trace import Row, TracedMessage
@@ -71,14 +70,12 @@ def trace(
         amqpsniff trace trace.pcapng --trace-id 4bf92f3577b34da6a3ce929d0e0e4736
         amqpsniff trace captures/ --header tenant=42 --from 12:00 --to 12:05
     """
-
     chosen = rows.selection()
     wanted = Wanted(correlation_id, header, body_sha256, trace_id, operation, key, chosen)
     return _trace(source, rows, wanted, time, format_)
 
 
 def _trace(source: Input, rows: Rows, wanted: Wanted, time: str, form: str) -> int:
-
     limit = rows.limit
     reading = Reading(source, rows)
     with reading.passing() as capture:
@@ -92,9 +89,7 @@ def _trace(source: Input, rows: Rows, wanted: Wanted, time: str, form: str) -> i
         write(table.to_batches(), table.schema, form, standard_output())
     else:
         output = Output()
-        clock = Clock(time, reading.started(), short=output.narrow)
-        several = len(reading.capture.names) > 1
-        lines = Lines(output, clock, several=several, clients=tracer.clients)
+        lines = Lines(output, reading, time, tracer.clients)
         output.lines(told(tracer.messages()[:limit], lines, output))
     if not tracer.rows:
         reading.warn_of_nothing(NO_ROW)

@@ -12,16 +12,16 @@ from amqpsniff.units import count, plural
 from amqpsniff.wire_text import harmless
 
 from .entry import FAILED, FOUND, complain
+from .files import write_text
 from .options import Input, at_least, one_of, spread
-from .output import Output, write_text
+from .output import Output
 from .reading import Reading
 from .render.findings import PROSE
 from .render.grid import facts
-from .render.text import Paint, cut, folded
+from .render.text import cut, folded
 
 if TYPE_CHECKING:
-    from amqpsniff.capture.tshark import Tshark
-    from amqpsniff.opinion import Comparison, Difference
+    from amqpsniff.opinion import Difference
 
 
 FORMATS = ("text", "ndjson")
@@ -54,93 +54,58 @@ def verify(
     """
     from amqpsniff.capture import expand
     from amqpsniff.capture.tshark import find
+    from amqpsniff.opinion import Comparison
 
     names = expand(source.captures)
     if "-" in names:
         raise UsageError("both read the capture from its beginning; save standard input to a file")
-    listing = _Listing(Output(), format_, limit, unknown=unknown, several=len(names) > 1)
-    tshark, failed, done = find(), 0, None
+    output, tshark, failed, listed = Output(), find(), False, 0
+    counts: Counter[str] = Counter()
+    known: Counter[str] = Counter()
     for name in names:
         try:
-            done = listing.compare(replace(source, captures=[name]), tshark)
+            reading = Reading(replace(source, captures=[name]))
+            comparison = Comparison(reading.capture, tshark)
+            for difference in comparison:
+                explained = unknown and difference.known is not None
+                if explained or (limit is not None and listed >= limit):
+                    continue
+                listed += 1
+                if format_ == "ndjson":
+                    row = {"capture": name, **difference.row()}
+                    write_text(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+                else:
+                    shown = line(name if len(names) > 1 else "", difference, output)
+                    output.lines([shown])
+            reading.capture = comparison.capture
+            reading.judge(reading.capture.found)
         except CaptureError as error:
             if len(names) == 1:
                 raise
             complain(str(error))
-            failed += 1
-    if done is not None and not (source.quiet and format_ == "ndjson"):
-        listing.conclude()
-    return FAILED if failed else FOUND if listing.unknown else 0
+            failed = True
+            continue
+        for what in ("compared", "equal", "ours", "theirs", "unknown"):
+            counts[what] += getattr(comparison, what)
+        known += comparison.known
+    if counts and not (source.quiet and format_ == "ndjson"):
+        _conclude(verdict(counts, known, tshark.version_text), known, format_, output)
+    return FAILED if failed else FOUND if counts["unknown"] else 0
 
 
-class _Listing:
-    """Writes differences, and counts them over all captures."""
-
-    def __init__(
-        self, output: Output, form: str, limit: int | None, *, unknown: bool, several: bool
-    ) -> None:
-        self._output = output
-        self._form = form
-        self._left = limit
-        self._only_unknown = unknown
-        self._several = several
-        self._version = ""
-        self._counts: Counter[str] = Counter()
-        self._known: Counter[str] = Counter()
-
-    @property
-    def unknown(self) -> int:
-        """Differences that nothing explains."""
-        return self._counts["unknown"]
-
-    def compare(self, source: Input, tshark: Tshark) -> Comparison:
-        """List the differences of one capture."""
-        from amqpsniff.opinion import Comparison
-
-        reading = Reading(source)
-        comparison = Comparison(reading.capture, tshark)
-        for difference in comparison:
-            self._list(source.captures[0], difference)
-        reading.capture = comparison.capture
-        reading.judge(reading.capture.found)
-        self._version = tshark.version_text
-        for name in ("compared", "equal", "ours", "theirs", "unknown"):
-            self._counts[name] += getattr(comparison, name)
-        self._known += comparison.known
-        return comparison
-
-    def _list(self, name: str, difference: Difference) -> None:
-        if self._only_unknown and difference.known is not None:
-            return
-        if self._left is not None:
-            if not self._left:
-                return
-            self._left -= 1
-        if self._form == "ndjson":
-            row = {"capture": name, **difference.row()}
-            write_text(json.dumps(row, ensure_ascii=False, default=str) + "\n")
-            return
-        self._output.lines([self._line(name if self._several else "", difference)])
-
-    def _line(self, name: str, difference: Difference) -> str:
-
-        return line(name, difference, self._output.paint, self._output.width)
-
-    def conclude(self) -> None:
-        """Write the summary."""
-
-        text = verdict(self._counts, self._known, self._version)
-        if self._form != "text":
-            for line in text.splitlines():
-                complain(line)
-            return
-        for line in text.splitlines():
-            self._output.lines(folded(line, self._output.room))
-        met = explanations(self._known)
-        if self._output.terminal:
-            self._output.show(facts(met, most=PROSE))
-        else:
-            self._output.lines(f"{name}: {what}" for name, what in met)
+def _conclude(text: str, known: Counter[str], form: str, output: Output) -> None:
+    """Write the summary, and what known disagreements are."""
+    if form != "text":
+        for said in text.splitlines():
+            complain(said)
+        return
+    for said in text.splitlines():
+        output.lines(folded(said, output.room))
+    met = explanations(known)
+    if output.terminal:
+        output.show(facts(met, most=PROSE))
+    else:
+        output.lines(f"{name}: {what}" for name, what in met)
 
 
 MAX_BYTES = 120
@@ -149,16 +114,17 @@ MAX_BYTES = 120
 UNEXPLAINED = "unknown"
 
 
-def line(name: str, difference: Difference, paint: Paint, width: int | None) -> str:
+def line(name: str, difference: Difference, output: Output) -> str:
     """A difference as one line: capture, packet, channel, method, what each says, and its name."""
     place = f"{difference.packet_number:>6} {difference.channel:>3}"
     what = harmless(difference.method or _kind(difference))
     said = _said(difference)
     known = difference.known or UNEXPLAINED
     start = f"{harmless(name)}:" if name else ""
-    if width is not None:
-        room = width - len(start) - len(place) - len(what) - len(known) - 6
+    if output.width is not None:
+        room = output.width - len(start) - len(place) - len(what) - len(known) - 6
         said = cut(said, max(room, 20))
+    paint = output.paint
     named = paint("key" if difference.known else "error", f"({known})")
     return f"{start}{paint('packet', place)} {paint('method', what)} {said} {named}"
 

@@ -19,13 +19,12 @@ from amqpsniff.errors import UsageError
 
 from .entry import FAILED, complain
 from .event_loop import Steps
-from .export import refuse_captures
+from .files import refuse_captures, standard_output
 from .live import span
 from .options import Decoding, Rows
 from .output import Output, settings
 from .reading import keylog
 from .render.summary import sections
-from .rows import standard_output
 
 if TYPE_CHECKING:
     from amqpsniff.capture.writer import CaptureWriter
@@ -254,7 +253,6 @@ class Live:
         return [Path(name) for name in names if name is not None]
 
     def _keylog(self) -> str | None:
-
         return keylog(self._decoding.tls_keylog, exists=False)
 
     def _writer(self, source: Source) -> CaptureWriter | None:

@@ -15,7 +15,8 @@ from amqpsniff.findings import SEVERITIES
 from amqpsniff.units import count, octets, of_severity, plural
 from amqpsniff.wire_text import harmless
 
-from ..render.text import NONE, cells, cut, cut_middle, folded
+from ..render.grid import Grid
+from ..render.text import NONE, Paint, cells, cut, cut_middle, folded
 from .snapshot import Picture
 from .state import KEYS, WORDS, State
 from .views import (
@@ -327,7 +328,7 @@ class Screen:
             yield Text(cut(f"  {self._nothing()}", width), "key")
             yield from (Text("") for _ in range(room - 1))
         else:
-            yield state.shown.grid(shown, at - first).build(width)
+            yield _table(state.shown.grid(shown, at - first), width)
             yield from (Text("") for _ in range(room - len(shown)))
         for _, part in below:
             yield part
@@ -435,7 +436,10 @@ class Screen:
             lines = max(PANEL_LINES, (room + MIN_ROWS) // 2)
             rows = self._keys()[: lines - 2]
             yield 1, Text("")
-            yield lines - 1, _filled(KEYS_VIEW.grid(rows, None).build(width), lines - 2 - len(rows))
+            yield (
+                lines - 1,
+                _filled(_table(KEYS_VIEW.grid(rows, None), width), lines - 2 - len(rows)),
+            )
             room -= lines
         if view == "findings":
             if self.rows and room >= FINDING_LINES:
@@ -473,6 +477,10 @@ class Screen:
         shown.append(FOOTER.format(len(state.views)), "key")
         shown.truncate(width, overflow="ellipsis")
         return shown
+
+
+def _table(grid: Grid, width: int) -> Text:
+    return Text.from_ansi("\n".join(grid.lines(width, Paint(colour=True))), no_wrap=True)
 
 
 def _filled(table: Any, lines: int) -> Any:

@@ -127,7 +127,6 @@ def _cell(row: Row, key: str, write: Callable[[Any], str]) -> str:
 
 def clock(ts_ns: int | None) -> str:
     """The time of day in UTC."""
-
     return absolute(ts_ns)[11:19] if ts_ns else NONE
 
 
@@ -303,8 +302,6 @@ def _calmed(
     before.update(kept)
     return places
 
-
-Row = dict[str, Any]
 
 _EXPRESSION = re.compile(r"[=<>()]|\b(like|ilike|is|in|between|and|or|not)\b", re.IGNORECASE)
 

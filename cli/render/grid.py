@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import repeat, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .text import NONE, Paint, Words, cells, cut, cut_middle, folded_at
-
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
 
 GAP = 2
 BELOW = 4
@@ -145,33 +141,6 @@ class Grid:
         ]
         return sum(wanted) + GAP * (len(shown) - 1)
 
-    def build(self, width: int) -> Table:
-        """The table for rich, at most this wide if cutting and leaving out can make it so."""
-        from rich.table import Table
-        from rich.text import Text
-
-        widths, shown = self._fitted(width)
-        table = Table(box=None, pad_edge=False, header_style="key", padding=(0, GAP, 0, 0))
-        for at in shown:
-            folds = "~" in self._marks[at]
-            table.add_column(
-                Text(self._headings[at]),
-                justify="right" if ">" in self._marks[at] else "left",
-                width=None if folds else widths[at],
-                no_wrap=not folds,
-                overflow="fold" if folds else "ellipsis",
-            )
-        for row in zip(*self._columns, strict=True):
-            table.add_row(*(self._text(row[at], at, widths[at]) for at in shown))
-        return table
-
-    def _text(self, cell: _Cell, at: int, width: int) -> Text:
-        """A cell for rich's table, cut where that is not left to it."""
-        words = self._words(cell, at)
-        if "=" in self._marks[at] and cells(words.plain) > width:
-            return Words(cut_middle(words.plain, width), words.parts[0][1]).rich()
-        return words.rich()
-
     def _words(self, cell: _Cell, at: int) -> Words:
         """A cell with its style or those of its pieces."""
         if isinstance(cell, str):
@@ -181,7 +150,7 @@ class Grid:
         return words
 
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
-        """The same as lines, without rich."""
+
         widths, shown, below = self._layout(width)
         rooms: list[int] = []
         left = width

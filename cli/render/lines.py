@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.client_names import ClientNames
@@ -16,6 +17,7 @@ from amqpsniff.analysis.one_line import (
     is_error,
     message_parts,
     outcome_parts,
+    property_parts,
     reply_parts,
 )
 from amqpsniff.units import octets
@@ -27,6 +29,8 @@ from .text import Paint, cells, cut, folded
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.timeline import Entry
+
+    from ..reading import Reading
 
 
 MIN_CELLS = (24, 10, 7)
@@ -153,28 +157,28 @@ class Lines:
 
     Args:
         output: Where they go; decides their width and colour.
-        clock: Writes their times.
-        several: Whether there are several captures, so that a packet number needs its file's name.
-        whose: Whether lines say whose connection they are of.
+        reading: Their captures. Where there are several, a packet number has its file's name.
+        form: How times are written; see `Clock`.
         clients: Names of clients, and whether there are several hosts.
+        whose: Whether lines say whose connection they are of.
     """
 
     def __init__(
         self,
         output: Output,
-        clock: Clock,
-        *,
-        several: bool,
-        whose: bool = True,
+        reading: Reading,
+        form: str,
         clients: ClientNames | None = None,
+        *,
+        whose: bool = True,
     ) -> None:
         self._paint = output.paint
         self._width = output.width
-        self._clock = clock
-        self._several = several
+        self._clock = Clock(form, reading.started, short=output.narrow)
+        self._reading = reading
         self._wide = not output.narrow
         self._whose = whose
-        self._time_width = clock.width
+        self._time_width = self._clock.width
         self._names = clients or ClientNames()
         self._clients: dict[str | None, str] = {}
         self._client_width = 0
@@ -200,15 +204,12 @@ class Lines:
                 parts.append(Part("warning", "unfinished"))
         return self._line(entry, parts, outcome=last)
 
-    def message(
-        self, row: Any, parts: Iterable[Part], outcome: Iterable[Part], more: Iterable[Part]
-    ) -> str:
-        """The line of a message, with what is said of it; `row` has the columns of an entry.
-
-        Of `more` there is as much as there is room for.
-        """
-        said = [Part(_style(row.method, {}), row.method), *parts]
-        return self._line(row, said, more, outcome=outcome)
+    def message(self, row: dict[str, Any]) -> str:
+        """The line of a message; of its properties there are as many as there is room for."""
+        parts = [Part(_style(row["method"], {}), row["method"]), *message_parts(row)]
+        outcome = outcome_parts(row, early=self._reading.capture.early)
+        place = SimpleNamespace(**row)
+        return self._line(place, parts, property_parts(row), outcome=outcome)
 
     def step(self, place: Any, parts: list[Part], last: Iterable[Part]) -> str:
         """A line of these parts; one whose sender is `NOBODY` has no arrow."""
@@ -272,7 +273,7 @@ class Lines:
         )
 
     def _packet(self, entry: Any) -> str:
-        if self._several:
+        if self._reading.several:
             return f"{harmless(PurePath(entry.capture).name)}#{entry.packet_number}"
         return str(entry.packet_number)
 

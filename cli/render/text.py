@@ -7,11 +7,6 @@ a short command does.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.text import Text
-
 
 ELLIPSIS = "…"
 NONE = "-"
@@ -164,9 +159,3 @@ class Words:
             shown = shown[len(piece) :]
             done += paint(style, piece) if piece and style else piece
         return done + shown
-
-    def rich(self) -> Text:
-        """The same for rich."""
-        from rich.text import Text
-
-        return Text.assemble(*self.parts)

@@ -145,7 +145,6 @@ def show(
     verbose: bool = False,
 ) -> None:
     """Write the conversations that could not be read, with a heading; `below` something else."""
-
     sealed = [one for one in encrypted if not one["opened"]][:limit]
     if not sealed:
         return

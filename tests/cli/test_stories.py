@@ -331,7 +331,7 @@ def diagnosis(path: Path) -> Diagnosis:
 
 def screen(found: Diagnosis) -> list[str]:
     """The lines of a first screen."""
-    layout = Layout(COLUMNS, Clock("relative", found.start_ns), narrow=True)
+    layout = Layout(COLUMNS, Clock("relative", lambda: found.start_ns), narrow=True)
     lines = [
         " " * block.indent + line
         for block in sections(found, layout)
