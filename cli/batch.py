@@ -182,13 +182,10 @@ def _explain(said: IO[bytes], code: int) -> int:
     own = [line[line.index(OWN) + len(OWN) :] for line in lines if OWN in line]
     usage = [line.removeprefix(REFUSED) for line in lines if line.startswith(REFUSED)]
     if own or usage:
-        for line in own:
-            complain(line)
-        for line in usage:
+        for line in own + usage:
             complain(line)
         return code
-    missing = [line for line in lines if "No module named 'pyspark'" in line]
-    if missing:
+    if any("No module named 'pyspark'" in line for line in lines):
         complain(f"batch needs PySpark; run `{how_to_add('spark')}`")
         return USAGE
     if code == -signal.SIGKILL:

@@ -131,8 +131,7 @@ def live(
     from .watching import Live
 
     settle_seconds = _settle(SETTLE if settle is None else settle)
-    more = {"metrics": metrics, "by": by}
-    run = Live(sources, recording, decoding, rows, settle_seconds=settle_seconds, **more)
+    run = Live(sources, recording, decoding, rows, settle_seconds, metrics, by)
     if otlp is not None:
         return run.send(otlp)
     if form == "dashboard":

@@ -16,8 +16,7 @@ from .files import write_text
 from .options import Input, at_least, one_of, spread
 from .output import Output
 from .reading import Reading
-from .render.findings import PROSE
-from .render.grid import facts
+from .render.grid import PROSE, facts
 from .render.text import cut, folded
 
 if TYPE_CHECKING:

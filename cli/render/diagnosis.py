@@ -14,8 +14,7 @@ from amqpsniff.units import UNKNOWN, count, of_severity, plural
 from amqpsniff.wire_text import harmless
 
 from .clock import Clock
-from .findings import INDENT, PROSE
-from .grid import Grid, facts
+from .grid import INDENT, PROSE, Grid, facts
 from .text import NONE, Words
 
 if TYPE_CHECKING:

@@ -9,6 +9,10 @@ from typing import Any
 
 from .text import NONE, Paint, Words, cells, cut, cut_middle, folded_at
 
+INDENT = 2
+"""Columns by which what belongs to a heading is moved in."""
+PROSE = 88
+"""Columns of a text at most, however wide the terminal: longer lines are hard to read."""
 GAP = 2
 BELOW = 4
 """Columns by which a text below its row is moved in."""

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from amqpsniff.units import count, plural
 from amqpsniff.wire_text import harmless
 
-from .findings import INDENT, PROSE
-from .grid import Grid, facts
+from .grid import INDENT, PROSE, Grid, facts
 from .text import Words
 
 if TYPE_CHECKING:
