@@ -24,7 +24,7 @@ from amqpsniff.spec.describe import describe
 from .completions import methods
 from .options import offer, one_of, spread
 from .output import Output, write_json
-from .render.grid import Grid
+from .render.grid import METHOD, Column, Grid
 from .render.text import Words
 
 FORMATS = ("text", "json")
@@ -134,82 +134,69 @@ TYPES = {
 }
 """Names of the one-letter types, as the specification has them."""
 
-_HEADINGS = {
-    "Method": "id|method|sent by|*answered by|content|dialects|?of|?~note",
-    "ReplyCode": "code|name|kind|dialects|~meaning",
-    "FieldTag": "tag|byte|rabbitmq|spec091|py-amqp|~note",
-    "FrameType": "type|name|dialects|~note",
-    "ProtocolHeader": "bytes|protocol|~note",
-}
 _CLOSES = {"soft": "closes the channel", "hard": "closes the connection", "success": "no error"}
 
 
 def listing(rows: Sequence[Any]) -> Grid:
     """Rows of one kind, one a line; methods by class."""
     kind = type(rows[0]).__name__
-    lines = {
-        "Method": _method_lines,
-        "ReplyCode": _code_lines,
-        "FieldTag": _tag_lines,
-        "FrameType": _frame_lines,
-        "ProtocolHeader": _header_lines,
-    }[kind]
-    grid = Grid(_HEADINGS[kind])
-    for line in lines(rows):
-        grid.add(*line)
+    plain = [{name: getattr(row, name) for name in row.__slots__} for row in rows]
+    if kind == "FieldTag":
+        return _tags(plain)
+    grid = Grid("|".join(heading for heading, _, _ in _COLUMNS[kind]))
+    for index, (_, group) in enumerate(groupby(plain, lambda row: row.get("class_name"))):
+        if index:
+            grid.add(*[""] * len(_COLUMNS[kind]))
+        for row in group:
+            grid.add(*(write(row[key] if key else row) for _, key, write in _COLUMNS[kind]))
     return grid
 
 
-def _dialects(row: Any) -> str:
-    return " ".join(row.dialects)
+def _answers(replies: Sequence[str]) -> str:
+    return " or ".join(name.partition(".")[2] for name in replies)
 
 
-def _short(name: str) -> str:
-    return name.partition(".")[2]
+_NOTE = ("~note", "note", str)
+_DIALECTS = ("dialects", "dialects", " ".join)
+_COLUMNS: dict[str, tuple[Column, ...]] = {
+    "Method": (
+        ("id", "", lambda row: f"{row['class_id']}/{row['method_id']}"),
+        ("method", "name", METHOD),
+        ("sent by", "sender", str),
+        ("*answered by", "replies", _answers),
+        ("content", "content", lambda content: "content" if content else ""),
+        _DIALECTS,
+        ("?of", "source", str),
+        ("?~note", "note", str),
+    ),
+    "ReplyCode": (
+        ("code", "code", str),
+        ("name", "name", METHOD),
+        ("kind", "kind", str),
+        _DIALECTS,
+        ("~meaning", "meaning", str),
+    ),
+    "FrameType": (("type", "code", str), ("name", "name", METHOD), _DIALECTS, _NOTE),
+    "ProtocolHeader": (
+        ("bytes", "octets", lambda octets: f"AMQP {' '.join(map(str, octets))}"),
+        ("protocol", "protocol", METHOD),
+        _NOTE,
+    ),
+}
+"""Columns of the rows of each kind."""
 
 
-def _method_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Words]]:
-    for index, (_, group) in enumerate(groupby(rows, lambda row: row.class_name)):
-        if index:
-            yield ("",) * len(_HEADINGS["Method"].split("|"))
-        for row in group:
-            yield (
-                f"{row.class_id}/{row.method_id}",
-                Words(row.name, "method"),
-                row.sender,
-                " or ".join(map(_short, row.replies)),
-                "content" if row.content else "",
-                _dialects(row),
-                row.source,
-                row.note,
-            )
-
-
-def _code_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Words]]:
-    for row in rows:
-        yield str(row.code), Words(row.name, "method"), row.kind, _dialects(row), row.meaning
-
-
-def _tag_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Words]]:
+def _tags(rows: Sequence[dict[str, Any]]) -> Grid:
     tags: dict[int, dict[str, Any]] = {}
     for row in rows:
-        tags.setdefault(row.tag, {})[row.reading] = row
+        tags.setdefault(row["tag"], {})[row["reading"]] = row
+    grid = Grid("tag|byte|rabbitmq|spec091|py-amqp|~note")
     for tag, by_reading in sorted(tags.items(), key=lambda item: chr(item[0]).lower()):
-        kinds = [by_reading[r].type if r in by_reading else "-" for r in READINGS]
-        notes = dict.fromkeys(f"{r}: {row.note}" for r, row in by_reading.items() if row.note)
-        shown = chr(tag) if tag else "\\0"
-        yield Words(shown, "method"), f"0x{tag:02x}", *kinds, "; ".join(notes)
-
-
-def _frame_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Words]]:
-    for row in rows:
-        yield str(row.code), Words(row.name, "method"), _dialects(row), row.note
-
-
-def _header_lines(rows: Sequence[Any]) -> Iterable[Sequence[str | Words]]:
-    for row in rows:
-        numbers = " ".join(map(str, row.octets))
-        yield f"AMQP {numbers}", Words(row.protocol, "method"), row.note
+        kinds = [by_reading[r]["type"] if r in by_reading else "-" for r in READINGS]
+        noted = {r: row["note"] for r, row in by_reading.items() if row["note"]}
+        notes = dict.fromkeys(f"{reading}: {note}" for reading, note in noted.items())
+        grid.add(METHOD(chr(tag) if tag else "\\0"), f"0x{tag:02x}", *kinds, "; ".join(notes))
+    return grid
 
 
 def code_page(row: Any) -> Words:

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from amqpsniff.analysis.one_line import STYLES, WAITING, Part, named, property_parts, status
-from amqpsniff.analysis.trace import MAX_ROWS, Wanted
 from amqpsniff.spec import DELIVERIES, PUBLISHES
 from amqpsniff.units import duration, octets
 from amqpsniff.wire_text import harmless, quoted
@@ -21,7 +20,7 @@ from .render.clock import FORMS as TIME_FORMS
 from .render.lines import NOBODY, Lines, joined
 
 if TYPE_CHECKING:
-    from amqpsniff.analysis.trace import Row, TracedMessage
+    from amqpsniff.analysis.trace import Row, TracedMessage, Wanted
 
 
 FORMATS = ("text", "ndjson", "csv")
@@ -70,12 +69,16 @@ def trace(
         amqpsniff trace trace.pcapng --trace-id 4bf92f3577b34da6a3ce929d0e0e4736
         amqpsniff trace captures/ --header tenant=42 --from 12:00 --to 12:05
     """
+    from amqpsniff.analysis.trace import Wanted
+
     chosen = rows.selection()
     wanted = Wanted(correlation_id, header, body_sha256, trace_id, operation, key, chosen)
     return _trace(source, rows, wanted, time, format_)
 
 
 def _trace(source: Input, rows: Rows, wanted: Wanted, time: str, form: str) -> int:
+    from amqpsniff.analysis.trace import MAX_ROWS
+
     limit = rows.limit
     reading = Reading(source, rows)
     with reading.passing() as capture:

@@ -71,9 +71,8 @@ class Live:
         from amqpsniff.tables.schema import schema_of
 
         wanted = RowFilter(self.rows.selection(), table, self._started)
-        sink = standard_output()
-        out = None if sys.stdout.isatty() else sys.stdout.fileno()
-        with self._running((table,), out=out) as steps:
+        with self._running((table,), read=sys.stdout) as steps:
+            sink = standard_output()
             write(self._batches(steps, wanted, sink), schema_of(table), form, sink)
         with suppress(OSError):  # where nobody reads it the rows are there all the same
             self._summarise(sys.stderr)
@@ -126,10 +125,11 @@ class Live:
         *,
         judge: bool = False,
         columns: Mapping[str, Collection[str]] | None = None,
-        out: int | None = None,
+        read: IO[str] | None = None,
     ) -> Iterator[Steps]:
-        """Capture until the steps are over, or nobody reads `out` any more."""
+        """Capture until the steps are over, or a pipe is not `read` any more."""
         self._open(tables, judge=judge, columns=columns)
+        out = None if read is None or read.isatty() else read.fileno()
         try:
             with Steps(self.watch, self._seconds, out=out) as steps:
                 if not judge and not self.decoding.quiet:

@@ -14,7 +14,7 @@ import tempfile
 from array import array
 from typing import IO
 
-from amqpsniff.sanitize.filling import filler
+from amqpsniff.sanitize.policy import filler
 
 RELEASED_BYTES = 1 << 26
 """Bytes that are read of the file before the pages they were on are let go of."""

@@ -1,13 +1,15 @@
-"""Single lines of the dashboard: parts with dots between them, figures that keep their places."""
+"""One screen of the dashboard: what stands above, the view, what has room below it, and the keys.
+
+Everything is made of lines, so that the whole is as high as the terminal and never higher: the view
+is given what the other parts leave.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, ConsoleOptions, Group, RenderResult
-from rich.segment import Segment
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from amqpsniff.errors import FilterError
@@ -123,25 +125,24 @@ _PANELS = (
 )
 
 
-def names(picture: Picture, width: int, lines: int) -> Table:
-    """Exchanges, routing keys and queues with the highest rates, side by side."""
-    table = Table.grid(padding=(0, GAP, 0, 0))
+def names(picture: Picture, width: int, lines: int) -> list[Text]:
+    """Exchanges, keys and queues with the highest rates, side by side below a blank line."""
     tables = (picture.exchanges, picture.keys, picture.queues)
     shown = []
     for (_, key, rated), rows in zip(_PANELS, tables, strict=True):
         write = queue_name if key == "queue" else name
-        ranked = sorted(rows, key=lambda row: (-round(row[rated]), str(row[key])))[: lines - 1]
+        ranked = sorted(rows, key=lambda row: (-round(row[rated]), str(row[key])))[: lines - 2]
         shown.append([(write(row[key]), often(row[rated])) for row in ranked])
     widths = _widths(shown, width)
     columns: list[list[Text]] = []
     for (title, _, _), pairs, each in zip(_PANELS, shown, widths, strict=True):
-        table.add_column(width=each, no_wrap=True)
-        columns.append([Text(title, "heading"), *(pair(*one, each) for one in pairs)])
-    for at in range(lines + 1):
-        table.add_row(
-            *(column[at - 1] if 0 < at <= len(column) else Text("") for column in columns)
-        )
-    return table
+        column = [Text(title, "heading"), *(pair(*one, each) for one in pairs)]
+        column += [Text("") for _ in range(lines - 1 - len(column))]
+        for one in column:
+            one.pad_right(each - one.cell_len)
+        columns.append(column)
+    between = Text(" " * GAP)
+    return [Text(""), *(between.join(row) for row in zip(*columns, strict=True))]
 
 
 def _widths(shown: list[list[tuple[str, str]]], width: int) -> list[int]:
@@ -234,27 +235,14 @@ class Screen:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Lines, each as wide as the terminal or less, as many as it has."""
         width, height = options.max_width, options.height or console.height
-        parts: list[Any] = []
         if width < MIN_COLUMNS or height < MIN_LINES:
-            parts = [Text(cut("the terminal is too small", width))]
+            lines, last = [], Text(cut("the terminal is too small", width))
         else:
-            parts = [
-                *self._head(width),
-                *self._body(width, height - HEAD_LINES - 1),
-                self._foot(width),
-            ]
-        lines: list[list[Segment]] = []
-        for part in parts:
-            lines += console.render_lines(
-                part, options.update(height=None), pad=True, new_lines=False
-            )
-        *above, last = lines
-        above = above[: height - 1]
-        above += [[Segment(" " * width)]] * (height - 1 - len(above))
-        for segments in above:
-            yield from segments
-            yield Segment.line()
-        yield from last
+            lines = [*self._head(width), *self._body(width, height - HEAD_LINES - 1)]
+            last = self._foot(width)
+        blank = [Text("")] * (height - 1 - len(lines))
+        screen = Text("\n", no_wrap=True, overflow="crop", end="")
+        yield screen.join([*lines[: height - 1], *blank, last])
 
     # above
 
@@ -309,7 +297,7 @@ class Screen:
 
     # the view
 
-    def _body(self, width: int, height: int) -> Iterator[Any]:
+    def _body(self, width: int, height: int) -> Iterator[Text]:
         state = self._state
         if state.help:
             yield from self._help(width)
@@ -320,18 +308,16 @@ class Screen:
         self.rows = self._wanted()
         at = state.at(self.rows)
         below = list(self._below(width, height - 1 - MIN_ROWS, at))
-        room = max(1, height - 1 - sum(lines for lines, _ in below))
+        room = max(1, height - 1 - len(below))
         first = max(0, min(at - room + 1, len(self.rows) - room)) if at >= room else 0
         shown = self.rows[first : first + room]
-        if not shown:
+        if shown:
+            yield from _table(state.shown.grid(shown, at - first), width)
+        else:
             yield Text("")
             yield Text(cut(f"  {self._nothing()}", width), "key")
-            yield from (Text("") for _ in range(room - 1))
-        else:
-            yield _table(state.shown.grid(shown, at - first), width)
-            yield from (Text("") for _ in range(room - len(shown)))
-        for _, part in below:
-            yield part
+        yield from (Text("") for _ in range(room - max(len(shown), 1)))
+        yield from below
 
     def _rows(self) -> list[Row]:
         picture, view = self._picture, self._state.view
@@ -423,34 +409,30 @@ class Screen:
 
     # below
 
-    def _below(self, width: int, room: int, at: int) -> Iterator[tuple[int, Any]]:
-        """Parts with their heights: the latest findings, names by rate, as there is room."""
+    def _below(self, width: int, room: int, at: int) -> Iterator[Text]:
+        """The latest findings, names by rate, as there is room."""
         picture, view = self._picture, self._state.view
         findings = picture.findings
         if view == "clients" and room >= PANEL_LINES:
-            more = max(0, min((room - PANEL_LINES - LATEST_LINES) // 2, 10))
-            lines = PANEL_LINES + more
-            yield lines, names(picture, width, lines - 1)
+            lines = PANEL_LINES + max(0, min((room - PANEL_LINES - LATEST_LINES) // 2, 10))
+            yield from names(picture, width, lines)
             room -= lines
         if view == "exchanges" and room >= PANEL_LINES:
             lines = max(PANEL_LINES, (room + MIN_ROWS) // 2)
             rows = self._keys()[: lines - 2]
-            yield 1, Text("")
-            yield (
-                lines - 1,
-                _filled(_table(KEYS_VIEW.grid(rows, None), width), lines - 2 - len(rows)),
-            )
+            yield Text("")
+            yield from _table(KEYS_VIEW.grid(rows, None), width)
+            yield from (Text("") for _ in range(lines - 2 - len(rows)))
             room -= lines
         if view == "findings":
             if self.rows and room >= FINDING_LINES:
-                yield from ((1, part) for part in finding(self.rows[at], width))
+                yield from finding(self.rows[at], width)
             return
         if view == "connection":
             connection = self._state.connection
             findings = [row for row in findings if row["connection_id"] == connection]
         if room >= 1:
-            lines = min(room, LATEST_LINES)
-            yield from ((1, part) for part in latest(picture, findings, width, lines))
+            yield from latest(picture, findings, width, min(room, LATEST_LINES))
 
     def _keys(self) -> list[Row]:
         """Exchanges with routing keys, the busiest first."""
@@ -479,10 +461,5 @@ class Screen:
         return shown
 
 
-def _table(grid: Grid, width: int) -> Text:
-    return Text.from_ansi("\n".join(grid.lines(width, Paint(colour=True))), no_wrap=True)
-
-
-def _filled(table: Any, lines: int) -> Any:
-    """A table with so many empty lines below."""
-    return Group(table, *(Text("") for _ in range(lines)))
+def _table(grid: Grid, width: int) -> Iterator[Text]:
+    return map(Text.from_ansi, grid.lines(width, Paint(colour=True)))

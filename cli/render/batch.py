@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
 from rich.text import Text
 
 from amqpsniff.wire_text import harmless
 
 from ..entry import tell
-from ..output import Output
-from .grid import Grid
-from .query_result import show_grid
-from .text import Words, folded
+from ..output import UNCUT
+from .text import folded
+
+WIDEST = (48, 32, 24, 18, 12)
+"""Characters of a cell that are shown at most: the most with which all columns have room."""
+
+TIME_WIDTH = 19
+"""Characters of a time to the second, which says nothing when it is cut."""
+
+GAP = 2
+"""Spaces between columns."""
 
 UNITS = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6))
 
@@ -80,8 +88,13 @@ class Shown:
                 tell("".join(f"{part}\n" for part in folded(line, width)))
         if self._page is not None and not self._quiet:
             tell(f"report: {self._page}\n")
+        wide = sys.stdout.isatty() or os.environ.get("COLUMNS")
+        console = Console() if wide else Console(width=UNCUT)
         for report in self._reports:
-            _show(report, Output())
+            with console.capture() as shown:
+                _show(console, report)
+            # rich itself exits with 1 where nobody reads any more
+            sys.stdout.writelines(f"{line.rstrip(' ')}\n" for line in shown.get().splitlines())
 
     def _progress(self, fact: dict[str, Any]) -> None:
         if not self._wanted:
@@ -156,27 +169,55 @@ def _summed(summary: dict[str, Any], seconds: float) -> list[str]:
     return lines
 
 
-def _show(report: dict[str, Any], output: Output) -> None:
-    """A report as a table, or row by row on a terminal that is too narrow for it."""
+def _show(console: Console, report: dict[str, Any]) -> None:
+    """A report as a table: the columns that a terminal has room for, in a pipe all."""
     rows = [[harmless(cell) for cell in row] for row in report["rows"]]
-    output.show(Words(report["title"], "heading"))
+    names = [name.replace("_", " ") for name in report["columns"]]
+    widths: list[int] = []
+    for widest in WIDEST:
+        widths = [_width(name, [row[at] for row in rows], widest) for at, name in enumerate(names)]
+        if sum(widths) + GAP * (len(widths) - 1) <= console.width:
+            break
+    shown, room = 0, console.width
+    while shown < len(names) and room >= widths[shown]:
+        room -= widths[shown] + GAP
+        shown += 1
+    console.print(report["title"], style="bold")
     if not rows:
-        output.lines(["nothing of the kind was captured", ""])
+        console.print("nothing of the kind was captured\n")
         return
-    columns = zip(report["columns"], zip(*rows, strict=True), strict=True)
-    grid = Grid("|".join(_mark(cells) + name.replace("_", " ") for name, cells in columns))
+    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
+    for at, name in enumerate(names[:shown]):
+        numbers = all(_is_number(row[at]) for row in rows) and any(row[at] for row in rows)
+        right = "right" if numbers else "left"
+        table.add_column(name, justify=right, width=widths[at], vertical="bottom")  # type: ignore[arg-type]
     for row in rows:
-        grid.add(*row)
-    show_grid(grid, output)
-    if str(len(rows)) != report["total"]:
-        shown = f"{len(rows)} of {report['total']} rows"
-        output.show(Words(f"({shown}: see reports/{report['report']}.csv)", "key"))
-    output.lines(["", ""])
+        cells = zip(row[:shown], widths, strict=False)
+        table.add_row(*(Text(_cut(cell, width)) for cell, width in cells))
+    console.print(table)
+    left = [f"{len(rows)} of {report['total']} rows"] if str(len(rows)) != report["total"] else []
+    if shown < len(names):
+        left.append(f"without {', '.join(names[shown:])}")
+    if left:
+        console.print(f"({'; '.join(left)}: see reports/{report['report']}.csv)", style="dim")
+    console.print()
 
 
-def _mark(cells: Sequence[str]) -> str:
-    """The mark of a column: numbers are aligned right."""
-    return ">" if any(cells) and all(map(_is_number, cells)) else "*"
+def _width(name: str, cells: list[str], widest: int) -> int:
+    """The width of a column: that of its longest word or cell, within bounds; times are whole."""
+    words = max(map(len, name.split()), default=1)
+    longest = max(map(len, cells), default=1)
+    if longest <= TIME_WIDTH and all(map(_is_time, cells)):
+        return max(words, longest)
+    return max(words, min(widest, longest), 1)
+
+
+def _is_time(cell: str) -> bool:
+    return cell[4:5] == cell[7:8] == "-" and cell[13:14] == ":"
+
+
+def _cut(cell: str, width: int) -> str:
+    return cell if len(cell) <= width else cell[: width - 1] + "…"
 
 
 def _is_number(cell: str) -> bool:

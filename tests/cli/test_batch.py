@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from amqpsniff.cli.output import settings
 from amqpsniff.cli.render.batch import Shown
 from amqpsniff.spark_jobs.batch import _parser
 from tests.cli.running import PROGRAM, environment, run
@@ -129,10 +128,11 @@ def test_a_report_in_a_pipe_is_whole(
         lines.finish()
         return capsys.readouterr().out.splitlines()
 
+    monkeypatch.delenv("COLUMNS", raising=False)
     whole = shown()
     assert f"{'v' * 30}19" in whole[2]
     assert all(line == line.rstrip() for line in whole)
-    monkeypatch.setattr(settings, "width", 80)
+    monkeypatch.setenv("COLUMNS", "80")
     narrow = shown()
     assert max(map(len, narrow)) <= 80
     assert "column 19" in " ".join(narrow[-3:])
