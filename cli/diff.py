@@ -1,4 +1,4 @@
-"""`amqpsniff diff`: two captures held against each other."""
+"""`amqpsniff diff`: two captures compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .topology import VHOST, arguments_text
 
 FORMATS = ("text", "json")
 TOP = 20
-"""Rows of a section shown by default: what a screen holds."""
+"""Default rows of a section: what a screen holds."""
 
 
 @spread("""
@@ -94,7 +94,7 @@ _STYLES = {
     "new": "warning", "gone": "name", "changed": "warning", "slower": "warning", "faster": "name",
     "more": "warning", "fewer": "warning",
 }  # fmt: skip
-"""Styles of the words that say what became of something."""
+"""Styles of the words for a change."""
 
 
 def sections(report: Row, top: int) -> Iterator[Grid | Words]:
@@ -156,7 +156,7 @@ def _side(side: Row) -> str:
 
 
 def _word(word: str | None) -> Words:
-    """What became of something; empty for nothing."""
+    """The word for a change in its style; empty for none."""
     return Words(word or "", _STYLES.get(word or "", ""))
 
 
@@ -205,7 +205,7 @@ def _latencies(rows: list[Row]) -> Grid:
 
 
 def _slower(row: Row) -> str:
-    """True if times grew; by which quantile, where it is not the one whose change is shown."""
+    """`slower` or `faster`; with the quantile, if it is not the one whose change is shown."""
     word, at, ratio = row["notable"] or "", row["notable_at"], row["p95_ratio"] or 1
     agrees = "p95" in at or (ratio > 1) == (word == "slower")
     return word if not word or agrees else f"{word} at {at[0]}"
@@ -246,7 +246,7 @@ _NAMES: dict[str, Column] = {
     "arguments": ("*arguments", "arguments", arguments_text),
     "exchange": ("*exchange", "exchange", exchange_name),
 }
-"""Columns of what a row is told from others by, where they differ from its name."""
+"""Columns of names whose heading or text is not the usual one."""
 _PER_SECOND: tuple[Column, ...] = (
     ("?>before/s", "per_second", lambda both: rate(both[0])),
     ("?>after/s", "per_second", lambda both: rate(both[1])),
@@ -254,7 +254,7 @@ _PER_SECOND: tuple[Column, ...] = (
 
 
 def _how(row: Row) -> str:
-    """The facts that changed, or those of what is new or gone."""
+    """Changed facts; of a new or gone row all of them."""
     parts = []
     for name, (old, new) in row["fields"].items():
         label = name.replace("_", " ")

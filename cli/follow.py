@@ -120,7 +120,7 @@ class Telling:
         self._body_limit = body_limit
 
     def heading(self) -> Iterator[str]:
-        """Whose conversation it is."""
+        """The two ends of the conversation."""
         row, paint = self._row, self._output.paint
         ends = f"{row['client'] or '?'} → {row['server'] or '?'}"
         yield f"{paint('connection', row['connection_id'])} {ends}"
@@ -149,7 +149,7 @@ class Telling:
             yield from preview(entry.message, self._body_limit, self._output)
 
     def end(self, *, whole: bool) -> Iterator[str]:
-        """What comes after the last entry; `whole` when nothing was left out after it."""
+        """Lines after the last entry; `whole` if none was left out after it."""
         while self._findings:
             yield from self._finding(self._findings.popleft())
         if whole and self._row["closed_by"] in ENDS:
@@ -158,7 +158,7 @@ class Telling:
             yield self._cut(self._row["owed"])
 
     def _silence(self, entry: Entry) -> Iterator[str]:
-        """Who owed whom in the silence that an entry, or one that is left out before it, ended."""
+        """Who owed whom in a silence that ended with this entry or one left out before it."""
         silence = None
         while self._silences and _when(self._silences[0]) <= _moment(entry):
             silence = self._silences.popleft()

@@ -16,7 +16,7 @@ Columns = dict[str, list[Any]]
 FORMATS = ("text", "ndjson", "csv")
 
 MAX_LAID_OUT = 10_000
-"""Rows laid out as one table; of more there is a table for each so many."""
+"""Most rows of one table; more are split over several."""
 
 
 def _lists(table: str) -> Callable[[Callable[[], None]], Callable[..., int]]:
@@ -118,7 +118,7 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
 
 
 def _pieces(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[Columns]:
-    """The wanted rows as columns, so many at a time as are laid out together, in order."""
+    """The wanted rows in order, as columns; at most `MAX_LAID_OUT` at a time."""
     from amqpsniff.tables.values import values
 
     needed = None
@@ -158,7 +158,7 @@ _BEGINS = ("opened_packet_number", "attached_packet_number", "first_packet_numbe
 
 
 def _in_order(columns: Columns) -> Columns:
-    """What began first comes first; what began before the capture before all."""
+    """Rows by the time of their beginning; those from before the capture come first."""
     numbers = next(columns[name] for name in _BEGINS if name in columns)
     ids = columns["connection_id"]
     channels = columns.get("channel", numbers)

@@ -147,7 +147,7 @@ class Reading:
         return self.capture.totals.packets
 
     def judge(self, findings: list[Finding]) -> None:
-        """Warn of what is wrong with the files, and say when there was no AMQP in them."""
+        """Warn of problems of the files, and if there was no AMQP in them."""
         self.findings = findings
         codes = {finding.code for finding in self.findings}
         if codes & WHY_FAILED:
@@ -173,7 +173,7 @@ class Reading:
                 complain(f"warning: {self._outside}")
 
     def miss(self, rows: RowFilter) -> None:
-        """Say so when there is AMQP and no row of it was wanted: an empty answer looks broken."""
+        """Warn if there is AMQP but no row was chosen: an empty answer looks broken."""
         if not rows.kept and not rows.done:
             chosen = rows.selection.chooses()
             self.warn_of_nothing(NO_ROW if chosen else f"no {rows.table} in what was captured")
@@ -201,7 +201,7 @@ class Reading:
         return text
 
     def _other_reader(self) -> str:
-        """What may find TCP where none was found here."""
+        """Another way to read a capture in which no TCP was found."""
         from amqpsniff.capture.formats import LINK_TYPES
         from amqpsniff.capture.tshark_reader import found_tshark
 

@@ -13,7 +13,7 @@ from .options import By, FailOn, Input, Names, at_least, spread
 from .reading import NO_ROW, Reading
 
 PAGE = Path("report.html")
-"""What the page is called when nobody says."""
+"""Default name of the page's file."""
 
 
 @spread("""

@@ -11,7 +11,7 @@ from .render.summary import sections
 
 FORMATS = ("text", "json")
 TOP = 10
-"""Rows of a section shown by default: what a screen holds."""
+"""Default rows of a section: what a screen holds."""
 
 
 @spread("""

@@ -20,7 +20,7 @@ from .render.text import Words
 GRAPHS = ("dot", "mermaid")
 FORMATS = ("text", *GRAPHS, "json")
 TOP = 20
-"""Rows of a section, or edges of a kind, that are shown by default: what can still be looked at."""
+"""Default rows of a section and edges of a kind: as many as one can still look at."""
 
 
 @spread("""
@@ -81,7 +81,7 @@ def sections(result: Mapping[str, Any]) -> Iterator[Grid | Words]:
 
 
 def _flags(*names: str) -> Column:
-    """What is known to be so, in words."""
+    """A column of flags; unknown ones are left out."""
 
     def write(row: dict[str, Any]) -> str:
         if not row["declared"]:

@@ -101,14 +101,14 @@ def _trace(source: Input, rows: Rows, wanted: Wanted, time: str, form: str) -> i
 
 DEEDS = dict.fromkeys(PUBLISHES, "published") | dict.fromkeys(DELIVERIES, "delivered")
 DEEDS |= {"basic.get-ok": "got", "basic.return": "returned"}
-"""What a row says befell the message."""
+"""Events of a message by the method of its row."""
 
 UNSAID = ("returned", "automatic")
-"""Outcomes without a line of their own: one is a row, the other nothing that happens."""
+"""Outcomes without a line: the first has a row of its own, the second is no event."""
 
 
 class Step(NamedTuple):
-    """Something that befell a message: when and where, and what a line says of it."""
+    """An event of a message: when and where, and the text of its line."""
 
     place: Any
     parts: list[Part]
@@ -135,7 +135,7 @@ def _told(message: TracedMessage, lines: Lines, output: Output) -> Iterator[str]
 
 
 def _heading(message: TracedMessage) -> Iterator[Part]:
-    """What the message is; of several rows the first says it."""
+    """The message itself, by its first row."""
     first = message.rows[0]
     publishes = sum(row["method"] in PUBLISHES for row in message.rows)
     if message.requested_ns is None:
@@ -175,7 +175,7 @@ def _steps(message: TracedMessage) -> Iterator[Step]:
 
 
 def _deed(row: Row, first: Row) -> Iterator[Part]:
-    """What a row says befell the message, but for what the heading says of the first row."""
+    """The event of a row, without what the heading has said of the first row."""
     method = row["method"]
     style = "method.error" if method == "basic.return" else "method"
     yield Part(style, DEEDS.get(method) or str(method))
@@ -201,7 +201,7 @@ def _deed(row: Row, first: Row) -> Iterator[Part]:
 
 
 def _what(row: Row) -> Iterator[Part]:
-    """By what a delivery is told from others."""
+    """The queue and the delivery tag, which tell a delivery from others."""
     if row["queue"] is not None:
         yield named("queue", row["queue"])
     if row["delivery_tag"] is not None:

@@ -1,4 +1,4 @@
-"""`amqpsniff verify`: what tshark sees in captures, held against what is decoded here."""
+"""`amqpsniff verify`: captures decoded with tshark too, and the differences."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _conclude(text: str, known: Counter[str], form: str, output: Output) -> None
 
 
 MAX_BYTES = 120
-"""Characters of a value that are shown: two long tables would hide what differs in them."""
+"""Most characters of a value: two long tables would hide their difference."""
 
 UNEXPLAINED = "unknown"
 

@@ -279,7 +279,7 @@ class Live:
             yield from _chosen(wanted, batch, sink)
 
     def _notes(self) -> Iterator[str]:
-        """What happened to the capture since the last call."""
+        """Notes on the capture since the last call."""
         notes, self.watch.source.notes = self.watch.source.notes, []
         yield from (f"warning: {note}" for note in notes)
         trouble = self.watch.writer.trouble if self.watch.writer is not None else None

@@ -50,7 +50,7 @@ _SIDES = (
     ("publish", "published_per_s", "in", "sent_per_s", "cnf", "confirm", "unconfirmed"),
     ("deliver", "delivered_per_s", "out", "received_per_s", "ack", "ack", "unacked"),
 )
-"""What a client sends and what it is sent: of each how many, how much, how quickly, what waits."""
+"""Both directions of a client's messages: rate, bytes, latency, and how many wait."""
 
 
 def line(width: int, *parts: Part) -> Text:
@@ -159,7 +159,7 @@ def _widths(shown: list[list[tuple[str, str]]], width: int) -> list[int]:
 
 
 def latest(picture: Picture, findings: Iterable[Row], width: int, lines: int) -> Iterator[Text]:
-    """What happened to the capture, then the latest findings, errors before all others."""
+    """Notes on the capture, then the latest findings, errors first."""
     shown = [Text(cut(harmless(note), width), "warning") for note in picture.notes[::-1]]
     ranked = sorted(findings, key=lambda row: (row["rank"], row["ts_ns"] or 0), reverse=True)
     for row in ranked[:lines]:

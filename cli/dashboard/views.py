@@ -19,7 +19,7 @@ from ..render.text import NONE, Words
 Row = dict[str, Any]
 CHOSEN = "›"
 AT_LEAST = "≥"
-"""What stands before a number that is so high at least; `at_least` of a row names such columns."""
+"""Mark of a number that may be higher; `at_least` of a row names such columns."""
 
 _CALLED = {
     "urgency": "what hangs, messages/s",
@@ -29,7 +29,7 @@ _CALLED = {
 }
 
 MIN_RATE = 0.05
-"""Less than this is what is left of an average that goes to nothing."""
+"""Lowest rate shown: an average that fades out is lower."""
 
 
 def often(value: float | None) -> str:
@@ -73,7 +73,7 @@ def queue_name(value: Any) -> str:
 
 
 CODE_CELLS = max(map(len, KINDS))
-"""Codes have this place, however many are shown: what stands beside them is not to jump."""
+"""Width of the column of codes, so that the columns beside it keep their place."""
 
 MARKS = {"error": "E", "warning": "W", "info": "i"}
 """Severities in one letter, for terminals without colours."""
@@ -97,7 +97,7 @@ class View:
     key: tuple[str, ...] = ()
 
     def identity(self, row: Row) -> tuple[Any, ...]:
-        """What a row is of, however its numbers change."""
+        """The values by which a row is recognised while its numbers change."""
         return tuple(row.get(name) for name in self.key)
 
     def called(self, sort: str) -> str:
@@ -289,7 +289,7 @@ def ordered(
 def _calmed(
     rows: list[Row], key: str, view: View, before: dict[tuple[Any, ...], float]
 ) -> dict[int, float]:
-    """By which number each row is sorted, by `id`: the one of before while it is nearly right."""
+    """The number that sorts each row, by `id`: the one of before while it is nearly right."""
     kept: dict[tuple[Any, ...], float] = {}
     places: dict[int, float] = {}
     for row in rows:

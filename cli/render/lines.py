@@ -129,7 +129,7 @@ SPACING = 6
 fonts arrows are two columns wide."""
 
 MIN_ROOM = 20
-"""Columns for words that go on over several lines, however narrow the terminal is."""
+"""Least columns for text that is folded, however narrow the terminal is."""
 
 CLIENT_WIDTH = 21
 NARROW_WIDTH = 16
@@ -146,7 +146,7 @@ MAX_CLIENTS = 10_000
 """Names of clients kept at once."""
 
 NOBODY = ""
-"""The sender of what is no method itself."""
+"""Sender of a line that is not a method."""
 
 ARROWS: dict[str | None, str] = {"client": "→", "server": "←", NOBODY: " "}
 """Towards the server, and from it."""

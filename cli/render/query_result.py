@@ -14,10 +14,10 @@ from .grid import GAP, Grid
 from .text import Paint, Words, cells
 
 MAX_LAID_OUT = 10_000
-"""Rows of one table; of more there is a table for each so many."""
+"""Most rows of one table; more are split over several."""
 
 NULL = Words("null", "key")
-"""Null; told from the text by its colour."""
+"""Null, which only its colour tells from the text."""
 
 
 def show(result: Any, output: Output) -> None:

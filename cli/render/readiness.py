@@ -1,4 +1,4 @@
-"""What a newer broker does otherwise: a sentence, then each change with the clients it concerns."""
+"""Changes in a newer broker: a sentence, then each change with the clients it concerns."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _protocol(one: dict[str, Any]) -> str:
 
 
 def _read(one: dict[str, Any]) -> Words:
-    """True if it could be read, and else why not: an alert says more than missing keys."""
+    """`yes`, or why it could not be read: an alert says more than missing keys."""
     if one["opened"]:
         return Words("yes")
     if one["alerts"]:
