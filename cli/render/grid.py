@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import repeat, zip_longest
+from pathlib import PurePath
 from typing import Any
+
+from amqpsniff.wire_text import harmless
 
 from .text import NONE, Paint, Words, cells, cut, cut_middle, folded_at
 
@@ -41,6 +44,14 @@ def table(rows: Iterable[Mapping[str, Any]], *columns: Column, indent: int = 0) 
     for row in rows:
         grid.add(*(write(row[key] if key else row) for _, key, write in columns))
     return grid
+
+
+def packet_text(row: Mapping[str, Any], several: bool) -> str:
+    """The packet number of a row, with its file where there are `several`; `-` for none."""
+    if row["packet_number"] is None:
+        return NONE
+    name = f"{harmless(PurePath(row['capture']).name)}#" if several and row["capture"] else ""
+    return f"{name}{row['packet_number']}"
 
 
 METHOD = partial(Words, style="method")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import PurePath
 from typing import Any
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
@@ -12,9 +11,9 @@ from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 
 from . import tls_table
 from .clock import in_zone
-from .grid import GAP, METHOD, Grid, facts, or_none, table
+from .grid import GAP, METHOD, Grid, facts, or_none, packet_text, table
 from .list_table import ended
-from .text import NONE, Words, cells
+from .text import Words, cells
 
 METHOD_COLUMNS = 3
 
@@ -254,18 +253,9 @@ def _errors(result: Mapping[str, Any]) -> Grid:
         ("method", "method", lambda method: Words(method, "method.error")),
         ("by", "sender", lambda sender: sender or UNKNOWN),
         ("code", "reply_code", or_none(str)),
-        (">packet", "", lambda one: _packet(one, result)),
+        (">packet", "", lambda one: packet_text(one, len(result["captures"]) > 1)),
         ("~text", "reply_text", lambda text: quoted(harmless(text)) if text else ""),
     )
-
-
-def _packet(row: dict[str, Any], result: Mapping[str, Any]) -> str:
-    """A packet's number, with its file where there are several."""
-    if row["packet_number"] is None:
-        return NONE
-    several = len(result["captures"]) > 1 and row["capture"]
-    name = f"{harmless(PurePath(row['capture']).name)}#" if several else ""
-    return f"{name}{row['packet_number']}"
 
 
 def _findings_title(result: Mapping[str, Any]) -> str:
@@ -278,7 +268,7 @@ def _findings(result: Mapping[str, Any]) -> Grid:
         result["findings"],
         ("severity", "severity", lambda severity: Words(severity, severity)),
         (">times", "count", count),
-        (">packet", "", lambda one: _packet(one, result)),
+        (">packet", "", lambda one: packet_text(one, len(result["captures"]) > 1)),
         ("~what", "", _found),
     )
 
