@@ -20,7 +20,7 @@ from .render.clock import FORMS as TIME_FORMS
 from .render.lines import NOBODY, Lines, joined
 
 if TYPE_CHECKING:
-    from amqpsniff.analysis.trace import Row, TracedMessage, Wanted
+    from amqpsniff.analysis.trace import Row, TracedMessage
 
 
 FORMATS = ("text", "ndjson", "csv")
@@ -69,27 +69,21 @@ def trace(
         amqpsniff trace trace.pcapng --trace-id 4bf92f3577b34da6a3ce929d0e0e4736
         amqpsniff trace captures/ --header tenant=42 --from 12:00 --to 12:05
     """
-    from amqpsniff.analysis.trace import Wanted
+    from amqpsniff.analysis.trace import MAX_ROWS, Wanted
 
     chosen = rows.selection()
     wanted = Wanted(correlation_id, header, body_sha256, trace_id, operation, key, chosen)
-    return _trace(source, rows, wanted, time, format_)
-
-
-def _trace(source: Input, rows: Rows, wanted: Wanted, time: str, form: str) -> int:
-    from amqpsniff.analysis.trace import MAX_ROWS
-
     limit = rows.limit
     reading = Reading(source, rows)
     with reading.passing() as capture:
         tracer = capture.tracer(wanted)
     if tracer.full and not source.quiet:
         complain(f"warning: only the first {MAX_ROWS:,} rows that match are shown")
-    if form != "text":
+    if format_ != "text":
         from amqpsniff.tables.export import write
 
         table = tracer.table().slice(0, limit)
-        write(table.to_batches(), table.schema, form, standard_output())
+        write(table.to_batches(), table.schema, format_, standard_output())
     else:
         output = Output()
         lines = Lines(output, reading, time, tracer.clients)

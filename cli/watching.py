@@ -20,7 +20,16 @@ from amqpsniff.errors import UsageError
 from .entry import FAILED, complain
 from .event_loop import Steps
 from .files import refuse_captures, standard_output
-from .live import span
+from .live import (
+    BUFFER,
+    BUFFER_BYTES,
+    FILE_BYTES,
+    Recording,
+    Sources,
+    rotation_seconds,
+    size,
+    span,
+)
 from .options import Decoding, Rows
 from .output import Output, settings
 from .reading import keylog
@@ -32,7 +41,6 @@ if TYPE_CHECKING:
     from amqpsniff.live.watch import Source, Watch
 
     from .dashboard.dashboard import Dashboard
-    from .live import Recording, Sources
 
 TOP = 10
 """Rows of a section of the summary."""
@@ -214,8 +222,6 @@ class Live:
 
     def _source(self) -> Source:
         """Where the packets come from, opened; rights that were needed for it are given up."""
-        from .live import BUFFER, buffer_bytes
-
         captures = self.sources.captures
         if captures:
             from amqpsniff.capture.tail import follow
@@ -227,7 +233,7 @@ class Live:
 
         expression = self.sources.filter_ or ports_expression(self.decoding.port or ())
         buffer = self.sources.buffer
-        octets = buffer_bytes(BUFFER if buffer is None else buffer)
+        octets = size(BUFFER if buffer is None else buffer, "buffer", *BUFFER_BYTES)
         source = InterfaceCapture(self.sources.interface or (), expression, octets)
         written = self.recording.write
         folders = [written.absolute().parent] if written is not None else []
@@ -251,13 +257,13 @@ class Live:
     def _writer(self, source: Source) -> CaptureWriter | None:
         from amqpsniff.capture.writer import CaptureWriter, Rotation
 
-        from .live import rotation_bytes, rotation_seconds
-
         recording = self.recording
         if recording.write is None:
             return None
         rotation = Rotation(
-            None if recording.rotate_size is None else rotation_bytes(recording.rotate_size),
+            None
+            if recording.rotate_size is None
+            else size(recording.rotate_size, "rotate-size", *FILE_BYTES),
             None if recording.rotate_time is None else rotation_seconds(recording.rotate_time),
             recording.keep,
         )

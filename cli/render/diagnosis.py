@@ -63,14 +63,14 @@ def sections(found: Diagnosis, layout: Layout) -> Iterator[Grid | Words]:
     yield from _verdict(found)
     if cases:
         yield Words("")
-        rows = [row for root in cases for row in root.walk_deep()]
-        yield _lines(rows, found.clients, layout)
+        deep = (one for root in cases for one in root.walk_deep())
+        yield _lines(deep, found.clients, layout)
     if not layout.brief:
         yield from _details(cases, notes, CaseText(found.clients, layout), layout)
     if notes:
         yield Words("")
         yield Words("notes on configuration and security", "heading")
-        yield _lines([(case, 0) for case in notes], found.clients, layout, notes=True)
+        yield _lines(((case, 0) for case in notes), found.clients, layout, notes=True)
 
 
 def _verdict(found: Diagnosis) -> Iterator[Words]:
@@ -85,24 +85,21 @@ def _verdict(found: Diagnosis) -> Iterator[Words]:
 
 
 def _lines(
-    rows: list[tuple[Case, int]], clients: Clients, layout: Layout, *, notes: bool = False
+    found: Iterable[tuple[Case, int]], clients: Clients, layout: Layout, *, notes: bool = False
 ) -> Grid:
     """Findings with their depth below a cause, one a line; a code alone is never cut."""
     assessed: tuple[Column, ...] = (
-        ("sure", "", lambda row: SURE[row[0].first["confidence"]]),
-        (">times", "", lambda row: count(row[0].count)),
+        ("sure", "case", lambda case: SURE[case.first["confidence"]]),
+        (">times", "case", lambda case: count(case.count)),
     )
+    packet = ">=packet" if layout.several else ">packet"
     return table(
-        rows,
-        ("severity", "", lambda row: _severity(row[0])),
+        [{"case": case, "depth": depth} for case, depth in found],
+        ("severity", "case", _severity),
         *(() if notes else assessed),
-        (
-            ">=packet" if layout.several else ">packet",
-            "",
-            lambda row: packet_text(row[0].first, layout.several),
-        ),
-        ("*client", "", lambda row: clients.short(row[0].rows) or NONE),
-        ("what" if layout.narrow else "*what", "", lambda row: _what(*row, layout)),
+        (packet, "case", lambda case: packet_text(case.first, layout.several)),
+        ("*client", "case", lambda case: clients.short(case.rows) or NONE),
+        ("what" if layout.narrow else "*what", "", lambda row: _what(layout=layout, **row)),
     )
 
 
