@@ -95,13 +95,9 @@ def _refuse(directory: Path) -> None:
 def _messages(reading: Any, wanted: Any) -> Iterator[dict[str, Any]]:
     from amqpsniff.tables.values import values
 
-    columns = {"messages": {*COLUMNS, *wanted.columns}}
-    for _, batch in reading.rows("messages", columns=columns, progress=True):
-        kept = wanted.of(batch)
+    for kept in reading.chosen(wanted, columns=COLUMNS, progress=True):
         for row in zip(*(values(kept, name) for name in COLUMNS), strict=True):
             yield dict(zip(COLUMNS, row, strict=True))
-        if wanted.done:
-            return
 
 
 def _manifest(file: IO[str], form: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff import __version__
 from amqpsniff.errors import UsageError
@@ -131,18 +131,12 @@ def _ready(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | 
 
 
 def _write(found: list[Row]) -> None:
-    from amqpsniff.tables.export import write
-    from amqpsniff.tables.schema import FINDINGS
-
-    write(_batches(found), FINDINGS, "ndjson", standard_output())
-
-
-def _batches(found: list[Row]) -> Any:
     import pyarrow as pa
 
+    from amqpsniff.tables.export import write
     from amqpsniff.tables.schema import FINDINGS
 
     for row in found:
         row["timestamp"] = None if row["ts_ns"] is None else row["ts_ns"] // 1000
-    if found:
-        yield pa.RecordBatch.from_pylist(found, schema=FINDINGS)
+    batches = [pa.RecordBatch.from_pylist(found, schema=FINDINGS)] if found else []
+    write(batches, FINDINGS, "ndjson", standard_output())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Any
 
@@ -143,16 +143,10 @@ def write_rows(
     reading = Reading(source, rows, bodies=bodies, body_sha256=body_sha256, warned_of=warned_of)
     wanted = reading.row_filter(rows, table)
 
-    def batches() -> Iterator[Any]:
-        needed = None if columns is None else {table: {*columns, *wanted.columns}}
-        for _, batch in reading.rows(table, columns=needed, progress=progress):
-            kept = wanted.of(batch)
-            if kept.num_rows:
-                yield kept if columns is None else kept.select(list(columns))
-            if wanted.done:
-                return
-
-    write(batches(), schema, form, file or standard_output(), IN_EVERY_ROW.get(table, ()))
+    batches = reading.chosen(wanted, columns=columns, progress=progress)
+    if columns is not None:
+        batches = (batch.select(list(columns)) for batch in batches)
+    write(batches, schema, form, file or standard_output(), IN_EVERY_ROW.get(table, ()))
     if wanted.selection.chooses():  # of findings, say, there may well be none
         reading.miss(wanted)
     return reading.exit_code

@@ -121,13 +121,12 @@ def _pieces(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[Co
     """The wanted rows in order, as columns; at most `MAX_LAID_OUT` at a time."""
     from amqpsniff.tables.values import values
 
-    needed = None
-    if table == "connections" and not verbose:  # of which there may be very many
-        needed = {table: wanted.columns.union(_CONNECTION)}
+    # of connections there may be very many
+    needed = _CONNECTION if table == "connections" and not verbose else None
     held: Columns = {}
     rows = 0
-    for _, batch in reading.rows(table, columns=needed, progress=True, shown=True):
-        chosen, at = wanted.of(batch), 0
+    for chosen in reading.chosen(wanted, columns=needed, progress=True, shown=True):
+        at = 0
         while at < chosen.num_rows:
             part = chosen.slice(at, MAX_LAID_OUT - rows)
             for name in part.schema.names:
@@ -137,8 +136,6 @@ def _pieces(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[Co
             if rows == MAX_LAID_OUT:
                 yield _in_order(held)
                 held, rows = {}, 0
-        if wanted.done:
-            break
     if rows:
         yield _in_order(held)
 

@@ -126,6 +126,23 @@ class Reading:
                 yield made
         self.judge(self.capture.found)
 
+    def chosen(
+        self,
+        wanted: RowFilter,
+        *,
+        columns: Collection[str] | None = None,
+        progress: bool = False,
+        shown: bool = False,
+    ) -> Iterator[Any]:
+        """Batches of the wanted rows of a table, none of them empty; else as `rows`."""
+        needed = None if columns is None else {wanted.table: {*columns, *wanted.columns}}
+        for _, batch in self.rows(wanted.table, columns=needed, progress=progress, shown=shown):
+            kept = wanted.of(batch)
+            if kept.num_rows:
+                yield kept
+            if wanted.done:
+                return
+
     @contextmanager
     def passing(self, *, progress: bool = True) -> Iterator[Capture]:
         """Give the capture to be read; warnings follow if it was read to its end.

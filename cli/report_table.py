@@ -1,4 +1,7 @@
-"""`amqpsniff report-table`: one of the reports about captures, as a table."""
+"""`amqpsniff report-table`: one of the reports about captures, as a table.
+
+The operations of frameworks, which other commands show with `--by operation`, are such a table too.
+"""
 
 from __future__ import annotations
 

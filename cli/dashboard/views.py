@@ -1,4 +1,4 @@
-"""The views of the dashboard: their columns, how they may be sorted, and rows as a table."""
+"""The views of the dashboard: columns, orders and filters of their rows, and rows as a table."""
 
 from __future__ import annotations
 
