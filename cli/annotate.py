@@ -5,7 +5,13 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from amqpsniff.units import count, octets, plural
+
+from .entry import complain
+from .files import capture_sink, named_output
 from .options import Decoding, Input, Reader, spread
+from .progress import Progress
+from .reading import Reading
 
 
 @spread("""
@@ -34,18 +40,11 @@ def annotate(
         amqpsniff annotate trace.pcapng -o told.pcapng
         tshark -r told.pcapng -Y 'frame.comment contains "error"'
     """
-    from amqpsniff.units import count, octets, plural
     from amqpsniff.wireshark.annotate import annotate as write
-
-    from .entry import complain
-    from .export import capture_sink, named_output, refuse_captures
-    from .progress import Progress
-    from .reading import Reading
 
     source = Input(captures=[capture], reader=reader, **dataclasses.asdict(decoding))
     reading = Reading(source)
-    refuse_captures(output, [capture])
-    with capture_sink(output) as file, Progress(not source.quiet) as bar:
+    with capture_sink(output, [capture]) as file, Progress(not source.quiet) as bar:
         for done in write(reading.capture, file):
             bar.at(reading.capture.totals.packets + done.packets)
     reading.judge(reading.capture.found)

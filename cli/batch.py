@@ -117,41 +117,34 @@ def batch(
     # in one word and behind `--`: any of them may begin with a dash
     given = [f"{name}={one}" for name, several in values.items() for one in several or ()]
     given += [name for name, wanted in flags.items() if wanted]
-    return _Job([*given, "--", *inputs], decoding.quiet).run()
+    return _run([*given, "--", *inputs], decoding.quiet)
 
 
 def _given(value: str | None) -> list[str]:
     return [] if value is None else [value]
 
 
-class _Job:
-    """The process that runs the job."""
+def _run(given: list[str], quiet: bool) -> int:
+    """Run the job in a process of its own; the exit code."""
+    from .render.batch import Shown
 
-    def __init__(self, given: list[str], quiet: bool) -> None:
-        self._given = given
-        self._quiet = quiet
-
-    def run(self) -> int:
-        """Run it to its end; the exit code."""
-        from .render.batch import Shown
-
-        with tempfile.TemporaryFile() as said, Shown(self._quiet) as shown:
-            process = subprocess.Popen(
-                [sys.executable, "-m", JOB, *self._given],
-                stdout=subprocess.PIPE,
-                stderr=said,
-                start_new_session=True,
-                env=safe_environment(),
-            )
-            try:
-                for fact in _facts(process.stdout):
-                    shown.take(fact)
-                code = process.wait()
-            except BaseException:
-                _end(process)
-                raise
-            shown.finish()
-            return _explain(said, code) if code else 0
+    with tempfile.TemporaryFile() as said, Shown(quiet) as shown:
+        process = subprocess.Popen(
+            [sys.executable, "-m", JOB, *given],
+            stdout=subprocess.PIPE,
+            stderr=said,
+            start_new_session=True,
+            env=safe_environment(),
+        )
+        try:
+            for fact in _facts(process.stdout):
+                shown.take(fact)
+            code = process.wait()
+        except BaseException:
+            _end(process)
+            raise
+        shown.finish()
+        return _explain(said, code) if code else 0
 
 
 def _facts(lines: IO[bytes] | None) -> Iterator[dict[str, Any]]:
@@ -182,13 +175,10 @@ def _explain(said: IO[bytes], code: int) -> int:
     own = [line[line.index(OWN) + len(OWN) :] for line in lines if OWN in line]
     usage = [line.removeprefix(REFUSED) for line in lines if line.startswith(REFUSED)]
     if own or usage:
-        for line in own:
-            complain(line)
-        for line in usage:
+        for line in own + usage:
             complain(line)
         return code
-    missing = [line for line in lines if "No module named 'pyspark'" in line]
-    if missing:
+    if any("No module named 'pyspark'" in line for line in lines):
         complain(f"batch needs PySpark; run `{how_to_add('spark')}`")
         return USAGE
     if code == -signal.SIGKILL:

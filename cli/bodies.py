@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from collections.abc import Iterator
@@ -17,8 +18,12 @@ from amqpsniff.analysis.content_encoding import (
     extension,
 )
 from amqpsniff.errors import UsageError
+from amqpsniff.units import count
+from amqpsniff.units import octets as shown
 
+from .entry import complain
 from .options import Input, Rows, one_of, spread
+from .reading import Reading
 
 COLUMNS = (
     "capture", "packet_number", "ts_ns", "connection_id", "client", "channel", "method",
@@ -59,8 +64,6 @@ def bodies(
         amqpsniff bodies trace.pcapng -o bodies/
         amqpsniff bodies trace.pcapng -o new/ --exchange orders --decode
     """
-    from .reading import Reading
-
     reading = Reading(source, rows, bodies=True)
     wanted = reading.row_filter(rows, "messages")
     _refuse(output)
@@ -76,11 +79,6 @@ def bodies(
             written += row["file"] is not None
             octets += row["size"] or 0
     if not source.quiet:
-        from amqpsniff.units import count
-        from amqpsniff.units import octets as shown
-
-        from .entry import complain
-
         noun = "body" if written == 1 else "bodies"
         complain(f"{count(written)} {noun}, {shown(octets)}, in {output}")
     return reading.exit_code
@@ -97,20 +95,14 @@ def _refuse(directory: Path) -> None:
 def _messages(reading: Any, wanted: Any) -> Iterator[dict[str, Any]]:
     from amqpsniff.tables.values import values
 
-    columns = {"messages": {*COLUMNS, *wanted.columns}}
-    for _, batch in reading.rows("messages", columns=columns, progress=True):
-        kept = wanted.of(batch)
+    for kept in reading.chosen(wanted, columns=COLUMNS, progress=True):
         for row in zip(*(values(kept, name) for name in COLUMNS), strict=True):
             yield dict(zip(COLUMNS, row, strict=True))
-        if wanted.done:
-            return
 
 
 def _manifest(file: IO[str], form: str) -> Any:
     """A function that writes one row of the manifest."""
     if form == "csv":
-        import csv
-
         writer = csv.DictWriter(file, MANIFEST)
         writer.writeheader()
         return writer.writerow

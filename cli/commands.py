@@ -13,23 +13,57 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from amqpsniff import __version__
+from amqpsniff.errors import UsageError
 
-from .help import Command, Program
+from .help import Command, painted, program_help
 from .installed import warn_once_if_slow
+from .options import FILTER_NAMES
 
 GROUPS = {
-    "What is wrong": ("diagnose", "explain", "diff"),
-    "What is there": (
-        "summary", "topology", "connections", "channels", "links", "report", "report-table",
-    ),
-    "What happened": ("inspect", "messages", "trace", "follow", "live"),
-    "For programs": ("export", "sql", "bodies", "batch"),
-    "To hand on, to check": ("cut", "annotate", "extcap", "sanitize", "verify", "spec"),
-}  # fmt: skip
-"""Commands in the order in which the help lists them. Each has the name of its module in this
-package and of the function in it, with `_` for `-`."""
+    "What is wrong": {
+        "diagnose": "Say what is wrong in captures",
+        "explain": "Explain the code of a finding",
+        "diff": "Show what differs between two captures",
+    },
+    "What is there": {
+        "summary": "Show what is in captures",
+        "topology": "Show exchanges, queues, bindings, publishers and consumers as they were seen",
+        "connections": "List connections",
+        "channels": "List channels",
+        "links": "List links of AMQP 1.0",
+        "report": "Write what happened as one HTML page that needs nothing else",
+        "report-table": "Show a report",
+    },
+    "What happened": {
+        "inspect": "List methods and messages in the order of time, one a line",
+        "messages": "List messages",
+        "trace": "Follow messages on their way, over all connections",
+        "follow": "Show one conversation, both directions, from top to bottom",
+        "live": "Watch traffic as it happens",
+    },
+    "For programs": {
+        "export": "Write the rows of a table, for programs",
+        "sql": "Ask the tables",
+        "bodies": "Write the bodies of messages to files, with a manifest",
+        "batch": "Write the tables of an archive as Parquet, with Spark",
+    },
+    "To hand on, to check": {
+        "cut": "Write the packets that matter to a capture of their own",
+        "annotate": "Write a capture with findings as packet comments, for Wireshark",
+        "extcap": "Be an interface of Wireshark",
+        "sanitize": "Write a capture that is safe to share",
+        "verify": "Decode captures with tshark too, and list where it and this program differ",
+        "spec": "Look up the protocol",
+    },
+}
+"""Commands in the order in which the help lists them, with the beginning of their own help: to list
+them none is imported. Each has the name of a function, with `_` for `-`, and its module in this
+package that name too, if it is not among `_MODULES`."""
+
+_MODULES = dict.fromkeys(("connections", "channels", "links"), "list_table")
 
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 
@@ -61,19 +95,17 @@ CONTEXT = {"help_option_names": HELP}
 
 def run(arguments: list[str]) -> int:
     """Run one command line; the exit code. Raises what the command raises, and UsageError."""
-    from amqpsniff.errors import UsageError
-
     if os.environ.get(COMPLETE):
         _complete()
     if arguments and _is_capture(arguments[0]):
         arguments = [USUAL, *arguments]
-    name = arguments[0] if arguments else ""
-    application = _application(name)
+    arguments = arguments or ["--help"]
+    name = arguments[0]
+    # all of them to say which is meant by a name that is none
+    application = _application(*([name] if name in COMMANDS or name[:1] == "-" else COMMANDS))
     command = typer.main.get_command(application)
     _leave_out_types(command)
     warn_once_if_slow()
-    if not arguments:
-        arguments = ["--help"]
     try:
         # not command.main(): it takes a closed pipe for an error
         with command.make_context("amqpsniff", arguments) as context:
@@ -97,35 +129,40 @@ def _is_capture(word: str) -> bool:
 def _complete() -> NoReturn:
     """Answer a shell, and leave; only the command that is typed is imported, if it is one."""
     typed = next((os.environ[name] for name in _TYPED if name in os.environ), "").split()
-    application = _application(typed[1] if len(typed) > 1 else "", completion=True)
+    names = typed[1:2] if typed[1:2] and typed[1] in COMMANDS else COMMANDS
+    application = _application(*names, completion=True)
     typer.main.get_command(application).main([], "amqpsniff")
     raise SystemExit
 
 
-def _application(name: str, *, completion: bool = False) -> typer.Typer:
-    """The named command, or all of them when there is none of that name."""
+class Program(TyperGroup):
+    """The commands that are asked for, and the help of all."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write what the program is, and its commands."""
+        formatter.write("\n".join(painted(program_help(self.help or "", GROUPS))))
+
+
+def _application(*names: str, completion: bool = False) -> typer.Typer:
+    """The program with these commands, as far as there are such."""
     application = typer.Typer(
-        add_completion=completion or name not in COMMANDS,
+        add_completion=completion or len(names) != 1 or names[0] not in COMMANDS,
         cls=Program,
         rich_markup_mode=None,
         context_settings=CONTEXT,
         no_args_is_help=False,
     )
     application.callback()(_overview)
-    for group, names in GROUPS.items():
-        for one in names:
-            if one == name or name not in COMMANDS:
-                add = application.command(
-                    one, cls=Command, context_settings=CONTEXT, rich_help_panel=group
-                )
-                add(function_of(one))
+    for name in names:
+        if name in COMMANDS:
+            application.command(name, cls=Command, context_settings=CONTEXT)(function_of(name))
     return application
 
 
 def function_of(command: str) -> Any:
     """The function of a command; its module is imported."""
     name = command.replace("-", "_")
-    return getattr(import_module(f".{name}", __package__), name)
+    return getattr(import_module(f".{_MODULES.get(name, name)}", __package__), name)
 
 
 def _usage(argument: Any, ctx: Any, *, usage: bool = False) -> str:
@@ -136,8 +173,6 @@ def _usage(argument: Any, ctx: Any, *, usage: bool = False) -> str:
 
 def _no_option(text: str, name: str) -> str:
     """The error for an option that was renamed, or a filter that means nothing to a command."""
-    from .options import FILTER_NAMES
-
     option = text.removeprefix("No such option: ").split()[0].rstrip(".")
     now, commands = RENAMED.get(option, ("", ()))
     if name in commands:
@@ -169,7 +204,7 @@ def _show_man(wanted: bool) -> None:
     if wanted:
         from .manual import page
 
-        print(page(typer.main.get_command(_application(""))), end="")
+        print(page(typer.main.get_command(_application(*COMMANDS))), end="")
         raise typer.Exit
 
 

@@ -63,14 +63,14 @@ def columns(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
 
 
 def readers(incomplete: str) -> list[tuple[str, str]]:
-    """Who can read a capture."""
+    """Readers of captures."""
     from amqpsniff.capture.open import READERS
 
     return words(READERS)(incomplete)
 
 
 def outcomes(incomplete: str) -> list[tuple[str, str]]:
-    """What may become of a message."""
+    """Outcomes of messages."""
     from amqpsniff.session.entities import OUTCOMES
 
     return words(OUTCOMES)(incomplete)

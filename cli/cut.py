@@ -5,8 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from amqpsniff.units import octets, plural
+
 from .completions import codes, listed
+from .entry import complain
+from .files import capture_sink, named_output
 from .options import Conditions, Input, offer, spread
+from .progress import Progress
+from .reading import Reading
 
 
 @spread("""
@@ -39,19 +45,12 @@ def cut(
         amqpsniff cut trace.pcapng --finding channel-closed-by-broker -o closed.pcapng
         amqpsniff cut trace.pcapng --from 12:00 --to 12:01 -o - | wireshark -ki -
     """
-    from amqpsniff.units import octets, plural
     from amqpsniff.wireshark.cut import cut as write
 
-    from .entry import complain
-    from .export import capture_sink, named_output, refuse_captures
-    from .progress import Progress
-    from .reading import Reading
-
     reading = Reading(source, rows)
-    refuse_captures(output, source.captures)
     part = rows.selection()
     chosen = [code.strip() for code in finding.split(",")] if finding is not None else []
-    with capture_sink(output) as file, Progress(not source.quiet) as bar:
+    with capture_sink(output, source.captures) as file, Progress(not source.quiet) as bar:
         for done in write(reading.capture, file, part, findings=chosen, whole=whole):
             bar.at(done.read)
     reading.judge(reading.capture.found)

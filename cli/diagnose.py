@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff import __version__
 from amqpsniff.errors import UsageError
 
 from .completions import codes, listed, words
-from .options import Input, Rows, at_least, offer, one_of, spread
-from .severities import FailOn
+from .entry import FOUND
+from .files import standard_output, write_text
+from .options import FailOn, Input, Rows, at_least, offer, one_of, spread
+from .output import Output, write_answer, write_json
+from .reading import Reading
+from .render.clock import Clock
+from .render.readiness import sections
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.finding_tree import Row
 
-    from .reading import Reading
 
 FORMATS = ("text", "json", "ndjson", "sarif")
 TARGETS = tuple(f"rabbitmq-4.{minor}" for minor in range(4))
@@ -80,10 +84,6 @@ def diagnose(
     if evidence and (format_ != "json" or for_ is not None):
         raise UsageError("--evidence is for --format json, without --for")
 
-    from .entry import FOUND
-    from .output import write_json, write_text
-    from .reading import Reading
-
     reading = Reading(source, rows, warned_of=())
     if for_ is not None:
         return _ready(reading, for_, rows, format_, fail_on)
@@ -93,16 +93,14 @@ def diagnose(
         found = capture.diagnose(only=only, ignore=ignore, severity=severity, **rows.part())
     shown = found.findings[: rows.limit]
     if format_ == "text":
-        from .output import Output
-        from .render.clock import Clock
         from .render.diagnosis import Layout, sections
 
         output = Output()
         layout = Layout(
             output.room,
-            Clock("relative", reading.started()),
+            Clock("relative", reading.started),
             narrow=output.narrow,
-            several=len(reading.capture.names) > 1,
+            several=reading.several,
             places=places,
             limit=rows.limit,
             brief=brief,
@@ -125,10 +123,6 @@ def diagnose(
 
 def _ready(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | None) -> int:
     """Show what a newer broker does otherwise; `fail_on` is about what it refuses."""
-    from .entry import FOUND
-    from .output import write_answer
-    from .render.readiness import sections
-
     with reading.passing() as capture:
         found = capture.readiness(target, **rows.part())
     write_answer(asdict(found), form, sections(found))
@@ -137,20 +131,12 @@ def _ready(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | 
 
 
 def _write(found: list[Row]) -> None:
-    from amqpsniff.tables.export import write
-    from amqpsniff.tables.schema import FINDINGS
-
-    from .rows import standard_output
-
-    write(_batches(found), FINDINGS, "ndjson", standard_output())
-
-
-def _batches(found: list[Row]) -> Any:
     import pyarrow as pa
 
+    from amqpsniff.tables.export import write
     from amqpsniff.tables.schema import FINDINGS
 
     for row in found:
         row["timestamp"] = None if row["ts_ns"] is None else row["ts_ns"] // 1000
-    if found:
-        yield pa.RecordBatch.from_pylist(found, schema=FINDINGS)
+    batches = [pa.RecordBatch.from_pylist(found, schema=FINDINGS)] if found else []
+    write(batches, FINDINGS, "ndjson", standard_output())

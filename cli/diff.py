@@ -1,17 +1,28 @@
-"""`amqpsniff diff`: two captures held against each other."""
+"""`amqpsniff diff`: two captures compared."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
 
 from amqpsniff.errors import UsageError
+from amqpsniff.process_tuning import release_memory
+from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
+from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 
-from .options import Two, at_least, one_of, spread
-from .severities import FailOn
+from .entry import FOUND, complain
+from .options import FailOn, Two, at_least, one_of, spread
+from .output import write_answer
+from .reading import Reading
+from .render.grid import METHOD, Column, Grid, facts, or_none, table
+from .render.text import NONE, Words
+from .topology import VHOST, arguments_text
 
 FORMATS = ("text", "json")
 TOP = 20
-"""Rows of a section shown by default: what a screen holds."""
+"""Default rows of a section: what a screen holds."""
 
 
 @spread("""
@@ -60,12 +71,6 @@ def diff(
             raise UsageError("--fail-slower compares two runs; it does not go with --same-traffic")
         return run(two, fail_on, limit, format_)
     from amqpsniff.compare import before_and_after
-    from amqpsniff.process_tuning import release_memory
-
-    from .entry import FOUND, complain
-    from .output import write_answer
-    from .reading import Reading
-    from .render.diff import sections
 
     profiles, code = [], 0
     for side in two.sides():
@@ -80,3 +85,242 @@ def diff(
         for failure in report["failures"]:
             complain(failure)
     return code or (FOUND if report["failures"] else 0)
+
+
+Row = dict[str, Any]
+
+INDENT = 6
+_STYLES = {
+    "new": "warning", "gone": "name", "changed": "warning", "slower": "warning", "faster": "name",
+    "more": "warning", "fewer": "warning",
+}  # fmt: skip
+"""Styles of the words for a change."""
+
+
+def sections(report: Row, top: int) -> Iterator[Grid | Words]:
+    """Everything; the verdict last: that is what stays on the screen."""
+    yield facts(_facts(report))
+    for title, rows, build in (
+        ("rates, by the second", report["rates"], _rates),
+        ("latencies", report["latencies"], _latencies),
+        *((name, rows, _topology) for name, rows in _routes(report)),
+        ("clients", _differing(report["clients"]), _products),
+        ("servers", _differing(report["servers"]), _products),
+        ("ends", report["closes"], _closes),
+    ):
+        if rows:
+            yield heading(title, min(top, len(rows)), len(rows))
+            yield build(rows[:top])
+    findings = _differing(report["findings"])
+    if findings:
+        yield heading("findings", min(top, len(findings)), len(findings))
+        yield from _findings(findings[:top])
+    yield Words("")
+    yield _verdict(report)
+
+
+def heading(title: str, shown: int, number: int) -> Words:
+    """The heading of a section that shows so many of that number."""
+    more = f" ({count(shown)} of {count(number)})" if shown < number else ""
+    return Words(f"\n{title}{more}", "heading")
+
+
+def _sides(row: Row) -> tuple[Row | None, Row | None]:
+    return row["before"], row["after"]
+
+
+def _differing(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row["change"] != "same"]
+
+
+def _routes(report: Row) -> Iterator[tuple[str, list[Row]]]:
+    for name, rows in report["topology"].items():
+        if name != "forgotten":
+            yield name, rows
+
+
+def _facts(report: Row) -> Iterator[tuple[str, str | Words]]:
+    for name in ("before", "after"):
+        yield name, _side(report[name])
+    for caveat in report["caveats"]:
+        yield "mind", Words(harmless(caveat), "warning")
+
+
+def _side(side: Row) -> str:
+    names = [harmless(name) for name in side["captures"]]
+    text = some(names)
+    text += f": {plural(side['packets'], 'packet')}"
+    if side["span_ns"] is not None:
+        text += f" in {duration(side['span_ns'])}"
+    return f"{text}, {plural(side['connections'], 'AMQP connection')}"
+
+
+def _word(word: str | None) -> Words:
+    """The word for a change in its style; empty for none."""
+    return Words(word or "", _STYLES.get(word or "", ""))
+
+
+def percent(ratio: float | None) -> str:
+    """A ratio as what it is more or less: `+25 %`, `×12`, `÷12`."""
+    if ratio is None:
+        return NONE
+    if ratio >= 10:
+        return f"×{ratio:,.0f}"
+    if 0 < ratio <= 0.1:
+        return f"÷{1 / ratio:,.0f}"
+    change = round((ratio - 1) * 100)
+    return f"{change:+d} %" if change else "0 %"
+
+
+def _rates(rows: list[Row]) -> Grid:
+    def amount(side: str, key: str, plain: Callable[[Any], str]) -> Callable[[Row], str]:
+        return lambda row: (octets if "bytes" in row["name"] else plain)(row[side][key])
+
+    return table(
+        rows,
+        ("what", "name", str),
+        ("?>before", "", amount("before", "count", count)),
+        ("?>after", "", amount("after", "count", count)),
+        (">before/s", "", amount("before", "per_second", rate)),
+        (">after/s", "", amount("after", "per_second", rate)),
+        (">change", "ratio", percent),
+        ("", "notable", _word),
+    )
+
+
+def _latencies(rows: list[Row]) -> Grid:
+    def both(key: str, write: Callable[[Any], str], none: str = NONE) -> Callable[[Row], str]:
+        return lambda row: " → ".join(write(one[key]) if one else none for one in _sides(row))
+
+    return table(
+        rows,
+        ("*what", "", lambda row: METHOD(row["name"]) if row["kind"] == "reply" else row["name"]),
+        ("?>count", "", both("count", count, "0")),
+        (">p50", "", both("p50_ns", duration)),
+        (">p95", "", both("p95_ns", duration)),
+        ("??>p99", "", both("p99_ns", duration)),
+        ("?>p95 change", "p95_ratio", percent),
+        ("", "", lambda row: Words(_slower(row), _STYLES.get(row["notable"], ""))),
+    )
+
+
+def _slower(row: Row) -> str:
+    """`slower` or `faster`; with the quantile, if it is not the one whose change is shown."""
+    word, at, ratio = row["notable"] or "", row["notable_at"], row["p95_ratio"] or 1
+    agrees = "p95" in at or (ratio > 1) == (word == "slower")
+    return word if not word or agrees else f"{word} at {at[0]}"
+
+
+def _findings(rows: list[Row]) -> Iterator[Words]:
+    """A line or two for each: what it is, then whose and about what."""
+    for row in rows:
+        side = row["after"] or row["before"]
+        times = " → ".join(count(one["count"]) if one else "0" for one in _sides(row))
+        word = row["change"] if row["change"] != "changed" else row["notable"]
+        line = Words(f"{word:<5}", _STYLES.get(word, ""))
+        line.add(f" {row['severity']:<7}", row["severity"]).add(f" {row['title']}  ")
+        yield line.add(row["code"], "name")
+        whose = f"{harmless(row['client'])}: " if row["client"] else ""
+        text = f"{whose}{harmless(side['detail'])}" if side["detail"] else whose.rstrip(": ")
+        yield Words(f"{times}" + (f"  {text}" if text else ""), indent=INDENT)
+
+
+def _topology(rows: list[Row]) -> Grid:
+    several = len({row["vhost"] for row in rows}) > 1
+    names = [name for name in rows[0] if name not in _NO_NAMES]
+    counted = rows[0]["messages"] is not None
+    return table(
+        rows,
+        ("", "", lambda row: _word(row["notable" if row["change"] == "traffic" else "change"])),
+        *(VHOST if several else ()),
+        *(_NAMES.get(name, (f"*{name.replace('_', ' ')}", name, named)) for name in names),
+        *(_PER_SECOND if counted else ()),
+        ("~how", "", _how),
+    )
+
+
+_NO_NAMES = frozenset(("change", "vhost", "fields", "messages", "per_second", "notable"))
+_NAMES: dict[str, Column] = {
+    "name": ("*client", "name", named),
+    "destination_type": ("*to", "destination_type", named),
+    "arguments": ("*arguments", "arguments", arguments_text),
+    "exchange": ("*exchange", "exchange", exchange_name),
+}
+"""Columns of names whose heading or text is not the usual one."""
+_PER_SECOND: tuple[Column, ...] = (
+    ("?>before/s", "per_second", lambda both: rate(both[0])),
+    ("?>after/s", "per_second", lambda both: rate(both[1])),
+)
+
+
+def _how(row: Row) -> str:
+    """Changed facts; of a new or gone row all of them."""
+    parts = []
+    for name, (old, new) in row["fields"].items():
+        label = name.replace("_", " ")
+        if name == "routing_keys":
+            parts += [f"{label} +{_keys(new)}"] if new else []
+            parts += [f"{label} -{_keys(old)}"] if old else []
+        elif row["change"] == "changed":
+            parts.append(f"{label} {_value(old)} → {_value(new)}")
+        elif (value := new if row["change"] == "new" else old) not in (False, {}, None):
+            parts.append(label if value is True else f"{label} {_value(value)}")
+    return ", ".join(parts)
+
+
+KEYS_SHOWN = 5
+
+
+def _keys(keys: list[str]) -> str:
+    shown = " ".join(named(key) for key in keys[:KEYS_SHOWN])
+    return shown + (f" … {count(len(keys))} in all" if len(keys) > KEYS_SHOWN else "")
+
+
+def _value(value: Any) -> str:
+    return harmless(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _before_and_after(key: str) -> tuple[Column, Column]:
+    """How many there were in each capture."""
+    return (
+        (">before", "before", lambda side: count(side[key])),
+        (">after", "after", lambda side: count(side[key])),
+    )
+
+
+def _products(rows: list[Row]) -> Grid:
+    def text(name: str | None) -> str:
+        return harmless(name or UNKNOWN)
+
+    return table(
+        rows,
+        ("", "change", _word),
+        ("*product", "product", text),
+        ("*version", "version", text),
+        ("?*platform", "platform", text),
+        *_before_and_after("connections"),
+    )
+
+
+def _closes(rows: list[Row]) -> Grid:
+    return table(
+        rows,
+        ("what", "what", str),
+        ("by", "closed_by", lambda by: by or UNKNOWN),
+        (">code", "code", or_none(str)),
+        *_before_and_after("count"),
+        ("", "notable", _word),
+        ("?*text", "text", lambda text: quoted(harmless(text)) if text else ""),
+    )
+
+
+def _verdict(report: Row) -> Words:
+    """One line: how much changed."""
+    changed = Counter(row["change"] for row in report["findings"])
+    told = [f"{count(changed[word])} {word}" for word in _CHANGES if changed[word]]
+    number = report["notable_count"]
+    notable = plural(number, "notable difference") if number else "no notable difference"
+    return Words(f"{notable}; findings: {', '.join(told) or 'none'}")
+
+
+_CHANGES = ("new", "changed", "gone", "same")

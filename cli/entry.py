@@ -42,7 +42,7 @@ def main() -> int:
         code = INTERRUPTED if _interrupted() else _failed(error)
     for stream in (sys.stdout, sys.stderr):
         _drop(stream)
-    if code == INTERRUPTED:  # what was under way is let go of by now, and has tidied up
+    if code == INTERRUPTED:  # whatever was running has tidied up by now
         from .interrupts import end
 
         code = end()
@@ -130,7 +130,7 @@ def _failed(error: Exception) -> int:
         code = FAILED
         what = f"{type(error).__name__}: {error}"
         advice = f"set {TRACEBACK}=1 to see where"
-        if "__pyx_capi__" in what:  # one compiled module asks another, which is none
+        if "__pyx_capi__" in what:  # a compiled module cimports one that is not compiled
             advice = (
                 "amqpsniff was compiled only in part: install it again, with CC=false not at all"
             )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from amqpsniff.findings import CATEGORIES, CONFIDENCES, KINDS, SUBJECTS, Kind
+from amqpsniff.findings.catalogue import described, kind_of
 
 from .completions import codes_and_subjects
 from .options import offer, one_of, spread
-
-if TYPE_CHECKING:
-    from amqpsniff.findings import Kind
+from .output import write_answer
+from .render.grid import INDENT, PROSE, Grid, facts
+from .render.text import Words
 
 FORMATS = ("text", "json")
 
@@ -35,11 +39,6 @@ def explain(
         amqpsniff explain handshake
         amqpsniff explain --format json | jq '.[].code'
     """
-    from amqpsniff.findings.catalogue import described
-
-    from .output import write_answer
-    from .render.findings import listing, page
-
     kinds, single = _wanted(code.strip().lower())
     shown = page(described(kinds[0])) if single else [listing(kinds)]
     write_answer([described(kind) for kind in kinds], format_, shown)
@@ -48,12 +47,43 @@ def explain(
 
 def _wanted(word: str) -> tuple[list[Kind], bool]:
     """The rows a person means, and whether it is one row that was asked for by its code."""
-    from amqpsniff.findings import KINDS, SUBJECTS
-
     if not word:
         return list(KINDS.values()), False
     if word in SUBJECTS:
         return list(SUBJECTS[word]), False
-    from amqpsniff.findings.catalogue import kind_of
 
     return [kind_of(word)], True
+
+
+def listing(kinds: Sequence[Any]) -> Grid:
+    """Codes with their severities and titles, one a line, by subject."""
+    grid = Grid("code|severity|~what it says")
+    for at, (subject, rows) in enumerate(SUBJECTS.items()):
+        wanted = [kind for kind in rows if kind in kinds]
+        if not wanted:
+            continue
+        if len(kinds) > len(rows):
+            if at:
+                grid.add("", "", "")
+            grid.add(Words(subject, "heading"), "", "")
+        for kind in wanted:
+            severity = Words(kind.severity, kind.severity)
+            grid.add(Words(kind.code, "name"), severity, kind.title)
+    return grid
+
+
+def page(kind: dict[str, Any]) -> Iterator[Grid | Words]:
+    """One code with all that is known of it."""
+    heading = Words(kind["code"], "heading").add("  ").add(kind["severity"], kind["severity"])
+    yield heading.add(f"  {kind['title']}")
+    told = (
+        ("shown by", kind["evidence"]),
+        ("what to do", kind["advice"]),
+        ("false alarms", kind["false_alarms"] or "None are known."),
+        ("confidence", f"{kind['confidence']}: {CONFIDENCES[kind['confidence']]}"),
+        ("subject", kind["subject"]),
+        ("category", f"{kind['category']}: {CATEGORIES[kind['category']]}"),
+        ("brought about by", ", ".join(kind["causes"])),
+        ("brings about", ", ".join(kind["leads_to"])),
+    )
+    yield facts(told, indent=INDENT, most=PROSE)

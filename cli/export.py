@@ -1,19 +1,18 @@
-"""`amqpsniff export`: any table as NDJSON, CSV, Parquet or Arrow."""
+"""`amqpsniff export`: any table as NDJSON, CSV, Parquet or Arrow; rows of other commands too."""
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, Any
 
 from amqpsniff.errors import UsageError
 
 from .completions import columns
+from .files import is_special, sink, standard_output
 from .options import TABLES, Input, OutputFile, Rows, offer, one_of, spread
+from .reading import Reading
 
 ENDINGS = {
     "ndjson": (".ndjson", ".jsonl", ".json"),
@@ -62,60 +61,45 @@ def export(
         amqpsniff export trace.pcapng -t messages --columns routing_key,body_size
         amqpsniff export trace.pcapng -t messages --format otlp -o spans.json
     """
-    from .rows import Export, standard_output
-
     if format_ == OTLP:
         if table != "messages" or columns is not None or rows.limit is not None:
             raise UsageError("--format otlp is for --table messages, without --columns and --limit")
         return _export_spans(source, rows, output)
     form = format_of(format_, output)
-    if output is None and form in BINARY and sys.stdout.isatty():
-        raise UsageError(f"{form} is not for a terminal; give -o FILE, or pipe it into a program")
     names = [name.strip() for name in columns.split(",")] if columns is not None else None
-    exported = Export(
-        source,
-        rows,
-        table,
-        columns=names,
-        bodies=bodies,
-        body_sha256=body_sha256,
-        progress=output is not None or not sys.stdout.isatty(),
-    )
-    if output is None:
-        return exported.write(form, standard_output())
-    refuse_captures(output, source.captures)
-    with replacing(output) as file:
-        return exported.write(form, file)
+    with sink(output, source.captures, refused(form)) as file:
+        return write_rows(
+            source,
+            rows,
+            table,
+            form,
+            file,
+            columns=names,
+            bodies=bodies,
+            body_sha256=body_sha256,
+            progress=output is not None or not sys.stdout.isatty(),
+        )
 
 
 def _export_spans(source: Input, rows: Rows, output: Path | None) -> int:
     """Write the spans of the wanted messages."""
     from amqpsniff.otlp.encoding import JSON, PROTOBUF, write
 
-    from .reading import Reading
-    from .rows import standard_output
-
     reading = Reading(source, rows)
     protobuf = output is not None and output.suffix.lower() in PROTOBUF_ENDINGS
-    form = PROTOBUF if protobuf else JSON
-    with reading.passing(progress=output is not None) as capture:
-        traces = capture.traces(**rows.part())
-        if output is None:
-            write(traces, standard_output(), form)
-        else:
-            refuse_captures(output, source.captures)
-            with replacing(output) as file:
-                write(traces, file, form)
+    with (
+        reading.passing(progress=output is not None) as capture,
+        sink(output, source.captures) as file,
+    ):
+        write(capture.traces(**rows.part()), file, PROTOBUF if protobuf else JSON)
     return reading.exit_code
 
 
 def format_of(wanted: str | None, output: Path | None) -> str:
     """The format that is wanted, or that a file's name means; raises UsageError for any other."""
     if wanted is not None:
-        if wanted not in ENDINGS:
-            raise UsageError(f"no format `{wanted}`; there are {', '.join(ENDINGS)}")
         return wanted
-    if output is None or _special(output):
+    if output is None or is_special(output):
         return "ndjson"
     for form, endings in ENDINGS.items():
         if output.suffix.lower() in endings:
@@ -123,64 +107,64 @@ def format_of(wanted: str | None, output: Path | None) -> str:
     raise UsageError(f"the ending of {output} names no format; give --format {'|'.join(ENDINGS)}")
 
 
-def refuse_captures(output: Path, captures: list[str]) -> None:
-    """Raise UsageError when the output is one of the captures, also one that a folder holds."""
-    from amqpsniff.capture import expand
-
-    if not output.exists():
-        return
-    for name in expand(captures):
-        if Path(name).exists() and output.samefile(name):
-            raise UsageError(f"{output} is the capture itself; give another name")
+def refused(form: str) -> str:
+    """Why a format is not for a terminal; empty if it is."""
+    if form not in BINARY:
+        return ""
+    return f"{form} is not for a terminal; give -o FILE, or pipe it into a program"
 
 
-def _special(path: Path) -> bool:
-    """True if a path is there and is no file that could be replaced: a device, a pipe."""
-    return path.exists() and not path.is_file()
+def write_rows(
+    source: Input,
+    rows: Rows,
+    table: str,
+    form: str,
+    file: IO[bytes] | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    bodies: bool = False,
+    body_sha256: bool = False,
+    progress: bool = False,
+    warned_of: Collection[str] | None = None,
+) -> int:
+    """Write the wanted rows of a table; the exit code.
+
+    Args:
+        form: A format of `amqpsniff.tables.export`.
+        file: Where they are written; null for standard output.
+        columns: Names of the columns in the order wanted; null for all.
+        progress: Whether to say on a terminal how far it is.
+        warned_of: As `Reading` has it.
+    """
+    from amqpsniff.tables.export import write
+    from amqpsniff.tables.schema import IN_EVERY_ROW, schema_of
+
+    schema = _schema(schema_of(table, everything=columns is not None), table, columns)
+    reading = Reading(source, rows, bodies=bodies, body_sha256=body_sha256, warned_of=warned_of)
+    wanted = reading.row_filter(rows, table)
+
+    batches = reading.chosen(wanted, columns=columns, progress=progress)
+    if columns is not None:
+        batches = (batch.select(list(columns)) for batch in batches)
+    write(batches, schema, form, file or standard_output(), IN_EVERY_ROW.get(table, ()))
+    if wanted.selection.chooses():  # of findings, say, there may well be none
+        reading.miss(wanted)
+    return reading.exit_code
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes the place of `path` when all went well, and else goes away."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a directory; give the name of a file")
-    if _special(path):
-        with path.open("wb") as file:
-            yield file
-        return
-    target = path.resolve()
-    # not by the process's number: in a container that is the same each time
-    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
-    try:
-        with part.open("xb") as file:
-            with suppress(OSError):  # there may be none, or no modes; who may read it stays so
-                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
-            yield file
-        part.replace(target)
-    except BaseException as error:
-        with suppress(OSError):  # it may never have been there, in a folder that is read only
-            part.unlink()
-        if isinstance(error, OSError) and error.filename in (None, str(part)):
-            error.filename = str(path)
-        raise
+def _schema(schema: Any, table: str, columns: Sequence[str] | None) -> Any:
+    """The schema with the wanted columns; raises UsageError for one that the table has not, and for
+    one that is named twice.
+    """
+    import pyarrow as pa
 
+    if columns is None:
+        return schema
+    for name in columns:
+        if name not in schema.names:
+            from amqpsniff.tables.statements import no_column
 
-STANDARD_OUTPUT = "-"
-
-
-@contextmanager
-def capture_sink(output: Path) -> Iterator[IO[bytes]]:
-    """A capture to write: a file that replaces `output`, or standard output for `-`."""
-    if str(output) != STANDARD_OUTPUT:
-        with replacing(output) as file:
-            yield file
-        return
-    if sys.stdout.isatty():
-        raise UsageError("a capture is no text for a terminal; give -o FILE, or a pipe")
-    yield sys.stdout.buffer
-    sys.stdout.buffer.flush()
-
-
-def named_output(output: Path) -> str:
-    """The target of a written capture, in words."""
-    return "standard output" if str(output) == STANDARD_OUTPUT else str(output)
+            raise UsageError(f"{table}: {no_column(name, schema.names)}")
+        if columns.count(name) > 1:
+            raise UsageError(f"--columns names `{name}` more than once")
+    return pa.schema([schema.field(name) for name in columns])

@@ -11,7 +11,9 @@ from amqpsniff import __version__
 from amqpsniff.errors import UsageError
 
 from .completions import interfaces as network_interfaces
+from .entry import complain
 from .options import offer, spread
+from .reading import keylog as known
 
 FOLDER = Path("~/.local/lib/wireshark/extcap")
 """The extcap folder of a person, for Wireshark 4.2 and newer; `tshark -G folders` names all."""
@@ -86,8 +88,6 @@ def extcap(
 
 
 def _install(folder: Path) -> int:
-    from .entry import complain
-
     folder.mkdir(parents=True, exist_ok=True)
     script = folder / "amqpsniff"
     command = shlex.join([sys.executable, "-m", "amqpsniff", "extcap"])
@@ -117,7 +117,6 @@ def _capture(
     from amqpsniff.wireshark.extcap import CommentingWriter
 
     from .event_loop import Steps
-    from .reading import keylog as known
 
     options = Options(
         ports=frozenset(ports), tls_keylog=known(keylog, exists=False), tls_keylog_later=True

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any
 
+from amqpsniff.analysis.timeline import GAP, Entry
+from amqpsniff.units import duration, octets, plural
+from amqpsniff.wire_text import harmless, word
+
+from .export import write_rows
 from .options import Input, Rows, TimeForm, at_least, one_of, spread
+from .output import Output
+from .reading import Reading
+from .render.body import preview
 from .render.clock import FORMS as TIME_FORMS
+from .render.lines import ARROWS, Lines
+from .render.text import cut
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.conversation import Conversation
+    from amqpsniff.session.owing import Silence
 
-    from .reading import Reading
 
 BODY_LIMIT = 64
 """Bytes of a body shown by default: enough to know it again."""
@@ -56,49 +69,124 @@ def follow(
         amqpsniff follow trace.pcapng --connection :43706 --channel 3
         amqpsniff follow trace.pcapng --queue orders --from 10 --bodies
     """
-    octets = sys.maxsize if bodies else body_limit
-    return _Following(source, rows, octets, time).write(format_)
-
-
-class _Following:
-    """One run of the command."""
-
-    def __init__(self, source: Input, part: Rows, body_limit: int, form: str) -> None:
-        from .output import Output
-
-        self._source = source
-        self._part = part
-        self._body_limit = body_limit
-        self._form = form
-        self._output = Output()
-
-    def write(self, form: str) -> int:
-        """Write the conversation; the exit code."""
-        from .reading import Reading
-
-        reading = Reading(self._source, self._part)
-        with reading.passing() as capture:
-            found = capture.follow(**self._part.part(), bodies=self._body_limit > 0)
-        if found is None:
-            return reading.exit_code
-        if form == "ndjson":
-            from .rows import write_rows
-
-            self._source.quiet = True  # the first reading has warned
-            packet = self._part.packet if self._part.connection else None
-            rows = replace(self._part, connection=found.row["connection_id"], packet=packet)
-            return write_rows(self._source, rows, "frames", form, warned_of=())
-        self._write_text(found, reading)
+    limit = sys.maxsize if bodies else body_limit
+    reading, output = Reading(source, rows), Output()
+    with reading.passing() as capture:
+        found = capture.follow(**rows.part(), bodies=limit > 0)
+    if found is None:
         return reading.exit_code
+    if format_ == "ndjson":
+        source.quiet = True  # the first reading has warned
+        packet = rows.packet if rows.connection else None
+        part = replace(rows, connection=found.row["connection_id"], packet=packet)
+        return write_rows(source, part, "frames", format_, warned_of=())
+    lines = Lines(output, reading, time, whose=False)
+    telling = Telling(output, lines, found, limit)
+    output.lines(telling.heading())
+    output.lines(
+        line for entry in islice(found.entries, rows.limit) for line in telling.tell(entry)
+    )
+    if next(found.entries, None) is None:
+        output.lines(telling.end(whole=rows.to is None))
+    return reading.exit_code
 
-    def _write_text(self, found: Conversation, reading: Reading) -> None:
-        from .render.clock import Clock
-        from .render.conversation import Telling
 
-        clock = Clock(self._form, reading.started(), short=self._output.narrow)
-        telling = Telling(self._output, clock, found, self._body_limit, len(reading.capture.names))
-        self._output.lines(telling.heading())
-        shown = islice(found.entries, self._part.limit)
-        self._output.lines(line for entry in shown for line in telling.tell(entry))
-        if next(found.entries, None) is None:
-            self._output.lines(telling.end(whole=self._part.to is None))
+ENDS = {
+    "fin": "TCP ended without connection.close",
+    "rst": "TCP was reset",
+    None: "the connection was open when the capture ended",
+}
+"""What the last line says when no side closed the connection."""
+
+SAID = (
+    ("vhost", "vhost"), ("user", "user"), ("connection_name", "name"),
+    ("client_product", "client"), ("client_version", ""),
+    ("server_product", "server"), ("server_version", ""),
+)  # fmt: skip
+"""Columns of the connection that the heading shows, and what they are called there."""
+
+
+class Telling:
+    """Tells a conversation entry by entry."""
+
+    def __init__(
+        self, output: Output, lines: Lines, conversation: Conversation, body_limit: int
+    ) -> None:
+        self._output = output
+        self._lines = lines
+        self._row = conversation.row
+        self._findings = deque(sorted(conversation.findings, key=_place))
+        self._silences = deque(conversation.silences)
+        self._body_limit = body_limit
+
+    def heading(self) -> Iterator[str]:
+        """The two ends of the conversation."""
+        row, paint = self._row, self._output.paint
+        ends = f"{row['client'] or '?'} → {row['server'] or '?'}"
+        yield f"{paint('connection', row['connection_id'])} {ends}"
+        said = " ".join(
+            f"{name}={word(row[column])}" if name else word(row[column])
+            for column, name in SAID
+            if row[column] is not None
+        )
+        if row["midstream"]:
+            said = f"it began before the capture {said}".rstrip()
+        if said:
+            yield self._cut(said)
+
+    def tell(self, entry: Entry) -> Iterator[str]:
+        """The lines of an entry, after the findings that come before it."""
+        while self._findings and _place(self._findings[0]) < _moment(entry):
+            yield from self._finding(self._findings.popleft())
+        yield from self._silence(entry)
+        if entry.frame_type == GAP:
+            arrow = ARROWS.get(entry.sender, "?")
+            text = f"{arrow} - {octets(entry.size)} before this packet are missing or not decoded"
+            yield from self._lines.aside(entry, "warning", text)
+            return
+        yield self._lines.frame(entry)
+        if entry.message and entry.message.get("body"):
+            yield from preview(entry.message, self._body_limit, self._output)
+
+    def end(self, *, whole: bool) -> Iterator[str]:
+        """Lines after the last entry; `whole` if none was left out after it."""
+        while self._findings:
+            yield from self._finding(self._findings.popleft())
+        if whole and self._row["closed_by"] in ENDS:
+            yield self._cut(ENDS[self._row["closed_by"]])
+        if whole and self._row["owed"] is not None:
+            yield self._cut(self._row["owed"])
+
+    def _silence(self, entry: Entry) -> Iterator[str]:
+        """Who owed whom in a silence that ended with this entry or one left out before it."""
+        silence = None
+        while self._silences and _when(self._silences[0]) <= _moment(entry):
+            silence = self._silences.popleft()
+        if silence is not None and _when(silence) == _moment(entry):
+            text = f"… {duration(silence.lasted_ns)} without traffic: {silence.owed}"
+            yield from self._lines.aside(entry, "key", text)
+
+    def _finding(self, finding: dict[str, Any]) -> Iterator[str]:
+        text = f"! {finding['severity']} {finding['code']}: {finding['title']}"
+        if finding["detail"]:
+            text += f" ({finding['detail']})"
+        if finding["count"] > 1:
+            often = plural(finding["count"], "time")
+            text += f", {often}, last in #{finding['last_packet_number']}"
+        return self._lines.aside(SimpleNamespace(**finding), finding["severity"], harmless(text))
+
+    def _cut(self, text: str) -> str:
+        width = self._output.width
+        return self._output.paint("key", text if width is None else cut(text, width))
+
+
+def _place(finding: dict[str, Any]) -> tuple[int, int]:
+    return finding["ts_ns"] or 0, finding["packet_number"] or 0
+
+
+def _when(silence: Silence) -> tuple[int, int]:
+    return silence.ts_ns, silence.packet_number
+
+
+def _moment(entry: Entry) -> tuple[int, int]:
+    return entry.ts_ns or 0, entry.packet_number

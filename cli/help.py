@@ -6,10 +6,10 @@ The short help has one line an option, the first sentence of its text, filters f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperCommand, TyperOption
 
 WIDTH = 80
 MAX_WIDTH = 100
@@ -36,7 +36,7 @@ def _help_all(context: Any, option: Any, wanted: bool) -> None:
         from .output import Output, shown
 
         with shown():
-            Output().lines(_painted(command_help(context, full=True)))
+            Output().lines(painted(command_help(context, full=True)))
         context.exit()
 
 
@@ -54,18 +54,10 @@ class Command(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the short help."""
-        formatter.write("\n".join(_painted(command_help(ctx, full=False))))
+        formatter.write("\n".join(painted(command_help(ctx, full=False))))
 
 
-class Program(TyperGroup):
-    """All commands, in groups."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write what the program is, and its commands."""
-        formatter.write("\n".join(_painted(program_help(self))))
-
-
-def _painted(lines: Iterable[str]) -> Iterator[str]:
+def painted(lines: Iterable[str]) -> Iterator[str]:
     """Lines with their headings coloured where output is."""
     from .output import Output
 
@@ -81,19 +73,16 @@ def _columns() -> int:
     return min(max(Output().width or WIDTH, WIDTH), MAX_WIDTH)
 
 
-def program_help(program: Any) -> Iterator[str]:
-    """The lines of the help of the program."""
+def program_help(text: str, groups: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """The lines of the help of the program: its own text, and commands by group."""
     yield "Usage: amqpsniff COMMAND [OPTIONS] CAPTURE..."
     yield ""
-    yield from _paragraphs(program.help)
-    groups: dict[str, list[Any]] = {}
-    for command in program.commands.values():
-        groups.setdefault(command.rich_help_panel, []).append(command)
-    for name, commands in groups.items():
+    yield from _paragraphs(text)
+    for group, commands in groups.items():
         yield ""
-        yield name
-        for one in commands:
-            yield from _item(one.name, _title(one.help), full=False, width=12)
+        yield group
+        for name, about in commands.items():
+            yield from _item(name, about, full=False, width=12)
     yield ""
     yield f"More: `amqpsniff COMMAND --help`, {ALL}; --version, --install-completion"
 
@@ -106,7 +95,7 @@ def command_help(context: Any, *, full: bool) -> Iterator[str]:
     yield f"Usage: amqpsniff {command.name} [OPTIONS] {shown}".rstrip()
     yield ""
     text, _, examples = command.help.partition("Examples:")
-    lines = list(_paragraphs(text.rstrip() if full else _title(text, whole=True)))
+    lines = list(_paragraphs(text.rstrip() if full else text.split("\n\n", maxsplit=1)[0]))
     if full:
         for one in arguments:
             lines += ["", *_item(one.metavar, one.help, full=True)]
@@ -128,12 +117,6 @@ def command_help(context: Any, *, full: bool) -> Iterator[str]:
     if given and (full or len(lines) + len(given) + 2 <= MAX_LINES):
         lines += ["", "Examples", *given]
     yield from lines
-
-
-def _title(text: str, *, whole: bool = False) -> str:
-    """The first paragraph; its first sentence unless it is wanted whole."""
-    first = " ".join(text.split("\n\n", maxsplit=1)[0].split())
-    return first if whole else first.partition(": ")[0].rstrip(".") if len(first) > 62 else first
 
 
 def _written(option: Any) -> str:

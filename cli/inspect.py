@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
+from amqpsniff.analysis.client_names import ClientNames
 from amqpsniff.errors import UsageError
 
+from .export import write_rows
 from .options import Input, Rows, TimeForm, at_least, one_of, spread
-from .render.body import INDENT
+from .output import Output
+from .reading import NO_ROW, Reading
+from .render.body import INDENT, NOWHERE, hex_lines, preview
 from .render.clock import FORMS as TIME_FORMS
-from .render.hexdump import NOWHERE, hex_lines
+from .render.lines import Lines
+from .render.text import Paint
+from .render.tree import MESSAGE_COLUMNS, entry_tree
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.frame_bytes import FrameBytes
     from amqpsniff.analysis.timeline import Entry
-    from amqpsniff.reader import Capture
 
-    from .render.lines import Lines
-    from .render.theme import Paint
 
 FORMATS = ("text", "ndjson")
 
@@ -60,94 +63,37 @@ def inspect(
     if format_ == "ndjson":
         if hex_:
             raise UsageError("--hex is for text; rows have no bytes")
-        from .rows import write_rows
 
         return write_rows(source, rows, "frames", format_)
     limit = body_limit if verbose else 0
-    return _Listing(
-        source, rows, limit, frames=frames, verbose=verbose, hex_=hex_, form=time
-    ).write()
+    reading, output, selection = Reading(source, rows, bodies=limit > 0), Output(), rows.selection()
+    shown = 0
+    with reading.passing(progress=False) as capture:
+        capture.clients = ClientNames()
+        lines = Lines(output, reading, time, capture.clients)
 
+        def text(entries: Iterable[Entry]) -> Iterator[str]:
+            nonlocal shown
+            for entry in entries:
+                shown += 1
+                yield lines.frame(entry)
+                if verbose:
+                    yield from entry_tree(entry, output.paint)
+                if limit and entry.message is not None:
+                    yield from preview(entry.message, limit, output)
 
-class _Listing:
-    """One run of the command."""
-
-    def __init__(
-        self,
-        source: Input,
-        rows: Rows,
-        body_limit: int,
-        *,
-        frames: bool,
-        verbose: bool,
-        hex_: bool,
-        form: str,
-    ) -> None:
-        from .output import Output
-        from .reading import Reading
-
-        self._hex = hex_
-        self._frames = frames
-        self._verbose = verbose
-        self._form = form
-        self._body_limit = body_limit
-        self._reading = Reading(source, rows, bodies=body_limit > 0)
-        self._selection = rows.selection()
-        self._output = Output()
-        self._lines: Lines | None = None
-        self._shown = 0
-
-    def write(self) -> int:
-        """Write all lines; the exit code."""
-        from amqpsniff.analysis.client_names import ClientNames
-
-        from .reading import NO_ROW
-        from .render.tree import MESSAGE_COLUMNS
-
-        with self._reading.passing(progress=False) as capture:
-            capture.clients = ClientNames()
-            if self._hex:
-                self._write_hex(capture)
-            else:
-                more = ("body",) if self._body_limit else ()
-                columns = (*MESSAGE_COLUMNS, *more) if self._verbose else None
-                pieces = capture.timeline_pieces(
-                    self._selection, frames=self._frames, columns=columns
-                )
-                for entries in pieces:
-                    self._output.lines(self._text(entries))
-        if not self._shown and self._selection.limit != 0:
-            chosen = self._selection.chooses()
-            self._reading.warn_of_nothing(NO_ROW if chosen else "no frames in what was captured")
-        return self._reading.exit_code
-
-    def _write_hex(self, capture: Capture) -> None:
-        """Write the line of every frame with its bytes under it."""
-
-        secrets = self._reading.options.show_secrets
-        for entry, octets in capture.frames_with_bytes(self._selection):
-            self._output.lines(self._text((entry,)))
-            self._output.lines(dump(entry, octets, self._output.paint, secrets=secrets))
-
-    def _text(self, entries: Iterable[Entry]) -> Iterator[str]:
-        from .render.body import preview
-        from .render.clock import Clock
-        from .render.lines import Lines
-        from .render.tree import entry_tree
-
-        for entry in entries:
-            self._shown += 1
-            if self._lines is None:
-                short = self._output.narrow
-                clock = Clock(self._form, self._reading.started(), short=short)
-                several = len(self._reading.capture.names) > 1
-                clients = self._reading.capture.clients
-                self._lines = Lines(self._output, clock, several=several, clients=clients)
-            yield self._lines.frame(entry)
-            if self._verbose:
-                yield from entry_tree(entry, self._output.paint)
-            if self._body_limit and entry.message is not None:
-                yield from preview(entry.message, self._body_limit, self._output)
+        if hex_:
+            for entry, octets in capture.frames_with_bytes(selection):
+                output.lines(text((entry,)))
+                output.lines(dump(entry, octets, output.paint, secrets=source.show_secrets))
+        else:
+            columns = (*MESSAGE_COLUMNS, *(("body",) if limit else ())) if verbose else None
+            for entries in capture.timeline_pieces(selection, frames=frames, columns=columns):
+                output.lines(text(entries))
+    if not shown and selection.limit != 0:
+        chosen = selection.chooses()
+        reading.warn_of_nothing(NO_ROW if chosen else "no frames in what was captured")
+    return reading.exit_code
 
 
 def dump(entry: Entry, octets: FrameBytes, paint: Paint, *, secrets: bool) -> Iterator[str]:

@@ -1,37 +1,103 @@
-"""The shared part of `connections`, `channels` and `links`: rows of things that last."""
+"""`amqpsniff connections`, `channels` and `links`: rows of things that last."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
 
-from .options import Input, Rows
+from .export import write_rows
+from .options import Input, Rows, one_of, spread
+from .output import Output
+from .reading import Reading
+from .render.list_table import blocks, grid
 
 Columns = dict[str, list[Any]]
 
 FORMATS = ("text", "ndjson", "csv")
 
 MAX_LAID_OUT = 10_000
-"""Rows laid out as one table; of more there is a table for each so many."""
+"""Most rows of one table; more are split over several."""
 
 
-def show(source: Input, rows: Rows, table: str, form: str, *, verbose: bool) -> int:
-    """Write the wanted rows of one of these tables; the exit code."""
-    if form != "text":
-        from .rows import write_rows
+def _lists(table: str) -> Callable[[Callable[[], None]], Callable[..., int]]:
+    """Make the command that lists the rows of a table; what is decorated has its help."""
+    options = f"""
+        Output:
+            -v --verbose: All that is known of each {table[:-1]}, one field a line.
+            --format F: Output format: {{FORMATS}}; the last two give the rows of the {table} table.
+                [default]
+    """
 
-        return write_rows(source, rows, table, form)
-    return _show_text(source, rows, table, verbose)
+    def make(command: Callable[[], None]) -> Callable[..., int]:
+        def run(
+            source: Input,
+            rows: Rows,
+            verbose: bool = False,
+            format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
+        ) -> int:
+            if format_ != "text":
+                return write_rows(source, rows, table, format_)
+            return _show_text(source, rows, table, verbose)
+
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        return spread(options)(run)
+
+    return make
+
+
+@_lists("connections")
+def connections() -> None:
+    """List connections: who, where, for how long, how much, and how they ended.
+
+    `began` is in seconds since the capture began, `before` when the connection is older. A narrow
+    terminal shows fewer columns.
+
+    Examples:
+
+        amqpsniff connections trace.pcapng
+        amqpsniff connections trace.pcapng --errors -v
+        amqpsniff connections trace.pcapng --from 12:00 --to 12:05 --format csv
+    """
+
+
+@_lists("channels")
+def channels() -> None:
+    """List channels: what they were used for, what was left open, and how they ended.
+
+    A number that is opened again is a line of its own. `unsettled` counts deliveries without ack,
+    `unconf` publishes without confirm: the most at once and, after a slash, those at the end. `?`
+    means that the channel was open before the capture, or frames are missing. Other counts are of
+    what was captured. A narrow terminal shows fewer columns.
+
+    Examples:
+
+        amqpsniff channels trace.pcapng --connection :43700
+        amqpsniff channels trace.pcapng --where "closed_by = 'server'"
+        amqpsniff channels trace.pcapng --where "unsettled_end > 0" -v
+    """
+
+
+@_lists("links")
+def links() -> None:
+    """List links of AMQP 1.0: where they lead, what went over them, credit, and how they ended.
+
+    The arrow is the client's: `→` for a link on which it sends. `unsettled` is the most deliveries
+    that waited for their settlement at once, and after a slash how many still did at the end.
+    `starved` is how long the sender had to wait for credit. A connection of 0-9-1 has no links: its
+    consumers are in `channels` and `topology`. A narrow terminal shows fewer columns.
+
+    Examples:
+
+        amqpsniff links trace.pcapng --queue orders
+        amqpsniff links trace.pcapng --where "close_condition IS NOT NULL"
+        amqpsniff links trace.pcapng --where "starved_ns > 1e9" -v
+    """
 
 
 def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
-    from .output import Output
-    from .reading import Reading
-    from .render.list_table import blocks, grid
-
     reading, output = Reading(source, rows), Output()
     wanted = reading.row_filter(rows, table)
-    several = len(reading.capture.names) > 1
+    several = reading.several
     some = False
     for columns in _pieces(reading, wanted, table, verbose):
         some = True
@@ -41,7 +107,7 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
             started, narrow = reading.started(), output.narrow
             output.show(grid(table, columns, started, several=several, narrow=narrow))
     if table == "connections" and rows == type(rows)(limit=rows.limit):
-        from . import tls_table
+        from .render import tls_table
 
         capture = reading.capture
         tls_table.show(
@@ -52,16 +118,15 @@ def _show_text(source: Input, rows: Rows, table: str, verbose: bool) -> int:
 
 
 def _pieces(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[Columns]:
-    """The wanted rows as columns, so many at a time as are laid out together, in order."""
+    """The wanted rows in order, as columns; at most `MAX_LAID_OUT` at a time."""
     from amqpsniff.tables.values import values
 
-    needed = None
-    if table == "connections" and not verbose:  # of which there may be very many
-        needed = {table: wanted.columns.union(_CONNECTION)}
+    # of connections there may be very many
+    needed = _CONNECTION if table == "connections" and not verbose else None
     held: Columns = {}
     rows = 0
-    for _, batch in reading.rows(table, columns=needed, progress=True, shown=True):
-        chosen, at = wanted.of(batch), 0
+    for chosen in reading.chosen(wanted, columns=needed, progress=True, shown=True):
+        at = 0
         while at < chosen.num_rows:
             part = chosen.slice(at, MAX_LAID_OUT - rows)
             for name in part.schema.names:
@@ -71,8 +136,6 @@ def _pieces(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[Co
             if rows == MAX_LAID_OUT:
                 yield _in_order(held)
                 held, rows = {}, 0
-        if wanted.done:
-            break
     if rows:
         yield _in_order(held)
 
@@ -92,7 +155,7 @@ _BEGINS = ("opened_packet_number", "attached_packet_number", "first_packet_numbe
 
 
 def _in_order(columns: Columns) -> Columns:
-    """What began first comes first; what began before the capture before all."""
+    """Rows by the time of their beginning; those from before the capture come first."""
     numbers = next(columns[name] for name in _BEGINS if name in columns)
     ids = columns["connection_id"]
     channels = columns.get("channel", numbers)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
 
+from amqpsniff.analysis.times import SECOND_NS, nanoseconds
 from amqpsniff.errors import UsageError
 
 from .completions import interfaces
 from .options import TABLES, By, Decoding, Rows, at_least, group, offer, one_of, spread
-from .parse_units import size, span
 
 FORMATS = ("dashboard", "ndjson", "csv", "arrow")
 TABLE = "messages"
 SETTLE = "10s"
 BUFFER = "64MiB"
-MIN_FILE = 10_000
-"""Bytes of a file of a rotation, at least: `--rotate-size 100` is meant to be more."""
+FILE_BYTES = 10_000, None, "from 10kB; a number without a unit is bytes"
+BUFFER_BYTES = 4 << 20, 4 << 30, "from 4MiB to 4GiB"
+"""Bounds of a file of a rotation and of the ring, and how they are said."""
 
 DUMB = ("dumb", "unknown")
 """Values of TERM of terminals whose cursor does not move."""
@@ -130,8 +132,7 @@ def live(
     from .watching import Live
 
     settle_seconds = _settle(SETTLE if settle is None else settle)
-    more = {"metrics": metrics, "by": by}
-    run = Live(sources, recording, decoding, rows, settle_seconds=settle_seconds, **more)
+    run = Live(sources, recording, decoding, rows, settle_seconds, metrics, by)
     if otlp is not None:
         return run.send(otlp)
     if form == "dashboard":
@@ -163,14 +164,6 @@ def _settle(text: str) -> float | None:
     return None if text == "end" else span(text, "settle")
 
 
-def rotation_bytes(text: str) -> int:
-    """The size of a file of a rotation; raises UsageError for one that holds hardly a packet."""
-    octets = size(text, "rotate-size")
-    if octets < MIN_FILE:
-        raise UsageError(f"--rotate-size {text}: from 10kB; a number without a unit is bytes")
-    return octets
-
-
 def rotation_seconds(text: str) -> float:
     """The time of a file of a rotation; raises UsageError for none."""
     seconds = span(text, "rotate-time")
@@ -179,9 +172,28 @@ def rotation_seconds(text: str) -> float:
     return seconds
 
 
-def buffer_bytes(text: str) -> int:
-    """The size of the ring; raises UsageError for one that cannot be."""
-    octets = size(text, "buffer")
-    if not 4 << 20 <= octets <= 4 << 30:
-        raise UsageError(f"--buffer {text}: from 4MiB to 4GiB")
+_SIZE = re.compile(r"(\d{1,15})(?:\.(\d{1,6}))?\s*([kMGT]?)(i?)B?", re.IGNORECASE)
+_PREFIXES = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def size(text: str, option: str, least: int, most: int | None, bounds: str) -> int:
+    """Bytes: `500000`, `100MB`, `1.5G`, `64MiB`; raises UsageError for others and out of bounds."""
+    match = _SIZE.fullmatch(text.strip())
+    octets = 0
+    if match:
+        whole, digits, prefix, binary = match.groups()
+        base = 1024 if binary else 1000
+        octets = round(float(f"{whole}.{digits or 0}") * float(base ** _PREFIXES[prefix.lower()]))
+    if octets <= 0:
+        raise UsageError(f"--{option} {text!r} is no size; write 500kB, 100MB or 2GB")
+    if octets < least or (most is not None and octets > most):
+        raise UsageError(f"--{option} {text}: {bounds}")
     return octets
+
+
+def span(text: str, option: str) -> float:
+    """Seconds: `30`, `30s`, `1m30s`, `1.5h`; raises UsageError for what is none."""
+    found = nanoseconds(text)
+    if found is None:
+        raise UsageError(f"--{option} {text!r} is no span of time; write 30s, 5m or 1h")
+    return found / SECOND_NS

@@ -5,11 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Annotated, Any
 
+from amqpsniff.analysis.client_names import COLUMNS, ClientNames
+
+from .export import write_rows
 from .options import By, Input, Rows, TimeForm, at_least, one_of, spread
+from .output import Output
+from .reading import Reading
+from .render.body import preview
 from .render.clock import FORMS as TIME_FORMS
+from .render.lines import Lines
+from .render.tree import message_tree
 
 FORMATS = ("text", "ndjson", "csv")
 
@@ -51,77 +58,42 @@ def messages(
         amqpsniff messages trace.pcapng --format csv > messages.csv
     """
     if by is not None:
-        from .operations import write_operations
+        from .report_table import write_operations
 
         return write_operations(source, rows, rows.limit, format_)
     if format_ != "text":
-        from .rows import write_rows
-
         return write_rows(source, rows, "messages", format_, bodies=bodies)
     limit = sys.maxsize if bodies else body_limit
-    return _Listing(source, rows, verbose, limit, time).write()
-
-
-class _Listing:
-    """One run of the command; without a `body_limit` no bodies are shown."""
-
-    def __init__(
-        self, source: Input, rows: Rows, verbose: bool, body_limit: int, form: str
-    ) -> None:
-        from .output import Output
-        from .reading import Reading
-
-        self._verbose = verbose
-        self._body_limit = body_limit
-        self._form = form
-        self._output = Output()
-        self._reading = Reading(source, rows, bodies=body_limit > 0)
-        self._wanted = self._reading.row_filter(rows, "messages")
-
-    def write(self) -> int:
-        """Write all lines; the exit code."""
-        from amqpsniff.analysis.client_names import COLUMNS, ClientNames
-
-        from .render.clock import Clock
-        from .render.lines import Lines
-
-        lines: Lines | None = None
-        clients = ClientNames()
-        columns = {"frames": COLUMNS, "messages": None}
-        for table, batch in self._reading.rows(*columns, columns={"frames": COLUMNS}):
-            if table == "frames":
-                clients.add(batch)
-                continue
-            if lines is None:
-                short = self._output.narrow
-                clock = Clock(self._form, self._reading.started(), short=short)
-                several = len(self._reading.capture.names) > 1
-                lines = Lines(self._output, clock, several=several, clients=clients)
-            self._output.lines(self._text(lines, self._wanted.of(_in_order(batch))))
-            if self._wanted.done:
+    reading, output = Reading(source, rows, bodies=limit > 0), Output()
+    wanted = reading.row_filter(rows, "messages")
+    clients = ClientNames()
+    lines = Lines(output, reading, time, clients)
+    for table, batch in reading.rows("frames", "messages", columns={"frames": COLUMNS}):
+        if table == "frames":
+            clients.add(batch)
+        else:
+            kept = wanted.of(_in_order(batch))
+            output.lines(_text(kept, lines, output, limit, verbose=verbose))
+            if wanted.done:
                 break
-        self._reading.miss(self._wanted)
-        return self._reading.exit_code
+    reading.miss(wanted)
+    return reading.exit_code
 
-    def _text(self, lines: Any, batch: Any) -> Iterator[str]:
-        from amqpsniff.analysis.one_line import message_parts, outcome_parts, property_parts
-        from amqpsniff.tables.values import values
 
-        from .render.body import preview
-        from .render.tree import message_tree
+def _text(
+    batch: Any, lines: Lines, output: Output, body_limit: int, *, verbose: bool
+) -> Iterator[str]:
+    """The lines of messages; without a `body_limit` no bodies are shown."""
+    from amqpsniff.tables.values import values
 
-        early = self._reading.capture.early
-        names = batch.schema.names
-        paint = self._output.paint
-        for row in zip(*(values(batch, name) for name in names), strict=True):
-            message = dict(zip(names, row, strict=True))
-            place = SimpleNamespace(**message)
-            outcome = outcome_parts(message, early=early)
-            yield lines.message(place, message_parts(message), outcome, property_parts(message))
-            if self._verbose:
-                yield from message_tree(message, paint)
-            if self._body_limit and message["body"] is not None:
-                yield from preview(message, self._body_limit, self._output)
+    names = batch.schema.names
+    for row in zip(*(values(batch, name) for name in names), strict=True):
+        message = dict(zip(names, row, strict=True))
+        yield lines.message(message)
+        if verbose:
+            yield from message_tree(message, output.paint)
+        if body_limit and message["body"] is not None:
+            yield from preview(message, body_limit, output)
 
 
 def _in_order(batch: Any) -> Any:

@@ -36,6 +36,7 @@ from typing import (
 import typer
 
 from amqpsniff.errors import UsageError
+from amqpsniff.findings.kind import SEVERITIES
 from amqpsniff.spec import DIALECTS, READINGS
 
 from .completions import Offer, method_names, outcomes, readers, words
@@ -78,6 +79,8 @@ def _named(output: Path | None) -> Path | None:
 
 TimeForm = Annotated[str, one_of(FORMS, "no time {}")]
 By = Annotated[str | None, one_of(("operation",), "nothing by {}")]
+FailOn = Annotated[str | None, one_of(SEVERITIES, "no severity {}")]
+"""From which severity on a finding makes a command exit with 1."""
 Reader = Annotated[str, offer(readers)]
 OutputFile = Annotated[Path | None, {"callback": _named}]
 Port = Annotated[list[int] | None, at_least(1, 65535)]
@@ -402,6 +405,6 @@ def _spread(
     seen = [one for _, _, one in [*found, *terminal]]
     call.__signature__ = inspect.Signature(seen)  # type: ignore[attr-defined]
     call.__annotations__ = {one.name: one.annotation for one in seen}
-    call.__name__ = function.__name__
-    call.__doc__ = function.__doc__
+    for name in ("__module__", "__name__", "__doc__"):
+        setattr(call, name, getattr(function, name))
     return call

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
-from .render.theme import Paint
+from .files import write_text
+from .render.text import Paint
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterable
 
     from .render.grid import Grid
-    from .render.styled_text import Words
+    from .render.text import Words
 
 COLOURS = ("auto", "always", "never")
 """When there are colours: `--color`."""
@@ -47,13 +48,6 @@ def write_answer(value: Any, form: str, blocks: Iterable[Grid | Words]) -> None:
         write_json(value)
     else:
         Output().show(*blocks)
-
-
-def write_text(text: str) -> None:
-    """Write to standard output what programs read: UTF-8, whatever the locale."""
-    from .rows import standard_output
-
-    standard_output().write(text.encode(errors="backslashreplace"))
 
 
 @dataclass
@@ -98,7 +92,7 @@ def shown(
     try:
         yield
         if settings.left_out:
-            from .render.styled_text import Words
+            from .render.text import Words
 
             names = ", ".join(settings.left_out)
             note = f"left out for want of width: {names} (--width N shows them)"

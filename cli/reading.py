@@ -5,22 +5,28 @@ Findings about the capture itself go to standard error when the pass is over, on
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.errors import UsageError
+from amqpsniff.analysis.times import outside
+from amqpsniff.errors import TsharkError, UsageError
+from amqpsniff.process_tuning import take_large_pages
+from amqpsniff.units import count, plural, some
 
 from .entry import FAILED, complain
+from .options import Input, Names, Scope
 from .output import settings
+from .progress import Progress
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import RowFilter
     from amqpsniff.findings import Finding
     from amqpsniff.reader import Capture
 
-    from .options import Input, Names, Scope
 
 WARNED_OF = frozenset(
     ("capture-truncated", "capture-damaged", "capture-unreadable", "interface-dropped",
@@ -64,7 +70,6 @@ class Reading:
         warned_of: Collection[str] | None = None,
     ) -> None:
         import amqpsniff
-        from amqpsniff.process_tuning import take_large_pages
 
         take_large_pages()
         self.options = options
@@ -91,6 +96,11 @@ class Reading:
         """When the first packet was captured; None while no packet with a time was read."""
         return self.capture.totals.first_ns
 
+    @property
+    def several(self) -> bool:
+        """True if there are several captures."""
+        return len(self.capture.names) > 1
+
     def row_filter(self, part: Scope, table: str) -> RowFilter:
         """What chooses rows of a table; the captures are read for it first where that is needed."""
         (rows,) = self.capture.row_filters(part.selection(), table)
@@ -108,8 +118,6 @@ class Reading:
         With `progress` a bar says how far it is, on a terminal, when it takes long; where rows are
         `shown` as they come, it is gone by the first one.
         """
-        from .progress import Progress
-
         with Progress(progress and not self.options.quiet, self._packets) as bar:
             wanted = dict(columns) if columns is not None else None
             for made in self.capture.tables(*tables, encoded=True, columns=wanted):
@@ -118,14 +126,29 @@ class Reading:
                 yield made
         self.judge(self.capture.found)
 
+    def chosen(
+        self,
+        wanted: RowFilter,
+        *,
+        columns: Collection[str] | None = None,
+        progress: bool = False,
+        shown: bool = False,
+    ) -> Iterator[Any]:
+        """Batches of the wanted rows of a table, none of them empty; else as `rows`."""
+        needed = None if columns is None else {wanted.table: {*columns, *wanted.columns}}
+        for _, batch in self.rows(wanted.table, columns=needed, progress=progress, shown=shown):
+            kept = wanted.of(batch)
+            if kept.num_rows:
+                yield kept
+            if wanted.done:
+                return
+
     @contextmanager
     def passing(self, *, progress: bool = True) -> Iterator[Capture]:
         """Give the capture to be read; warnings follow if it was read to its end.
 
         With `progress` a bar says how far it is, on a terminal, when it takes long.
         """
-        from .progress import Progress
-
         refused = None
         with Progress(progress and not self.options.quiet, self._packets):
             try:
@@ -141,7 +164,7 @@ class Reading:
         return self.capture.totals.packets
 
     def judge(self, findings: list[Finding]) -> None:
-        """Warn of what is wrong with the files, and say when there was no AMQP in them."""
+        """Warn of problems of the files, and if there was no AMQP in them."""
         self.findings = findings
         codes = {finding.code for finding in self.findings}
         if codes & WHY_FAILED:
@@ -160,8 +183,6 @@ class Reading:
         if not totals.connections:
             complain(f"warning: {self._nothing()}")
         elif self._scope is not None:
-            from amqpsniff.analysis.times import outside
-
             scope = self._scope
             times = (totals.first_ns, totals.last_ns, settings.zone)
             self._outside = outside(scope.from_, scope.to, *times)
@@ -169,7 +190,7 @@ class Reading:
                 complain(f"warning: {self._outside}")
 
     def miss(self, rows: RowFilter) -> None:
-        """Say so when there is AMQP and no row of it was wanted: an empty answer looks broken."""
+        """Warn if there is AMQP but no row was chosen: an empty answer looks broken."""
         if not rows.kept and not rows.done:
             chosen = rows.selection.chooses()
             self.warn_of_nothing(NO_ROW if chosen else f"no {rows.table} in what was captured")
@@ -182,7 +203,6 @@ class Reading:
     def _nothing(self) -> str:
         totals = self.capture.totals
         segments = totals.counters.get("segments", 0)
-        from amqpsniff.units import count, plural, some
 
         text = f"no AMQP in {some(self.capture.names)}: {plural(totals.packets, 'packet')}"
         text += f", {count(segments) if segments else 'none'} of them TCP" if totals.packets else ""
@@ -190,7 +210,7 @@ class Reading:
         if totals.packets and not segments and not through and self.options.reader == "auto":
             text += f"; {self._other_reader()}"
         if totals.sealed:
-            from .tls_table import unread
+            from .render.tls_table import unread
 
             text += f"; {unread(totals)}"
         if self.options.port:
@@ -198,10 +218,9 @@ class Reading:
         return text
 
     def _other_reader(self) -> str:
-        """What may find TCP where none was found here."""
+        """Another way to read a capture in which no TCP was found."""
         from amqpsniff.capture.formats import LINK_TYPES
         from amqpsniff.capture.tshark_reader import found_tshark
-        from amqpsniff.errors import TsharkError
 
         foreign = [str(kind) for kind in self.capture.link_types if kind not in LINK_TYPES]
         if not foreign:
@@ -221,8 +240,6 @@ def keylog(given: str | None, *, exists: bool = True) -> str | None:
     """
     if given is not None:
         return given
-    import os
-    from pathlib import Path
 
     from amqpsniff.tls.secrets import can_decrypt
 

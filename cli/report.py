@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
-from amqpsniff.errors import UsageError
+from amqpsniff.units import octets
 
-from .options import By, Input, Names, at_least, spread
-from .severities import FailOn
+from .entry import FOUND, complain
+from .files import STANDARD_OUTPUT, sink
+from .options import By, FailOn, Input, Names, at_least, spread
+from .reading import NO_ROW, Reading
 
 PAGE = Path("report.html")
-"""What the page is called when nobody says."""
-
-STANDARD_OUTPUT = Path("-")
+"""Default name of the page's file."""
 
 
 @spread("""
@@ -56,40 +55,19 @@ def report(
     """
     from amqpsniff.report.page import begin_bundle
 
-    from .entry import FOUND
-    from .export import refuse_captures
-    from .reading import NO_ROW, Reading
-
-    if output != STANDARD_OUTPUT:
-        refuse_captures(output, source.captures)
-    elif sys.stdout.isatty():
-        raise UsageError("a page is not for a terminal; give -o FILE, or pipe it into a program")
-    begin_bundle()  # what is not installed is said before anything is read
-    reading = Reading(source, part)
-    with reading.passing() as capture:
-        page = capture.report_page(tuple(connection or ()), title, **part.part())
-    if by is not None:
-        reading.capture.read_operations(page, **part.part())
-    if page.data.missed:
-        reading.warn_of_nothing(NO_ROW)
-    reading.capture.read_sequences(page, body_limit)
-    _write(page.html(), output, quiet=source.quiet)
-    return reading.exit_code or (FOUND if page.data.diagnosis.fails(fail_on) else 0)
-
-
-def _write(page: str, output: Path, *, quiet: bool) -> None:
-    if output == STANDARD_OUTPUT:
-        from .output import write_text
-
-        write_text(page)
-        return
-    from amqpsniff.units import octets
-
-    from .entry import complain
-    from .export import replacing
-
-    encoded = page.encode(errors="backslashreplace")
-    with replacing(output) as file:
+    terminal = "a page is not for a terminal; give -o FILE, or pipe it into a program"
+    with sink(output, source.captures, terminal) as file:
+        begin_bundle()  # what is not installed is said before anything is read
+        reading = Reading(source, part)
+        with reading.passing() as capture:
+            page = capture.report_page(tuple(connection or ()), title, **part.part())
+        if by is not None:
+            reading.capture.read_operations(page, **part.part())
+        if page.data.missed:
+            reading.warn_of_nothing(NO_ROW)
+        reading.capture.read_sequences(page, body_limit)
+        encoded = page.html().encode(errors="backslashreplace")
         file.write(encoded)
-    if not quiet:
+    if output != STANDARD_OUTPUT and not source.quiet:
         complain(f"{output}: {octets(len(encoded))}")
+    return reading.exit_code or (FOUND if page.data.diagnosis.fails(fail_on) else 0)

@@ -1,19 +1,29 @@
-"""`amqpsniff report-table`: one of the reports about captures, as a table."""
+"""`amqpsniff report-table`: one of the reports about captures, as a table.
+
+The operations of frameworks, which other commands show with `--by operation`, are such a table too.
+"""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import pyarrow as pa
 
 from amqpsniff.analysis.report_tables import REPORTS, find
 from amqpsniff.analysis.report_tables import report_table as rows_of_report
 from amqpsniff.errors import UsageError
+from amqpsniff.units import count, duration, rate
+from amqpsniff.wire_text import harmless
 
 from .completions import words
-from .options import Decoding, Input, Reader, at_least, offer, one_of, spread
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from .files import standard_output
+from .options import Decoding, Input, Reader, Scope, at_least, offer, one_of, spread
+from .output import Output
+from .reading import NO_ROW, Reading
+from .render import query_result
+from .render.grid import Grid, or_none, table
+from .render.text import NONE, Words
 
 FORMATS = ("text", "json", "ndjson", "csv")
 
@@ -56,7 +66,6 @@ def report_table(
     find(name)
     if not captures:
         raise UsageError("no capture; see `amqpsniff report-table --help`")
-    from .reading import Reading
 
     reading = Reading(Input(captures=captures, reader=reader, **vars(decoding)))
     table = rows_of_report(
@@ -70,10 +79,7 @@ def report_table(
 
 def _list(form: str) -> int:
     if form == "text":
-        from .output import Output
-        from .render.query_result import catalogue
-
-        Output().show(catalogue(REPORTS.values()))
+        Output().show(query_result.catalogue(REPORTS.values()))
         return 0
     import pyarrow as pa
 
@@ -86,9 +92,8 @@ def _list(form: str) -> int:
 def write_table(table: pa.Table, form: str) -> None:
     """Write rows as text for people, or for programs."""
     if form == "text":
-        _show(table)
+        query_result.show(_rounded(table).to_reader(), Output())
         return
-    from .rows import standard_output
 
     if form == "json":
         from amqpsniff.tables.values import json_text
@@ -101,18 +106,6 @@ def write_table(table: pa.Table, form: str) -> None:
     write(table.to_batches(), table.schema, form, standard_output())
 
 
-def _show(table: pa.Table) -> None:
-    from .output import Output
-    from .render.query_result import blocks, tables
-
-    output = Output()
-    for grid in tables(_rounded(table).to_reader()):
-        if grid.fits(output.room):
-            output.lines(grid.lines(output.room, output.paint))
-        else:
-            output.lines(blocks(grid, output.paint))
-
-
 def _rounded(table: pa.Table) -> pa.Table:
     """The table with numbers that a person can read."""
     import pyarrow.compute as pc
@@ -123,3 +116,38 @@ def _rounded(table: pa.Table) -> pa.Table:
             rounded: Any = pc.round(table.column(at), DIGITS)
             table = table.set_column(at, field, rounded)
     return table
+
+
+def write_operations(source: Input, part: Scope, limit: int | None, form: str) -> int:
+    """Write a row for each operation of the messages that are wanted; the exit code."""
+    reading = Reading(source, part)
+    with reading.passing() as capture:
+        table = capture.operations(**part.part())
+    shown = table if limit is None else table.slice(0, limit)
+    if form != "text":
+        write_table(shown, form)
+    elif shown.num_rows:
+        Output().show(_grid(shown.to_pylist()))
+    if not table.num_rows:
+        reading.warn_of_nothing(NO_ROW)
+    return reading.exit_code
+
+
+def _grid(rows: list[dict[str, Any]]) -> Grid:
+    time = or_none(lambda time_ms: duration(time_ms * 1e6))
+    return table(
+        rows,
+        ("**operation", "operation", lambda text: harmless(text or NONE)),
+        ("?*framework", "framework", lambda text: harmless(text or NONE)),
+        (">published", "published", count),
+        ("????>per s", "per_second", or_none(rate)),
+        (">delivered", "delivered", count),
+        ("??>retried", "retried", count),
+        (">refused", "refused", count),
+        (">failed", "failed", lambda number: Words(count(number), "error" if number else "")),
+        ("?>in queue p50", "queue_p50_ms", time),
+        ("????>in queue p95", "queue_p95_ms", time),
+        ("?>at work p50", "work_p50_ms", time),
+        ("????>at work p95", "work_p95_ms", time),
+        ("???*error", "error_type", lambda text: harmless(text or "")),
+    )

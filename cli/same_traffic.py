@@ -10,22 +10,20 @@ from amqpsniff.compare.same_traffic import WAYS
 from amqpsniff.units import count, duration, octets, plural, some
 from amqpsniff.wire_text import harmless
 
+from .diff import heading
+from .entry import FOUND, complain
 from .options import Two
-from .render.diff import heading
-from .render.grid import Grid, facts
-from .render.styled_text import Words
-from .render.text import NONE
+from .output import write_answer
+from .progress import Progress
+from .reading import Reading
+from .render.grid import METHOD, Column, Grid, facts, table
+from .render.text import NONE, Words
 
 
 def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
     """Compare two captures of the same connections; the exit code."""
     from amqpsniff.compare import SameTraffic
     from amqpsniff.compare.same_traffic import failures
-
-    from .entry import FOUND, complain
-    from .output import write_answer
-    from .progress import Progress
-    from .reading import Reading
 
     readings = [Reading(side) for side in two.sides()]
     traffic = SameTraffic(*(reading.capture for reading in readings))
@@ -185,58 +183,71 @@ def _connections(report: Row) -> Grid:
     return table
 
 
+def _id(name: str) -> str:
+    return name[:8]
+
+
+def _number(number: int | None) -> str:
+    return NONE if number is None else f"#{number}"
+
+
+def _names(names: list[str]) -> str:
+    return harmless(" ".join(names))
+
+
 def _slowest(report: Row) -> Grid:
-    table = Grid("way|>delay|?id|?>channel|*frame|>client side|>broker side")
-    for row in report["slowest"]:
-        delay = row["raw_ns"] if row["delay_ns"] is None else row["delay_ns"]
-        table.add(
-            ARROWS[row["way"]],
-            signed(delay),
-            row["connection_id"][:8],
-            count(row["channel"]),
-            Words(harmless(row["method"]), "method"),
-            f"#{row['client_side_packet_number']}",
-            f"#{row['broker_side_packet_number']}",
-        )
-    return table
+    return table(
+        report["slowest"],
+        _WAY,
+        (">delay", "", lambda row: signed(_known(row["delay_ns"], row["raw_ns"]))),
+        ("?id", "connection_id", _id),
+        ("?>channel", "channel", count),
+        ("*frame", "method", lambda method: METHOD(harmless(method))),
+        (">client side", "client_side_packet_number", _number),
+        (">broker side", "broker_side_packet_number", _number),
+    )
+
+
+def _known(corrected: int | None, raw: int) -> int:
+    return raw if corrected is None else corrected
+
+
+_WAY: Column = ("way", "way", ARROWS.__getitem__)
 
 
 def _losses(report: Row) -> Grid:
-    table = Grid("way|?id|>offset|>bytes|>times|?>packet|?*frames|*what")
-    for row in report["losses"]:
-        number = row["packet_number"]
-        table.add(
-            ARROWS[row["way"]],
-            row["connection_id"][:8],
-            count(row["offset"]),
-            count(row["bytes"]),
-            count(row["times"]),
-            NONE if number is None else f"#{number}",
-            harmless(" ".join(row["frames"])),
-            _SHORT[row["kind"]],
-        )
-    return table
+    return table(
+        report["losses"],
+        _WAY,
+        ("?id", "connection_id", _id),
+        (">offset", "offset", count),
+        (">bytes", "bytes", count),
+        (">times", "times", count),
+        ("?>packet", "packet_number", _number),
+        ("?*frames", "frames", _names),
+        ("*what", "kind", _SHORT.__getitem__),
+    )
 
 
 def _alterations(report: Row) -> Grid:
-    table = Grid("way|?id|>offset|>within bytes|*frames")
-    for row in report["alterations"]:
-        table.add(
-            ARROWS[row["way"]],
-            row["connection_id"][:8],
-            count(row["offset"]),
-            count(row["bytes"]),
-            harmless(" ".join(row["frames"])),
-        )
-    return table
+    return table(
+        report["alterations"],
+        _WAY,
+        ("?id", "connection_id", _id),
+        (">offset", "offset", count),
+        (">within bytes", "bytes", count),
+        ("*frames", "frames", _names),
+    )
 
 
 def _unmatched(report: Row) -> Grid:
-    table = Grid("side|id|*client|*server")
-    for row in report["unmatched"]:
-        names = (harmless(row["client"]), harmless(row["server"]))
-        table.add(row["side"], row["connection_id"][:8], *names)
-    return table
+    return table(
+        report["unmatched"],
+        ("side", "side", str),
+        ("id", "connection_id", _id),
+        ("*client", "client", harmless),
+        ("*server", "server", harmless),
+    )
 
 
 def _verdict(report: Row) -> Words:

@@ -6,8 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amqpsniff.errors import UsageError
+from amqpsniff.units import octets, plural
 
+from .entry import complain
+from .files import capture_sink, named_output
 from .options import Port, spread
+from .progress import Progress
+from .reading import keylog
+from .render.tls_table import HOW
 
 if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals
@@ -62,16 +68,9 @@ def sanitize(
     from amqpsniff.options import Options
     from amqpsniff.sanitize import SanitizeOptions
     from amqpsniff.sanitize import sanitize as write
-    from amqpsniff.units import octets, plural
-
-    from .entry import complain
-    from .export import capture_sink, named_output, refuse_captures
-    from .progress import Progress
-    from .reading import keylog
 
     if capture == "-":
         raise UsageError("a capture is read twice; save standard input to a file first")
-    refuse_captures(output, [capture])
     options = SanitizeOptions(
         headers=None if headers is None else _names(headers),
         keep_headers=_names(keep_headers or ""),
@@ -85,7 +84,7 @@ def sanitize(
         tls_keylog=keylog(tls_keylog),
         tls_keys=tuple(tls_key or ()),
     )
-    with capture_sink(output) as file, Progress(not quiet) as bar:
+    with capture_sink(output, [capture]) as file, Progress(not quiet) as bar:
         for done in write(capture, file, options, decoding):
             bar.at(done.totals.packets + done.packets)
     if quiet:
@@ -107,11 +106,6 @@ def sanitize(
 
 def _tell_of_tls(totals: Totals) -> None:
     """Say what became of TLS."""
-    from amqpsniff.units import plural
-
-    from .entry import complain
-    from .tls_table import HOW
-
     if opened := totals.encrypted - totals.sealed:
         complain(f"info: {plural(opened, 'TLS conversation')} decrypted and written without TLS")
     if totals.sealed:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Iterator
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Collection, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 from amqpsniff.errors import UsageError
 
-from .export import BINARY, ENDINGS, format_of, refuse_captures, replacing
+from .export import ENDINGS, format_of, refused
+from .files import sink
 from .options import Input, OutputFile, one_of, spread
+from .output import Output
+from .reading import Reading
+from .render import query_result
+
+if TYPE_CHECKING:
+    from amqpsniff.reader import Capture
 
 FORMATS = ("text", *ENDINGS)
 
@@ -43,77 +49,34 @@ def sql(
         amqpsniff sql captures/ "SELECT queue, count(*) FROM messages GROUP BY 1"
         amqpsniff sql trace.pcapng "SELECT * FROM findings" -o findings.parquet
     """
-    form = _format(format_, output)
-    if output is None and form in BINARY and sys.stdout.isatty():
-        raise UsageError(f"{form} is not for a terminal; give -o FILE, or pipe it into a program")
-    asked = _Question(source, select, bodies=bodies, body_sha256=body_sha256)
-    if output is None:
-        return asked.show() if form == "text" else asked.write(form, None)
-    if form == "text":
+    from amqpsniff.tables.export import write
+
+    text = format_ == "text" or (format_ is None and output is None)
+    if text and output is not None:
         raise UsageError(f"text is not for a file; give --format {'|'.join(ENDINGS)}")
-    refuse_captures(output, source.captures)
-    with replacing(output) as file:
-        return asked.write(form, file)
+    form = "text" if text else format_of(format_, output)
+    with sink(output, source.captures, refused(form)) as file:
+        reading = Reading(source, bodies=bodies, body_sha256=body_sha256)
+        result, whole = _asked(reading.capture, select)
+        if text:
+            query_result.show(result, Output())
+        else:
+            write(result, result.schema, form, file)
+    if whole:
+        reading.judge(reading.capture.found)
+    return reading.exit_code
 
 
-def _format(wanted: str | None, output: Path | None) -> str:
-    if wanted == "text" or (wanted is None and output is None):
-        return "text"
-    if wanted is not None and wanted not in FORMATS:
-        raise UsageError(f"no format `{wanted}`; there are {', '.join(FORMATS)}")
-    return format_of(wanted, output)
+def _asked(capture: Capture, statement: str) -> tuple[Any, list[str]]:
+    """The answer to a statement, and the tables that were read to their end for it."""
+    from amqpsniff.tables.query import sql
+    from amqpsniff.tables.schema import EVERYTHING
 
+    whole: list[str] = []
 
-class _Question:
-    """One statement and its answer."""
+    def read(table: str, columns: Collection[str]) -> Iterator[Any]:
+        yield from capture.batches(table, encoded=True, columns=columns)
+        whole.append(table)
 
-    def __init__(self, source: Input, statement: str, *, bodies: bool, body_sha256: bool) -> None:
-        from .reading import Reading
-
-        self._reading = Reading(source, bodies=bodies, body_sha256=body_sha256)
-        self._statement = statement
-        self._whole = False
-
-    def write(self, form: str, file: Any) -> int:
-        """Write the answer in a format for programs, to standard output without a `file`."""
-        from amqpsniff.tables.export import write
-
-        from .rows import standard_output
-
-        result = self._ask()
-        write(result, result.schema, form, standard_output() if file is None else file)
-        return self._end()
-
-    def show(self) -> int:
-        """Write the answer as text."""
-        from .output import Output
-        from .render.query_result import blocks, tables
-
-        output = Output()
-        result = self._ask()
-        for table in tables(result):
-            if table.fits(output.room):
-                output.lines(table.lines(output.room, output.paint))
-            else:
-                output.lines(blocks(table, output.paint))
-        return self._end()
-
-    def _ask(self) -> Any:
-        from amqpsniff.tables.query import sql
-        from amqpsniff.tables.schema import EVERYTHING
-
-        named = {name: (schema, self._opened(name)) for name, schema in EVERYTHING.items()}
-        return sql(self._statement, named)
-
-    def _opened(self, table: str) -> Callable[[Collection[str]], Iterator[Any]]:
-        def read(columns: Collection[str]) -> Iterator[Any]:
-            yield from self._reading.capture.batches(table, encoded=True, columns=columns)
-            self._whole = True
-
-        return read
-
-    def _end(self) -> int:
-        """Say what is wrong with the captures, where one was read to its end; the exit code."""
-        if self._whole:
-            self._reading.judge(self._reading.capture.found)
-        return self._reading.exit_code
+    named = {name: (schema, partial(read, name)) for name, schema in EVERYTHING.items()}
+    return sql(statement, named), whole

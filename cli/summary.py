@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from .options import By, Input, Scope, at_least, one_of, spread
+from .output import Output, write_answer
+from .reading import NO_ROW, Reading
+from .render.summary import sections
 
 FORMATS = ("text", "json")
 TOP = 10
-"""Rows of a section shown by default: what a screen holds."""
+"""Default rows of a section: what a screen holds."""
 
 
 @spread("""
@@ -36,12 +39,9 @@ def summary(
         amqpsniff summary trace.pcapng --format json | jq .errors
     """
     if by is not None:
-        from .operations import write_operations
+        from .report_table import write_operations
 
         return write_operations(source, scope, limit, format_)
-    from .output import Output, write_answer
-    from .reading import NO_ROW, Reading
-    from .render.summary import sections
 
     reading = Reading(source, scope)
     with reading.passing() as capture:

@@ -1,21 +1,27 @@
-"""`amqpsniff verify`: what tshark sees in captures, held against what is decoded here."""
+"""`amqpsniff verify`: captures decoded with tshark too, and the differences."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from amqpsniff.errors import CaptureError, UsageError
+from amqpsniff.units import count, plural
+from amqpsniff.wire_text import harmless
 
+from .entry import FAILED, FOUND, complain
+from .files import write_text
 from .options import Input, at_least, one_of, spread
+from .output import Output
+from .reading import Reading
+from .render.grid import PROSE, facts
+from .render.text import cut, folded
 
 if TYPE_CHECKING:
-    from amqpsniff.capture.tshark import Tshark
-    from amqpsniff.opinion import Comparison, Difference
+    from amqpsniff.opinion import Difference
 
-    from .output import Output
 
 FORMATS = ("text", "ndjson")
 
@@ -47,103 +53,120 @@ def verify(
     """
     from amqpsniff.capture import expand
     from amqpsniff.capture.tshark import find
-
-    from .entry import FAILED, FOUND, complain
-    from .output import Output
+    from amqpsniff.opinion import Comparison
 
     names = expand(source.captures)
     if "-" in names:
         raise UsageError("both read the capture from its beginning; save standard input to a file")
-    listing = _Listing(Output(), format_, limit, unknown=unknown, several=len(names) > 1)
-    tshark, failed, done = find(), 0, None
+    output, tshark, failed, listed = Output(), find(), False, 0
+    counts: Counter[str] = Counter()
+    known: Counter[str] = Counter()
     for name in names:
         try:
-            done = listing.compare(replace(source, captures=[name]), tshark)
+            reading = Reading(replace(source, captures=[name]))
+            comparison = Comparison(reading.capture, tshark)
+            for difference in comparison:
+                explained = unknown and difference.known is not None
+                if explained or (limit is not None and listed >= limit):
+                    continue
+                listed += 1
+                if format_ == "ndjson":
+                    row = {"capture": name, **difference.row()}
+                    write_text(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+                else:
+                    shown = line(name if len(names) > 1 else "", difference, output)
+                    output.lines([shown])
+            reading.capture = comparison.capture
+            reading.judge(reading.capture.found)
         except CaptureError as error:
             if len(names) == 1:
                 raise
             complain(str(error))
-            failed += 1
-    if done is not None and not (source.quiet and format_ == "ndjson"):
-        listing.conclude()
-    return FAILED if failed else FOUND if listing.unknown else 0
+            failed = True
+            continue
+        for what in ("compared", "equal", "ours", "theirs", "unknown"):
+            counts[what] += getattr(comparison, what)
+        known += comparison.known
+    if counts and not (source.quiet and format_ == "ndjson"):
+        _conclude(verdict(counts, known, tshark.version_text), known, format_, output)
+    return FAILED if failed else FOUND if counts["unknown"] else 0
 
 
-class _Listing:
-    """Writes differences, and counts them over all captures."""
+def _conclude(text: str, known: Counter[str], form: str, output: Output) -> None:
+    """Write the summary, and what known disagreements are."""
+    if form != "text":
+        for said in text.splitlines():
+            complain(said)
+        return
+    for said in text.splitlines():
+        output.lines(folded(said, output.room))
+    met = explanations(known)
+    if output.terminal:
+        output.show(facts(met, most=PROSE))
+    else:
+        output.lines(f"{name}: {what}" for name, what in met)
 
-    def __init__(
-        self, output: Output, form: str, limit: int | None, *, unknown: bool, several: bool
-    ) -> None:
-        self._output = output
-        self._form = form
-        self._left = limit
-        self._only_unknown = unknown
-        self._several = several
-        self._version = ""
-        self._counts: Counter[str] = Counter()
-        self._known: Counter[str] = Counter()
 
-    @property
-    def unknown(self) -> int:
-        """Differences that nothing explains."""
-        return self._counts["unknown"]
+MAX_BYTES = 120
+"""Most characters of a value: two long tables would hide their difference."""
 
-    def compare(self, source: Input, tshark: Tshark) -> Comparison:
-        """List the differences of one capture."""
-        from amqpsniff.opinion import Comparison
+UNEXPLAINED = "unknown"
 
-        from .reading import Reading
 
-        reading = Reading(source)
-        comparison = Comparison(reading.capture, tshark)
-        for difference in comparison:
-            self._list(source.captures[0], difference)
-        reading.capture = comparison.capture
-        reading.judge(reading.capture.found)
-        self._version = tshark.version_text
-        for name in ("compared", "equal", "ours", "theirs", "unknown"):
-            self._counts[name] += getattr(comparison, name)
-        self._known += comparison.known
-        return comparison
+def line(name: str, difference: Difference, output: Output) -> str:
+    """A difference as one line: capture, packet, channel, method, what each says, and its name."""
+    place = f"{difference.packet_number:>6} {difference.channel:>3}"
+    what = harmless(difference.method or _kind(difference))
+    said = _said(difference)
+    known = difference.known or UNEXPLAINED
+    start = f"{harmless(name)}:" if name else ""
+    if output.width is not None:
+        room = output.width - len(start) - len(place) - len(what) - len(known) - 6
+        said = cut(said, max(room, 20))
+    paint = output.paint
+    named = paint("key" if difference.known else "error", f"({known})")
+    return f"{start}{paint('packet', place)} {paint('method', what)} {said} {named}"
 
-    def _list(self, name: str, difference: Difference) -> None:
-        if self._only_unknown and difference.known is not None:
-            return
-        if self._left is not None:
-            if not self._left:
-                return
-            self._left -= 1
-        if self._form == "ndjson":
-            from .output import write_text
 
-            row = {"capture": name, **difference.row()}
-            write_text(json.dumps(row, ensure_ascii=False, default=str) + "\n")
-            return
-        self._output.lines([self._line(name if self._several else "", difference)])
+def _kind(difference: Difference) -> str:
+    frame = difference.our_frame or difference.their_frame
+    return frame.kind if frame is not None else ""
 
-    def _line(self, name: str, difference: Difference) -> str:
-        from .render.opinion import line
 
-        return line(name, difference, self._output.paint, self._output.width)
+def _said(difference: Difference) -> str:
+    if difference.what == "only-ours":
+        return "is not shown by tshark"
+    if difference.what == "only-theirs":
+        return "is shown by tshark alone"
+    if difference.what == "malformed":
+        return "is malformed to tshark"
+    subject = harmless(difference.name or difference.what)
+    return f"{subject}: {_value(difference.ours)}, tshark {_value(difference.theirs)}"
 
-    def conclude(self) -> None:
-        """Write the summary."""
-        from .entry import complain
-        from .render.findings import PROSE
-        from .render.grid import facts
-        from .render.opinion import explanations, verdict
-        from .render.text import folded
 
-        text = verdict(self._counts, self._known, self._version)
-        if self._form != "text":
-            for line in text.splitlines():
-                complain(line)
-            return
-        for line in text.splitlines():
-            self._output.lines(folded(line, self._output.room))
-        met = explanations(self._known)
-        if self._output.terminal:
-            self._output.show(facts(met, most=PROSE))
-        else:
-            self._output.lines(f"{name}: {what}" for name, what in met)
+def _value(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return cut(harmless(text) or '""', MAX_BYTES)
+
+
+def verdict(counts: Counter[str], known: Counter[str], version: str) -> str:
+    """How many frames were compared, and how they differ."""
+    explained = ", ".join(f"{name} {count(number)}" for name, number in known.most_common())
+    return (
+        f"{plural(counts['ours'], 'frame')} here, {count(counts['theirs'])} with tshark {version}: "
+        f"{count(counts['compared'])} compared, {count(counts['equal'])} equal\n"
+        f"known differences: {explained or 'none'}; unknown: {count(counts['unknown'])}"
+    )
+
+
+def explanations(known: Counter[str]) -> list[tuple[str, str]]:
+    """(name, what it is) of each known disagreement that was met."""
+    from amqpsniff.opinion import KNOWN
+
+    return [
+        (row.name, f"{row.traffic}; tshark: {row.tshark}; here: {row.here}")
+        for row in KNOWN
+        if row.name in known
+    ]

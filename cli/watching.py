@@ -6,34 +6,47 @@ import glob
 import sys
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from amqpsniff import __version__
+from amqpsniff.analysis.diagnosis import diagnosis_of
+from amqpsniff.analysis.selection import RowFilter
 from amqpsniff.analysis.times import outside
 from amqpsniff.errors import UsageError
 
 from .entry import FAILED, complain
 from .event_loop import Steps
+from .files import refuse_captures, standard_output
+from .live import (
+    BUFFER,
+    BUFFER_BYTES,
+    FILE_BYTES,
+    Recording,
+    Sources,
+    rotation_seconds,
+    size,
+    span,
+)
+from .options import Decoding, Rows
 from .output import Output, settings
-from .parse_units import span
+from .reading import keylog
+from .render.summary import sections
 
 if TYPE_CHECKING:
-    from amqpsniff.analysis.selection import RowFilter
     from amqpsniff.capture.writer import CaptureWriter
     from amqpsniff.live.metrics import Server
     from amqpsniff.live.watch import Source, Watch
 
     from .dashboard.dashboard import Dashboard
-    from .live import Recording, Sources
-    from .options import Decoding, Rows
 
 TOP = 10
 """Rows of a section of the summary."""
 
 
+@dataclass
 class Live:
     """One run of the command.
 
@@ -41,78 +54,52 @@ class Live:
     captured; both before anything is written.
     """
 
-    def __init__(
-        self,
-        sources: Sources,
-        recording: Recording,
-        decoding: Decoding,
-        rows: Rows,
-        *,
-        settle_seconds: float | None,
-        metrics: str | None,
-        by: str | None = None,
-    ) -> None:
-        self._sources = sources
-        self._recording = recording
-        self._decoding = decoding
-        self._rows = rows
-        self._settle = settle_seconds
-        self._metrics = metrics
-        self._by = by
+    sources: Sources
+    recording: Recording
+    decoding: Decoding
+    rows: Rows
+    settle_seconds: float | None
+    metrics: str | None
+    by: str | None = None
+
+    def __post_init__(self) -> None:
         self._told_trouble = False
         self._server: Server | None = None
-        self._seconds = None if sources.duration is None else span(sources.duration, "duration")
-        _check(sources, recording)
-        if metrics is not None:
+        duration = self.sources.duration
+        self._seconds = None if duration is None else span(duration, "duration")
+        _check(self.sources, self.recording)
+        if self.metrics is not None:
             from amqpsniff.live.metrics import parse_address
 
-            parse_address(metrics)
+            parse_address(self.metrics)
 
     def write(self, table: str, form: str) -> int:
         """Write the wanted rows of a table to standard output; the exit code."""
-        from amqpsniff.analysis.selection import RowFilter
         from amqpsniff.tables.export import write
         from amqpsniff.tables.schema import schema_of
 
-        from .rows import standard_output
-
-        wanted = RowFilter(self._rows.selection(), table, self._started)
-        self._open((table,))
-        sink = standard_output()
-        out = None if sys.stdout.isatty() else sys.stdout.fileno()
-        try:
-            with Steps(self.watch, self._seconds, out=out) as steps:
-                if not self._decoding.quiet:
-                    complain(f"{self._verb()} {self.watch.source.capture}; Ctrl-C ends it")
-                write(self._batches(steps, wanted, sink), schema_of(table), form, sink)
-        finally:
-            self._close()
+        wanted = RowFilter(self.rows.selection(), table, self._started)
+        with self._running((table,), read=sys.stdout) as steps:
+            sink = standard_output()
+            write(self._batches(steps, wanted, sink), schema_of(table), form, sink)
         with suppress(OSError):  # where nobody reads it the rows are there all the same
             self._summarise(sys.stderr)
         return self._exit_code()
 
     def send(self, url: str) -> int:
         """Send the spans of the wanted messages to a collector; the exit code."""
-        from amqpsniff.analysis.selection import RowFilter
         from amqpsniff.otlp.collector import Sender
         from amqpsniff.otlp.spans import COLUMNS, traces
 
-        wanted = RowFilter(self._rows.selection(), "messages", self._started)
-        sender = Sender(url)
-        try:
-            columns = {"messages": frozenset((*COLUMNS, *wanted.columns))}
-            self._open(("messages",), columns=columns)
-            try:
-                with Steps(self.watch, self._seconds) as steps:
-                    if not self._decoding.quiet:
-                        complain(f"{self._verb()} {self.watch.source.capture}; Ctrl-C ends it")
-                    for one in traces(self._batches(steps, wanted), {}, __version__):
-                        sender.send(one)
-            finally:
-                self._close()
-        finally:
-            sender.close()
-        if not self._decoding.quiet:
+        wanted = RowFilter(self.rows.selection(), "messages", self._started)
+        columns = {"messages": frozenset((*COLUMNS, *wanted.columns))}
+        with (
+            closing(Sender(url)) as sender,
+            self._running(("messages",), columns=columns) as steps,
+        ):
+            for one in traces(self._batches(steps, wanted), {}, __version__):
+                sender.send(one)
+        if not self.decoding.quiet:
             complain(f"{sender.sent} spans sent to {sender.url}")
         if sender.lost:
             complain(f"error: {sender.lost} spans lost: {sender.trouble}")
@@ -122,26 +109,43 @@ class Live:
 
     def show(self) -> int:
         """Show the dashboard on the terminal; the exit code."""
-        from amqpsniff.analysis.selection import RowFilter
         from amqpsniff.live.operations import COLUMNS
 
         from .dashboard.dashboard import Dashboard
 
-        selection = self._rows.selection()
+        selection = self.rows.selection()
         # `where` is about the lines of views, each with columns of its own
         wanted = RowFilter(replace(selection, where=None), "messages", self._started)
         columns = {"messages": frozenset((*COLUMNS, *wanted.columns))}
-        self._open(("messages",) if self._by else (), judge=True, columns=columns)
-        try:
-            with (
-                Steps(self.watch, self._seconds) as steps,
-                Dashboard(self.watch, self.figures, selection, self._by) as dashboard,
-            ):
-                self._watch_on(steps, dashboard, wanted)
-        finally:
-            self._close()
+        tables = ("messages",) if self.by else ()
+        with (
+            self._running(tables, judge=True, columns=columns) as steps,
+            Dashboard(self.watch, self.figures, selection, self.by) as dashboard,
+        ):
+            self._watch_on(steps, dashboard, wanted)
         self._summarise(sys.stdout)
         return self._exit_code()
+
+    @contextmanager
+    def _running(
+        self,
+        tables: tuple[str, ...],
+        *,
+        judge: bool = False,
+        columns: Mapping[str, Collection[str]] | None = None,
+        read: IO[str] | None = None,
+    ) -> Iterator[Steps]:
+        """Capture until the steps are over, or a pipe is not `read` any more."""
+        self._open(tables, judge=judge, columns=columns)
+        out = None if read is None or read.isatty() else read.fileno()
+        try:
+            with Steps(self.watch, self._seconds, out=out) as steps:
+                if not judge and not self.decoding.quiet:
+                    verb = "following" if self.sources.captures else "capturing on"
+                    complain(f"{verb} {self.watch.source.capture}; Ctrl-C ends it")
+                yield steps
+        finally:
+            self._close()
 
     def _watch_on(self, steps: Steps, dashboard: Dashboard, wanted: RowFilter) -> None:
         """Step the run and its dashboard until one of them is over."""
@@ -163,8 +167,8 @@ class Live:
         self,
         tables: tuple[str, ...],
         *,
-        judge: bool = False,
-        columns: Mapping[str, Collection[str]] | None = None,
+        judge: bool,
+        columns: Mapping[str, Collection[str]] | None,
     ) -> None:
         """Begin to capture; everything is imported first, for packets do not wait for long."""
         from amqpsniff.live.figures import Figures
@@ -173,7 +177,7 @@ class Live:
         from amqpsniff.options import Options
         from amqpsniff.session.counts import Histogram
 
-        decoding = self._decoding
+        decoding = self.decoding
         options = Options(
             ports=frozenset(decoding.port or ()),
             dialect=decoding.dialect,
@@ -185,30 +189,26 @@ class Live:
             packs=tuple(decoding.packs or ()),
         )
         source = self._source()
-        self.figures = Figures(TOP, self._rows.channel, self._rows.selection().matches_connection())
+        self.figures = Figures(TOP, self.rows.channel, self.rows.selection().matches_connection())
         self.watch: Watch = Watch(
             source,
             options,
             tables,
             census=self.figures,
             judge=judge,
-            packets=self._sources.count,
-            settle_seconds=self._settle,
+            packets=self.sources.count,
+            settle_seconds=self.settle_seconds,
             columns=columns,
-            delivery_times=None if self._metrics is None else Histogram(),
+            delivery_times=None if self.metrics is None else Histogram(),
             hear=self.figures.hear if judge else None,
         )
         try:
-            if self._metrics is not None:
-                self._server = Server(self._metrics, self.watch, self.figures)
+            if self.metrics is not None:
+                self._server = Server(self.metrics, self.watch, self.figures)
             self.watch.writer = self._writer(source)  # what is there is written over: now or never
         except BaseException:
             self._let_go()
             raise
-
-    def _verb(self) -> str:
-        """What this run does with its source."""
-        return "following" if self._sources.captures else "capturing on"
 
     def _let_go(self) -> None:
         if self._server is not None:
@@ -222,9 +222,7 @@ class Live:
 
     def _source(self) -> Source:
         """Where the packets come from, opened; rights that were needed for it are given up."""
-        from .live import BUFFER, buffer_bytes
-
-        captures = self._sources.captures
+        captures = self.sources.captures
         if captures:
             from amqpsniff.capture.tail import follow
 
@@ -233,41 +231,39 @@ class Live:
         from amqpsniff.capture.live_capture import InterfaceCapture
         from amqpsniff.capture.privileges import drop
 
-        expression = self._sources.filter_ or ports_expression(self._decoding.port or ())
-        buffer = self._sources.buffer
-        octets = buffer_bytes(BUFFER if buffer is None else buffer)
-        source = InterfaceCapture(self._sources.interface or (), expression, octets)
-        written = self._recording.write
+        expression = self.sources.filter_ or ports_expression(self.decoding.port or ())
+        buffer = self.sources.buffer
+        octets = size(BUFFER if buffer is None else buffer, "buffer", *BUFFER_BYTES)
+        source = InterfaceCapture(self.sources.interface or (), expression, octets)
+        written = self.recording.write
         folders = [written.absolute().parent] if written is not None else []
         try:
-            why = drop(self._sources.run_as, folders, self._keys())
+            why = drop(self.sources.run_as, folders, self._keys())
         except BaseException:
             source.close()
             raise
-        if why is not None and not self._decoding.quiet:
+        if why is not None and not self.decoding.quiet:
             complain(f"warning: stays root: {why}")
         return source
 
     def _keys(self) -> list[Path]:
         """Files with keys, which few may read."""
-        names = (self._keylog(), *(self._decoding.tls_key or ()))
+        names = (self._keylog(), *(self.decoding.tls_key or ()))
         return [Path(name) for name in names if name is not None]
 
     def _keylog(self) -> str | None:
-        from .reading import keylog
-
-        return keylog(self._decoding.tls_keylog, exists=False)
+        return keylog(self.decoding.tls_keylog, exists=False)
 
     def _writer(self, source: Source) -> CaptureWriter | None:
         from amqpsniff.capture.writer import CaptureWriter, Rotation
 
-        from .live import rotation_bytes, rotation_seconds
-
-        recording = self._recording
+        recording = self.recording
         if recording.write is None:
             return None
         rotation = Rotation(
-            None if recording.rotate_size is None else rotation_bytes(recording.rotate_size),
+            None
+            if recording.rotate_size is None
+            else size(recording.rotate_size, "rotate-size", *FILE_BYTES),
             None if recording.rotate_time is None else rotation_seconds(recording.rotate_time),
             recording.keep,
         )
@@ -279,7 +275,7 @@ class Live:
         """The wanted rows as they come; each batch is written out before the next one is made."""
         for _ in steps:
             for note in self._notes():
-                if not self._decoding.quiet or note.startswith("error: "):
+                if not self.decoding.quiet or note.startswith("error: "):
                     complain(note)
             for _, batch in self.watch.rows():
                 yield from _chosen(wanted, batch, sink)
@@ -289,7 +285,7 @@ class Live:
             yield from _chosen(wanted, batch, sink)
 
     def _notes(self) -> Iterator[str]:
-        """What happened to the capture since the last call."""
+        """Notes on the capture since the last call."""
         notes, self.watch.source.notes = self.watch.source.notes, []
         yield from (f"warning: {note}" for note in notes)
         trouble = self.watch.writer.trouble if self.watch.writer is not None else None
@@ -299,17 +295,15 @@ class Live:
 
     def _summarise(self, file: IO[str]) -> None:
         """Write the summary of the run."""
-        if self._decoding.quiet:
+        if self.decoding.quiet:
             return
         from amqpsniff.analysis.summary import summary
-
-        from .render.summary import sections
 
         watch = self.watch
         pipeline = watch.pipeline
         totals = pipeline.totals
         times = (totals.first_ns, totals.last_ns, settings.zone)
-        nothing = outside(self._rows.from_, self._rows.to, *times)
+        nothing = outside(self.rows.from_, self.rows.to, *times)
         if nothing:
             complain(f"warning: {nothing}")
         result = summary(
@@ -323,8 +317,6 @@ class Live:
             top=TOP,
         )
         if watch.judged:
-            from amqpsniff.analysis.diagnosis import diagnosis_of
-
             found = diagnosis_of(watch.found, totals, watch.introductions)
             result["verdict"] = found.verdict.plain()
         output = Output(file)
@@ -364,8 +356,6 @@ def _check(sources: Sources, recording: Recording) -> None:
     elif str(recording.write) == "-" or Path(recording.write).is_dir():
         raise UsageError(f"--write {recording.write}: give the name of a file")
     elif captures:
-        from .export import refuse_captures
-
         refuse_captures(recording.write, captures)
         _refuse_followed(recording.write, captures)
 

@@ -12,26 +12,15 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Protocol
 
-from amqpsniff.capture.compressed import Damaged, Decompressor, decompressor
-from amqpsniff.capture.formats import (
-    GZIP,
-    MAGIC_BYTES,
-    PCAP,
-    PCAPNG,
-    ZSTD,
-    inside,
-    no_capture,
-    recognise,
-    shown,
-)
+from amqpsniff.capture.formats import shown
 from amqpsniff.capture.packets import PacketBatch
-from amqpsniff.capture.pcap import PcapReader
-from amqpsniff.capture.pcapng import PcapngReader
 from amqpsniff.capture.pcapng_interface import Section
 from amqpsniff.capture.poll import readable
+from amqpsniff.capture.push_reader import PushReader
 from amqpsniff.capture.reader import Reader
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
@@ -43,14 +32,8 @@ BLOCK_BYTES = 1 << 20
 
 STANDARD_INPUT = "-"
 
-BEFORE_READ = "everything before was read"
-NOTHING_READ = "nothing of it could be read; get it once more from where it was made"
-
 Opener = Callable[[str], IO[bytes]]
 """Opens a file by its name, raising OSError."""
-
-READERS: dict[str, type[Reader]] = {PCAP: PcapReader, PCAPNG: PcapngReader}
-"""The reader of each format that is read here."""
 
 
 class Source(Protocol):
@@ -106,12 +89,12 @@ class CaptureFile:
     ) -> None:
         self.capture = os.fspath(name)
         self.block_bytes = block_bytes
-        self.compression: str | None = None
         self._ahead: list[PacketBatch] = []
-        self._troubles: list[tuple[str, str]] = []
         self._source: Source = source if source is not None else _Source(self.capture, opener)
+        self._bytes = PushReader(self.capture)
         try:
             self._reader, self._blocks = self._recognised()
+            self.compression = self._bytes.compression
             self._direct = self._source.regular and self.compression is None
         except BaseException:
             self._source.close()
@@ -217,67 +200,36 @@ class CaptureFile:
 
     def _end(self) -> PacketBatch | None:
         self._source.close()
-        for code, detail in self._troubles:
-            self._reader.report(code, f"{detail}; {BEFORE_READ}")
-        return self._reader.finish(explained=bool(self._troubles))
+        return self._bytes.finish(cut=False)
 
     def _recognised(self) -> tuple[Reader, Iterator[bytes]]:
         """The reader for what the first bytes say it is, and all bytes for it."""
-        head, blocks = _peek(self._raw())
-        found = recognise(head)
-        where = ""
-        if found in (GZIP, ZSTD):
-            self.compression = found
-            where = inside(found)
-            head, blocks = _peek(self._decoded(blocks, decompressor(found, self.capture)))
-            found = recognise(head)
-        if self._troubles and len(head) < MAGIC_BYTES:
-            code, detail = self._troubles[0]
-            more = "" if code == "capture-unreadable" else f"; {NOTHING_READ}"
-            raise CaptureError(f"{shown(self.capture)}: {detail}{more}")
-        if found in READERS:
-            reader = READERS[found](self.capture)
-            reader.unpacked = self.compression is not None
-            return reader, blocks
-        raise no_capture(self.capture, head, where)
+        blocks = self._read()
+        first = list(islice(blocks, 1))
+        self._bytes.refuse()
+        assert self._bytes.reader is not None
+        return self._bytes.reader, chain(first, blocks)
+
+    def _read(self) -> Iterator[bytes]:
+        """All bytes without their compression, in blocks that never wait for what comes later."""
+        for block in self._raw():
+            yield from self._bytes.pieces(block, gather=self.block_bytes)
+            if self._bytes.trouble:
+                return
+        yield from self._bytes.pieces(b"", last=True)
 
     def _raw(self) -> Iterator[bytes]:
         while True:
             try:
                 octets = self._source.read(self.block_bytes)
             except OSError as error:
-                position = self._source.position
-                self._troubles.append(
-                    ("capture-unreadable", f"{_reason(error)} at offset {position} of the file")
-                )
+                where = f"at offset {self._source.position} of the file"
+                detail = f"{_reason(error)} {where}"
+                self._bytes.trouble = "capture-unreadable", detail
                 return
             if not octets:
                 return
             yield octets
-
-    def _decoded(self, blocks: Iterator[bytes], machine: Decompressor) -> Iterator[bytes]:
-        """What the blocks decode to, gathered to blocks but never beyond what has been read."""
-        for block in blocks:
-            pieces: list[bytes] = []
-            held = 0
-            try:
-                for piece in machine.feed(block):
-                    pieces.append(piece)
-                    held += len(piece)
-                    if held >= self.block_bytes:
-                        yield b"".join(pieces)
-                        pieces = []
-                        held = 0
-            except Damaged as damage:
-                if pieces:
-                    yield b"".join(pieces)
-                self._troubles.append(("capture-damaged", str(damage)))
-                return
-            if pieces:
-                yield b"".join(pieces)
-        if machine.inside and self.compression and not self._troubles:
-            cut = f"the file ends {inside(self.compression).strip()}"
-            self._troubles.append(("capture-truncated", cut))
 
 
 def is_regular(name: str) -> bool:
@@ -310,21 +262,6 @@ def standard_input() -> io.FileIO:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error)
-
-
-def _peek(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """The first bytes, enough to recognise a format where there are as many, and all bytes."""
-    head = b""
-    for block in blocks:
-        head = head + block
-        if len(head) >= MAGIC_BYTES:
-            break
-    return head, _behind(head, blocks)
-
-
-def _behind(head: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
-    yield head
-    yield from blocks
 
 
 class _Source:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from amqpsniff.capture.compressed import Damaged, Decompressor, decompressor
-from amqpsniff.capture.file import BEFORE_READ, NOTHING_READ, READERS
 from amqpsniff.capture.formats import (
     GZIP,
     MAGIC_BYTES,
+    PCAP,
+    PCAPNG,
     ZSTD,
     inside,
     no_capture,
@@ -16,118 +17,155 @@ from amqpsniff.capture.formats import (
     shown,
 )
 from amqpsniff.capture.packets import PacketBatch
+from amqpsniff.capture.pcap import PcapReader
+from amqpsniff.capture.pcapng import PcapngReader
 from amqpsniff.capture.reader import Reader
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 
+BEFORE_READ = "everything before was read"
+NOTHING_READ = "nothing of it could be read; get it once more from where it was made"
+
+READERS: dict[str, type[Reader]] = {PCAP: PcapReader, PCAPNG: PcapngReader}
+"""The reader of each format that is read here."""
+
 
 class PushReader:
-    """The bytes of one capture, in any pieces, into batches of packets."""
+    """The bytes of one capture, in any pieces, into batches of packets.
+
+    Attributes:
+        capture: The name shown in rows.
+        compression: `gzip` or `zstd`; null for none, and as long as it is not known.
+        reader: The reader of the format; null as long as that is not known.
+        trouble: Why the bytes end early, as code and detail of a finding; null if they do not.
+    """
 
     def __init__(self, capture: str) -> None:
         self.capture = capture
+        self.compression: str | None = None
+        self.reader: Reader | None = None
+        self.trouble: tuple[str, str] | None = None
         self._head = b""
-        self._inside = b""
-        self._where = ""
         self._machine: Decompressor | None = None
-        self._reader: Reader | None = None
-        self._trouble: tuple[str, str] | None = None
         self._secrets = 0
 
     def take_secrets(self) -> list[tuple[int, bytes]]:
         """Type and bytes of the Decryption Secrets Blocks that were read since the last call."""
-        found = self._reader.secrets[self._secrets :] if self._reader is not None else []
+        found = self.reader.secrets[self._secrets :] if self.reader is not None else []
         self._secrets += len(found)
         return found
 
     @property
     def packets(self) -> int:
         """Packets so far."""
-        return self._reader.packets if self._reader is not None else 0
+        return self.reader.packets if self.reader is not None else 0
 
     @property
     def findings(self) -> list[Finding]:
         """What is wrong with the capture so far."""
-        return self._reader.findings if self._reader is not None else []
+        return self.reader.findings if self.reader is not None else []
 
     def feed(self, octets: bytes) -> Iterator[PacketBatch]:
         """Packets complete with these bytes; raises NotACapture."""
-        pieces: Iterable[bytes] = (octets,)
-        if self._reader is None:
-            self._head += octets
-            if not self._recognised():
-                return
-            pieces, self._head = (self._head,), b""
-        if self._machine is not None:
-            pieces = self._unpacked(pieces)
-        for piece in pieces:
-            if self._reader is None:
-                yield from self._inner(piece)
-                continue
-            batch = self._reader.feed(piece)
+        for piece in self.pieces(octets):
+            assert self.reader is not None
+            batch = self.reader.feed(piece)
             if batch is not None:
                 yield batch
+
+    def pieces(self, octets: bytes, *, gather: int = 0, last: bool = False) -> Iterator[bytes]:
+        """The bytes without their compression, once there is a reader for them.
+
+        Pieces out of compression are joined to at least `gather` bytes, as far as there are some.
+        With the `last` bytes a format is told by as few as there are. Raises NotACapture.
+        """
+        pieces: Iterable[bytes] = (octets,)
+        if self.reader is None and self._machine is None:
+            head = self._whole_head(octets, last=last)
+            if head is None:
+                return
+            found = recognise(head)
+            if found in (GZIP, ZSTD):
+                self.compression = found
+                self._machine = decompressor(found, self.capture)
+            pieces = (head,)
+        if self._machine is not None:
+            pieces = self._unpacked(self._machine, pieces, gather)
+        for piece in pieces:
+            yield from self._known(piece)
+        if last:
+            self._end_compression()
+            if self.reader is None:
+                yield from self._known(b"", last=True)
+
+    def _whole_head(self, octets: bytes, *, last: bool) -> bytes | None:
+        """The first bytes, once there are enough of them to recognise a format."""
+        self._head += octets
+        if len(self._head) < MAGIC_BYTES and (self.trouble or not last):
+            return None
+        head, self._head = self._head, b""
+        return head
+
+    def _known(self, piece: bytes, *, last: bool = False) -> Iterator[bytes]:
+        """A piece for the reader, which is made when the first bytes tell the format."""
+        if self.reader is None:
+            head = self._whole_head(piece, last=last)
+            if head is None:
+                return
+            found = recognise(head)
+            if found not in READERS:
+                raise no_capture(self.capture, head, self._where)
+            self.reader = READERS[found](self.capture)
+            self.reader.unpacked = self.compression is not None
+            piece = head
+        yield piece
+
+    def _unpacked(
+        self, machine: Decompressor, pieces: Iterable[bytes], gather: int
+    ) -> Iterator[bytes]:
+        held: list[bytes] = []
+        size = 0
+        try:
+            for octets in pieces:
+                for piece in machine.feed(octets):
+                    held.append(piece)
+                    size += len(piece)
+                    if size >= gather:
+                        yield b"".join(held)
+                        held, size = [], 0
+        except Damaged as damage:
+            self.trouble = "capture-damaged", str(damage)
+        if held:
+            yield b"".join(held)
+
+    @property
+    def _where(self) -> str:
+        return "" if self.compression is None else inside(self.compression)
+
+    def _end_compression(self) -> None:
+        """There are no more bytes: what was compressed may not be whole."""
+        if self._machine is not None and self._machine.inside and not self.trouble:
+            self.trouble = "capture-truncated", f"the file ends {self._where.strip()}"
 
     def finish(self, *, cut: bool) -> PacketBatch | None:
         """End of input. With `cut`, an incomplete last record is not an error.
 
         Gives the last packets where the end was needed to know them.
         """
-        if self._reader is None:
+        if self.reader is None:
             return None
-        if self._trouble is not None:
-            code, detail = self._trouble
-            self._reader.report(code, f"{detail}; {BEFORE_READ}")
-        return self._reader.finish(explained=cut or self._trouble is not None)
+        if self.trouble is not None:
+            code, detail = self.trouble
+            self.reader.report(code, f"{detail}; {BEFORE_READ}")
+        return self.reader.finish(explained=cut or self.trouble is not None)
 
     def refuse(self) -> None:
         """Raise NotACapture where nothing told what the bytes are, and no more will come."""
-        if self._reader is None:
-            where = self._where
-            why = None if self._trouble is None else self._trouble[1]
-            if why is None and self._machine is not None and self._machine.inside:
-                why = f"the file ends {self._where.strip()}"
-            if why is not None:
-                raise CaptureError(f"{shown(self.capture)}: {why}; {NOTHING_READ}")
-            raise no_capture(self.capture, self._inside if where else self._head, where)
-
-    def _recognised(self) -> bool:
-        """True if it is known what the bytes are; from then on there is a reader or a machine."""
-        if self._machine is not None:
-            return True
-        if len(self._head) < MAGIC_BYTES:
-            return False
-        found = recognise(self._head)
-        if found in (GZIP, ZSTD):
-            self._machine = decompressor(found, self.capture)
-            self._where = inside(found)
-            return True
-        self._reader = self._reader_of(self._head)
-        return True
-
-    def _reader_of(self, head: bytes) -> Reader:
-        found = recognise(head)
-        if found not in READERS:
-            raise no_capture(self.capture, head, self._where)
-        return READERS[found](self.capture)
-
-    def _inner(self, piece: bytes) -> Iterator[PacketBatch]:
-        """Bytes out of compression, before it is known what they are."""
-        self._inside += piece
-        if len(self._inside) < MAGIC_BYTES:
+        if self.reader is not None:
             return
-        self._reader = self._reader_of(self._inside)
-        self._reader.unpacked = True
-        batch = self._reader.feed(self._inside)
-        self._inside = b""
-        if batch is not None:
-            yield batch
-
-    def _unpacked(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        assert self._machine is not None
-        for piece in pieces:
-            try:
-                yield from self._machine.feed(piece)
-            except Damaged as damage:
-                self._trouble = ("capture-damaged", str(damage))
-                return
+        self._end_compression()
+        if self.trouble is not None:
+            code, detail = self.trouble
+            more = "" if code == "capture-unreadable" else f"; {NOTHING_READ}"
+            raise CaptureError(f"{shown(self.capture)}: {detail}{more}")
+        raise no_capture(self.capture, self._head, self._where)

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from amqpsniff.capture.file import BEFORE_READ, BLOCK_BYTES, STANDARD_INPUT, standard_input
+from amqpsniff.capture.file import BLOCK_BYTES, STANDARD_INPUT, standard_input
 from amqpsniff.capture.formats import (
     DESCRIBED_BYTES,
     MAGIC_BYTES,
@@ -29,7 +29,7 @@ from amqpsniff.capture.formats import (
 from amqpsniff.capture.listing import HEAD_BYTES, Listing, Lost
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.poll import readable
-from amqpsniff.capture.push_reader import PushReader
+from amqpsniff.capture.push_reader import BEFORE_READ, PushReader
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 
 from amqpsniff.decode import claims
 from amqpsniff.decode.claims import Claim
-from amqpsniff.sanitize.filling import fill, filler
-from amqpsniff.sanitize.policy import BODY, FILL, HEADERS, INSIDE, REQUEST
+from amqpsniff.sanitize.policy import BODY, FILL, HEADERS, INSIDE, REQUEST, fill, filler
 from amqpsniff.sanitize.typed_values import SYMBOLS, TypedCleaner
 from amqpsniff.sanitize.values import ValueCleaner
 from amqpsniff.spec.amqp10 import ENCODINGS, PERFORMATIVES

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from amqpsniff.decode.redaction import LOGIN, PASSWORD
-from amqpsniff.sanitize.filling import filler
+from amqpsniff.sanitize.policy import filler
 
 Hide = Callable[[bytes], bytes]
 """Replaces a user's name by one of its length."""

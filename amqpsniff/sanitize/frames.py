@@ -17,8 +17,7 @@ from amqpsniff.decode.redaction import SECRET_NUMBERS
 from amqpsniff.sanitize import policy
 from amqpsniff.sanitize.amqp10 import Amqp10Cleaner
 from amqpsniff.sanitize.credentials import safe_login
-from amqpsniff.sanitize.options import SanitizeOptions
-from amqpsniff.sanitize.policy import FILL, HIDDEN, KEEP, NAME
+from amqpsniff.sanitize.policy import FILL, HIDDEN, KEEP, NAME, SanitizeOptions
 from amqpsniff.sanitize.replies import safe_reply
 from amqpsniff.sanitize.values import ValueCleaner
 from amqpsniff.spec import METHODS, Method, properties_for

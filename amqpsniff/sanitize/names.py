@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from amqpsniff.sanitize.filling import filler
+from amqpsniff.sanitize.policy import filler
 
 MAX_WORDS = 1 << 20
 """Words remembered, some 150 bytes each. Beyond, new ones are filler: message ids may be without

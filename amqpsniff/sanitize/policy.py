@@ -11,6 +11,7 @@ and headers stay only where a row says so.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from amqpsniff.spec import PEER_PROPERTIES as _SAID_AS
@@ -38,6 +39,50 @@ PEER, ARGUMENTS, HEADERS = "peer", "arguments", "headers"
 """Tables: a peer's properties, arguments of a declaration, headers of a message."""
 REQUEST = "request"
 """Headers of a message of a node that manages: `$cbs`, `$management`."""
+
+
+_BYTE = b"x"
+"""Filler: a letter that begins no frame and no protocol header, so that nobody takes it for one.
+It is text wherever text is expected."""
+
+
+def filler(octets: int) -> bytes:
+    """So many bytes of filler."""
+    return _BYTE * octets
+
+
+def zeros(octets: int) -> bytes:
+    """So many digits in place of a number that is text."""
+    return b"0" * octets
+
+
+def fill(octets: bytearray, at: int, end: int) -> int:
+    """Put filler to the end of a container that cannot be walked further; gives -1."""
+    octets[at:end] = filler(end - at)
+    return -1
+
+
+@dataclass(frozen=True)
+class SanitizeOptions:
+    """How a capture is made safe.
+
+    Attributes:
+        headers: Names of the headers whose values are replaced; None for all that brokers and
+            libraries do not write themselves.
+        keep_headers: Names of headers whose values are kept.
+        keep_bodies: Whether bodies of messages are kept.
+        names: Whether names are replaced by pseudonyms.
+        addresses: Whether addresses and the ports of clients are replaced by pseudonyms.
+        drop_foreign: Whether packets are left out that belong to no AMQP connection; otherwise they
+            are kept without their contents.
+    """
+
+    headers: frozenset[str] | None = None
+    keep_headers: frozenset[str] = frozenset()
+    keep_bodies: bool = False
+    names: bool = False
+    addresses: bool = False
+    drop_foreign: bool = False
 
 
 class Rule(NamedTuple):

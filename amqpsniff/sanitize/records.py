@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpsniff.sanitize.certificates import safe_certificate
-from amqpsniff.sanitize.filling import filler
-from amqpsniff.sanitize.policy import EXTENSIONS, HIDDEN, KEEP, PROTOCOL_NAMES, actions
+from amqpsniff.sanitize.policy import EXTENSIONS, HIDDEN, KEEP, PROTOCOL_NAMES, actions, filler
 from amqpsniff.sanitize.values import ValueCleaner
 from amqpsniff.tls.handshake import (
     CERTIFICATE,

@@ -12,8 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from amqpsniff.sanitize.filling import filler, zeros
-from amqpsniff.sanitize.policy import DECLARED, FILL, HIDDEN, NAME
+from amqpsniff.sanitize.policy import DECLARED, FILL, HIDDEN, NAME, filler, zeros
 from amqpsniff.spec import METHODS, REPLY_CODES
 
 VOCABULARY = frozenset(

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from amqpsniff.capture import CaptureFile, CaptureSet, PacketBatch, is_regular, open_capture
-from amqpsniff.capture.interfaces import Interfaces
 from amqpsniff.capture.pcapng_interface import IF_NAME, Interface, Option
-from amqpsniff.capture.pcapng_writer import PcapngWriter
+from amqpsniff.capture.pcapng_writer import Interfaces, PcapngWriter
 from amqpsniff.decode import claims
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import Finding
@@ -29,7 +28,7 @@ from amqpsniff.plan import Plan
 from amqpsniff.sanitize.addresses import AddressPseudonyms
 from amqpsniff.sanitize.decrypted import LINK_RAW, DecryptedStreams, End, Packet, end_of
 from amqpsniff.sanitize.frames import AMQP10_CLAIMS, HEADER_BYTES, Cleaner
-from amqpsniff.sanitize.options import SanitizeOptions
+from amqpsniff.sanitize.policy import SanitizeOptions
 from amqpsniff.sanitize.records import RecordCleaner
 from amqpsniff.sanitize.streams import SafeStreams
 from amqpsniff.tcp.packet_writer import PacketRewriter

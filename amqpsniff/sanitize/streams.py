@@ -12,9 +12,10 @@ from __future__ import annotations
 import mmap
 import tempfile
 from array import array
+from bisect import bisect_right
 from typing import IO
 
-from amqpsniff.sanitize.filling import filler
+from amqpsniff.sanitize.policy import filler
 
 RELEASED_BYTES = 1 << 26
 """Bytes that are read of the file before the pages they were on are let go of."""
@@ -140,11 +141,5 @@ def _make_room(spans: array[int], offset: int) -> None:
 
 def _last_from(spans: array[int], offset: int) -> int:
     """The place of the last span that begins at an offset or before, or of the first one."""
-    low, high = 0, len(spans) // _STEP
-    while low < high:
-        middle = (low + high) // 2
-        if spans[middle * _STEP] <= offset:
-            low = middle + 1
-        else:
-            high = middle
-    return max(low - 1, 0) * _STEP
+    begins = range(0, len(spans), _STEP)
+    return max(bisect_right(begins, offset, key=spans.__getitem__) - 1, 0) * _STEP

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from amqpsniff.sanitize import policy
 from amqpsniff.sanitize.credentials import safe_login
-from amqpsniff.sanitize.filling import fill, filler
 from amqpsniff.sanitize.policy import (
     ADDRESS,
     BODY,
@@ -27,6 +26,8 @@ from amqpsniff.sanitize.policy import (
     TAGS,
     TEXT,
     WORD,
+    fill,
+    filler,
     is_word,
 )
 from amqpsniff.sanitize.replies import safe_reply

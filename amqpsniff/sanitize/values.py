@@ -10,10 +10,8 @@ from collections.abc import Callable
 
 from amqpsniff.decode.values import MAX_TABLE_DEPTH
 from amqpsniff.sanitize import policy
-from amqpsniff.sanitize.filling import fill, filler
 from amqpsniff.sanitize.names import Pseudonyms
-from amqpsniff.sanitize.options import SanitizeOptions
-from amqpsniff.sanitize.policy import COUNT, FILL, HIDDEN, KEEP, NAME
+from amqpsniff.sanitize.policy import COUNT, FILL, HIDDEN, KEEP, NAME, SanitizeOptions, fill, filler
 from amqpsniff.spec import FIELD_TYPES, field_tags
 
 _TYPES = [FIELD_TYPES[code] for code in field_tags("rabbitmq")]

@@ -12,9 +12,8 @@ from operator import attrgetter
 from typing import IO
 
 from amqpsniff.capture import CaptureSet, PacketBatch
-from amqpsniff.capture.interfaces import Interfaces
 from amqpsniff.capture.open import AnyCapture
-from amqpsniff.capture.pcapng_writer import PcapngWriter, comment_option
+from amqpsniff.capture.pcapng_writer import Interfaces, PcapngWriter, comment_option
 
 
 class PacketCopier:

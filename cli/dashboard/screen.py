@@ -1,33 +1,208 @@
-"""One screen: what stands above, the view, what has room below it, and the keys.
+"""One screen of the dashboard: what stands above, the view, what has room below it, and the keys.
 
-Everything is made of parts whose height is known, so that the whole is as high as the terminal and
-never higher: the view is given what the other parts leave.
+Everything is made of lines, so that the whole is as high as the terminal and never higher: the view
+is given what the other parts leave.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, ConsoleOptions, Group, RenderResult
-from rich.segment import Segment
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from amqpsniff.errors import FilterError
-from amqpsniff.units import count, octets, plural
+from amqpsniff.findings import SEVERITIES
+from amqpsniff.units import count, octets, of_severity, plural
 from amqpsniff.wire_text import harmless
 
-from ..render.text import cells, cut, cut_middle
-from .filter import chosen
-from .lines import Part, line, sides, span
-from .panels import FINDING_LINES, counted, finding, latest, names
+from ..render.grid import Grid
+from ..render.text import NONE, Paint, cells, cut, cut_middle, folded
 from .snapshot import Picture
 from .state import KEYS, WORDS, State
+from .views import (
+    AT_LEAST,
+    MIN_RATE,
+    NAMED,
+    Row,
+    chosen,
+    clock,
+    flow,
+    name,
+    often,
+    ordered,
+    queue_name,
+    text,
+    wait,
+)
 from .views import KEYS as KEYS_VIEW
-from .views import MIN_RATE, NAMED, Row, often, ordered, text
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Selection
+
+
+DOT = " · "
+
+Part = str | tuple[str, str]
+
+_SIDES = (
+    ("publish", "published_per_s", "in", "sent_per_s", "cnf", "confirm", "unconfirmed"),
+    ("deliver", "delivered_per_s", "out", "received_per_s", "ack", "ack", "unacked"),
+)
+"""Both directions of a client's messages: rate, bytes, latency, and how many wait."""
+
+
+def line(width: int, *parts: Part) -> Text:
+    """Parts with a dot between them; those that are empty, and for which there is no room, are left
+    out.
+    """
+    shown = Text()
+    for part in parts:
+        words, style = part if isinstance(part, tuple) else (part, "")
+        if not words:
+            continue
+        if not shown.plain:
+            shown.append(cut(words, width), style)
+        elif cells(shown.plain) + cells(words) + len(DOT) <= width:
+            shown.append(DOT, "key").append(words, style)
+    return shown
+
+
+def sides(row: Row, width: int) -> list[Text]:
+    """Two lines, of what clients publish and of what they are delivered; each figure has its place.
+
+    `row` is a connection, or the sum of all.
+    """
+    shown = []
+    for what, messages, way, amount, short, latency, waiting in _SIDES:
+        text = Text()
+        text.append(f"{what:<7} ", "heading")
+        text.append(f"{_zero(often(row[messages])):>7}/s  ")
+        text.append(f"{way:<3} ", "key")
+        text.append(f"{_zero(flow(row[amount]), ' B/s'):>9}  ")
+        text.append(f"{short} ", "key")
+        text.append(f"{_known(row, f'{latency}_p50_ms', wait):>8}  ")
+        text.append("p99 ", "key")
+        text.append(f"{_known(row, f'{latency}_p99_ms', wait):>8}  ")
+        text.append(f"{waiting:<11} ", "key")
+        text.append(f"{_known(row, waiting, count):>6}")
+        text.truncate(width, overflow="ellipsis")
+        shown.append(text)
+    return shown
+
+
+def pair(left: str, right: str, width: int) -> Text:
+    """A name and a number at both ends of a line."""
+    shown = cut_middle(left, max(1, width - len(right) - 1))
+    text = Text(shown, "name" if right != NONE else "key")
+    text.append(" " * max(1, width - cells(shown) - len(right)) + right, "info")
+    return text
+
+
+def span(seconds: int) -> str:
+    """A span as hours, minutes and seconds."""
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _zero(written: str, unit: str = "") -> str:
+    return f"0{unit}" if written == NONE else written
+
+
+def _known(row: Row, name: str, write: Callable[[Any], str]) -> str:
+    """A number of a row, marked where it is so high at least."""
+    return (AT_LEAST if row[name] and name in row["at_least"].split() else "") + write(row[name])
+
+
+GAP = 3
+RATE_CELLS = 6
+MIN_CELLS = 14
+
+_PANELS = (
+    ("exchanges", "exchange", "published_per_s"),
+    ("routing keys", "routing_key", "published_per_s"),
+    ("queues", "queue", "delivered_per_s"),
+)
+
+
+def names(picture: Picture, width: int, lines: int) -> list[Text]:
+    """Exchanges, keys and queues with the highest rates, side by side below a blank line."""
+    tables = (picture.exchanges, picture.keys, picture.queues)
+    shown = []
+    for (_, key, rated), rows in zip(_PANELS, tables, strict=True):
+        write = queue_name if key == "queue" else name
+        ranked = sorted(rows, key=lambda row: (-round(row[rated]), str(row[key])))[: lines - 2]
+        shown.append([(write(row[key]), often(row[rated])) for row in ranked])
+    widths = _widths(shown, width)
+    columns: list[list[Text]] = []
+    for (title, _, _), pairs, each in zip(_PANELS, shown, widths, strict=True):
+        column = [Text(title, "heading"), *(pair(*one, each) for one in pairs)]
+        column += [Text("") for _ in range(lines - 1 - len(column))]
+        for one in column:
+            one.pad_right(each - one.cell_len)
+        columns.append(column)
+    between = Text(" " * GAP)
+    return [Text(""), *(between.join(row) for row in zip(*columns, strict=True))]
+
+
+def _widths(shown: list[list[tuple[str, str]]], width: int) -> list[int]:
+    """How wide each panel is: a third, or what the names of the others leave."""
+    widths = [
+        max([MIN_CELLS, *(cells(left) + 1 + RATE_CELLS for left, _ in pairs)]) for pairs in shown
+    ]
+    third = (width - GAP * (len(widths) - 1)) // len(widths)
+    if max(widths) <= third:  # names come and go; the panels stay where they are
+        return [third] * len(widths)
+    while sum(widths) + GAP * (len(widths) - 1) > width:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def latest(picture: Picture, findings: Iterable[Row], width: int, lines: int) -> Iterator[Text]:
+    """Notes on the capture, then the latest findings, errors first."""
+    shown = [Text(cut(harmless(note), width), "warning") for note in picture.notes[::-1]]
+    ranked = sorted(findings, key=lambda row: (row["rank"], row["ts_ns"] or 0), reverse=True)
+    for row in ranked[:lines]:
+        who = f"{row['who']}: " if row["who"] else ""
+        what = f"{clock(row['ts_ns'])} {row['code']} {who}{row['detail']}"
+        shown.append(Text(cut(harmless(what), width), row["severity"]))
+    yield from shown[:lines]
+
+
+FINDING_LINES = 5
+"""Lines of `finding`, with the empty one above."""
+
+
+def finding(row: Row, width: int) -> Iterator[Text]:
+    """One finding in full, as far as it fits."""
+    yield Text("")
+    yield line(
+        width,
+        (f"{row['severity']}: {row['title']}", row["severity"]),
+        f"channel {row['channel']}" if row["channel"] is not None else "",
+        f"packet {row['packet_number']}" if row["packet_number"] is not None else "",
+        f"because of {row['cause_code']}" if row["cause_code"] else "",
+    )
+    first, *rest = folded(harmless(row["detail"]), width)
+    yield Text(first)
+    yield Text(cut(" ".join(rest), width))
+    yield line(
+        width,
+        harmless(row["who"] or ""),
+        row["client"] if row["client"] != row["who"] else "",
+        (f"what to do: amqpsniff explain {row['code']}", "key"),
+    )
+
+
+def counted(picture: Picture) -> list[tuple[str, str]]:
+    """How many findings there are of each severity, the gravest first."""
+    parts = []
+    for severity in SEVERITIES[::-1]:
+        number = picture.severities[severity]
+        if number:
+            parts.append((of_severity(number, severity), severity))
+    return parts
+
 
 MIN_ROWS = 5
 """Rows that the view has before anything stands below it."""
@@ -60,27 +235,14 @@ class Screen:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Lines, each as wide as the terminal or less, as many as it has."""
         width, height = options.max_width, options.height or console.height
-        parts: list[Any] = []
         if width < MIN_COLUMNS or height < MIN_LINES:
-            parts = [Text(cut("the terminal is too small", width))]
+            lines, last = [], Text(cut("the terminal is too small", width))
         else:
-            parts = [
-                *self._head(width),
-                *self._body(width, height - HEAD_LINES - 1),
-                self._foot(width),
-            ]
-        lines: list[list[Segment]] = []
-        for part in parts:
-            lines += console.render_lines(
-                part, options.update(height=None), pad=True, new_lines=False
-            )
-        *above, last = lines
-        above = above[: height - 1]
-        above += [[Segment(" " * width)]] * (height - 1 - len(above))
-        for segments in above:
-            yield from segments
-            yield Segment.line()
-        yield from last
+            lines = [*self._head(width), *self._body(width, height - HEAD_LINES - 1)]
+            last = self._foot(width)
+        blank = [Text("")] * (height - 1 - len(lines))
+        screen = Text("\n", no_wrap=True, overflow="crop", end="")
+        yield screen.join([*lines[: height - 1], *blank, last])
 
     # above
 
@@ -135,7 +297,7 @@ class Screen:
 
     # the view
 
-    def _body(self, width: int, height: int) -> Iterator[Any]:
+    def _body(self, width: int, height: int) -> Iterator[Text]:
         state = self._state
         if state.help:
             yield from self._help(width)
@@ -146,18 +308,16 @@ class Screen:
         self.rows = self._wanted()
         at = state.at(self.rows)
         below = list(self._below(width, height - 1 - MIN_ROWS, at))
-        room = max(1, height - 1 - sum(lines for lines, _ in below))
+        room = max(1, height - 1 - len(below))
         first = max(0, min(at - room + 1, len(self.rows) - room)) if at >= room else 0
         shown = self.rows[first : first + room]
-        if not shown:
+        if shown:
+            yield from _table(state.shown.grid(shown, at - first), width)
+        else:
             yield Text("")
             yield Text(cut(f"  {self._nothing()}", width), "key")
-            yield from (Text("") for _ in range(room - 1))
-        else:
-            yield state.shown.grid(shown, at - first).build(width)
-            yield from (Text("") for _ in range(room - len(shown)))
-        for _, part in below:
-            yield part
+        yield from (Text("") for _ in range(room - max(len(shown), 1)))
+        yield from below
 
     def _rows(self) -> list[Row]:
         picture, view = self._picture, self._state.view
@@ -249,31 +409,30 @@ class Screen:
 
     # below
 
-    def _below(self, width: int, room: int, at: int) -> Iterator[tuple[int, Any]]:
-        """Parts with their heights: the latest findings, names by rate, as there is room."""
+    def _below(self, width: int, room: int, at: int) -> Iterator[Text]:
+        """The latest findings, names by rate, as there is room."""
         picture, view = self._picture, self._state.view
         findings = picture.findings
         if view == "clients" and room >= PANEL_LINES:
-            more = max(0, min((room - PANEL_LINES - LATEST_LINES) // 2, 10))
-            lines = PANEL_LINES + more
-            yield lines, names(picture, width, lines - 1)
+            lines = PANEL_LINES + max(0, min((room - PANEL_LINES - LATEST_LINES) // 2, 10))
+            yield from names(picture, width, lines)
             room -= lines
         if view == "exchanges" and room >= PANEL_LINES:
             lines = max(PANEL_LINES, (room + MIN_ROWS) // 2)
             rows = self._keys()[: lines - 2]
-            yield 1, Text("")
-            yield lines - 1, _filled(KEYS_VIEW.grid(rows, None).build(width), lines - 2 - len(rows))
+            yield Text("")
+            yield from _table(KEYS_VIEW.grid(rows, None), width)
+            yield from (Text("") for _ in range(lines - 2 - len(rows)))
             room -= lines
         if view == "findings":
             if self.rows and room >= FINDING_LINES:
-                yield from ((1, part) for part in finding(self.rows[at], width))
+                yield from finding(self.rows[at], width)
             return
         if view == "connection":
             connection = self._state.connection
             findings = [row for row in findings if row["connection_id"] == connection]
         if room >= 1:
-            lines = min(room, LATEST_LINES)
-            yield from ((1, part) for part in latest(picture, findings, width, lines))
+            yield from latest(picture, findings, width, min(room, LATEST_LINES))
 
     def _keys(self) -> list[Row]:
         """Exchanges with routing keys, the busiest first."""
@@ -302,6 +461,5 @@ class Screen:
         return shown
 
 
-def _filled(table: Any, lines: int) -> Any:
-    """A table with so many empty lines below."""
-    return Group(table, *(Text("") for _ in range(lines)))
+def _table(grid: Grid, width: int) -> Iterator[Text]:
+    return map(Text.from_ansi, grid.lines(width, Paint(colour=True)))

@@ -1,4 +1,4 @@
-"""The figures of one moment, as the dashboard shows them: a pause holds them."""
+"""The figures of one moment, as the dashboard shows them; a pause keeps them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from amqpsniff.findings import SEVERITIES
 from amqpsniff.live.operations import Operations
 from amqpsniff.units import duration
 
-from .filter import chosen
+from .views import chosen
 
 if TYPE_CHECKING:
     from amqpsniff.live.figures import Figures
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 MAX_NOTES = 3
 NOTE_SECONDS = 60.0
-"""How long it is shown what happened to the capture."""
+"""How long a note on the capture is shown."""
 
 _HANGING = 1e12
 """Added to the seconds of a connection that hangs, which sorts it before the busy ones."""
@@ -101,7 +101,7 @@ class Pictures:
         self._notes = [*self._notes, (time.monotonic(), text)][-MAX_NOTES:]
 
     def take(self, connection: str | None) -> Picture:
-        """The figures of now, with the channels of one connection."""
+        """Present figures, with the channels of one connection."""
         watch, figures = self._watch, self._figures
         now = time.monotonic()
         if now - self._ticked >= TICK_SECONDS:

@@ -35,7 +35,7 @@ MAX_TYPED = 500
 
 @dataclass
 class State:
-    """What is shown.
+    """The state of the dashboard.
 
     Attributes:
         views: The views that there are.
@@ -44,7 +44,7 @@ class State:
         backwards: Views that are sorted the other way round.
         filter: What rows must fulfil; empty for nothing.
         typed: The filter while it is typed; None while it is not.
-        chosen: What the line chosen is of, by view; none where the first is, whatever it is.
+        chosen: Identity of the chosen row, by view; none means the first row, whichever it is.
         places: Number of that line as it was shown last, by view.
         calm: By which numbers rows are sorted, by view and column.
         connection: The connection that is looked at; None for none.
@@ -122,7 +122,7 @@ class State:
         self.help = False
 
     def at(self, rows: list[Row]) -> int:
-        """The number of the line chosen: where what it is of is now."""
+        """The present number of the chosen line, whose row may have moved."""
         chosen = self.chosen.get(self.view)
         if chosen is None or not rows:
             return 0

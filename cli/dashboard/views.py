@@ -1,23 +1,25 @@
-"""The views of the dashboard: their columns, how they may be sorted, and rows as a table."""
+"""The views of the dashboard: columns, orders and filters of their rows, and rows as a table."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from amqpsniff.analysis.selection import Selection, matches
+from amqpsniff.analysis.times import absolute
 from amqpsniff.findings import KINDS
 from amqpsniff.units import UNKNOWN, count, duration, octets, rate
 from amqpsniff.wire_text import harmless
 
 from ..render.grid import Grid
-from ..render.styled_text import Words
-from ..render.text import NONE
+from ..render.text import NONE, Words
 
 Row = dict[str, Any]
 CHOSEN = "›"
 AT_LEAST = "≥"
-"""What stands before a number that is so high at least; `at_least` of a row names such columns."""
+"""Mark of a number that may be higher; `at_least` of a row names such columns."""
 
 _CALLED = {
     "urgency": "what hangs, messages/s",
@@ -27,7 +29,7 @@ _CALLED = {
 }
 
 MIN_RATE = 0.05
-"""Less than this is what is left of an average that goes to nothing."""
+"""Lowest rate shown: an average that fades out is lower."""
 
 
 def often(value: float | None) -> str:
@@ -71,7 +73,7 @@ def queue_name(value: Any) -> str:
 
 
 CODE_CELLS = max(map(len, KINDS))
-"""Codes have this place, however many are shown: what stands beside them is not to jump."""
+"""Width of the column of codes, so that the columns beside it keep their place."""
 
 MARKS = {"error": "E", "warning": "W", "info": "i"}
 """Severities in one letter, for terminals without colours."""
@@ -95,7 +97,7 @@ class View:
     key: tuple[str, ...] = ()
 
     def identity(self, row: Row) -> tuple[Any, ...]:
-        """What a row is of, however its numbers change."""
+        """The values by which a row is recognised while its numbers change."""
         return tuple(row.get(name) for name in self.key)
 
     def called(self, sort: str) -> str:
@@ -125,8 +127,6 @@ def _cell(row: Row, key: str, write: Callable[[Any], str]) -> str:
 
 def clock(ts_ns: int | None) -> str:
     """The time of day in UTC."""
-    from amqpsniff.analysis.times import absolute
-
     return absolute(ts_ns)[11:19] if ts_ns else NONE
 
 
@@ -289,7 +289,7 @@ def ordered(
 def _calmed(
     rows: list[Row], key: str, view: View, before: dict[tuple[Any, ...], float]
 ) -> dict[int, float]:
-    """By which number each row is sorted, by `id`: the one of before while it is nearly right."""
+    """The number that sorts each row, by `id`: the one of before while it is nearly right."""
     kept: dict[tuple[Any, ...], float] = {}
     places: dict[int, float] = {}
     for row in rows:
@@ -301,3 +301,68 @@ def _calmed(
     before.clear()
     before.update(kept)
     return places
+
+
+_EXPRESSION = re.compile(r"[=<>()]|\b(like|ilike|is|in|between|and|or|not)\b", re.IGNORECASE)
+
+
+def chosen(rows: list[Row], wanted: str, *, expression: bool = False) -> list[Row]:
+    """The rows that are wanted; raises FilterError for an expression that does not run.
+
+    A text is looked for in all texts of a row, whatever the case; what looks like an SQL expression
+    is evaluated over the columns.
+    """
+    if not wanted or not rows:
+        return rows
+    if not expression and not _EXPRESSION.search(wanted):
+        return [row for row in rows if _has(row, wanted.lower())]
+    return _evaluated(rows, wanted)
+
+
+def by_name(selection: Selection) -> dict[str, str]:
+    """The filters by name as an SQL expression for each view that has their columns."""
+    wanted = {}
+    for view, filters in FILTERS.items():
+        given = [
+            f"({matches(columns, name, value)})"
+            for name, columns in filters.items()
+            if (value := getattr(selection, name)) is not None
+        ]
+        if view == "findings" and selection.errors:
+            given.append("severity = 'error'")
+        if given:
+            wanted[view] = " AND ".join(given)
+    return wanted
+
+
+def _has(row: Row, part: str) -> bool:
+    return any(isinstance(value, str) and part in value.lower() for value in row.values())
+
+
+def _evaluated(rows: list[Row], expression: str) -> list[Row]:
+    import pyarrow as pa
+
+    from amqpsniff.tables.query import Filter
+
+    columns = {name: [row.get(name) for row in rows] for name in rows[0]}
+    place = "place"
+    table = pa.RecordBatch.from_pydict(
+        {name: _column(values) for name, values in columns.items()}
+        | {place: pa.array(range(len(rows)), pa.int64())}
+    )
+    condition = Filter(table.schema, expression)
+    try:
+        return [rows[at] for at in condition.of(table).column(place).to_pylist()]
+    finally:
+        condition.close()
+
+
+def _column(values: list[Any]) -> Any:
+    import pyarrow as pa
+
+    known = next((value for value in values if value is not None), "")
+    kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+    kind = kinds[type(known)]
+    if kind == pa.int64() and any(isinstance(value, float) for value in values):
+        kind = pa.float64()
+    return pa.array(values, kind)

@@ -7,7 +7,9 @@ import sys
 import time
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -114,10 +116,15 @@ class Shown:
         self._more.plain = _more(fact)
 
     def _start(self) -> None:
-        from rich.console import Group
-        from rich.live import Live
-
-        self._bar = _bar(self._errors)
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[part]}"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=self._errors,
+        )
         shown = Group(self._bar, self._more)
         self._live = Live(shown, console=self._errors, transient=True)
         self._live.start()
@@ -126,26 +133,6 @@ class Shown:
         if self._live is not None:
             self._live.stop()
             self._live = None
-
-
-def _bar(console: Console) -> Any:
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[part]}"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[left]}"),
-        console=console,
-    )
 
 
 def _more(fact: dict[str, Any]) -> str:

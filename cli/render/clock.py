@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from amqpsniff.analysis.times import absolute, seconds, time_zone
 
 from ..output import settings
@@ -26,16 +28,20 @@ def in_zone(text: str) -> str:
 
 
 class Clock:
-    """Writes the times of lines in one of `FORMS`; `start_ns` is when the capture began.
+    """Writes the times of lines in one of `FORMS`.
 
-    A `short` absolute time leaves out the day.
+    `started` says when the capture began, or null, once the first time is to be written. A `short`
+    absolute time leaves out the day.
     """
 
-    def __init__(self, form: str, start_ns: int | None, *, short: bool = False) -> None:
+    def __init__(
+        self, form: str, started: Callable[[], int | None], *, short: bool = False
+    ) -> None:
         self.form = form
         self.short = short
-        self.start_ns = start_ns
-        self._before_ns = start_ns
+        self._started = started
+        self._start_ns: int | None = None
+        self._before_ns: int | None = None
 
     @property
     def width(self) -> int:
@@ -51,9 +57,10 @@ class Clock:
         if self.form == "absolute":
             text = date_and_time(time_ns)
             return text[11:26] if self.short else text
-        if self.start_ns is None:
-            self.start_ns = self._before_ns = time_ns
-        before = self.start_ns if self.form == "relative" else self._before_ns
+        if self._start_ns is None:
+            start_ns = self._started()
+            self._start_ns = self._before_ns = time_ns if start_ns is None else start_ns
+        before = self._start_ns if self.form == "relative" else self._before_ns
         self._before_ns = time_ns
         assert before is not None
         return seconds(time_ns - before)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS
@@ -13,10 +12,9 @@ from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.units import UNKNOWN, count, of_severity, plural
 from amqpsniff.wire_text import harmless
 
-from .findings import INDENT, PROSE
-from .grid import Grid, facts
-from .styled_text import Words
-from .text import NONE
+from .clock import Clock
+from .grid import INDENT, PROSE, Column, Grid, facts, or_none, packet_text, table
+from .text import NONE, Words
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.clients import Clients
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from amqpsniff.analysis.finding_tree import Case, Row
     from amqpsniff.findings.kind import Kind
 
-    from .clock import Clock
 
 WIDE = 100
 """Columns from which on places are a table."""
@@ -66,13 +63,14 @@ def sections(found: Diagnosis, layout: Layout) -> Iterator[Grid | Words]:
     yield from _verdict(found)
     if cases:
         yield Words("")
-        yield _lines(cases, found.clients, layout)
+        deep = (one for root in cases for one in root.walk_deep())
+        yield _lines(deep, found.clients, layout)
     if not layout.brief:
         yield from _details(cases, notes, CaseText(found.clients, layout), layout)
     if notes:
         yield Words("")
         yield Words("notes on configuration and security", "heading")
-        yield _note_lines(notes, found.clients, layout)
+        yield _lines(((case, 0) for case in notes), found.clients, layout, notes=True)
 
 
 def _verdict(found: Diagnosis) -> Iterator[Words]:
@@ -86,47 +84,33 @@ def _verdict(found: Diagnosis) -> Iterator[Words]:
     yield _numbers(found)
 
 
-def _lines(cases: Iterable[Case], clients: Clients, layout: Layout) -> Grid:
-    """The findings, one a line, consequences under their causes."""
-    packet, what = _columns(layout)
-    grid = Grid(f"severity|sure|>times|{packet}|*client|{what}")
-    for root in cases:
-        for case, depth in root.walk_deep():
-            row, severity = case.first, KINDS[case.code].severity
-            grid.add(
-                Words(severity, severity),
-                SURE[row["confidence"]],
-                count(case.count),
-                _packet(row, layout.several),
-                clients.short(case.rows) or NONE,
-                _what(case, "  " * (depth - 1) + "└ " if depth else "", layout),
-            )
-    return grid
+def _lines(
+    found: Iterable[tuple[Case, int]], clients: Clients, layout: Layout, *, notes: bool = False
+) -> Grid:
+    """Findings with their depth below a cause, one a line; a code alone is never cut."""
+    assessed: tuple[Column, ...] = (
+        ("sure", "case", lambda case: SURE[case.first["confidence"]]),
+        (">times", "case", lambda case: count(case.count)),
+    )
+    packet = ">=packet" if layout.several else ">packet"
+    return table(
+        [{"case": case, "depth": depth} for case, depth in found],
+        ("severity", "case", _severity),
+        *(() if notes else assessed),
+        (packet, "case", lambda case: packet_text(case.first, layout.several)),
+        ("*client", "case", lambda case: clients.short(case.rows) or NONE),
+        ("what" if layout.narrow else "*what", "", lambda row: _what(layout=layout, **row)),
+    )
 
 
-def _note_lines(cases: Iterable[Case], clients: Clients, layout: Layout) -> Grid:
-    """Notes, one a line, each with the clients that it is about."""
-    packet, what = _columns(layout)
-    grid = Grid(f"severity|{packet}|*client|{what}")
-    for case in cases:
-        severity = KINDS[case.code].severity
-        grid.add(
-            Words(severity, severity),
-            _packet(case.first, layout.several),
-            clients.short(case.rows) or NONE,
-            _what(case, "", layout),
-        )
-    return grid
+def _severity(case: Case) -> Words:
+    severity = KINDS[case.code].severity
+    return Words(severity, severity)
 
 
-def _columns(layout: Layout) -> tuple[str, str]:
-    """The columns of packets and of what is told; a code alone is never cut."""
-    return ">=packet" if layout.several else ">packet", "what" if layout.narrow else "*what"
-
-
-def _what(case: Case, before: str, layout: Layout) -> Words:
-    """The code of a finding, and where there is room its title and what is told first of it."""
-    text = Words(before, "key").add(case.code, "name")
+def _what(case: Case, depth: int, layout: Layout) -> Words:
+    """The code of a finding, and where there is room its title and the gist of its detail."""
+    text = Words("  " * (depth - 1) + "└ " if depth else "", "key").add(case.code, "name")
     if layout.narrow:
         return text
     detail = gist(case.first["detail"], 0)
@@ -200,7 +184,7 @@ class CaseText:
         """The places as text: what a narrow terminal has no columns for."""
         lines: list[tuple[str, str]] = []
         for row in case.rows[: self._layout.places]:
-            packet = _packet(row, self._layout.several, last=True)
+            packet = _packets(row, self._layout.several)
             several = "s" if "–" in packet else ""
             parts = [f"packet{several} {packet}"] if packet != NONE else []
             parts += [ends] if (ends := _ends(row)) != NONE else []
@@ -216,29 +200,24 @@ class CaseText:
         return text
 
     def _table(self, case: Case) -> Grid:
-        columns = ">packets|?>seconds|>times|*name|*client → server|>channel|~detail"
-        grid = Grid(columns, indent=INDENT)
-        for row in case.rows[: self._layout.places]:
-            grid.add(
-                _packet(row, self._layout.several, last=True),
-                self._layout.clock.show(row["ts_ns"]),
-                count(row["count"]),
-                self._clients.name(row) or NONE,
-                _ends(row),
-                NONE if row["channel"] is None else str(row["channel"]),
-                harmless(row["detail"] or ""),
-            )
-        return grid
+        layout = self._layout
+        return table(
+            case.rows[: layout.places],
+            (">packets", "", lambda row: _packets(row, layout.several)),
+            ("?>seconds", "ts_ns", layout.clock.show),
+            (">times", "count", count),
+            ("*name", "", lambda row: self._clients.name(row) or NONE),
+            ("*client → server", "", _ends),
+            (">channel", "channel", or_none(str)),
+            ("~detail", "detail", lambda detail: harmless(detail or "")),
+            indent=INDENT,
+        )
 
 
-def _packet(row: Row, several: bool, *, last: bool = False) -> str:
-    """The packet of a finding, with its file where there are several, and the `last` one."""
-    if row["packet_number"] is None:
-        return NONE
-    name = f"{harmless(PurePath(row['capture']).name)}#" if several and row["capture"] else ""
-    end = row["last_packet_number"]
-    span = f"–{end}" if last and end not in (None, row["packet_number"]) else ""
-    return f"{name}{row['packet_number']}{span}"
+def _packets(row: Row, several: bool) -> str:
+    """The first packet of a finding and the last one."""
+    first, last = row["packet_number"], row["last_packet_number"]
+    return packet_text(row, several) + (f"–{last}" if last not in (None, first) else "")
 
 
 def _ends(row: Row) -> str:

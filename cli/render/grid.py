@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import repeat, zip_longest
-from typing import TYPE_CHECKING, Any
+from pathlib import PurePath
+from typing import Any
 
-from .styled_text import Words
-from .text import cells, cut, cut_middle, folded_at
-from .theme import Paint
+from amqpsniff.wire_text import harmless
 
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
+from .text import NONE, Paint, Words, cells, cut, cut_middle, folded_at
 
+INDENT = 2
+"""Columns by which what belongs to a heading is moved in."""
+PROSE = 88
+"""Columns of a text at most, however wide the terminal: longer lines are hard to read."""
 GAP = 2
 BELOW = 4
 """Columns by which a text below its row is moved in."""
@@ -29,6 +31,36 @@ ROWS_AT_ONCE = 1_024
 _BETWEEN = " " * GAP
 _Cell = str | tuple[tuple[str, str], ...]
 """A text, or the pieces of one with the style of each."""
+
+
+Column = tuple[str, str, Callable[[Any], Any]]
+"""A heading with its marks, the key of a value in each row, and how that is written; without a key
+the whole row is written."""
+
+
+def table(rows: Iterable[Mapping[str, Any]], *columns: Column, indent: int = 0) -> Grid:
+    """Rows under the headings of these columns."""
+    grid = Grid("|".join(heading for heading, _, _ in columns), indent=indent)
+    for row in rows:
+        grid.add(*(write(row[key] if key else row) for _, key, write in columns))
+    return grid
+
+
+def packet_text(row: Mapping[str, Any], several: bool) -> str:
+    """The packet number of a row, with its file where there are `several`; `-` for none."""
+    if row["packet_number"] is None:
+        return NONE
+    name = f"{harmless(PurePath(row['capture']).name)}#" if several and row["capture"] else ""
+    return f"{name}{row['packet_number']}"
+
+
+METHOD = partial(Words, style="method")
+NAME = partial(Words, style="name")
+
+
+def or_none(write: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Writes a value; `-` for null."""
+    return lambda value: NONE if value is None else write(value)
 
 
 def facts(
@@ -124,33 +156,6 @@ class Grid:
         ]
         return sum(wanted) + GAP * (len(shown) - 1)
 
-    def build(self, width: int) -> Table:
-        """The table for rich, at most this wide if cutting and leaving out can make it so."""
-        from rich.table import Table
-        from rich.text import Text
-
-        widths, shown = self._fitted(width)
-        table = Table(box=None, pad_edge=False, header_style="key", padding=(0, GAP, 0, 0))
-        for at in shown:
-            folds = "~" in self._marks[at]
-            table.add_column(
-                Text(self._headings[at]),
-                justify="right" if ">" in self._marks[at] else "left",
-                width=None if folds else widths[at],
-                no_wrap=not folds,
-                overflow="fold" if folds else "ellipsis",
-            )
-        for row in zip(*self._columns, strict=True):
-            table.add_row(*(self._text(row[at], at, widths[at]) for at in shown))
-        return table
-
-    def _text(self, cell: _Cell, at: int, width: int) -> Text:
-        """A cell for rich's table, cut where that is not left to it."""
-        words = self._words(cell, at)
-        if "=" in self._marks[at] and cells(words.plain) > width:
-            return Words(cut_middle(words.plain, width), words.parts[0][1]).rich()
-        return words.rich()
-
     def _words(self, cell: _Cell, at: int) -> Words:
         """A cell with its style or those of its pieces."""
         if isinstance(cell, str):
@@ -160,7 +165,7 @@ class Grid:
         return words
 
     def lines(self, width: int, paint: Paint) -> Iterator[str]:
-        """The same as lines, without rich."""
+
         widths, shown, below = self._layout(width)
         rooms: list[int] = []
         left = width

@@ -1,9 +1,13 @@
-"""Lines of a list of methods and messages: when, which packet, whose, and what."""
+"""Lines of a list of methods and messages: when, which packet, whose, and what.
+
+Parts of a line are fitted into the columns of a terminal: the longest names are cut first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.client_names import ClientNames
@@ -13,26 +17,119 @@ from amqpsniff.analysis.one_line import (
     is_error,
     message_parts,
     outcome_parts,
+    property_parts,
     reply_parts,
 )
 from amqpsniff.units import octets
 from amqpsniff.wire_text import harmless, word
 
-from .fitting import joined
-from .text import cells, cut, folded
+from ..output import Output
+from .clock import Clock
+from .text import Paint, cells, cut, folded
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.timeline import Entry
 
-    from ..output import Output
-    from .clock import Clock
+    from ..reading import Reading
+
+
+MIN_CELLS = (24, 10, 7)
+"""Columns that are left of a name that is cut: the first of these that makes the whole line fit.
+Where none does it is the first, and the end of the line is cut."""
+
+
+def joined(
+    parts: Iterable[Part],
+    paint: Paint,
+    room: int | None,
+    more: Iterable[Part] = (),
+    last: Iterable[Part] = (),
+) -> str:
+    """The parts as one text of at most `room` columns; None does not cut.
+
+    `last` stands at the right edge; the parts are cut to make room for it, and it is never more
+    than half. Of `more` there is as much as has room between them.
+    """
+    parts, more, last = list(parts), list(more), list(last)
+    if room is None:
+        return painted(parts + last + more, paint)
+    taken = _taken(last)
+    if taken > room // 2:
+        parts, last, taken = parts + last, [], 0
+    parts = fitted(parts, room - taken)
+    left = room - taken - _taken(parts)
+    if more and left > 1:
+        parts += _within(more, *_widths(more), left)
+    if not last:
+        return painted(parts, paint)
+    blanks = room - taken - _taken(parts) + 2
+    return painted(parts, paint) + " " * max(blanks, 1) + painted(last, paint)
+
+
+def painted(parts: Iterable[Part], paint: Paint) -> str:
+    """Parts as one text, in their colours."""
+    if not paint.colour:
+        return " ".join([fixed + text for _, fixed, text in parts])
+    words = []
+    for style, fixed, text in parts:
+        words.append(paint("key", fixed) + paint(style, text) if text else paint(style, fixed))
+    return " ".join(words)
+
+
+def _taken(parts: Iterable[Part]) -> int:
+    """Columns of parts, each with a blank."""
+    return sum(cells(part.fixed + part.text) + 1 for part in parts)
+
+
+def fitted(parts: list[Part], room: int) -> list[Part]:
+    """Parts that fit: the longest names are cut first, then the end of the line."""
+    fixed, texts = _widths(parts)
+    most = room - sum(fixed) - len(parts) + 1
+    for least in MIN_CELLS:
+        cut_texts = _shortened(texts, most, least)
+        if sum(cut_texts) <= most:
+            return list(_within(parts, fixed, cut_texts, room))
+    return list(_within(parts, fixed, _shortened(texts, most, MIN_CELLS[0]), room))
+
+
+def _widths(parts: list[Part]) -> tuple[list[int], list[int]]:
+    return [cells(part.fixed) for part in parts], [cells(part.text) for part in parts]
+
+
+def _shortened(widths: list[int], most: int, least: int) -> list[int]:
+    """The widths, the largest made smaller but not below `least`, until they are `most` in all."""
+    widths = list(widths)
+    excess = sum(widths) - most
+    while excess > 0 and max(widths) > least:
+        longest = max(widths)
+        at = widths.index(longest)
+        second = max((one for one in widths if one < longest), default=0)
+        even = -(-excess // widths.count(longest))
+        widths[at] = max(least, second, longest - even)
+        excess -= longest - widths[at]
+    return widths
+
+
+def _within(parts: list[Part], fixed: list[int], texts: list[int], room: int) -> Iterator[Part]:
+    for part, width, text_width in zip(parts, fixed, texts, strict=True):
+        if room < 1:
+            return
+        if part.text and room <= width:
+            yield Part(part.style, cut(part.fixed + part.text, room))
+            return
+        kept = cut(part.fixed, room)
+        yield Part(
+            part.style, kept, cut(part.text, min(text_width, room - width)) if room > width else ""
+        )
+        room -= width + text_width + 1
+
 
 SPACING = 6
 """Columns of an arrow and of the blanks around it and between words, and one to spare: in some
 fonts arrows are two columns wide."""
 
 MIN_ROOM = 20
-"""Columns for words that go on over several lines, however narrow the terminal is."""
+"""Least columns for text that is folded, however narrow the terminal is."""
 
 CLIENT_WIDTH = 21
 NARROW_WIDTH = 16
@@ -49,7 +146,7 @@ MAX_CLIENTS = 10_000
 """Names of clients kept at once."""
 
 NOBODY = ""
-"""The sender of what is no method itself."""
+"""Sender of a line that is not a method."""
 
 ARROWS: dict[str | None, str] = {"client": "→", "server": "←", NOBODY: " "}
 """Towards the server, and from it."""
@@ -60,28 +157,28 @@ class Lines:
 
     Args:
         output: Where they go; decides their width and colour.
-        clock: Writes their times.
-        several: Whether there are several captures, so that a packet number needs its file's name.
-        whose: Whether lines say whose connection they are of.
+        reading: Their captures. Where there are several, a packet number has its file's name.
+        form: How times are written; see `Clock`.
         clients: Names of clients, and whether there are several hosts.
+        whose: Whether lines say whose connection they are of.
     """
 
     def __init__(
         self,
         output: Output,
-        clock: Clock,
-        *,
-        several: bool,
-        whose: bool = True,
+        reading: Reading,
+        form: str,
         clients: ClientNames | None = None,
+        *,
+        whose: bool = True,
     ) -> None:
         self._paint = output.paint
         self._width = output.width
-        self._clock = clock
-        self._several = several
+        self._clock = Clock(form, reading.started, short=output.narrow)
+        self._reading = reading
         self._wide = not output.narrow
         self._whose = whose
-        self._time_width = clock.width
+        self._time_width = self._clock.width
         self._names = clients or ClientNames()
         self._clients: dict[str | None, str] = {}
         self._client_width = 0
@@ -107,15 +204,12 @@ class Lines:
                 parts.append(Part("warning", "unfinished"))
         return self._line(entry, parts, outcome=last)
 
-    def message(
-        self, row: Any, parts: Iterable[Part], outcome: Iterable[Part], more: Iterable[Part]
-    ) -> str:
-        """The line of a message, with what is said of it; `row` has the columns of an entry.
-
-        Of `more` there is as much as there is room for.
-        """
-        said = [Part(_style(row.method, {}), row.method), *parts]
-        return self._line(row, said, more, outcome=outcome)
+    def message(self, row: dict[str, Any]) -> str:
+        """The line of a message; of its properties there are as many as there is room for."""
+        parts = [Part(_style(row["method"], {}), row["method"]), *message_parts(row)]
+        outcome = outcome_parts(row, early=self._reading.capture.early)
+        place = SimpleNamespace(**row)
+        return self._line(place, parts, property_parts(row), outcome=outcome)
 
     def step(self, place: Any, parts: list[Part], last: Iterable[Part]) -> str:
         """A line of these parts; one whose sender is `NOBODY` has no arrow."""
@@ -179,7 +273,7 @@ class Lines:
         )
 
     def _packet(self, entry: Any) -> str:
-        if self._several:
+        if self._reading.several:
             return f"{harmless(PurePath(entry.capture).name)}#{entry.packet_number}"
         return str(entry.packet_number)
 

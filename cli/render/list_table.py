@@ -13,9 +13,7 @@ from amqpsniff.wire_text import harmless, named
 
 from .clock import date_and_time
 from .grid import Grid
-from .styled_text import Words
-from .text import NONE
-from .theme import Paint
+from .text import NONE, Paint, Words
 from .tree import Raw, tree
 
 CONNECTION_COLUMNS = (

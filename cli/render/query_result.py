@@ -9,34 +9,43 @@ from typing import Any
 
 from amqpsniff.wire_text import harmless
 
+from ..output import Output
 from .grid import GAP, Grid
-from .styled_text import Words
-from .text import cells
-from .theme import Paint
+from .text import Paint, Words, cells
 
 MAX_LAID_OUT = 10_000
-"""Rows of one table; of more there is a table for each so many."""
+"""Most rows of one table; more are split over several."""
 
 NULL = Words("null", "key")
-"""Null; told from the text by its colour."""
+"""Null, which only its colour tells from the text."""
 
 
-def tables(result: Any) -> Iterator[Grid]:
-    """The rows of a result, a table for each `MAX_LAID_OUT`; one with no row where there are none.
+def show(result: Any, output: Output) -> None:
+    """Write the rows of a result, a table for each `MAX_LAID_OUT`; without any, headings.
 
     `result` gives record batches and has their `schema`.
     """
-    marks = ["*" if not _is_number(field.type) else ">" for field in result.schema]
-    names = [harmless(name).replace("|", "\\x7c") for name in result.schema.names]
-    columns = "|".join(f"{mark}{name}" for mark, name in zip(marks, names, strict=True))
-    grid, first = Grid(columns), True
-    for row in _rows(result):
-        if grid.rows == MAX_LAID_OUT:
-            yield grid
-            grid, first = Grid(columns), False
+    grid = _headings(result.schema)
+    for number, row in enumerate(_rows(result)):
+        if number and not number % MAX_LAID_OUT:
+            show_grid(grid, output)
+            grid = _headings(result.schema)
         grid.add(*map(_cell, row))
-    if grid.rows or first:
-        yield grid
+    show_grid(grid, output)
+
+
+def _headings(schema: Any) -> Grid:
+    marks = ["*" if not _is_number(field.type) else ">" for field in schema]
+    names = [harmless(name).replace("|", "\\x7c") for name in schema.names]
+    return Grid("|".join(mark + name for mark, name in zip(marks, names, strict=True)))
+
+
+def show_grid(grid: Grid, output: Output) -> None:
+    """Write a table; where there is too little room for it, its rows one by one."""
+    if grid.fits(output.room):
+        output.lines(grid.lines(output.room, output.paint))
+    else:
+        output.lines(_blocks(grid, output.paint))
 
 
 def catalogue(reports: Iterable[Any]) -> Grid:
@@ -47,7 +56,7 @@ def catalogue(reports: Iterable[Any]) -> Grid:
     return grid
 
 
-def blocks(table: Grid, paint: Paint) -> Iterator[str]:
+def _blocks(table: Grid, paint: Paint) -> Iterator[str]:
     """Each row of a table as lines of name and value, with an empty line between rows."""
     for number, fields in enumerate(table.fields()):
         if number:

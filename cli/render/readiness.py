@@ -1,4 +1,4 @@
-"""What a newer broker does otherwise: a sentence, then each change with the clients it concerns."""
+"""Changes in a newer broker: a sentence, then each change with the clients it concerns."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from amqpsniff.units import count, plural
 from amqpsniff.wire_text import harmless
 
-from .findings import INDENT, PROSE
-from .grid import Grid, facts
-from .styled_text import Words
+from .grid import INDENT, PROSE, Grid, facts
+from .text import Words
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.readiness import Affected, Readiness
+
 
 STYLES = {"refused": "error", "ignored": "warning", "changed": "info"}
 """How an effect is coloured."""

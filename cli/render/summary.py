@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import PurePath
 from typing import Any
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
 from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
 from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 
+from . import tls_table
 from .clock import in_zone
-from .grid import GAP, Grid, facts
+from .grid import GAP, METHOD, Grid, facts, or_none, packet_text, table
 from .list_table import ended
-from .styled_text import Words
-from .text import NONE, cells
+from .text import Words, cells
 
 METHOD_COLUMNS = 3
 
@@ -32,9 +31,9 @@ def sections(
     """
     yield from _verdict(result, judged)
     yield facts(_facts(result))
-    for title, grid in (
+    for title, rows in (
         (_connections_title(result), _connections(result)),
-        (_tls_title(result), _tls(result, narrow)),
+        (_tls_title(result), tls_table.grid(result["tls"]["rows"], narrow=narrow)),
         ("clients", _clients(result)),
         ("messages", _messages(result)),
         ("errors", _errors(result)),
@@ -46,9 +45,9 @@ def sections(
         (_findings_title(result), _findings(result)),
         ("methods", _methods(result, width)),
     ):
-        if grid.rows:
+        if rows.rows:
             yield Words(f"\n{title}", "heading")
-            yield grid
+            yield rows
 
 
 def _verdict(result: Mapping[str, Any], judged: bool) -> Iterator[Words]:
@@ -132,25 +131,25 @@ def _product(connection: dict[str, Any], side: str) -> str:
 
 def _connections(result: Mapping[str, Any]) -> Grid:
     rows = result["connections"]
-    servers = len({one["server"] for one in rows}) > 1
-    ends = "*client|" + ("*server|" if servers else "")
-    table = Grid(f"*name|{ends}*vhost|??user|????>channels|???>frames|??>sent|?>received|closed|id")
-    for one in rows:
-        where = [one["client"] or UNKNOWN, *([one["server"] or UNKNOWN] if servers else [])]
-        name = one["connection_name"] or _product(one, "client")
-        table.add(
-            harmless(name) if name else UNKNOWN,
-            *map(harmless, where),
-            harmless(one["vhost"]) if one["vhost"] is not None else UNKNOWN,
-            harmless(one["user"] or UNKNOWN),
-            count(one["channels"]),
-            count(one["frames"]),
-            octets(one["client_bytes"]),
-            octets(one["server_bytes"]),
-            ended(one["closed_by"], one["close_code"]),
-            one["connection_id"][:8],
-        )
-    return table
+    several = len({one["server"] for one in rows}) > 1
+    return table(
+        rows,
+        ("*name", "", lambda one: _text(one["connection_name"] or _product(one, "client"))),
+        ("*client", "client", _text),
+        *([("*server", "server", _text)] if several else []),
+        ("*vhost", "vhost", lambda name: UNKNOWN if name is None else harmless(name)),
+        ("??user", "user", _text),
+        ("????>channels", "channels", count),
+        ("???>frames", "frames", count),
+        ("??>sent", "client_bytes", octets),
+        ("?>received", "server_bytes", octets),
+        ("closed", "", lambda one: ended(one["closed_by"], one["close_code"])),
+        ("id", "connection_id", lambda name: name[:8]),
+    )
+
+
+def _text(text: str | None) -> str:
+    return harmless(text or UNKNOWN)
 
 
 def _tls_title(result: Mapping[str, Any]) -> str:
@@ -158,19 +157,15 @@ def _tls_title(result: Mapping[str, Any]) -> str:
     return "TLS" + _of(len(tls["rows"]), tls["conversations"])
 
 
-def _tls(result: Mapping[str, Any], narrow: bool) -> Grid:
-    from .tls_table import grid
-
-    return grid(result["tls"]["rows"], narrow=narrow)
-
-
 def _clients(result: Mapping[str, Any]) -> Grid:
-    table = Grid(">connections|*product|version|*platform")
     known = [one for one in result["clients"] if one["client_product"] is not None]
-    for one in known[: max(len(result["connections"]), 1)]:
-        names = ("client_product", "client_version", "client_platform")
-        table.add(count(one["connections"]), *(harmless(one[name] or UNKNOWN) for name in names))
-    return table
+    return table(
+        known[: max(len(result["connections"]), 1)],
+        (">connections", "connections", count),
+        ("*product", "client_product", _text),
+        ("version", "client_version", _text),
+        ("*platform", "client_platform", _text),
+    )
 
 
 def _methods(result: Mapping[str, Any], width: int) -> Grid:
@@ -185,41 +180,42 @@ def _methods(result: Mapping[str, Any], width: int) -> Grid:
         return Grid("")
     widest = sum(max(map(cells, texts)) for texts in zip(*pairs, strict=True)) + 2 * GAP
     columns = max(1, min(METHOD_COLUMNS, width // widest))
-    table = Grid("|".join(columns * (">", "*")))
+    grid = Grid("|".join(columns * (">", "*")))
     height = -(-len(pairs) // columns)
     for row in range(height):
         shown = pairs[row::height]
         shown += (columns - len(shown)) * [("", "")]
-        table.add(*(one for number, method in shown for one in (number, Words(method, "method"))))
-    return table
+        grid.add(*(one for number, method in shown for one in (number, Words(method, "method"))))
+    return grid
 
 
 def _messages(result: Mapping[str, Any]) -> Grid:
-    table = Grid("*method|>number|?>per s|>peak/s|>bytes|>p50|???>p95|??>p99|>largest")
-    for one in result["messages"]:
-        sizes = (one[f"size_{name}"] for name in ("p50", "p95", "p99", "max"))
-        table.add(
-            Words(one["method"], "method"),
-            count(one["count"]),
-            rate(one["per_second"]),
-            count(one["peak_per_second"]),
-            octets(one["bytes"]),
-            *map(octets, sizes),
-        )
-    return table
+    return table(
+        result["messages"],
+        ("*method", "method", METHOD),
+        (">number", "count", count),
+        ("?>per s", "per_second", rate),
+        (">peak/s", "peak_per_second", count),
+        (">bytes", "bytes", octets),
+        (">p50", "size_p50", octets),
+        ("???>p95", "size_p95", octets),
+        ("??>p99", "size_p99", octets),
+        (">largest", "size_max", octets),
+    )
 
 
 def _timed(rows: list[dict[str, Any]], name: str, what: str) -> Grid:
     """Quantiles of the time that things took, by name."""
-    table = Grid(f"*{name}|>{what}|>p50|??>p95|?>p99|>longest")
-    for one in rows:
-        times = (one[f"{at}_ns"] for at in ("p50", "p95", "p99", "max"))
-        table.add(
-            one[name] or "(none)",
-            count(one["count"]),
-            *(duration(time) if time is not None else NONE for time in times),
-        )
-    return table
+    time = or_none(duration)
+    return table(
+        rows,
+        (f"*{name}", name, lambda text: text or "(none)"),
+        (f">{what}", "count", count),
+        (">p50", "p50_ns", time),
+        ("??>p95", "p95_ns", time),
+        ("?>p99", "p99_ns", time),
+        (">longest", "max_ns", time),
+    )
 
 
 def _named_title(title: str, result: Mapping[str, Any]) -> str:
@@ -227,59 +223,39 @@ def _named_title(title: str, result: Mapping[str, Any]) -> str:
     return title + _of(len(tally["rows"]), tally["distinct"])
 
 
+_EXCHANGE = ("*exchange", "exchange", exchange_name)
+_KEY = ("*routing key", "routing_key", named)
+_PUBLISHED = ((">published", "published", count), (">bytes", "published_bytes", octets))
+_DELIVERED = ((">delivered", "delivered", count), (">bytes", "delivered_bytes", octets))
+
+
 def _names(result: Mapping[str, Any], section: str) -> Grid:
     rows = result[section]["rows"]
-    names = [name for name in ("exchange", "routing_key") if rows and name in rows[0]]
-    headings = "|".join("*" + name.replace("_", " ") for name in names)
-    table = Grid(headings + "|>published|>bytes|>delivered|>bytes")
-    for row in rows:
-        table.add(
-            *(
-                exchange_name(row[name]) if name == "exchange" else named(row[name])
-                for name in names
-            ),
-            *_amount(row, "published"),
-            *_amount(row, "delivered"),
-        )
-    return table
+    names = [one for one in (_EXCHANGE, _KEY) if rows and one[1] in rows[0]]
+    return table(rows, *names, *_PUBLISHED, *_DELIVERED)
 
 
 def _queues(result: Mapping[str, Any]) -> Grid:
     """Queues with the depth that the broker said last, when somebody declared them."""
-    table = Grid("*queue|>delivered|>bytes|>depth|?>consumers")
-    for row in result["queues"]["rows"]:
-        said = (row[name] for name in ("message_count", "consumer_count"))
-        depth = (NONE if number is None else count(number) for number in said)
-        table.add(named(row["queue"]), *_amount(row, "delivered"), *depth)
-    return table
-
-
-def _amount(row: dict[str, Any], way: str) -> tuple[str, str]:
-    return count(row[way]), octets(row[f"{way}_bytes"])
+    return table(
+        result["queues"]["rows"],
+        ("*queue", "queue", named),
+        *_DELIVERED,
+        (">depth", "message_count", or_none(count)),
+        ("?>consumers", "consumer_count", or_none(count)),
+    )
 
 
 def _errors(result: Mapping[str, Any]) -> Grid:
-    table = Grid(">times|method|by|code|>packet|~text")
-    for one in result["errors"]:
-        text = one["reply_text"]
-        table.add(
-            count(one["count"]),
-            Words(one["method"], "method.error"),
-            one["sender"] or UNKNOWN,
-            one["reply_code"] if one["reply_code"] is not None else NONE,
-            _packet(one, result),
-            quoted(harmless(text)) if text else "",
-        )
-    return table
-
-
-def _packet(row: dict[str, Any], result: Mapping[str, Any]) -> str:
-    """A packet's number, with its file where there are several."""
-    if row["packet_number"] is None:
-        return NONE
-    several = len(result["captures"]) > 1 and row["capture"]
-    name = f"{harmless(PurePath(row['capture']).name)}#" if several else ""
-    return f"{name}{row['packet_number']}"
+    return table(
+        result["errors"],
+        (">times", "count", count),
+        ("method", "method", lambda method: Words(method, "method.error")),
+        ("by", "sender", lambda sender: sender or UNKNOWN),
+        ("code", "reply_code", or_none(str)),
+        (">packet", "", lambda one: packet_text(one, len(result["captures"]) > 1)),
+        ("~text", "reply_text", lambda text: quoted(harmless(text)) if text else ""),
+    )
 
 
 def _findings_title(result: Mapping[str, Any]) -> str:
@@ -288,16 +264,17 @@ def _findings_title(result: Mapping[str, Any]) -> str:
 
 
 def _findings(result: Mapping[str, Any]) -> Grid:
-    table = Grid("severity|>times|>packet|~what")
-    for one in result["findings"]:
-        what = Words(one["title"] + (f": {harmless(one['detail'])}" if one["detail"] else ""))
-        if one["places"] > 1:
-            what.add(f" and at {plural(one['places'] - 1, 'other place')}")
-        what.add("  ").add(one["code"], "name")
-        table.add(
-            Words(one["severity"], one["severity"]),
-            count(one["count"]),
-            _packet(one, result),
-            what,
-        )
-    return table
+    return table(
+        result["findings"],
+        ("severity", "severity", lambda severity: Words(severity, severity)),
+        (">times", "count", count),
+        (">packet", "", lambda one: packet_text(one, len(result["captures"]) > 1)),
+        ("~what", "", _found),
+    )
+
+
+def _found(one: dict[str, Any]) -> Words:
+    what = Words(one["title"] + (f": {harmless(one['detail'])}" if one["detail"] else ""))
+    if one["places"] > 1:
+        what.add(f" and at {plural(one['places'] - 1, 'other place')}")
+    return what.add("  ").add(one["code"], "name")

@@ -1,4 +1,8 @@
-"""The width of text on a terminal: measured, cut and folded."""
+"""Text on a terminal: measured, cut and folded, and in colours by what it means.
+
+`Words` is what rich's `Text` is there for, without rich: its import takes as long as all else that
+a short command does.
+"""
 
 from __future__ import annotations
 
@@ -63,3 +67,95 @@ def folded_at(text: str, width: int) -> Iterator[tuple[str, int]]:
         at = text.index(line, at)
         yield line, at
         at += len(line)
+
+
+STYLES: dict[str, str] = {
+    "time": "dim",
+    "packet": "dim",
+    "channel": "dim",
+    "connection": "cyan",
+    "method": "bold",
+    "method.error": "bold red",
+    "name": "green",
+    "size": "none",
+    "key": "dim",
+    "error": "bold red",
+    "warning": "yellow",
+    "info": "none",
+    "heading": "bold",
+    "hex": "dim",
+}
+"""Style definitions of rich, by name."""
+
+
+class Paint:
+    """Wraps text in the escape codes of a style, or leaves it as it is when colour is off."""
+
+    def __init__(self, colour: bool) -> None:
+        self.colour = colour
+        self._codes: dict[str, tuple[str, str]] = {}
+
+    def __call__(self, style: str, text: str) -> str:
+        """The text in a style of `STYLES`."""
+        if not self.colour:
+            return text
+        codes = self._codes.get(style)
+        if codes is None:
+            codes = self._codes[style] = _codes(STYLES[style])
+        return f"{codes[0]}{text}{codes[1]}"
+
+
+def _codes(definition: str) -> tuple[str, str]:
+    """What a terminal is told before and after a text of this style."""
+    from rich.color import ColorSystem
+    from rich.style import Style
+
+    before, _, after = (
+        Style.parse(definition).render("\0", color_system=ColorSystem.STANDARD).partition("\0")
+    )
+    return before, after
+
+
+class Words:
+    """A harmless text of one or more lines, moved in by `indent` columns where it stands alone.
+
+    `parts` are pieces of it with the style of each, empty for none.
+    """
+
+    __slots__ = ("indent", "parts")
+
+    def __init__(self, text: str = "", style: str = "", *, indent: int = 0) -> None:
+        self.parts = [(text, style)]
+        self.indent = indent
+
+    def add(self, text: str, style: str = "") -> Words:
+        """Put more at the end."""
+        self.parts.append((text, style))
+        return self
+
+    @property
+    def plain(self) -> str:
+        """The text alone."""
+        return "".join(text for text, _ in self.parts)
+
+    def left_out(self, width: int) -> Iterator[str]:
+        """Nothing: a text is continued on further lines."""
+        return iter(())
+
+    def lines(self, width: int, paint: Paint) -> Iterator[str]:
+        """The text as lines of at most so many columns."""
+        begin = 0
+        for whole in self.plain.split("\n"):
+            for line, at in folded_at(whole, width):
+                yield self.painted(paint, line, begin + at)
+            begin += len(whole) + 1
+
+    def painted(self, paint: Paint, shown: str, at: int = 0) -> str:
+        """What is shown of the text from a place on, in its styles; an ellipsis may end it."""
+        done = ""
+        for text, style in self.parts:
+            piece = shown[: max(len(text) - at, 0)]
+            at = max(at - len(text), 0)
+            shown = shown[len(piece) :]
+            done += paint(style, piece) if piece and style else piece
+        return done + shown

@@ -1,20 +1,23 @@
-"""TLS conversations as a table."""
+"""TLS conversations for people: which there were, and whether they could be read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amqpsniff.spec import SIDES
 from amqpsniff.units import UNKNOWN, count, lasted, octets, plural
 from amqpsniff.wire_text import harmless
 
+from ..output import Output
 from .clock import date_and_time
-from .grid import Grid
-from .styled_text import Words
-from .text import NONE
-from .theme import Paint
+from .grid import Grid, table
+from .text import NONE, Paint, Words, folded
 from .tree import Raw, tree
+
+if TYPE_CHECKING:
+    from amqpsniff.pipeline import Totals
+
 
 NAMES_SHOWN = 2
 
@@ -24,27 +27,26 @@ def grid(rows: list[dict[str, Any]], *, narrow: bool) -> Grid:
 
     In parentheses stands what was offered and not answered.
     """
-    table = Grid(
-        "id|client|server|version|??cipher|*?name|*????certificate|???alpn|>???lasted|>????sent|"
-        ">????received|~~read"
+
+    def client(name: str | None) -> str:
+        shown = harmless(name or UNKNOWN)
+        return f":{shown.rpartition(':')[2]}" if narrow else shown
+
+    return table(
+        rows,
+        ("id", "connection_id", lambda name: name[:8]),
+        ("client", "client", client),
+        ("server", "server", lambda name: harmless(name or UNKNOWN)),
+        ("version", "", _version),
+        ("??cipher", "cipher", lambda name: (name or UNKNOWN).removeprefix("TLS_")),
+        ("*?name", "server_name", lambda name: harmless(name or NONE)),
+        ("*????certificate", "certificate", _certificate),
+        ("???alpn", "", _protocol),
+        (">???lasted", "", lambda one: lasted(one["start_ns"], one["end_ns"])),
+        (">????sent", "client_bytes", octets),
+        (">????received", "server_bytes", octets),
+        ("~~read", "", _read),
     )
-    for one in rows:
-        client = harmless(one["client"] or UNKNOWN)
-        table.add(
-            one["connection_id"][:8],
-            f":{client.rpartition(':')[2]}" if narrow else client,
-            harmless(one["server"] or UNKNOWN),
-            _version(one),
-            (one["cipher"] or UNKNOWN).removeprefix("TLS_"),
-            harmless(one["server_name"] or NONE),
-            _certificate(one),
-            harmless(_protocol(one)),
-            lasted(one["start_ns"], one["end_ns"]),
-            octets(one["client_bytes"]),
-            octets(one["server_bytes"]),
-            _read(one),
-        )
-    return table
 
 
 def blocks(rows: Iterable[dict[str, Any]], paint: Paint) -> Iterator[str]:
@@ -100,23 +102,57 @@ def _version(one: dict[str, Any]) -> str:
     return one["version"] or (f"({offered})" if offered else UNKNOWN)
 
 
-def _certificate(one: dict[str, Any]) -> str:
-    certificate = one["certificate"]
-    if certificate is None or not certificate["names"]:
-        return NONE
-    return harmless(", ".join(certificate["names"][:NAMES_SHOWN]))
+def _certificate(certificate: dict[str, Any] | None) -> str:
+    return harmless(", ".join((certificate or {}).get("names", ())[:NAMES_SHOWN])) or NONE
 
 
 def _protocol(one: dict[str, Any]) -> str:
     offered = ", ".join(one["protocols_offered"])
-    return one["protocol"] or (f"({offered})" if offered else NONE)
+    return harmless(one["protocol"] or (f"({offered})" if offered else NONE))
 
 
 def _read(one: dict[str, Any]) -> Words:
-    """True if it could be read, and else why not: an alert says more than missing keys."""
+    """`yes`, or why it could not be read: an alert says more than missing keys."""
     if one["opened"]:
         return Words("yes")
     if one["alerts"]:
         first = one["alerts"][0]
         return Words(f"{first['sender']} sent {first['description']}", "error")
     return Words(harmless(one["why"] or "the server did not answer"), "warning")
+
+
+HOW = (
+    "keys come from --tls-keylog FILE (as programs write it for SSLKEYLOGFILE), a pcapng with "
+    "secrets inside, or --tls-key FILE (the broker's RSA key)"
+)
+
+
+def unread(totals: Totals) -> str:
+    """A sentence about what could not be read; empty when all could."""
+    if not totals.sealed:
+        return ""
+
+    return f"{plural(totals.sealed, 'TLS conversation')} could not be read; {HOW}"
+
+
+def show(
+    encrypted: list[dict[str, Any]],
+    totals: Totals,
+    output: Output,
+    limit: int | None = None,
+    *,
+    below: bool = False,
+    verbose: bool = False,
+) -> None:
+    """Write the conversations that could not be read, with a heading; `below` something else."""
+    sealed = [one for one in encrypted if not one["opened"]][:limit]
+    if not sealed:
+        return
+    heading = folded(unread(totals), output.room)
+    lead = [""] if below else []
+    output.lines([*lead, *(output.paint("heading", line) for line in heading)])
+    laid_out = grid(sealed, narrow=output.narrow)
+    if verbose:
+        output.lines(blocks(sealed, output.paint))
+    else:
+        output.lines(laid_out.lines(output.room, output.paint))

@@ -13,12 +13,11 @@ from amqpsniff.analysis.times import exact
 from amqpsniff.units import octets
 from amqpsniff.wire_text import harmless, quoted, word
 
-from .text import cells
+from .text import Paint, cells
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.timeline import Entry
 
-    from .theme import Paint
 
 INDENT = "    "
 

@@ -11,8 +11,8 @@ import pytest
 import zstandard
 
 from amqpsniff.capture import compressed, open_capture
-from amqpsniff.capture.file import NOTHING_READ, CaptureFile
-from amqpsniff.capture.push_reader import PushReader
+from amqpsniff.capture.file import CaptureFile
+from amqpsniff.capture.push_reader import NOTHING_READ, PushReader
 from amqpsniff.errors import CaptureError, NotACapture
 from tests.capture import build
 from tests.capture.build import Row

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.capture import open_capture
-from amqpsniff.capture.interfaces import Interfaces
 from amqpsniff.capture.packets import NO_TIME
 from amqpsniff.capture.pcapng_interface import InterfaceStatistics
-from amqpsniff.capture.pcapng_writer import PcapngWriter
+from amqpsniff.capture.pcapng_writer import Interfaces, PcapngWriter
 from amqpsniff.sanitize.run import safe_options
 from tests.capture import build
 

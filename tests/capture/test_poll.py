@@ -15,7 +15,7 @@ from amqpsniff.capture import open_capture
 from amqpsniff.capture.poll import readable
 from amqpsniff.capture.tail import PipeCapture
 from amqpsniff.capture.tshark import Run, Tshark
-from amqpsniff.cli.dashboard.keys import Keyboard
+from amqpsniff.cli.dashboard.dashboard import Keyboard
 from tests.capture.build import pcap_header, pcap_record
 
 MAX_OF_SELECT = 1024

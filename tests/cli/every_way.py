@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from amqpsniff.analysis.report_tables import REPORTS
-from amqpsniff.cli.commands import COMMANDS
+from amqpsniff.cli.commands import COMMANDS, function_of
 from tests.cli.running import Result, run
 
 TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
@@ -144,7 +144,7 @@ def missing() -> set[str]:
     found = set()
     for command in set(COMMANDS) - ELSEWHERE.keys():
         ways = [way for way in WAYS if way.split()[0] == command]
-        module = import_module(f"amqpsniff.cli.{command.replace('-', '_')}")
+        module = import_module(function_of(command).__module__)
         forms = getattr(module, "FORMATS", getattr(module, "ENDINGS", ()))
         told = [form for form in forms if form != "text"]
         found |= {f"{command} {form}" for form in told if not any(form in way for way in ways)}

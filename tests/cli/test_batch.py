@@ -88,7 +88,7 @@ import sys
 from amqpsniff.cli import batch
 from amqpsniff.cli.entry import main
 
-def run(self):
+def run(*_):
     from amqpsniff.cli.render.batch import Shown
     with Shown(False) as shown:
         shown.take({"report": "churn", "title": "Churn", "columns": ["a"], "rows": [["x"]],
@@ -96,7 +96,7 @@ def run(self):
         shown.finish()
     return 0
 
-batch._Job.run = run
+batch._run = run
 sys.argv = ["amqpsniff", "batch", "x", "-o", "y"]
 sys.exit(main())
 """

@@ -173,6 +173,6 @@ def test_files_that_are_no_captures() -> None:
      (0.0, "-100 %")],
 )  # fmt: skip
 def test_what_did_not_vanish_is_not_less_by_all_of_it(ratio: float | None, text: str) -> None:
-    from amqpsniff.cli.render.diff import percent
+    from amqpsniff.cli.diff import percent
 
     assert percent(ratio) == text

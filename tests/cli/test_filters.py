@@ -21,7 +21,7 @@ SHOWING_ROWS = (
     "bodies", "live",
 )  # fmt: skip
 
-PROGRAM: Any = typer.main.get_command(commands._application(""))
+PROGRAM: Any = typer.main.get_command(commands._application(*commands.COMMANDS))
 
 
 def options(command: str) -> dict[str, Any]:
@@ -152,3 +152,5 @@ def test_commands_are_grouped() -> None:
     for group, names in commands.GROUPS.items():
         at = lines.index(group)
         assert [re.split(r"\s+", line)[1] for line in lines[at + 1 :][: len(names)]] == [*names]
+        for name, about in names.items():
+            assert PROGRAM.commands[name].help.startswith(about)

@@ -23,7 +23,7 @@ from amqpsniff.analysis.diagnosis import Diagnosis
 from amqpsniff.analysis.verdict import MAX_SENTENCES
 from amqpsniff.cli.render.clock import Clock
 from amqpsniff.cli.render.diagnosis import Layout, sections
-from amqpsniff.cli.render.theme import Paint
+from amqpsniff.cli.render.text import Paint
 from amqpsniff.findings import KINDS
 from tests.cli.running import on_terminal, run, write_capture
 from tests.conftest import OWN, SAMPLES
@@ -331,7 +331,7 @@ def diagnosis(path: Path) -> Diagnosis:
 
 def screen(found: Diagnosis) -> list[str]:
     """The lines of a first screen."""
-    layout = Layout(COLUMNS, Clock("relative", found.start_ns), narrow=True)
+    layout = Layout(COLUMNS, Clock("relative", lambda: found.start_ns), narrow=True)
     lines = [
         " " * block.indent + line
         for block in sections(found, layout)

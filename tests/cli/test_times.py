@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amqpsniff.analysis import times
-from amqpsniff.cli import parse_units
+from amqpsniff.cli import live
 from amqpsniff.errors import UsageError
 from tests.cli.running import run
 
@@ -63,7 +63,7 @@ def test_what_is_no_time(text: str) -> None:
     with pytest.raises(UsageError, match="is no time"):
         times.parse(text, "from")
     with pytest.raises(UsageError, match="is no span of time"):
-        parse_units.span(text, "duration")
+        live.span(text, "duration")
 
 
 def test_no_time_is_beyond_what_a_table_holds() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from amqpsniff.decode.redaction import secret_positions
 from amqpsniff.sanitize.frames import Cleaner
-from amqpsniff.sanitize.options import SanitizeOptions
+from amqpsniff.sanitize.policy import SanitizeOptions
 from tests.decode.feeding import Decoded, Feeder, Talk
 from tests.decode.logins import FRAMES, SECRET, Case, cases, shown
 from tests.decode.script import publish, sent

@@ -183,7 +183,7 @@ sys.exit(main())
     ("module", "place"),
     [
         ("amqpsniff.cli.dashboard.dashboard", "Screen"),  # while drawing
-        ("amqpsniff.cli.dashboard.keys", "Keyboard.pressed"),  # while reading keys
+        ("amqpsniff.cli.dashboard.dashboard", "Keyboard.pressed"),  # while reading keys
         ("amqpsniff.pipeline", "Pipeline.feed"),  # while decoding
     ],
 )

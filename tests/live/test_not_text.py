@@ -16,7 +16,7 @@ from amqpsniff.cli.dashboard.screen import Screen
 from amqpsniff.cli.dashboard.snapshot import Pictures
 from amqpsniff.cli.dashboard.state import State
 from amqpsniff.cli.dashboard.views import VIEWS
-from amqpsniff.cli.render.theme import STYLES
+from amqpsniff.cli.render.text import STYLES
 from amqpsniff.live.figures import Figures
 from amqpsniff.live.metrics import Collector
 from amqpsniff.live.watch import Watch

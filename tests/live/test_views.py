@@ -14,14 +14,12 @@ import amqpsniff
 from amqpsniff.analysis.selection import Selection
 from amqpsniff.capture import read
 from amqpsniff.capture.tail import FileCapture
-from amqpsniff.cli.dashboard.filter import by_name
-from amqpsniff.cli.dashboard.lines import sides
+from amqpsniff.cli.dashboard.screen import sides
 from amqpsniff.cli.dashboard.snapshot import Picture, Pictures
 from amqpsniff.cli.dashboard.state import State
-from amqpsniff.cli.dashboard.views import CLIENTS, QUEUES, ordered
+from amqpsniff.cli.dashboard.views import CLIENTS, QUEUES, by_name, ordered
 from amqpsniff.cli.render.grid import Grid
-from amqpsniff.cli.render.text import cut_middle
-from amqpsniff.cli.render.theme import Paint
+from amqpsniff.cli.render.text import Paint, cut_middle
 from amqpsniff.live.figures import Figures
 from amqpsniff.live.operations import COLUMNS, COUNTS, MAX_OPERATIONS, Operations
 from amqpsniff.live.watch import Watch

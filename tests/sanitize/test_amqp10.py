@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from amqpsniff.decode import claims
 from amqpsniff.decode.claims import Claim
 from amqpsniff.sanitize import SanitizeOptions, amqp10, policy
-from amqpsniff.sanitize.filling import filler
 from amqpsniff.sanitize.frames import Cleaner
+from amqpsniff.sanitize.policy import filler
 from amqpsniff.spec.amqp10 import COMPOSITES, SECRETS
 from tests.amqp10 import (
     Described,
