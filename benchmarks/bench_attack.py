@@ -51,7 +51,7 @@ COMMANDS = {
     "connections": ("connections", CAPTURE),
     "channels": ("channels", CAPTURE),
     "topology": ("topology", CAPTURE),
-    "trace": ("trace", CAPTURE, "--routing-key", "k"),
+    "trace": ("trace", CAPTURE, "--where", "body_size >= 0"),
     "follow": ("follow", CAPTURE, "--connection", ":40001"),
     "diagnose": ("diagnose", CAPTURE),
     "report": ("report", CAPTURE, "-o", os.devnull),
