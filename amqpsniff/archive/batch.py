@@ -51,7 +51,7 @@ from .survey_cache import (
     survey_name,
     survey_orders,
 )
-from .task_io import NO_DATE, RESULTS, TaskResult, TaskSpec, by_day, carry_out
+from .task_io import NO_DATE, RESULTS, Done, TaskResult, TaskSpec, by_day, carry_out
 
 
 class Runner(Protocol):
@@ -244,8 +244,9 @@ class Batch:
         if others:
             self._hand_over(done, others)
             _help_the_longest(others, cores)
-            done = [one for one in done if one.key] + runner(carry_out, others, progress.look)
-        self.results = [*before.values(), *done]
+            done += runner(carry_out, others, progress.look)
+        read = (TaskResult.from_bytes(one.result) for one in done if one.key)
+        self.results = [*before.values(), *read]
         progress.look()
         if self.links:
             notice(Step("links"))
@@ -299,7 +300,7 @@ class Batch:
             spec.deal = Deal(pack.marks, pack.buckets, sources, pack.begins, keys, size)
         return list(readers.values()), others
 
-    def _hand_over(self, done: Iterable[TaskResult], others: Sequence[TaskSpec]) -> None:
+    def _hand_over(self, done: Iterable[Done], others: Sequence[TaskSpec]) -> None:
         """Tell tasks where the packets are that were dealt out to them."""
         size = block_bytes(self.plan.buckets)
         files = {one.path: at for at, one in enumerate(self.plan.files)}
