@@ -162,10 +162,10 @@ class Batch:
         self.results: list[TaskResult] = []
         self._seed = 0
         self._linked = Linked("")
-        self._listed: Sequence[Listed] | None = None
+        self._listed: Sequence[Listed] = ()
         self._looked: tuple[list[Surveyed], list[Listed]] | None = None
-        self._planned = False
-        self._noted: dict[str, TaskResult] | None = None
+        self._specs: list[TaskSpec] | None = None
+        self._noted: dict[str, TaskResult] = {}
 
     def __enter__(self) -> Batch:
         self._entered += 1
@@ -193,22 +193,21 @@ class Batch:
         """Survey captures that are at hand, for so long, and plan when none is left: what can be
         done before there are others to do it.
         """
-        if self._listed is None:
-            self.find()
-        files, missing = self._looked or known_surveys(self.folder, self._listed or ())
+        if self._looked is None:
+            self._looked = known_surveys(self.folder, self._listed or self.find())
+        files, missing = self._looked
         here, missing = survey_here(missing, self.folder, seconds)
         self._looked = [*files, *here], missing
-        if not missing and not self._planned:
-            self._make_plan([*files, *here])
+        if not missing and self._specs is None:
+            self._make_plan()
 
     def is_done(self) -> bool:
         """True if earlier runs did all the work: nothing is left to decode."""
         self.look(0)
-        if not self._planned:
+        if self._specs is None:
             return False
-        specs = self._orders()
-        self._noted = self._notes(specs)
-        return len(self._noted) == len(specs)
+        self._noted = self._notes(self._specs)
+        return len(self._noted) == len(self._specs)
 
     def run(
         self,
@@ -225,14 +224,11 @@ class Batch:
                 raise
 
     def _run(self, runner: Runner, notice: Callable[[Step], None], cores: int) -> Summary:
-        files = self._surveys(runner, notice)
-        if not self._planned:
-            self._make_plan(files)
-        self._planned = False
+        self._survey(runner, notice)
+        specs = self._specs if self._specs is not None else self._make_plan()
+        self._listed, self._looked, self._specs = (), None, None
         notice(Step("plan", why=self.plan.why))
-        specs = self._orders()
-        before = self._notes(specs) if self._noted is None else self._noted
-        self._noted = None
+        before, self._noted = self._noted or self._notes(specs), {}
         for spec in specs:
             spec.key = before[spec.base].key if spec.base in before else spec.key
         progress = Progress(self.folder, specs, before.values(), notice)
@@ -247,6 +243,7 @@ class Batch:
             done += runner(carry_out, others, progress.look)
         read = (TaskResult.from_bytes(one.result) for one in done if one.key)
         self.results = [*before.values(), *read]
+        done.clear()
         progress.look()
         if self.links:
             notice(Step("links"))
@@ -254,11 +251,13 @@ class Batch:
         notice(Step("tables"))
         return self._commit(len(before))
 
-    def _make_plan(self, files: list[Surveyed]) -> None:
+    def _make_plan(self) -> list[TaskSpec]:
+        files, _ = self._looked or ([], [])
         self.plan = make_plan(files, task_bytes=self.task_bytes, deals=True)
-        self._planned = True
         for one in files:
             one.forget_conversations()
+        self._specs = self._orders()
+        return self._specs
 
     def _orders(self) -> list[TaskSpec]:
         """The tasks of the plan, with all that they need."""
@@ -326,20 +325,19 @@ class Batch:
         more = [name for name in ("links", "frameworks") if getattr(self, name)]
         return json.dumps([FORM, ROWS_FORM, options, sorted(self.tables), *more])
 
-    def _surveys(self, runner: Runner, notice: Callable[[Step], None]) -> list[Surveyed]:
+    def _survey(self, runner: Runner, notice: Callable[[Step], None]) -> None:
+        """Survey what is left."""
         if self._looked is None:
             notice(Step("files"))
             self.look()
         files, missing = self._looked or ([], [])
-        self._listed = self._looked = None
         total = len(files) + len(missing)
         notice(Step("files", len(files), total))
         if missing:
-            specs = survey_orders(missing, self.folder)
-            for found in runner(survey_all, specs, lambda: None):
-                files += found
-            notice(Step("files", len(files), total))
-        return files
+            specs = survey_orders(missing, self.folder.name, self.storage)
+            found = runner(survey_all, specs, lambda: None)
+            self._looked = [*files, *chain.from_iterable(found)], []
+            notice(Step("files", total, total))
 
     def _link(self, runner: Runner) -> None:
         """Link the messages of all tasks, and write those whose links are new."""
