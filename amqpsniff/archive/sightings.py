@@ -6,7 +6,6 @@ Words and places of what was found are read in the end, of those rows alone.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
@@ -145,20 +144,10 @@ def _worded(review: MessageReplay, sighted: Sequence[Sighted], open_file: Open) 
 
 
 def _read_rows(file: IO[bytes], rows: set[int]) -> dict[int, dict[str, Any]]:
-    from pyarrow import parquet
+    import pyarrow.dataset as ds
 
-    with parquet.ParquetFile(file) as opened:
-        found: dict[int, dict[str, Any]] = {}
-        wanted = deque(sorted(rows))
-        begin = 0
-        for group in range(opened.num_row_groups):
-            end = begin + opened.metadata.row_group(group).num_rows
-            here = []
-            while wanted and wanted[0] < end:
-                here.append(wanted.popleft())
-            if here:
-                read = opened.read_row_group(group, columns=["route", *TEXTS, *PLACES])
-                values = read.take([row - begin for row in here]).to_pylist()
-                found.update(zip(here, values, strict=True))
-            begin = end
-    return found
+    wanted = sorted(rows)
+    with file:
+        there = ds.ParquetFileFormat().make_fragment(file)
+        values = there.take(wanted, columns=["route", *TEXTS, *PLACES]).to_pylist()
+    return dict(zip(wanted, values, strict=True))
