@@ -400,7 +400,7 @@ class Batch:
         files["errors"] = [self._write("errors", error_table(errors))]
         rows["errors"] = len(errors)
         self.lock.check()
-        there = self.folder.sizes()
+        there = {name: one.size for name, one in self.folder.files().items()}
         for table, names in files.items():
             DeltaLog(self.folder, table).commit(names, self._schema(table), there)
         cost = self._cost()

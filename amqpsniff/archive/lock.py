@@ -154,7 +154,7 @@ class FolderLock:
 
     def _others(self) -> list[LockFile]:
         """Lock files of other runs that live."""
-        changed = self._folder.changed_ns(LOCKS)
+        changed = {name: one.mtime_ns for name, one in self._folder.files(LOCKS).items()}
         now = changed.pop(self._name, None)  # as the file system's clock says, if it says so
         found = []
         self._dead = []

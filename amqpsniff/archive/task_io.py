@@ -1,8 +1,7 @@
 """One task in another process: its specification, its result, and the Parquet files it writes.
 
 The result is written last, so a task that was killed has left nothing that counts. Files are named
-by the task's key: a task that runs twice writes the same files. The first line of a result tells
-how much it is, for those who watch the run and need not know the rest.
+by the task's key: a task that runs twice writes the same files.
 """
 
 from __future__ import annotations
@@ -13,13 +12,12 @@ import json
 import marshal
 import struct
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import astuple, dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
-from queue import Queue
-from threading import Thread
 from typing import Any, NamedTuple
 
 from amqpsniff.capture.file import Opener
@@ -40,11 +38,8 @@ RESULTS = "_work/tasks"
 
 RUNNING = "_work/running"
 
-HEAD_BYTES = 64
-"""Bytes within which the first line of a result ends, and a heartbeat: two numbers."""
-
 STORED = struct.Struct("<16sQ")
-"""Behind the first line of a result: a digest of what follows, and its length unpacked."""
+"""The beginning of a result: a digest of what follows, and its length unpacked."""
 
 HEARTBEAT_SECONDS = 0.5
 """Time between two heartbeats of a task."""
@@ -178,7 +173,7 @@ class TaskResult:
         return f"{RESULTS}/{self.key}.result"
 
     def to_bytes(self) -> bytes:
-        """Itself, packed, behind a line of JSON."""
+        """Itself, packed."""
         facts = vars(self) | {"records": self.records.plain()}
         for name in ("found", "lost"):
             facts[name] = [*map(_FINDING_VALUES, facts[name])]
@@ -186,14 +181,12 @@ class TaskResult:
             facts[name] = facts[name] and astuple(facts[name])
         plain = marshal.dumps(facts)  # half the time of pickle for half a million values
         packed: bytes = _codec().compress(plain, asbytes=True)
-        head = json.dumps([sum(self.rows.values()), len(self.found)]).encode()
-        return head + b"\n" + STORED.pack(_digest(packed), len(plain)) + packed
+        return STORED.pack(_digest(packed), len(plain)) + packed
 
     @classmethod
     def from_bytes(cls, octets: bytes) -> TaskResult:
         """The opposite of `to_bytes`; raises ValueError when they are none, or were damaged."""
-        stored = octets.partition(b"\n")[2]
-        head, packed = stored[: STORED.size], stored[STORED.size :]
+        head, packed = octets[: STORED.size], octets[STORED.size :]
         if len(head) < STORED.size or head != STORED.pack(_digest(packed), STORED.unpack(head)[1]):
             raise ValueError("not the result of a task")
         plain = _codec().decompress(packed, STORED.unpack(head)[1])
@@ -228,10 +221,10 @@ def _digest(octets: bytes) -> bytes:
 
 
 class Heartbeat:
-    """A small file that a task under way writes now and then.
+    """A small file of a task: the part that is done (1: all), its rows, its findings.
 
-    Call it with packets read and rows made. It writes only on this machine, where that costs
-    nothing to speak of. Elsewhere a task counts when it is done.
+    Call it with packets read and rows made. It writes now and then on this machine, where that
+    costs nothing to speak of. Elsewhere a task counts when it is `done`.
     """
 
     def __init__(self, folder: Folder, key: str, packets: int) -> None:
@@ -240,21 +233,16 @@ class Heartbeat:
         self._packets = packets
         self._next = time.monotonic() + HEARTBEAT_SECONDS
         self._wanted = packets > 0 and not is_remote(folder.name)
-        self._given = False
 
     def __call__(self, packets: int, rows: int) -> None:
         """Write the file when the last one is old."""
-        if not self._wanted or time.monotonic() < self._next:
-            return
-        part = min(packets / self._packets, 1)
-        self._folder.write(self._name, json.dumps([round(part, 4), rows]).encode())
-        self._given = True
-        self._next = time.monotonic() + HEARTBEAT_SECONDS
+        if self._wanted and time.monotonic() >= self._next:
+            self.write(min(packets / self._packets, 0.9999), rows)
+            self._next = time.monotonic() + HEARTBEAT_SECONDS
 
-    def clear(self) -> None:
-        """Delete the file."""
-        if self._given:
-            self._folder.delete(self._name)
+    def write(self, part: float, rows: int, findings: int = 0) -> None:
+        """Write the file."""
+        self._folder.write(self._name, json.dumps([part, rows, findings]).encode())
 
 
 def carry_out(spec: TaskSpec) -> Done:
@@ -298,7 +286,7 @@ def carry_out(spec: TaskSpec) -> Done:
     octets = result.to_bytes()
     # with a file that comes back it is done again
     folder.write(f"{RESULTS}/{'lost/' if result.lost else ''}{spec.key}.result", octets)
-    heartbeat.clear()
+    heartbeat.write(1, sum(rows.values()), len(result.found))
     return Done(spec.key, octets, result.lost, objects.dealt if objects else {})
 
 
@@ -407,36 +395,30 @@ class BackgroundWriter:
     """Makes calls of a function in a thread, one after the other in the order in which they come.
 
     Use it as a context manager: at its end all calls are made. What one of them raised is raised by
-    the next call, or at the end, and no further call is made.
+    a later call, or at the end, and no further call is made.
     """
 
     def __init__(self, function: Callable[..., None]) -> None:
         self._function = function
-        self._waiting: Queue[tuple[Any, ...] | None] = Queue(MAX_WAITING)
-        self._error: BaseException | None = None
-        self._thread = Thread(target=self._work, daemon=True)
+        self._thread = ThreadPoolExecutor(1)
+        self._calls: deque[Future[None]] = deque()
 
     def __call__(self, *arguments: Any) -> None:
         """Make a call soon; waits while too many do."""
-        if self._error is not None:
-            raise self._error
-        self._waiting.put(arguments)
+        before = self._calls[-1] if self._calls else None
+        self._calls.append(self._thread.submit(self._work, before, arguments))
+        if len(self._calls) > MAX_WAITING + 1:
+            self._calls.popleft().result()
 
     def __enter__(self) -> BackgroundWriter:
-        self._thread.start()
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self._waiting.put(None)
-        self._thread.join()
-        if kind is None and self._error is not None:
-            raise self._error
+        self._thread.shutdown()
+        if kind is None and self._calls:
+            self._calls[-1].result()
 
-    def _work(self) -> None:
-        while (arguments := self._waiting.get()) is not None:
-            if self._error is not None:
-                continue
-            try:
-                self._function(*arguments)
-            except BaseException as error:  # noqa: BLE001 (raised in the thread that calls)
-                self._error = error
+    def _work(self, before: Future[None] | None, arguments: tuple[Any, ...]) -> None:
+        if before is not None:
+            before.result()  # what it raised is that of all behind it
+        self._function(*arguments)
