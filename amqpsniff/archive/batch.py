@@ -51,7 +51,7 @@ from .survey_cache import (
     survey_name,
     survey_orders,
 )
-from .task_io import NO_DATE, RESULTS, Done, TaskResult, TaskSpec, by_day, carry_out
+from .task_io import RESULTS, TIMES, Done, TaskResult, TaskSpec, by_day, carry_out
 
 
 class Runner(Protocol):
@@ -386,17 +386,18 @@ class Batch:
 
     def _commit(self, done_before: int) -> Summary:
         """Write what is about the whole, then the manifest, then delete what it does not name."""
+        from amqpsniff.tables.batches import finding_batch
+
         findings = merge_findings(self.results, self.plan.files, self.folder, self._linked.hits)
         lost = [one for result in self.results for one in result.lost]
         gone = {one.capture for one in lost}
         errors = error_rows(((one.size, one.findings) for one in self.plan.files), lost)
         files, rows = self._written()
         if "findings" in self.tables:
-            files["findings"] = self._write_findings(findings)
+            files["findings"] = self._write_dated("findings", finding_batch(findings))
             rows["findings"] = len(findings)
         if "links" in self.tables and not files["links"]:  # most archives have none
-            empty = batch_schema("links").empty_table()
-            files["links"] = [self._write(f"links/capture_date={NO_DATE}", empty)]
+            files["links"] = self._write_dated("links", batch_schema("links").empty_table())
         files["errors"] = [self._write("errors", error_table(errors))]
         rows["errors"] = len(errors)
         self.lock.check()
@@ -465,14 +466,9 @@ class Batch:
                 rows[table] += count
         return files, rows
 
-    def _write_findings(self, findings: list[Any]) -> list[str]:
-        from amqpsniff.tables.batches import finding_batch
-
-        batch = finding_batch(findings)
-        names = []
-        for day, rows in by_day(batch, "ts_ns"):
-            names.append(self._write(f"findings/capture_date={day}", rows))
-        return names or [self._write(f"findings/capture_date={NO_DATE}", batch)]
+    def _write_dated(self, table: str, rows: Any) -> list[str]:
+        days = by_day(rows, TIMES.get(table, "ts_ns"))
+        return [self._write(f"{table}/capture_date={day}", some) for day, some in days]
 
     def _write(self, folder: str, rows: Any) -> str:
         """Write a Parquet file named by its content; its name."""
