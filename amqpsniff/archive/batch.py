@@ -30,7 +30,7 @@ from amqpsniff.tables.file_errors import error_rows, error_table
 from amqpsniff.tables.file_errors import schema as error_schema
 from amqpsniff.tables.schema import ROWS_FORM, TABLES, batch_schema
 
-from .dealing import PIECE, Deal, Parts, block_bytes
+from .dealing import PIECE, Deal, Parts
 from .delta_log import DeltaLog
 from .filesystem import Folder, StorageOptions, whole_path
 from .linking import STATE, Joining, Linked, join, known_links, link_all, links_name
@@ -294,21 +294,18 @@ class Batch:
                 task = replace(pack.task, marks=array("q"), inverted=False, octets=0)
                 spec = replace(others[0], task=task, key="", base="")
                 readers[id(pack.task)] = spec
-            sources = {one.path: one for one in pack.task.sources if one.path in pack.marks}
-            size = block_bytes(self.plan.buckets)
-            spec.deal = Deal(pack.marks, pack.buckets, sources, pack.begins, keys, size)
+            spec.deal = Deal(pack, keys)
         return list(readers.values()), others
 
     def _hand_over(self, done: Iterable[Done], others: Sequence[TaskSpec]) -> None:
         """Tell tasks where the packets are that were dealt out to them."""
-        size = block_bytes(self.plan.buckets)
         files = {one.path: at for at, one in enumerate(self.plan.files)}
         lost = {one.capture: one for result in done for one in result.lost}
         parts: dict[int | None, Parts] = {}
         for spec in others:
             sources = spec.task.sources
             own = array("q", [files[one.path] for one in sources])
-            spec.parts = Parts(self.folder.name, self.storage, size, sources, own)
+            spec.parts = Parts(self.folder.name, self.storage, sources, own)
             spec.parts.lost = [lost[one.path] for one in sources if one.path in lost]
             parts[spec.task.bucket] = spec.parts
         for result in done:

@@ -34,7 +34,7 @@ from amqpsniff.findings import Finding
 from amqpsniff.tcp.partition import COLUMN_NAMES, Dealer
 
 from .filesystem import Folder
-from .plan import Source
+from .plan import Pack, Source
 
 DEALT = "_work/dealt"
 
@@ -46,8 +46,8 @@ END = struct.Struct("<Q")
 
 MAX_BLOCK_BYTES = 256 << 10
 MIN_BLOCK_BYTES = 16 << 10
-"""Bytes of packets that are packed at once: fewer where there are many buckets, whose piles are
-`PILES_BYTES` together."""
+"""Bytes of packets that are packed at once: fewer where a capture has many buckets, whose piles
+are `PILES_BYTES` together."""
 
 PILES_BYTES = 64 << 20
 
@@ -71,25 +71,16 @@ which the first one comes, and the captured bytes of the capture behind the buck
 
 @dataclass
 class Deal:
-    """Packets that are dealt out of some captures: marks and their buckets by path.
-
-    Attributes:
-        sources: The captures by path.
-        begins: Times of their first packets.
-        keys: What says that a bucket is the same one, by bucket; only these are dealt out.
-        block_bytes: See `MAX_BLOCK_BYTES`.
+    """What is dealt out of the captures of a pack: to the buckets of `keys`, of which these say
+    that they are the same ones.
     """
 
-    marks: dict[str, array[int]]
-    buckets: dict[str, array[int]]
-    sources: dict[str, Source]
-    begins: dict[str, int]
+    pack: Pack
     keys: dict[int, str]
-    block_bytes: int = MAX_BLOCK_BYTES
 
     def of(self, path: str) -> dict[int, int]:
         """The buckets of marks in a capture, as far as they are to be dealt out."""
-        pairs = zip(self.marks[path], self.buckets[path], strict=True)
+        pairs = zip(self.pack.marks[path], self.pack.buckets[path], strict=True)
         return {mark: bucket for mark, bucket in pairs if bucket in self.keys}
 
 
@@ -97,15 +88,10 @@ Dealt = dict[str, "array[int]"]
 """Pieces by capture, one after the other, `PIECE` numbers each."""
 
 
-def object_name(source: Source, block_bytes: int) -> str:
+def object_name(source: Source) -> str:
     """The name of a capture's object."""
-    facts = json.dumps([FORM, source.path, source.size, source.modified_ns, block_bytes])
+    facts = json.dumps([FORM, source.path, source.size, source.modified_ns])
     return f"{DEALT}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.packets"
-
-
-def block_bytes(buckets: int) -> int:
-    """Bytes of a block where there are so many buckets."""
-    return max(MIN_BLOCK_BYTES, min(MAX_BLOCK_BYTES, PILES_BYTES // max(buckets, 1)))
 
 
 class Objects:
@@ -122,11 +108,16 @@ class Objects:
         self._ports = ports
         self._open: dict[str, _Object] = {}
         self._stack = contextlib.ExitStack()
-        for path in deal.marks:
-            pieces = _kept(folder, deal, path)
+        self._names = {
+            one.path: object_name(one)
+            for one in deal.pack.task.sources
+            if one.path in deal.pack.marks
+        }
+        for path, name in self._names.items():
+            pieces = _kept(folder, name, deal, path)
             if pieces is not None:
                 self.dealt[path] = pieces
-        self.complete = self.dealt.keys() >= deal.marks.keys()
+        self.complete = self.dealt.keys() >= self._names.keys()
 
     def __enter__(self) -> Objects:
         return self
@@ -137,11 +128,10 @@ class Objects:
     def feed(self, batch: PacketBatch) -> None:
         """Deal out the packets of a batch."""
         path = batch.capture
-        if path in self.dealt or path not in self._deal.marks:
+        if path in self.dealt or path not in self._names:
             return
         if path not in self._open:
-            name = object_name(self._deal.sources[path], self._deal.block_bytes)
-            sink = self._stack.enter_context(self._folder.create(name))
+            sink = self._stack.enter_context(self._folder.create(self._names[path]))
             self._open[path] = _Object(self._deal, path, sink, self._ports)
         self._open[path].feed(batch)
 
@@ -160,8 +150,8 @@ class _Object:
         self._keys = deal.keys
         places = {bucket: at for at, bucket in enumerate(self._buckets)}
         of_marks = {mark: places[bucket] for mark, bucket in marks.items()}
-        size, begin = deal.block_bytes, deal.begins[path]
-        self._dealer = Dealer(of_marks, len(places), size, begin, ports)
+        size = max(MIN_BLOCK_BYTES, min(MAX_BLOCK_BYTES, PILES_BYTES // max(len(places), 1)))
+        self._dealer = Dealer(of_marks, len(places), size, deal.pack.begins[path], ports)
         self._sink = sink
         self._blocks: dict[int, list[bytes]] = defaultdict(list)
         self._first: dict[int, int] = {}
@@ -210,10 +200,10 @@ class _Object:
         self._held = 0
 
 
-def _kept(folder: Folder, deal: Deal, path: str) -> array[int] | None:
+def _kept(folder: Folder, name: str, deal: Deal, path: str) -> array[int] | None:
     """The pieces in an object that an earlier run has written, if all that are wanted are there."""
     try:
-        with folder.open(object_name(deal.sources[path], deal.block_bytes)) as file:
+        with folder.open(name) as file:
             size = file.seek(0, 2)
             file.seek(max(size - END.size, 0))
             (length,) = END.unpack(file.read(END.size))
@@ -255,7 +245,6 @@ class Parts:
 
     folder: str
     storage: Mapping[str, Any]
-    block_bytes: int
     sources: list[Source]
     files: array[int]
     numbers: array[int] = field(default_factory=lambda: array("q"))
@@ -277,8 +266,8 @@ class Parts:
             source = self.sources[at]
             if source.path not in found:
                 between = sum(one.skipped_bytes for one in self.sources[counted + 1 : at + 1])
-                name = object_name(source, self.block_bytes)
-                found[source.path] = Part(name, [], first_ns, behind_before + between)
+                skipped = behind_before + between
+                found[source.path] = Part(object_name(source), [], first_ns, skipped)
                 behind_before, counted = behind, at
             found[source.path].ranges.append((offset, length))
         return found
