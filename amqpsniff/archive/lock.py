@@ -165,7 +165,7 @@ class FolderLock:
             lives = owner.lives if owner else None
             if lives is None:
                 known = now is not None and changed_ns is not None
-                age = now - changed_ns if known else time.time_ns() - renewed_ns  # type: ignore[operator]
+                age = now - changed_ns if known else time.time_ns() - renewed_ns
                 lives = age < STALE_SECONDS * 1e9
             if lives:
                 found.append((asks, name, owner))

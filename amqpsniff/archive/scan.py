@@ -94,13 +94,8 @@ class Scan:
         return [replace(self.order, task=task, key=f"{at:06d}") for at, task in enumerate(tasks)]
 
     def _results(self, specs: Sequence[TaskSpec]) -> list[TaskResult]:
-        """The results of tasks that are done, also of those that could not read all their files."""
-        results = []
-        for spec in specs:
-            octets = self.folder.read(f"{RESULTS}/{spec.key}.result")
-            octets = octets or self.folder.read(f"{RESULTS}/lost/{spec.key}.result")
-            results.append(TaskResult.from_bytes(octets or b""))
-        return results
+        places = [f"{RESULTS}/{spec.key}.result" for spec in specs]
+        return [TaskResult.from_bytes(self.folder.read(place) or b"") for place in places]
 
 
 def do_together(folder: Folder, works: Mapping[str, Callable[[], object]], first: str) -> None:

@@ -284,8 +284,7 @@ def carry_out(spec: TaskSpec) -> Done:
     result.rows, result.files, result.written_bytes = rows, files, days.written_bytes
     result.dealt_bytes = spec.parts.octets if spec.parts else 0
     octets = result.to_bytes()
-    # with a file that comes back it is done again
-    folder.write(f"{RESULTS}/{'lost/' if result.lost else ''}{spec.key}.result", octets)
+    folder.write(result.place, octets)
     heartbeat.write(1, sum(rows.values()), len(result.found))
     return Done(spec.key, octets, result.lost, objects.dealt if objects else {})
 
