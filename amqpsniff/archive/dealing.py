@@ -56,8 +56,8 @@ HELD_BYTES = 64 << 20
 or two rounds, a larger one in as many as it takes."""
 
 READ_BYTES = 2 << 20
-"""Packed bytes of a range that are read at once, which matters where each read is a request; they
-are ready while the ones before them are decoded."""
+"""Packed bytes of a range that are read at once, which matters where each read is a request; and
+as many of packets, about, are ready while the ones before them are decoded."""
 
 AHEAD = 3
 """Captures whose packets are made ready by threads while the one before is decoded: what object
@@ -356,7 +356,8 @@ def _chunks(part: Part, opener: Callable[[str], IO[bytes]]) -> Iterator[list[tup
                     raise OSError(f"{part.name}: cut off before offset {offset + length}")
                 left -= len(more)
                 held += more
-                chunk, begin = [], BLOCK.size
+                chunk: list[tuple[int, bytes]] = []
+                begin, size = BLOCK.size, 0
                 while begin <= len(held):
                     packed, packets, plain = BLOCK.unpack_from(held, begin - BLOCK.size)
                     end = begin + packed
@@ -365,6 +366,10 @@ def _chunks(part: Part, opener: Callable[[str], IO[bytes]]) -> Iterator[list[tup
                     octets = _codec().decompress(held[begin:end], plain, asbytes=True)
                     chunk.append((packets, octets))
                     begin = end + BLOCK.size
+                    size += plain
+                    if size >= READ_BYTES:  # what is packed may be very small
+                        yield chunk
+                        chunk, size = [], 0
                 held = held[begin - BLOCK.size :]
                 yield chunk
 

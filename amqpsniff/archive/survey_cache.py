@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from amqpsniff.capture.formats import is_remote
 
-from .filesystem import Folder, StorageOptions, opener_for
+from .filesystem import Folder, StorageOptions, opener_for, whole_path
 from .listing import Listed
 from .survey import Surveyed, survey
 
@@ -27,6 +25,12 @@ SURVEY_BYTES = 512 << 20
 HERE_SECONDS = 0.5
 """Time that whoever plans spends on surveys before it has others make them: asking Spark for them
 costs about a second, in which 3 GB are surveyed."""
+
+MAX_REMEMBERED = 500_000
+"""Conversations of surveys that a process remembers, 16 bytes each."""
+
+MIN_SIZE = 50
+"""A survey takes as much memory as so many conversations, beside its own."""
 
 FORM = 6
 """Number of the layout; one that is written otherwise is made anew."""
@@ -114,19 +118,30 @@ def survey_files(
 ) -> list[Surveyed]:
     """Surveys of files, made in this process unless they are in the folder `kept`.
 
-    Without one they are in a folder of this process, which is asked for every scan of the same
-    files.
+    Without a folder this process remembers some, for it is asked for every scan of the same files.
     """
-    known, missing = known_surveys(Folder(kept or _own_folder().name, storage), listed)
-    for order in survey_orders(missing, kept or _own_folder().name, storage):
-        known += survey_all(order)
-    return known
+    found: list[Surveyed] = []
+    if kept:
+        found, missing = known_surveys(Folder(kept, storage), listed)
+        for order in survey_orders(missing, kept, storage):
+            found += survey_all(order)
+        return found
+    for one in listed:
+        place = one, whole_path(one.path)
+        made = _remembered.get(place)
+        if made is None:
+            made = survey(*one, opener=opener_for([one.path], storage))
+            if made.error is None and one.modified_ns is not None and not is_remote(one.path):
+                _remembered[place] = made
+        found.append(replace(made))
+    held = sum(len(one.marks) + MIN_SIZE for one in _remembered.values())
+    while held > MAX_REMEMBERED:  # older ones make room
+        held -= len(_remembered.pop(next(iter(_remembered))).marks) + MIN_SIZE
+    return found
 
 
-@cache
-def _own_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder that is gone with this process."""
-    return tempfile.TemporaryDirectory(prefix="amqpsniff-surveys-")
+_remembered: dict[tuple[Listed, str], Surveyed] = {}
+"""Surveys of files on this machine."""
 
 
 def survey_name(one: Listed | Surveyed) -> str:

@@ -1,4 +1,4 @@
-"""Surveys that are kept, in a folder that was named or in one of the process."""
+"""Surveys that are kept, and those that a process remembers."""
 
 import shutil
 from pathlib import Path
@@ -17,7 +17,7 @@ def capture(samples: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of files that are surveyed from now on, by a process that knows none."""
+    """Names of files that are surveyed from now on, by a process that remembers none."""
     names: list[str] = []
     survey = survey_cache.survey
 
@@ -26,7 +26,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return survey(path, *more, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(survey_cache, "survey", noted)
-    survey_cache._own_folder.cache_clear()
+    survey_cache._remembered.clear()
     return names
 
 
@@ -60,3 +60,19 @@ def test_what_cannot_be_read_is_tried_again(tmp_path: Path, looked: list[str]) -
         (found,) = survey_cache.survey_files(list_captures([path]))
         assert found.error
     assert len(looked) == 2
+
+
+def test_so_many_conversations_are_remembered(
+    capture: Path, looked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Path(shutil.copy(capture, capture.with_name("other.pcap")))
+    (known,) = survey_cache.survey_files(list_captures([capture]))
+    room = 2 * (len(known.marks) + survey_cache.MIN_SIZE)
+    for most, surveys in ((room, 2), (room - 1, 4)):
+        monkeypatch.setattr(survey_cache, "MAX_REMEMBERED", most)
+        survey_cache._remembered.clear()
+        looked.clear()
+        for _ in range(2):
+            for path in (capture, other):
+                survey_cache.survey_files(list_captures([path]))
+        assert len(looked) == surveys
