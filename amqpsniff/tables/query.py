@@ -261,6 +261,7 @@ class Result(Tabular[pa.RecordBatch]):
 
     def close(self) -> None:
         """Let DuckDB go, and its files, where a loop over the rows was left early."""
+        self._own = None
         if self._ready is not None:
             self._ready.close()
             self._ready = None
