@@ -19,7 +19,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.report_tables import OPERATIONS, find, made_of
-from amqpsniff.archive.batch import Batch, Summary
+from amqpsniff.archive.batch import Batch, Summary, run_here
 from amqpsniff.archive.batch_reports import is_here, make_here, write_page
 from amqpsniff.archive.plan import TASK_BYTES
 from amqpsniff.archive.progress import Step
@@ -184,11 +184,9 @@ def _written(spark: SparkContext | None, batch: Batch, say: Say) -> Summary:
         if step.why:
             LOG.info(step.why)
 
+    runner = None if spark is None else SparkRunner(spark)
     with gc_paused():
-        if spark is None:
-            return batch.run(notice=notice)
-        runner = SparkRunner(spark)
-        return batch.run(runner, notice, runner.cores)
+        return batch.run(runner or run_here, notice, runner.cores if runner else 1)
 
 
 def _report(

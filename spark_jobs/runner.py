@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from typing import Any
 
 from pyspark import SparkContext
@@ -39,25 +40,22 @@ class SparkRunner:
         """Results in the order of the items. Raises the error of a task that failed for good."""
         if not items:
             return []
-        results: list[Any] = []
-        errors: list[BaseException] = []
+        told = function.__name__.strip("_").replace("_", " ")
+        job: Future[list[Any]] = Future()
 
         def work() -> None:
             try:
-                told = function.__name__.strip("_").replace("_", " ")
                 self._context.setJobDescription(f"amqpsniff: {told}, {len(items)} tasks")
-                results.extend(self._context.parallelize(items, len(items)).map(function).collect())
-            except BaseException as error:  # noqa: BLE001 (raised below, in the thread that waits)
-                errors.append(error)
+                rows = self._context.parallelize(items, len(items))
+                job.set_result(rows.map(function).collect())
+            except BaseException as error:  # noqa: BLE001 (raised in the thread that waits)
+                job.set_exception(error)
 
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        wait = LOOK_SECONDS
-        while thread.is_alive():
-            thread.join(wait)
+        threading.Thread(target=work, daemon=True).start()
+        pause_seconds = LOOK_SECONDS
+        while not wait([job], pause_seconds).done:
             began = time.monotonic()
             watch()
-            wait = pause(time.monotonic() - began)
-        if errors:
-            raise errors[0]
-        return results
+            pause_seconds = pause(time.monotonic() - began)
+        watch()
+        return job.result()

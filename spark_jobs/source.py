@@ -81,20 +81,11 @@ UNTIL = "until_ns"
 class AmqpDataSource(DataSource):
     """`spark.read.format("amqp")`: one table of captures, named by path, folder, pattern or list.
 
-    Options: `table` (default `messages`; also `errors`: what could not be read); `where`, a
-    condition on its rows in SQL, as on the command line; `port`, comma-separated; `dialect`,
-    `tableDialect`; `bodies`, `bodySha256`, `showSecrets` (`true`, `false`); `tlsKeylog`, `tlsKey`
-    (comma-separated), files; `from`, `to`: files without a packet
-    in that time are left out; `mode` for files that cannot be read whole: `PERMISSIVE` (default:
-    what could be read, and rows in `errors` and `findings`), `DROPMALFORMED` (nothing of them),
-    `FAILFAST`; `storageOptions`, a JSON object for fsspec; `surveys`, a folder that keeps what is
-    known of files; `scratch`, a folder through which partitions share what is about many
-    connections; `taskBytes`, `maxReads` for the plan; for streams `closeAfter`, in seconds, and
-    `lookBack`, in bytes.
     `.schema("method string, body_size long")` chooses columns and saves making the others; those
     that link messages are made where they are named. A folder that a batch has written is read by
     its manifest, a file a partition. Paths are those of the workers' file system. Raises
-    UsageError for an option that makes no sense and CaptureError for a path that is not there.
+    UsageError for an option that makes no sense (see `SourceOptions`) and CaptureError for a path
+    that is not there.
     """
 
     @classmethod
@@ -274,23 +265,13 @@ class Reading:
     def _read(self, file: Written) -> Iterator[pa.RecordBatch]:
         """The rows of a file; columns that it has not are null."""
         import pyarrow as pa
-        from pyarrow import parquet
+        import pyarrow.dataset as ds
 
         whole = self._schema()
         schema = pa.schema([whole.field(name) for name in dict.fromkeys(self.needed)])
         with Folder(file.folder, self.options.storage).open(file.name) as opened:
-            there = parquet.ParquetFile(opened)
-            names = [name for name in schema.names if name in there.schema_arrow.names]
-            for batch in there.iter_batches(columns=names):
-                yield pa.RecordBatch.from_arrays(
-                    [
-                        batch.column(one.name).cast(one.type)
-                        if one.name in names
-                        else pa.nulls(batch.num_rows, one.type)
-                        for one in schema
-                    ],
-                    schema=schema,
-                )
+            there = ds.ParquetFileFormat().make_fragment(opened)
+            yield from there.to_batches(schema=schema, batch_readahead=1)
 
     def _schema(self) -> pa.Schema:
         return arrow_schema(self.table, everything=True)

@@ -30,7 +30,7 @@ from amqpsniff.tables.file_errors import error_rows, error_table
 from amqpsniff.tables.file_errors import schema as error_schema
 from amqpsniff.tables.schema import ROWS_FORM, TABLES, batch_schema
 
-from .dealing import PIECE, Deal, Parts, block_bytes
+from .dealing import PIECE, Deal, Parts
 from .delta_log import DeltaLog
 from .filesystem import Folder, StorageOptions, whole_path
 from .linking import STATE, Joining, Linked, join, known_links, link_all, links_name
@@ -51,7 +51,7 @@ from .survey_cache import (
     survey_name,
     survey_orders,
 )
-from .task_io import NO_DATE, RESULTS, TaskResult, TaskSpec, by_day, carry_out
+from .task_io import RESULTS, TIMES, Done, TaskResult, TaskSpec, by_day, carry_out
 
 
 class Runner(Protocol):
@@ -162,10 +162,10 @@ class Batch:
         self.results: list[TaskResult] = []
         self._seed = 0
         self._linked = Linked("")
-        self._listed: Sequence[Listed] | None = None
+        self._listed: Sequence[Listed] = ()
         self._looked: tuple[list[Surveyed], list[Listed]] | None = None
-        self._planned = False
-        self._noted: dict[str, TaskResult] | None = None
+        self._specs: list[TaskSpec] | None = None
+        self._noted: dict[str, TaskResult] = {}
 
     def __enter__(self) -> Batch:
         self._entered += 1
@@ -193,22 +193,21 @@ class Batch:
         """Survey captures that are at hand, for so long, and plan when none is left: what can be
         done before there are others to do it.
         """
-        if self._listed is None:
-            self.find()
-        files, missing = self._looked or known_surveys(self.folder, self._listed or ())
+        if self._looked is None:
+            self._looked = known_surveys(self.folder, self._listed or self.find())
+        files, missing = self._looked
         here, missing = survey_here(missing, self.folder, seconds)
         self._looked = [*files, *here], missing
-        if not missing and not self._planned:
-            self._make_plan([*files, *here])
+        if not missing and self._specs is None:
+            self._make_plan()
 
     def is_done(self) -> bool:
         """True if earlier runs did all the work: nothing is left to decode."""
         self.look(0)
-        if not self._planned:
+        if self._specs is None:
             return False
-        specs = self._orders()
-        self._noted = self._notes(specs)
-        return len(self._noted) == len(specs)
+        self._noted = self._notes(self._specs)
+        return len(self._noted) == len(self._specs)
 
     def run(
         self,
@@ -225,14 +224,11 @@ class Batch:
                 raise
 
     def _run(self, runner: Runner, notice: Callable[[Step], None], cores: int) -> Summary:
-        files = self._surveys(runner, notice)
-        if not self._planned:
-            self._make_plan(files)
-        self._planned = False
+        self._survey(runner, notice)
+        specs = self._specs if self._specs is not None else self._make_plan()
+        self._listed, self._looked, self._specs = (), None, None
         notice(Step("plan", why=self.plan.why))
-        specs = self._orders()
-        before = self._notes(specs) if self._noted is None else self._noted
-        self._noted = None
+        before, self._noted = self._noted or self._notes(specs), {}
         for spec in specs:
             spec.key = before[spec.base].key if spec.base in before else spec.key
         progress = Progress(self.folder, specs, before.values(), notice)
@@ -244,8 +240,10 @@ class Batch:
         if others:
             self._hand_over(done, others)
             _help_the_longest(others, cores)
-            done = [one for one in done if one.key] + runner(carry_out, others, progress.look)
-        self.results = [*before.values(), *done]
+            done += runner(carry_out, others, progress.look)
+        read = (TaskResult.from_bytes(one.result) for one in done if one.key)
+        self.results = [*before.values(), *read]
+        done.clear()
         progress.look()
         if self.links:
             notice(Step("links"))
@@ -253,11 +251,13 @@ class Batch:
         notice(Step("tables"))
         return self._commit(len(before))
 
-    def _make_plan(self, files: list[Surveyed]) -> None:
+    def _make_plan(self) -> list[TaskSpec]:
+        files, _ = self._looked or ([], [])
         self.plan = make_plan(files, task_bytes=self.task_bytes, deals=True)
-        self._planned = True
         for one in files:
             one.forget_conversations()
+        self._specs = self._orders()
+        return self._specs
 
     def _orders(self) -> list[TaskSpec]:
         """The tasks of the plan, with all that they need."""
@@ -294,21 +294,18 @@ class Batch:
                 task = replace(pack.task, marks=array("q"), inverted=False, octets=0)
                 spec = replace(others[0], task=task, key="", base="")
                 readers[id(pack.task)] = spec
-            sources = {one.path: one for one in pack.task.sources if one.path in pack.marks}
-            size = block_bytes(self.plan.buckets)
-            spec.deal = Deal(pack.marks, pack.buckets, sources, pack.begins, keys, size)
+            spec.deal = Deal(pack, keys)
         return list(readers.values()), others
 
-    def _hand_over(self, done: Iterable[TaskResult], others: Sequence[TaskSpec]) -> None:
+    def _hand_over(self, done: Iterable[Done], others: Sequence[TaskSpec]) -> None:
         """Tell tasks where the packets are that were dealt out to them."""
-        size = block_bytes(self.plan.buckets)
         files = {one.path: at for at, one in enumerate(self.plan.files)}
         lost = {one.capture: one for result in done for one in result.lost}
         parts: dict[int | None, Parts] = {}
         for spec in others:
             sources = spec.task.sources
             own = array("q", [files[one.path] for one in sources])
-            spec.parts = Parts(self.folder.name, self.storage, size, sources, own)
+            spec.parts = Parts(self.folder.name, self.storage, sources, own)
             spec.parts.lost = [lost[one.path] for one in sources if one.path in lost]
             parts[spec.task.bucket] = spec.parts
         for result in done:
@@ -325,20 +322,19 @@ class Batch:
         more = [name for name in ("links", "frameworks") if getattr(self, name)]
         return json.dumps([FORM, ROWS_FORM, options, sorted(self.tables), *more])
 
-    def _surveys(self, runner: Runner, notice: Callable[[Step], None]) -> list[Surveyed]:
+    def _survey(self, runner: Runner, notice: Callable[[Step], None]) -> None:
+        """Survey what is left."""
         if self._looked is None:
             notice(Step("files"))
             self.look()
         files, missing = self._looked or ([], [])
-        self._listed = self._looked = None
         total = len(files) + len(missing)
         notice(Step("files", len(files), total))
         if missing:
-            specs = survey_orders(missing, self.folder)
-            for found in runner(survey_all, specs, lambda: None):
-                files += found
-            notice(Step("files", len(files), total))
-        return files
+            specs = survey_orders(missing, self.folder.name, self.storage)
+            found = runner(survey_all, specs, lambda: None)
+            self._looked = [*files, *chain.from_iterable(found)], []
+            notice(Step("files", total, total))
 
     def _link(self, runner: Runner) -> None:
         """Link the messages of all tasks, and write those whose links are new."""
@@ -370,15 +366,15 @@ class Batch:
         there = set(self.folder.names())
         for name in sorted(one for one in there if one.startswith(f"{RESULTS}/")):
             key = name.rpartition("/")[2].removesuffix(".result")
-            if key[:KEY_DIGITS] not in wanted or name != f"{RESULTS}/{key}.result":
+            if key[:KEY_DIGITS] not in wanted:
                 continue
             octets = self.folder.read(name)
             try:
                 result = TaskResult.from_bytes(octets or b"")
             except (ValueError, KeyError, TypeError):
                 continue
-            if result.witnessed and result.seed != self._seed:
-                continue
+            if result.lost or (result.witnessed and result.seed != self._seed):
+                continue  # a file that comes back is read again
             if not there.issuperset(result.names):
                 continue
             if result.key == wanted.get(result.base) or not result.encrypted:
@@ -387,21 +383,22 @@ class Batch:
 
     def _commit(self, done_before: int) -> Summary:
         """Write what is about the whole, then the manifest, then delete what it does not name."""
+        from amqpsniff.tables.batches import finding_batch
+
         findings = merge_findings(self.results, self.plan.files, self.folder, self._linked.hits)
         lost = [one for result in self.results for one in result.lost]
         gone = {one.capture for one in lost}
         errors = error_rows(((one.size, one.findings) for one in self.plan.files), lost)
         files, rows = self._written()
         if "findings" in self.tables:
-            files["findings"] = self._write_findings(findings)
+            files["findings"] = self._write_dated("findings", finding_batch(findings))
             rows["findings"] = len(findings)
         if "links" in self.tables and not files["links"]:  # most archives have none
-            empty = batch_schema("links").empty_table()
-            files["links"] = [self._write(f"links/capture_date={NO_DATE}", empty)]
+            files["links"] = self._write_dated("links", batch_schema("links").empty_table())
         files["errors"] = [self._write("errors", error_table(errors))]
         rows["errors"] = len(errors)
         self.lock.check()
-        there = self.folder.sizes()
+        there = {name: one.size for name, one in self.folder.files().items()}
         for table, names in files.items():
             DeltaLog(self.folder, table).commit(names, self._schema(table), there)
         cost = self._cost()
@@ -466,14 +463,9 @@ class Batch:
                 rows[table] += count
         return files, rows
 
-    def _write_findings(self, findings: list[Any]) -> list[str]:
-        from amqpsniff.tables.batches import finding_batch
-
-        batch = finding_batch(findings)
-        names = []
-        for day, rows in by_day(batch, "ts_ns"):
-            names.append(self._write(f"findings/capture_date={day}", rows))
-        return names or [self._write(f"findings/capture_date={NO_DATE}", batch)]
+    def _write_dated(self, table: str, rows: Any) -> list[str]:
+        days = by_day(rows, TIMES.get(table, "ts_ns"))
+        return [self._write(f"{table}/capture_date={day}", some) for day, some in days]
 
     def _write(self, folder: str, rows: Any) -> str:
         """Write a Parquet file named by its content; its name."""

@@ -8,7 +8,7 @@ are counted, so that rows are those of one who reads everything.
 
     block:   BLOCK (bytes that follow, packets, bytes unpacked), columns and bytes packed by LZ4
     object:  blocks; those of one bucket follow each other, over and over when a capture is large
-    end:     keys of the buckets as JSON, pieces as integers, END (lengths of both)
+    end:     pieces by the key of their bucket as JSON, END (its length)
 
 The end is for a run that goes on where another was killed. Nothing of it is kept when the tables
 are complete: connections that go on in new files are dealt out again.
@@ -34,20 +34,20 @@ from amqpsniff.findings import Finding
 from amqpsniff.tcp.partition import COLUMN_NAMES, Dealer
 
 from .filesystem import Folder
-from .plan import Source
+from .plan import Pack, Source
 
 DEALT = "_work/dealt"
 
-FORM = 1
+FORM = 2
 """Number of the layout of an object; one with another number is written again."""
 
 BLOCK = struct.Struct("<QQQ")
-END = struct.Struct("<QQ")
+END = struct.Struct("<Q")
 
 MAX_BLOCK_BYTES = 256 << 10
 MIN_BLOCK_BYTES = 16 << 10
-"""Bytes of packets that are packed at once: fewer where there are many buckets, whose piles are
-`PILES_BYTES` together."""
+"""Bytes of packets that are packed at once: fewer where a capture has many buckets, whose piles
+are `PILES_BYTES` together."""
 
 PILES_BYTES = 64 << 20
 
@@ -55,9 +55,9 @@ HELD_BYTES = 64 << 20
 """Packed bytes that a capture may have before they are written: a file of 256 MB is written in one
 or two rounds, a larger one in as many as it takes."""
 
-READ_BYTES = 4 << 20
-"""Bytes of a range that are read at once, which matters where each read is a request; and about as
-many of packets are ready while the ones before them are decoded."""
+READ_BYTES = 2 << 20
+"""Packed bytes of a range that are read at once, which matters where each read is a request; and
+as many of packets, about, are ready while the ones before them are decoded."""
 
 AHEAD = 3
 """Captures whose packets are made ready by threads while the one before is decoded: what object
@@ -71,25 +71,16 @@ which the first one comes, and the captured bytes of the capture behind the buck
 
 @dataclass
 class Deal:
-    """Packets that are dealt out of some captures: marks and their buckets by path.
-
-    Attributes:
-        sources: The captures by path.
-        begins: Times of their first packets.
-        keys: What says that a bucket is the same one, by bucket; only these are dealt out.
-        block_bytes: See `MAX_BLOCK_BYTES`.
+    """What is dealt out of the captures of a pack: to the buckets of `keys`, of which these say
+    that they are the same ones.
     """
 
-    marks: dict[str, array[int]]
-    buckets: dict[str, array[int]]
-    sources: dict[str, Source]
-    begins: dict[str, int]
+    pack: Pack
     keys: dict[int, str]
-    block_bytes: int = MAX_BLOCK_BYTES
 
     def of(self, path: str) -> dict[int, int]:
         """The buckets of marks in a capture, as far as they are to be dealt out."""
-        pairs = zip(self.marks[path], self.buckets[path], strict=True)
+        pairs = zip(self.pack.marks[path], self.pack.buckets[path], strict=True)
         return {mark: bucket for mark, bucket in pairs if bucket in self.keys}
 
 
@@ -97,15 +88,10 @@ Dealt = dict[str, "array[int]"]
 """Pieces by capture, one after the other, `PIECE` numbers each."""
 
 
-def object_name(source: Source, block_bytes: int) -> str:
+def object_name(source: Source) -> str:
     """The name of a capture's object."""
-    facts = json.dumps([FORM, source.path, source.size, source.modified_ns, block_bytes])
+    facts = json.dumps([FORM, source.path, source.size, source.modified_ns])
     return f"{DEALT}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.packets"
-
-
-def block_bytes(buckets: int) -> int:
-    """Bytes of a block where there are so many buckets."""
-    return max(MIN_BLOCK_BYTES, min(MAX_BLOCK_BYTES, PILES_BYTES // max(buckets, 1)))
 
 
 class Objects:
@@ -122,11 +108,16 @@ class Objects:
         self._ports = ports
         self._open: dict[str, _Object] = {}
         self._stack = contextlib.ExitStack()
-        for path in deal.marks:
-            pieces = _kept(folder, deal, path)
+        self._names = {
+            one.path: object_name(one)
+            for one in deal.pack.task.sources
+            if one.path in deal.pack.marks
+        }
+        for path, name in self._names.items():
+            pieces = _kept(folder, name, deal, path)
             if pieces is not None:
                 self.dealt[path] = pieces
-        self.complete = self.dealt.keys() >= deal.marks.keys()
+        self.complete = self.dealt.keys() >= self._names.keys()
 
     def __enter__(self) -> Objects:
         return self
@@ -137,11 +128,10 @@ class Objects:
     def feed(self, batch: PacketBatch) -> None:
         """Deal out the packets of a batch."""
         path = batch.capture
-        if path in self.dealt or path not in self._deal.marks:
+        if path in self.dealt or path not in self._names:
             return
         if path not in self._open:
-            name = object_name(self._deal.sources[path], self._deal.block_bytes)
-            sink = self._stack.enter_context(self._folder.create(name))
+            sink = self._stack.enter_context(self._folder.create(self._names[path]))
             self._open[path] = _Object(self._deal, path, sink, self._ports)
         self._open[path].feed(batch)
 
@@ -157,11 +147,11 @@ class _Object:
     def __init__(self, deal: Deal, path: str, sink: Any, ports: frozenset[int] | None) -> None:
         marks = deal.of(path)
         self._buckets = sorted(set(marks.values()))
-        self._keys = {deal.keys[bucket]: bucket for bucket in self._buckets}
+        self._keys = deal.keys
         places = {bucket: at for at, bucket in enumerate(self._buckets)}
         of_marks = {mark: places[bucket] for mark, bucket in marks.items()}
-        size, begin = deal.block_bytes, deal.begins[path]
-        self._dealer = Dealer(of_marks, len(places), size, begin, ports)
+        size = max(MIN_BLOCK_BYTES, min(MAX_BLOCK_BYTES, PILES_BYTES // max(len(places), 1)))
+        self._dealer = Dealer(of_marks, len(places), size, deal.pack.begins[path], ports)
         self._sink = sink
         self._blocks: dict[int, list[bytes]] = defaultdict(list)
         self._first: dict[int, int] = {}
@@ -180,11 +170,14 @@ class _Object:
         self._write()
         behind = self._dealer.behind()
         pieces = array("q")
-        for at, offset, length in self._runs:
-            pieces.extend((self._buckets[at], offset, length, self._first[at], behind[at]))
+        by_key: dict[str, list[tuple[int, ...]]] = {self._keys[one]: [] for one in self._buckets}
+        for at, *place in self._runs:
+            bucket, piece = self._buckets[at], (*place, self._first[at], behind[at])
+            pieces.extend((bucket, *piece))
+            by_key[self._keys[bucket]].append(piece)
         if whole:  # else it is not one for another run
-            keys, numbers = json.dumps(self._keys).encode(), pieces.tobytes()
-            self._sink.write(keys + numbers + END.pack(len(keys), len(numbers)))
+            told = json.dumps(by_key).encode()
+            self._sink.write(told + END.pack(len(told)))
         return pieces
 
     def _pack(self, piles: list[tuple[int, int, bytes, bytearray]]) -> None:
@@ -207,26 +200,24 @@ class _Object:
         self._held = 0
 
 
-def _kept(folder: Folder, deal: Deal, path: str) -> array[int] | None:
+def _kept(folder: Folder, name: str, deal: Deal, path: str) -> array[int] | None:
     """The pieces in an object that an earlier run has written, if all that are wanted are there."""
     try:
-        with folder.open(object_name(deal.sources[path], deal.block_bytes)) as file:
+        with folder.open(name) as file:
             size = file.seek(0, 2)
             file.seek(max(size - END.size, 0))
-            key_bytes, number_bytes = END.unpack(file.read(END.size))
-            file.seek(size - END.size - number_bytes - key_bytes)
-            there = json.loads(file.read(key_bytes))
-            numbers = array("q", file.read(number_bytes))
+            (length,) = END.unpack(file.read(END.size))
+            file.seek(size - END.size - length)
+            there = json.loads(file.read(length))
     except (OSError, ValueError, struct.error):
         return None
     wanted = {deal.keys[bucket]: bucket for bucket in deal.of(path).values()}
     if not there.keys() >= wanted.keys():
         return None
-    again = {there[key]: bucket for key, bucket in wanted.items()}
     pieces = array("q")
-    for at in range(0, len(numbers), len(PIECE)):
-        if numbers[at] in again:
-            pieces.extend((again[numbers[at]], *numbers[at + 1 : at + len(PIECE)]))
+    for key, bucket in wanted.items():
+        for piece in there[key]:
+            pieces.extend((bucket, *piece))
     return pieces
 
 
@@ -254,7 +245,6 @@ class Parts:
 
     folder: str
     storage: Mapping[str, Any]
-    block_bytes: int
     sources: list[Source]
     files: array[int]
     numbers: array[int] = field(default_factory=lambda: array("q"))
@@ -276,8 +266,8 @@ class Parts:
             source = self.sources[at]
             if source.path not in found:
                 between = sum(one.skipped_bytes for one in self.sources[counted + 1 : at + 1])
-                name = object_name(source, self.block_bytes)
-                found[source.path] = Part(name, [], first_ns, behind_before + between)
+                skipped = behind_before + between
+                found[source.path] = Part(object_name(source), [], first_ns, skipped)
                 behind_before, counted = behind, at
             found[source.path].ranges.append((offset, length))
         return found
@@ -295,35 +285,27 @@ class _Readers:
     """Opens what stands for captures; those that come next are read in threads meanwhile."""
 
     def __init__(self, captures: Mapping[str, Part], opener: Callable[[str], IO[bytes]]) -> None:
-        self._captures = captures
-        self._opener = opener
-        self._order = sorted(captures, key=lambda path: (captures[path].first_ns, path))
-        self._places = {path: at for at, path in enumerate(self._order)}
-        self._begun: dict[str, Iterator[tuple[int, bytes]]] = {}
         self._pool = ThreadPoolExecutor(AHEAD)
+        self._begun: dict[str, Iterator[tuple[int, bytes]]] = {}
+        order = sorted(captures, key=lambda path: (captures[path].first_ns, path))
+        self._coming = iter([(path, _chunks(captures[path], opener)) for path in order])
 
     def open(self, path: str, _: int) -> DealtCapture:
         """The object that stands for a capture."""
-        at = self._places[path]
-        for one in self._order[at : at + AHEAD + 1]:
-            if one not in self._begun:
-                self._begun[one] = self._ahead(_chunks(self._captures[one], self._opener))
-        blocks, self._begun[path] = self._begun[path], iter(())
-        return DealtCapture(path, blocks)
+        while path not in self._begun or len(self._begun) <= AHEAD:
+            one, chunks = next(self._coming, ("", None))
+            if chunks is None:
+                break
+            self._begun[one] = self._ahead(chunks, self._pool.submit(next, chunks, None))
+        return DealtCapture(path, self._begun.pop(path))
 
-    def _ahead(self, chunks: Iterator[list[tuple[int, bytes]]]) -> Iterator[tuple[int, bytes]]:
+    def _ahead(
+        self, chunks: Iterator[list[tuple[int, bytes]]], coming: Future[Any]
+    ) -> Iterator[tuple[int, bytes]]:
         """The blocks of chunks, of which the next one is made ready in a thread."""
-        return _one_by_one(self._pool, chunks, self._pool.submit(next, chunks, None))
-
-
-def _one_by_one(
-    pool: ThreadPoolExecutor,
-    chunks: Iterator[list[tuple[int, bytes]]],
-    coming: Future[list[tuple[int, bytes]] | None],
-) -> Iterator[tuple[int, bytes]]:
-    while (chunk := coming.result()) is not None:
-        coming = pool.submit(next, chunks, None)
-        yield from chunk
+        while (chunk := coming.result()) is not None:
+            coming = self._pool.submit(next, chunks, None)
+            yield from chunk
 
 
 class DealtCapture:
@@ -363,41 +345,33 @@ class DealtCapture:
 
 
 def _chunks(part: Part, opener: Callable[[str], IO[bytes]]) -> Iterator[list[tuple[int, bytes]]]:
-    """The blocks of a part, some at a time."""
-    chunk: list[tuple[int, bytes]] = []
-    held = 0
-    for packets, plain in _blocks(part, opener):
-        chunk.append((packets, plain))
-        held += len(plain)
-        if held >= READ_BYTES:
-            yield chunk
-            chunk, held = [], 0
-    if chunk:
-        yield chunk
-
-
-def _blocks(part: Part, opener: Callable[[str], IO[bytes]]) -> Iterator[tuple[int, bytes]]:
-    """(packets, unpacked bytes) of the blocks of a part."""
+    """The blocks of a part as (packets, unpacked bytes), some at a time."""
     with opener(part.name) as file:
         for offset, length in part.ranges:
             file.seek(offset)
             left, held = length, b""
-            while left or held:
-                while len(held) < BLOCK.size or len(held) < BLOCK.size + BLOCK.unpack_from(held)[0]:
-                    more = file.read(min(left, READ_BYTES))
-                    if not more:
-                        raise OSError(f"{part.name}: cut off before offset {offset + length}")
-                    left -= len(more)
-                    held += more
-                at = 0
-                while len(held) - at >= BLOCK.size:
-                    packed, packets, plain = BLOCK.unpack_from(held, at)
-                    begin = at + BLOCK.size
-                    if len(held) - begin < packed:
+            while left:
+                more = file.read(min(left, READ_BYTES))
+                if not more:
+                    raise OSError(f"{part.name}: cut off before offset {offset + length}")
+                left -= len(more)
+                held += more
+                chunk: list[tuple[int, bytes]] = []
+                begin, size = BLOCK.size, 0
+                while begin <= len(held):
+                    packed, packets, plain = BLOCK.unpack_from(held, begin - BLOCK.size)
+                    end = begin + packed
+                    if end > len(held):
                         break
-                    at = begin + packed
-                    yield packets, _codec().decompress(held[begin:at], plain, asbytes=True)
-                held = held[at:]
+                    octets = _codec().decompress(held[begin:end], plain, asbytes=True)
+                    chunk.append((packets, octets))
+                    begin = end + BLOCK.size
+                    size += plain
+                    if size >= READ_BYTES:  # what is packed may be very small
+                        yield chunk
+                        chunk, size = [], 0
+                held = held[begin - BLOCK.size :]
+                yield chunk
 
 
 def _codec() -> Any:

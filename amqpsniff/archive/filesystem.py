@@ -109,11 +109,11 @@ class Folder:
         self._system, self._base = file_system(name, self.options)
         self._local = not is_remote(name)
 
-    def read(self, name: str, most: int | None = None) -> bytes | None:
-        """A file's bytes, or the first `most` of them; None when it is not there."""
+    def read(self, name: str) -> bytes | None:
+        """A file's bytes; None when it is not there."""
         try:
             with self._system.open_input_stream(self._path(name)) as file:
-                octets: bytes = file.read(most)
+                octets: bytes = file.read()
         except (FileNotFoundError, NotADirectoryError):
             return None
         return octets
@@ -165,19 +165,12 @@ class Folder:
 
     def names(self, folder: str = "") -> list[str]:
         """Names of all files below a folder, relative to this one; none when it is not there."""
-        return sorted(self.changed_ns(folder))
+        return sorted(self.files(folder))
 
-    def changed_ns(self, folder: str = "") -> dict[str, int | None]:
-        """When each of the files below a folder was changed last, by the clock of the file system;
+    def files(self, folder: str = "") -> dict[str, Any]:
+        """What the file system says of the files below a folder, by name: `size`, and `mtime_ns`,
         None where it does not say.
         """
-        return {name: one.mtime_ns for name, one in self._found(folder).items()}
-
-    def sizes(self, folder: str = "") -> dict[str, int]:
-        """Bytes of each of the files below a folder."""
-        return {name: one.size for name, one in self._found(folder).items()}
-
-    def _found(self, folder: str) -> dict[str, Any]:
         from pyarrow import fs
 
         selector = fs.FileSelector(self._path(folder), recursive=True, allow_not_found=True)

@@ -13,7 +13,6 @@ import contextlib
 import hashlib
 import json
 from array import array
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -26,10 +25,11 @@ from amqpsniff.tables.export import ParquetRows
 from amqpsniff.tables.schema import EVERYTHING, LINKED, LINKED_MESSAGES
 
 from .filesystem import Folder
-from .ordered_merge import Open, Sighted, WitnessFile, buffer_of, in_order, number_columns
+from .ordered_merge import Sighted, WitnessFile, buffer_of, in_order, number_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.dataset as ds
 
 UNLINKED = "_work/unlinked"
 """Where messages wait for their links; they stay, for links may change when files come."""
@@ -216,13 +216,21 @@ class Joining:
 
 def join(order: Joining) -> None:
     """Write the messages of a task with their links."""
+    import pyarrow.dataset as ds
+
     folder = Folder(order.output, order.storage)
-    for name, target in zip(order.names, order.targets, strict=True):
-        links = _Links(folder.open, links_name(order.key) if order.digest else None)
-        _join_file(folder, name, target, links)
+    with contextlib.ExitStack() as stack:
+        links = None
+        if order.digest:
+            file = stack.enter_context(folder.open(links_name(order.key)))
+            links = ds.ParquetFileFormat().make_fragment(file)
+        for name, target in zip(order.names, order.targets, strict=True):
+            _join_file(folder, name, target, links)
 
 
-def _join_file(folder: Folder, name: str, target: str, links: _Links) -> None:
+def _join_file(
+    folder: Folder, name: str, target: str, links: ds.ParquetFileFragment | None
+) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -236,7 +244,7 @@ def _join_file(folder: Folder, name: str, target: str, links: _Links) -> None:
         writer = ParquetRows(sink, schema)
         for group in range(source.num_row_groups):
             messages = source.read_row_group(group)
-            found = links.of(messages[ROW])
+            found = _links_of(messages[ROW], links)
             columns = [*messages.drop_columns([ROW]).columns, *found]
             rows = pa.Table.from_arrays(columns, names=schema.names)
             for batch in rows.combine_chunks().to_batches():
@@ -244,35 +252,18 @@ def _join_file(folder: Folder, name: str, target: str, links: _Links) -> None:
         writer.close()
 
 
-class _Links:
-    """The links of a task, read as far as they are asked for; messages rise."""
+def _links_of(rows: pa.ChunkedArray, links: ds.ParquetFileFragment | None) -> list[Any]:
+    """The columns of links of messages, by their ordinals, which rise."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    def __init__(self, open_file: Open, name: str | None) -> None:
-        from pyarrow import parquet
-
-        self._groups: deque[int] = deque()
-        if name is not None:
-            self._file = parquet.ParquetFile(open_file(name))
-            self._groups.extend(range(self._file.num_row_groups))
-        self._held: Any = None
-
-    def of(self, rows: pa.ChunkedArray) -> list[pa.ChunkedArray]:
-        """The columns of links of messages, by their ordinals."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        last = rows[-1].as_py() if len(rows) else -1
-        while self._groups and (not self._held or self._held["message"][-1].as_py() < last):
-            read = self._file.read_row_group(self._groups.popleft())
-            self._held = pa.concat_tables([self._held, read]) if self._held else read
-        if not self._held:
-            types = [LINKED_MESSAGES.field(name).type for name in LINK_COLUMNS]
-            return [pa.chunked_array([pa.nulls(len(rows), one)]) for one in types]
-        where = pc.index_in(rows, value_set=self._held["message"])
-        found = self._held.take(where)
-        begin = pc.sum(pc.less_equal(self._held["message"], last)).as_py()
-        self._held = self._held.slice(begin)
-        return [_typed(found[name], LINKED_MESSAGES.field(name)) for name in LINK_COLUMNS]
+    if links is None or not len(rows):
+        types = [LINKED_MESSAGES.field(name).type for name in LINK_COLUMNS]
+        return [pa.nulls(len(rows), one) for one in types]
+    message = pc.field("message")
+    found = links.to_table(filter=(message >= rows[0]) & (message <= rows[-1]))
+    found = found.take(pc.index_in(rows, value_set=found["message"]))
+    return [_typed(found[name], LINKED_MESSAGES.field(name)) for name in LINK_COLUMNS]
 
 
 def _typed(column: pa.ChunkedArray, wanted: pa.Field) -> Any:

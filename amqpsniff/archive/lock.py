@@ -23,6 +23,7 @@ import time
 import uuid
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 
 from amqpsniff.errors import OutputError
@@ -69,14 +70,8 @@ class Owner:
         return bool(started) and self.started == started
 
 
-@dataclass(frozen=True)
-class LockFile:
-    """The lock file of a run; `owner` is None while it is being written."""
-
-    name: str
-    owner: Owner | None
-    has: bool
-    renewed_ns: int
+LockFile = tuple[bool, str, Owner | None]
+"""The lock file of a run: whether it still asks, its name, its owner (None while it is written)."""
 
 
 class FolderLock:
@@ -104,9 +99,9 @@ class FolderLock:
         self._write(has=False)
         try:
             while others := self._others():
-                first = min(others, key=lambda one: (not one.has, one.name))
-                if first.has or first.name < self._name:
-                    raise OutputError(self._refusal(first))
+                asks, name, owner = min(others, key=itemgetter(0, 1))
+                if not asks or name < self._name:
+                    raise OutputError(self._refusal(owner))
                 time.sleep(ASK_SECONDS)
             self._write(has=True)
         except BaseException:
@@ -128,9 +123,9 @@ class FolderLock:
                 f"{self._folder.name}: another run has begun there, for this one stood still for "
                 "too long; what it has done is lost, start it again"
             )
-        others = [one for one in self._others() if one.has]
-        if others:
-            raise OutputError(self._refusal(others[0]))
+        for asks, _, owner in self._others():
+            if not asks:
+                raise OutputError(self._refusal(owner))
 
     def release(self) -> None:
         """Let others have the lock."""
@@ -154,7 +149,7 @@ class FolderLock:
 
     def _others(self) -> list[LockFile]:
         """Lock files of other runs that live."""
-        changed = self._folder.changed_ns(LOCKS)
+        changed = {name: one.mtime_ns for name, one in self._folder.files(LOCKS).items()}
         now = changed.pop(self._name, None)  # as the file system's clock says, if it says so
         found = []
         self._dead = []
@@ -162,35 +157,31 @@ class FolderLock:
             octets = None if is_part(name) else self._folder.read(name)
             if octets is None:
                 continue
-            one = _lock_file(name, octets)
-            lives = one.owner.lives if one.owner else None
+            asks, owner, renewed_ns = True, None, time.time_ns()
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                facts = json.loads(octets)
+                asks, renewed_ns = not facts["has"], int(facts["renewed_ns"])
+                owner = Owner(**facts["owner"])
+            lives = owner.lives if owner else None
             if lives is None:
                 known = now is not None and changed_ns is not None
-                age = now - changed_ns if known else time.time_ns() - one.renewed_ns  # type: ignore[operator]
+                age = now - changed_ns if known else time.time_ns() - renewed_ns
                 lives = age < STALE_SECONDS * 1e9
             if lives:
-                found.append(one)
+                found.append((asks, name, owner))
             else:
                 self._dead.append(name)
         return found
 
-    def _refusal(self, other: LockFile) -> str:
+    def _refusal(self, owner: Owner | None) -> str:
         where = self._folder.name
-        if other.owner is None:
+        if owner is None:
             return f"{where}: another run begins there at this moment"
-        who = f"process {other.owner.process} on {other.owner.host}"
-        line = f"{where}: another run is writing there since {other.owner.since} ({who})"
-        if other.owner.lives is None:
+        who = f"process {owner.process} on {owner.host}"
+        line = f"{where}: another run is writing there since {owner.since} ({who})"
+        if owner.lives is None:
             line += f"; if it was killed, it counts for {STALE_SECONDS:.0f} s more at most"
         return line
-
-
-def _lock_file(name: str, octets: bytes) -> LockFile:
-    try:
-        facts = json.loads(octets)
-        return LockFile(name, Owner(**facts["owner"]), bool(facts["has"]), int(facts["renewed_ns"]))
-    except (ValueError, KeyError, TypeError):
-        return LockFile(name, None, has=False, renewed_ns=time.time_ns())
 
 
 def _machine() -> str:

@@ -59,33 +59,21 @@ def merge_findings(
         one.cause_code = one.cause_packet_number = None
         log.add(one)
     del found
-    times = [one.last_ns for one in files if one.last_ns is not None]
     sighted = [result.sighted for result in results if result.sighted is not None]
     captures = sorted(one.path for one in files)
     review = review_sightings(sighted, folder.open, captures, log)
     records.forget(of_messages(review.recent_publishes, review.returns))
-    judge_together(records, log, max(times, default=None))
-    _add_limits(log, records, files)
-    _add_cut(log, results, files)
-    return [*of_files, *log.take(of_files)]
-
-
-def _order(finding: Finding) -> tuple[int, str, int]:
-    return finding.ts_ns or 0, finding.capture or "", finding.packet_number or 0
-
-
-def _add_limits(log: FindingLog, records: Records, files: Sequence[Surveyed]) -> None:
-    """Say which bounds on memory were reached, over all tasks, at the end of the last capture."""
     ends = [(one.last_ns, one.path) for one in files if one.last_ns is not None]
-    capture = max(ends)[1] if ends else None
-    log.add_limits(records.limits, capture)
-
-
-def _add_cut(log: FindingLog, results: Sequence[TaskResult], files: Sequence[Surveyed]) -> None:
-    """Say how many segments the snap length cut, over all tasks."""
+    judge_together(records, log, max(ends)[0] if ends else None)
+    log.add_limits(records.limits, max(ends)[1] if ends else None)
     cut = sum(result.counters.get("cut", 0) for result in results)
     if cut:
         segments = sum(result.counters.get("segments", 0) for result in results)
         read = [one.path for one in files if one.packets]
         capture = read[0] if len(read) == 1 else None
         log.add(Finding("packets-cut", f"{cut} of {segments} segments", capture))
+    return [*of_files, *log.take(of_files)]
+
+
+def _order(finding: Finding) -> tuple[int, str, int]:
+    return finding.ts_ns or 0, finding.capture or "", finding.packet_number or 0

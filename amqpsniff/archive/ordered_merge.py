@@ -127,24 +127,16 @@ class _Lane:
         self._task = task
         self._ranks = ranks
         self._names = [*ORDER, *names]
+        self._left = sighted.rows
+        self._rows = 0
         self._file = parquet.ParquetFile(open_file(sighted.name))
-        self._groups = deque(range(self._file.num_row_groups))
-        self._row = 0
-        self.held: Any = None
-        self.load()
+        self._groups = iter(range(self._file.num_row_groups))
+        self.held = self._load()
 
     @property
     def more(self) -> bool:
-        """True if there are row groups that were not read."""
-        return bool(self._groups)
-
-    def fill(self, limit: int | None) -> bool:
-        """Have rows from after `limit`, the last time held; False: there are none at all."""
-        while self.more and (not self.held.num_rows or self.last_ns == limit):
-            self.load()
-        if not self.held.num_rows:
-            self._file.close(force=True)
-        return bool(self.held.num_rows)
+        """True if there are rows that were not read."""
+        return self._rows < self._left
 
     @property
     def last_ns(self) -> int:
@@ -152,21 +144,30 @@ class _Lane:
         time: int = self.held["ts_ns"][-1].as_py()
         return time
 
-    def load(self) -> None:
-        """Read one more row group."""
+    def fill(self, limit: int | None) -> bool:
+        """Have rows from after `limit`, the last time held; False: there are none at all."""
+        import pyarrow as pa
+
+        while self.more and (not self.held.num_rows or self.last_ns == limit):
+            self.held = pa.concat_tables([self.held, self._load()])
+        if not self.held.num_rows:
+            self._file.close(force=True)
+        return bool(self.held.num_rows)
+
+    def _load(self) -> pa.Table:
+        """One more row group."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        read = self._file.read_row_group(self._groups.popleft(), columns=self._names)
+        read = self._file.read_row_group(next(self._groups), columns=self._names)
         ranks = pc.index_in(read["capture"], value_set=self._ranks)
         at = read.column_names.index("capture")
         read = read.set_column(at, "capture", pc.fill_null(ranks, -1))
-        one, task = (pa.scalar(value, pa.int64()) for value in (1, self._task))
-        rows = pc.cumulative_sum(pa.repeat(one, read.num_rows), start=self._row - 1)
-        self._row += read.num_rows
+        rows = pa.array(range(self._rows, self._rows + read.num_rows), pa.int64())
+        self._rows += read.num_rows
         read = read.append_column("row", rows)
-        read = read.append_column("task", pa.repeat(task, read.num_rows))
-        self.held = read if self.held is None else pa.concat_tables([self.held, read])
+        task = pa.repeat(pa.scalar(self._task, pa.int64()), read.num_rows)
+        return read.append_column("task", task)
 
     def take(self, limit: int | None) -> pa.Table:
         """The rows held from before a time; None: all of them."""

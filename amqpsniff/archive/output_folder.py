@@ -128,13 +128,5 @@ def write_manifest(
 
 
 def _told(one: Surveyed) -> dict[str, Any]:
-    return {
-        "path": one.path,
-        "size": one.size,
-        "modified_ns": one.modified_ns,
-        "packets": one.packets,
-        "bytes": one.octets,
-        "first_ns": one.first_ns,
-        "last_ns": one.last_ns,
-        "error": one.error,
-    }
+    names = ("path", "size", "modified_ns", "packets", "octets", "first_ns", "last_ns", "error")
+    return {"bytes" if name == "octets" else name: getattr(one, name) for name in names}

@@ -1,4 +1,4 @@
-"""Progress of a run: from results of tasks that are done, and heartbeats of those under way."""
+"""Progress of a run, from heartbeats of its tasks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from .filesystem import Folder
-from .task_io import HEAD_BYTES, RESULTS, RUNNING, TaskResult, TaskSpec
+from .task_io import RUNNING, TaskResult, TaskSpec
 
 
 @dataclass
@@ -60,26 +60,19 @@ class Progress:
 
     def look(self) -> None:
         """Count the tasks that are done by now and what others have done so far, and say so."""
-        for key, rows, findings in self._numbers(RESULTS):
-            self._count(key, int(rows), int(findings))
-        step = replace(self._step)
-        for key, part, rows in self._numbers(RUNNING):
-            step.bytes += int(part * self._waiting[key].octets)
-            step.rows += int(rows)
-        self._notice(step)
-
-    def _numbers(self, folder: str) -> list[tuple[str, float, float]]:
-        """The two numbers in the first line of each file that is about a task not counted yet."""
-        found = []
-        for name in self._folder.names(folder):
+        step = self._step
+        parts = [0, 0]
+        for name in self._folder.names(RUNNING):
             key = name.rpartition("/")[2].partition(".")[0]
-            if key not in self._waiting:
-                continue
-            octets = self._folder.read(name, HEAD_BYTES) or b""
-            with contextlib.suppress(ValueError, TypeError):  # of one that will be written anew
-                one, other = json.loads(octets.partition(b"\n")[0])
-                found.append((key, one, other))
-        return found
+            octets = (key in self._waiting and self._folder.read(name)) or b""
+            with contextlib.suppress(ValueError):  # of one that will be written anew
+                part, rows, findings = json.loads(octets)
+                if part == 1:
+                    self._count(key, rows, findings)
+                else:
+                    parts[0] += int(part * self._waiting[key].octets)
+                    parts[1] += rows
+        self._notice(replace(step, bytes=step.bytes + parts[0], rows=step.rows + parts[1]))
 
     def _count(self, key: str, rows: int, findings: int) -> None:
         task = self._waiting.pop(key, None)

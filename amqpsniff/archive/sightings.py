@@ -6,9 +6,8 @@ Words and places of what was found are read in the end, of those rows alone.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any
 
 from amqpsniff.columns import NULL
@@ -68,37 +67,36 @@ def review_sightings(
     return review
 
 
-@dataclass
-class _Verdict:
-    """A finding that is not in words: it is about the channel of `seen`, and a sighting."""
-
-    order: int
-    code: str
-    seen: ReplayedChannel
-    row: int
-    number: int
-    ts_ns: int
-    count: int
-    last: int
-    word: Callable[[dict[str, Any]], str]
+Verdict = tuple[int, ReplayedChannel, int, Callable[[dict[str, Any]], str], Finding]
+"""When it was found, its channel, the sighting that it is about, the words for the texts of this,
+and the finding, which lacks its words and its place."""
 
 
-def _verdicts(seen: ReplayedChannel) -> Iterator[_Verdict]:
+def _verdicts(seen: ReplayedChannel) -> Iterator[Verdict]:
+    def verdict(
+        order: int, code: str, row: int, place: tuple[int, int], many: tuple[int, int], word: Any
+    ) -> Verdict:
+        (number, ts_ns), (count, last) = place, many
+        time = None if ts_ns == NULL else ts_ns
+        found = Finding(
+            code, "", packet_number=number, ts_ns=time, count=count, last_packet_number=last
+        )
+        return order, seen, row, word, found
+
     first = seen.repeated
     if first is not None:
-        known = first.known
-        yield _Verdict(
-            first.order, REPEATED, seen, first.row, first.number, first.ts_ns,
-            seen.repeats, max(first.number, seen.last_repeat),
+        yield verdict(
+            first.order, REPEATED, first.row, (first.number, first.ts_ns),
+            (seen.repeats, max(first.number, seen.last_repeat)),
             lambda texts: repeat_words(
-                _text(texts["message_id"]), texts["exchange"], texts["routing_key"], known
+                _text(texts["message_id"]), texts["exchange"], texts["routing_key"], first.known
             ),
         )  # fmt: skip
     again = seen.poisoned
     if again is not None:
-        yield _Verdict(
-            again.order, POISON, seen, again.row, again.number, again.ts_ns,
-            seen.poisons, seen.last_poison,
+        yield verdict(
+            again.order, POISON, again.row, (again.number, again.ts_ns),
+            (seen.poisons, seen.last_poison),
             lambda texts: poison_words(
                 again.kind, again.known, None if texts["route"] == NULL else texts["route"],
                 texts["queue"], texts["message_id"],
@@ -106,8 +104,8 @@ def _verdicts(seen: ReplayedChannel) -> Iterator[_Verdict]:
         )  # fmt: skip
     if seen.longest is not None and is_long(seen):
         number, ts_ns, row, published = seen.longest
-        yield _Verdict(
-            seen.channel, RESIDENCE, seen, row, number, ts_ns, seen.queued, number,
+        yield verdict(
+            seen.channel, RESIDENCE, row, (number, ts_ns), (seen.queued, number),
             lambda texts: residence_words(seen, texts["queue"], published),
         )  # fmt: skip
 
@@ -118,47 +116,26 @@ def _text(octets: bytes) -> str:
 
 def _worded(review: MessageReplay, sighted: Sequence[Sighted], open_file: Open) -> list[Finding]:
     told = [one for seen in review.seen.values() for one in _verdicts(seen)]
-    told.sort(key=lambda one: one.order)
+    told.sort(key=itemgetter(0))
     rows: dict[int, set[int]] = {}
-    for one in told:
-        rows.setdefault(one.seen.task, set()).update((one.row, one.seen.channel))
+    for _, seen, row, _, _ in told:
+        rows.setdefault(seen.task, set()).update((row, seen.channel))
     texts = {task: _read_rows(open_file(sighted[task].name), rows[task]) for task in sorted(rows)}
-    found = []
-    for one in told:
-        place = texts[one.seen.task][one.seen.channel]
-        found.append(
-            Finding(
-                one.code,
-                one.word(texts[one.seen.task][one.row]),
-                capture=place["place"].decode(errors="surrogateescape"),
-                packet_number=one.number,
-                ts_ns=None if one.ts_ns == NULL else one.ts_ns,
-                connection_id=place["connection_id"],
-                client=place["client"],
-                server=place["server"],
-                channel=place["channel_number"],
-                count=one.count,
-                last_packet_number=one.last,
-            )
-        )
-    return found
+    for _, seen, row, word, found in told:
+        place = texts[seen.task][seen.channel]
+        found.detail = word(texts[seen.task][row])
+        found.capture = place["place"].decode(errors="surrogateescape")
+        found.channel = place["channel_number"]
+        for name in ("connection_id", "client", "server"):
+            setattr(found, name, place[name])
+    return [one[-1] for one in told]
 
 
 def _read_rows(file: IO[bytes], rows: set[int]) -> dict[int, dict[str, Any]]:
-    from pyarrow import parquet
+    import pyarrow.dataset as ds
 
-    with parquet.ParquetFile(file) as opened:
-        found: dict[int, dict[str, Any]] = {}
-        wanted = deque(sorted(rows))
-        begin = 0
-        for group in range(opened.num_row_groups):
-            end = begin + opened.metadata.row_group(group).num_rows
-            here = []
-            while wanted and wanted[0] < end:
-                here.append(wanted.popleft())
-            if here:
-                read = opened.read_row_group(group, columns=["route", *TEXTS, *PLACES])
-                values = read.take([row - begin for row in here]).to_pylist()
-                found.update(zip(here, values, strict=True))
-            begin = end
-    return found
+    wanted = sorted(rows)
+    with file:
+        there = ds.ParquetFileFormat().make_fragment(file)
+        values = there.take(wanted, columns=["route", *TEXTS, *PLACES]).to_pylist()
+    return dict(zip(wanted, values, strict=True))

@@ -38,7 +38,7 @@ FORM = 6
 
 @dataclass
 class SurveyOrder:
-    """Files to be surveyed in one go, anywhere; kept in the folder `output` unless it is empty.
+    """Files to be surveyed in one go, anywhere, and kept in the folder `output`.
 
     `home` is the folder in which they were named.
     """
@@ -49,39 +49,9 @@ class SurveyOrder:
     home: str = field(default_factory=lambda: str(Path.cwd()))
 
 
-class _Remembered:
-    """Surveys of files on this machine, as many as there is room for."""
-
-    def __init__(self) -> None:
-        self._surveys: dict[tuple[Listed, str], Surveyed] = {}
-        self._held = 0
-
-    def get(self, one: Listed) -> Surveyed | None:
-        """The survey of a file that has not changed."""
-        return self._surveys.get(_place(one))
-
-    def add(self, one: Listed, made: Surveyed) -> None:
-        """Remember a survey; older ones make room."""
-        if is_remote(one.path) or one.modified_ns is None or made.error is not None:
-            return
-        self._surveys[_place(one)] = made
-        self._held += _size(made)
-        while self._held > MAX_REMEMBERED:
-            self._held -= _size(self._surveys.pop(next(iter(self._surveys))))
-
-
-def _place(one: Listed) -> tuple[Listed, str]:
-    return one, whole_path(one.path)
-
-
-def _size(one: Surveyed) -> int:
-    return len(one.marks) + MIN_SIZE
-
-
-_remembered = _Remembered()
-
-
-def survey_orders(listed: Sequence[Listed], folder: Folder) -> list[SurveyOrder]:
+def survey_orders(
+    listed: Sequence[Listed], output: str, storage: StorageOptions | None
+) -> list[SurveyOrder]:
     """Orders for all of these files."""
     groups: list[list[Listed]] = []
     held = SURVEY_BYTES
@@ -91,18 +61,22 @@ def survey_orders(listed: Sequence[Listed], folder: Folder) -> list[SurveyOrder]
             held = 0
         groups[-1].append(one)
         held += one.size or 0
-    return [SurveyOrder(group, folder.name, folder.options) for group in groups]
+    return [SurveyOrder(group, output, storage or {}) for group in groups]
 
 
 def survey_all(order: SurveyOrder) -> list[Surveyed]:
     """Survey the files of an order, and keep what was found."""
-    folder = Folder(order.output, order.storage) if order.output else None
+    from pyarrow import parquet
+
+    folder = Folder(order.output, order.storage)
     found = []
     for one in order.files:
         made = survey(*one, opener=opener_for([one.path], order.storage, order.home))
         found.append(made)
-        if made.error is None and folder is not None:
-            folder.write(survey_name(made), _to_bytes(made.to_table()))
+        if made.error is None:
+            buffer = BytesIO()
+            parquet.write_table(made.to_table(), buffer, compression="zstd")
+            folder.write(survey_name(made), buffer.getvalue())
     return found
 
 
@@ -146,20 +120,28 @@ def survey_files(
 
     Without a folder this process remembers some, for it is asked for every scan of the same files.
     """
-    if not kept:
-        found = []
-        for one in listed:
-            made = _remembered.get(one)
-            if made is None:
-                (made,) = survey_all(SurveyOrder([one], "", storage or {}))
-                _remembered.add(one, made)
-            found.append(replace(made))
+    found: list[Surveyed] = []
+    if kept:
+        found, missing = known_surveys(Folder(kept, storage), listed)
+        for order in survey_orders(missing, kept, storage):
+            found += survey_all(order)
         return found
-    folder = Folder(kept, storage)
-    known, missing = known_surveys(folder, listed)
-    for order in survey_orders(missing, folder):
-        known += survey_all(order)
-    return known
+    for one in listed:
+        place = one, whole_path(one.path)
+        made = _remembered.get(place)
+        if made is None:
+            made = survey(*one, opener=opener_for([one.path], storage))
+            if made.error is None and one.modified_ns is not None and not is_remote(one.path):
+                _remembered[place] = made
+        found.append(replace(made))
+    held = sum(len(one.marks) + MIN_SIZE for one in _remembered.values())
+    while held > MAX_REMEMBERED:  # older ones make room
+        held -= len(_remembered.pop(next(iter(_remembered))).marks) + MIN_SIZE
+    return found
+
+
+_remembered: dict[tuple[Listed, str], Surveyed] = {}
+"""Surveys of files on this machine."""
 
 
 def survey_name(one: Listed | Surveyed) -> str:
@@ -176,11 +158,3 @@ def _read(folder: Folder, one: Listed) -> Surveyed | None:
         return Surveyed.from_table(parquet.read_table(BytesIO(octets or b"")))
     except (ArrowException, OSError, KeyError, TypeError, ValueError):
         return None
-
-
-def _to_bytes(table: Any) -> bytes:
-    from pyarrow import parquet
-
-    buffer = BytesIO()
-    parquet.write_table(table, buffer, compression="zstd")
-    return buffer.getvalue()

@@ -75,6 +75,7 @@ class TaskRun:
         self._linkables = linkables
         self._parts = parts
         self._objects = objects
+        self._deal = (lambda batch: None) if objects is None else objects.feed
         self._skipped: dict[str, int] = {}
         self._makers = [
             Maker(table, encoded=encoded, columns=(columns or {}).get(table))
@@ -112,17 +113,16 @@ class TaskRun:
         self._skipped = {path: one.skipped_bytes for path, one in captures.items()}
         return self._parts.open(captures)
 
-    def _deal(self, batch: PacketBatch) -> None:
-        if self._objects is not None:
-            self._objects.feed(batch)
-
     def _decoded(self, packets: CaptureSet) -> Iterator[tuple[str, Any]]:
         from amqpsniff.tables.batches import plan_for
 
+        marks = self.task.marks
+        share = None
+        if marks is not None:
+            share = Partition(but=marks) if self.task.inverted else Partition(only=marks)
         plan = plan_for(
-            self._makers, self.tables, share=_share(self.task), records=True,
-            sightings=self._sightings,
-        )  # fmt: skip
+            self._makers, self.tables, share=share, records=True, sightings=self._sightings
+        )
         if self._linkables is not None:
             plan = replace(plan, links=True, linkables=self._linkables)
         pipeline = Pipeline(self.options, plan)
@@ -157,9 +157,3 @@ class TaskRun:
         for maker in self._makers:
             if records.get(maker.table):
                 yield maker.table, maker.make(records[maker.table])
-
-
-def _share(task: Task) -> Partition | None:
-    if task.marks is None:
-        return None
-    return Partition(but=task.marks) if task.inverted else Partition(only=task.marks)

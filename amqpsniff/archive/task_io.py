@@ -1,8 +1,7 @@
 """One task in another process: its specification, its result, and the Parquet files it writes.
 
 The result is written last, so a task that was killed has left nothing that counts. Files are named
-by the task's key: a task that runs twice writes the same files. The first line of a result tells
-how much it is, for those who watch the run and need not know the rest.
+by the task's key: a task that runs twice writes the same files.
 """
 
 from __future__ import annotations
@@ -13,14 +12,13 @@ import json
 import marshal
 import struct
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import astuple, dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
-from queue import Queue
-from threading import Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 from amqpsniff.capture.file import Opener
 from amqpsniff.capture.formats import is_remote
@@ -40,11 +38,8 @@ RESULTS = "_work/tasks"
 
 RUNNING = "_work/running"
 
-HEAD_BYTES = 64
-"""Bytes within which the first line of a result ends, and a heartbeat: two numbers."""
-
 STORED = struct.Struct("<16sQ")
-"""Behind the first line of a result: a digest of what follows, and its length unpacked."""
+"""The beginning of a result: a digest of what follows, and its length unpacked."""
 
 HEARTBEAT_SECONDS = 0.5
 """Time between two heartbeats of a task."""
@@ -123,7 +118,7 @@ class TaskResult:
 
     `base` is the key without what opens TLS, `encrypted` how many conversations were TLS: without
     any the result holds whatever is known of TLS. `dealt_bytes` were read of packets that were
-    dealt out to it, `written_bytes` are those of its files; `dealt` is what it dealt out to others.
+    dealt out to it, `written_bytes` are those of its files.
     """
 
     key: str
@@ -144,7 +139,6 @@ class TaskResult:
     linkable: Sighted | None = None
     dealt_bytes: int = 0
     written_bytes: int = 0
-    dealt: Dealt = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -179,47 +173,41 @@ class TaskResult:
         return f"{RESULTS}/{self.key}.result"
 
     def to_bytes(self) -> bytes:
-        """Itself, packed, behind a line of JSON."""
-        head = json.dumps([sum(self.rows.values()), len(self.found)]).encode()
-        plain = self._marshalled()
-        packed: bytes = _codec().compress(plain, asbytes=True)
-        return head + b"\n" + STORED.pack(_digest(packed), len(plain)) + packed
-
-    @classmethod
-    def from_bytes(cls, octets: bytes) -> TaskResult:
-        """The opposite of `to_bytes`; raises ValueError when they are none, or were damaged."""
-        stored = octets.partition(b"\n")[2]
-        head, packed = stored[: STORED.size], stored[STORED.size :]
-        if len(head) < STORED.size or head != STORED.pack(_digest(packed), STORED.unpack(head)[1]):
-            raise ValueError("not the result of a task")
-        return _of(_codec().decompress(packed, STORED.unpack(head)[1], asbytes=True))
-
-    def __reduce__(self) -> tuple[Callable[[bytes, Dealt], TaskResult], tuple[bytes, Dealt]]:
-        """Itself for another process of this Python, in less than half the time that pickle
-        takes to look at half a million values one by one.
-        """
-        return _of, (self._marshalled(), self.dealt)
-
-    def _marshalled(self) -> bytes:
-        facts = dict(vars(self))
-        del facts["dealt"]
+        """Itself, packed."""
+        facts = vars(self) | {"records": self.records.plain()}
         for name in ("found", "lost"):
             facts[name] = [*map(_FINDING_VALUES, facts[name])]
         for name in ("sighted", "linkable"):
             facts[name] = facts[name] and astuple(facts[name])
-        facts["records"] = self.records.plain()
-        return marshal.dumps(facts)
+        plain = marshal.dumps(facts)  # half the time of pickle for half a million values
+        packed: bytes = _codec().compress(plain, asbytes=True)
+        return STORED.pack(_digest(packed), len(plain)) + packed
+
+    @classmethod
+    def from_bytes(cls, octets: bytes) -> TaskResult:
+        """The opposite of `to_bytes`; raises ValueError when they are none, or were damaged."""
+        head, packed = octets[: STORED.size], octets[STORED.size :]
+        if len(head) < STORED.size or head != STORED.pack(_digest(packed), STORED.unpack(head)[1]):
+            raise ValueError("not the result of a task")
+        plain = _codec().decompress(packed, STORED.unpack(head)[1])
+        facts = marshal.loads(plain)  # noqa: S302 (what a worker of ours has made)
+        for name in ("found", "lost"):
+            facts[name] = [Finding(*one) for one in facts[name]]
+        for name in ("sighted", "linkable"):
+            facts[name] = facts[name] and Sighted(*facts[name])
+        facts["records"] = Records.of(facts["records"])
+        return cls(**facts)
 
 
-def _of(octets: bytes, dealt: Dealt | None = None) -> TaskResult:
-    """The opposite of `TaskResult._marshalled`."""
-    facts = marshal.loads(octets)  # noqa: S302 (what a worker of ours has made)
-    for name in ("found", "lost"):
-        facts[name] = [Finding(*one) for one in facts[name]]
-    for name in ("sighted", "linkable"):
-        facts[name] = facts[name] and Sighted(*facts[name])
-    facts["records"] = Records.of(facts["records"])
-    return TaskResult(**facts, dealt=dealt or {})
+class Done(NamedTuple):
+    """What a task hands over: its key, its result as bytes (empty where it only deals out), files
+    that it lost, and what it dealt out to others.
+    """
+
+    key: str
+    result: bytes
+    lost: list[Finding]
+    dealt: Dealt
 
 
 def _codec() -> Any:
@@ -233,10 +221,10 @@ def _digest(octets: bytes) -> bytes:
 
 
 class Heartbeat:
-    """A small file that a task under way writes now and then.
+    """A small file of a task: the part that is done (1: all), its rows, its findings.
 
-    Call it with packets read and rows made. It writes only on this machine, where that costs
-    nothing to speak of. Elsewhere a task counts when it is done.
+    Call it with packets read and rows made. It writes now and then on this machine, where that
+    costs nothing to speak of. Elsewhere a task counts when it is `done`.
     """
 
     def __init__(self, folder: Folder, key: str, packets: int) -> None:
@@ -245,24 +233,19 @@ class Heartbeat:
         self._packets = packets
         self._next = time.monotonic() + HEARTBEAT_SECONDS
         self._wanted = packets > 0 and not is_remote(folder.name)
-        self._given = False
 
     def __call__(self, packets: int, rows: int) -> None:
         """Write the file when the last one is old."""
-        if not self._wanted or time.monotonic() < self._next:
-            return
-        part = min(packets / self._packets, 1)
-        self._folder.write(self._name, json.dumps([round(part, 4), rows]).encode())
-        self._given = True
-        self._next = time.monotonic() + HEARTBEAT_SECONDS
+        if self._wanted and time.monotonic() >= self._next:
+            self.write(min(packets / self._packets, 0.9999), rows)
+            self._next = time.monotonic() + HEARTBEAT_SECONDS
 
-    def clear(self) -> None:
-        """Delete the file."""
-        if self._given:
-            self._folder.delete(self._name)
+    def write(self, part: float, rows: int, findings: int = 0) -> None:
+        """Write the file."""
+        self._folder.write(self._name, json.dumps([part, rows, findings]).encode())
 
 
-def carry_out(spec: TaskSpec) -> TaskResult:
+def carry_out(spec: TaskSpec) -> Done:
     """Do a task and write its rows; the result is written too."""
     folder = Folder(spec.output, spec.storage)
     if not spec.task.decodes:
@@ -300,16 +283,13 @@ def carry_out(spec: TaskSpec) -> TaskResult:
     result.sighted, result.linkable = file.sighted, linkables.sighted
     result.rows, result.files, result.written_bytes = rows, files, days.written_bytes
     result.dealt_bytes = spec.parts.octets if spec.parts else 0
-    result.dealt = objects.dealt if objects else {}
-    if not result.lost:  # a file that comes back is read again
-        folder.write(result.place, result.to_bytes())
-    else:
-        folder.write(result.place.replace(RESULTS, f"{RESULTS}/lost"), result.to_bytes())
-    heartbeat.clear()
-    return result
+    octets = result.to_bytes()
+    folder.write(result.place, octets)
+    heartbeat.write(1, sum(rows.values()), len(result.found))
+    return Done(spec.key, octets, result.lost, objects.dealt if objects else {})
 
 
-def _deal_out(spec: TaskSpec, folder: Folder) -> TaskResult:
+def _deal_out(spec: TaskSpec, folder: Folder) -> Done:
     """Deal out what is of others, where there is nothing to decode."""
     objects = spec.objects(folder)
     assert objects is not None
@@ -318,7 +298,7 @@ def _deal_out(spec: TaskSpec, folder: Folder) -> TaskResult:
         with objects:
             for _ in run.batches():
                 pass
-    return TaskResult(spec.key, lost=run.lost, dealt=objects.dealt)
+    return Done(spec.key, b"", run.lost, objects.dealt)
 
 
 class _Days:
@@ -414,36 +394,30 @@ class BackgroundWriter:
     """Makes calls of a function in a thread, one after the other in the order in which they come.
 
     Use it as a context manager: at its end all calls are made. What one of them raised is raised by
-    the next call, or at the end, and no further call is made.
+    a later call, or at the end, and no further call is made.
     """
 
     def __init__(self, function: Callable[..., None]) -> None:
         self._function = function
-        self._waiting: Queue[tuple[Any, ...] | None] = Queue(MAX_WAITING)
-        self._error: BaseException | None = None
-        self._thread = Thread(target=self._work, daemon=True)
+        self._thread = ThreadPoolExecutor(1)
+        self._calls: deque[Future[None]] = deque()
 
     def __call__(self, *arguments: Any) -> None:
         """Make a call soon; waits while too many do."""
-        if self._error is not None:
-            raise self._error
-        self._waiting.put(arguments)
+        before = self._calls[-1] if self._calls else None
+        self._calls.append(self._thread.submit(self._work, before, arguments))
+        if len(self._calls) > MAX_WAITING + 1:
+            self._calls.popleft().result()
 
     def __enter__(self) -> BackgroundWriter:
-        self._thread.start()
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        self._waiting.put(None)
-        self._thread.join()
-        if kind is None and self._error is not None:
-            raise self._error
+        self._thread.shutdown()
+        if kind is None and self._calls:
+            self._calls[-1].result()
 
-    def _work(self) -> None:
-        while (arguments := self._waiting.get()) is not None:
-            if self._error is not None:
-                continue
-            try:
-                self._function(*arguments)
-            except BaseException as error:  # noqa: BLE001 (raised in the thread that calls)
-                self._error = error
+    def _work(self, before: Future[None] | None, arguments: tuple[Any, ...]) -> None:
+        if before is not None:
+            before.result()  # what it raised is that of all behind it
+        self._function(*arguments)

@@ -8,8 +8,8 @@ second.
 
 from __future__ import annotations
 
-from math import sqrt
-from typing import Any, NamedTuple
+from math import inf, sqrt
+from typing import Any
 
 MIN_COUNT = 20
 """Events below which nothing is said: the 95th of a hundred is a guess among fewer than twenty."""
@@ -29,47 +29,29 @@ FRACTIONS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 """The quantiles that are compared."""
 
 
-class Quantile(NamedTuple):
-    """A quantile in ns, and between which times that of the whole traffic lies (99 %).
-
-    `high` is None where there are too few times for an upper bound: fewer than 127 for the 95th
-    percentile, than 660 for the 99th.
-    """
-
-    value: int
-    low: int
-    high: int | None
-
-
-def quantile(spread: Any, fraction: float) -> Quantile | None:
-    """A quantile of a `session.counts.Histogram`, with its interval; None without any number.
+def _interval(spread: Any, fraction: float) -> tuple[int, int, float]:
+    """A quantile of a `session.counts.Histogram` in ns, and between which times that of the whole
+    traffic lies (99 %).
 
     The bounds are order statistics: of n times, the one of rank n·p is wrong by √(n·p·(1-p)) ranks.
+    Where there are too few times (fewer than 127 for the 95th percentile, than 660 for the 99th)
+    there is no upper bound.
     """
-    number = spread.facts()[0]
-    if not number:
-        return None
-    wrong = DEVIATIONS * sqrt(fraction * (1 - fraction) / number)
+    wrong = DEVIATIONS * sqrt(fraction * (1 - fraction) / spread.facts()[0])
     value, low, high = spread.quantiles(
         fraction, max(fraction - wrong, 0.0), min(fraction + wrong, 1.0)
     )
-    return Quantile(value, low, None if fraction + wrong >= 1 else high)
+    return value, low, inf if fraction + wrong >= 1 else high
 
 
 def slower(before: Any, after: Any, fraction: float, ratio: float = NOTABLE_RATIO) -> bool:
     """True if times grew by more than a ratio, beyond what chance makes of their numbers."""
     if min(before.facts()[0], after.facts()[0]) < MIN_COUNT:
         return False
-    old, new = quantile(before, fraction), quantile(after, fraction)
-    assert old is not None
-    assert new is not None
-    return (
-        old.high is not None
-        and new.high is not None
-        and new.low > old.high
-        and new.value > ratio * old.value
-        and new.value - old.value >= MIN_TIME_NS
-    )
+    old, _, old_high = _interval(before, fraction)
+    new, new_low, new_high = _interval(after, fraction)
+    beyond_chance = new_high < inf and new_low > old_high
+    return beyond_chance and new > ratio * old and new - old >= MIN_TIME_NS
 
 
 def per_second(count: int, span_ns: int | None) -> float | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from amqpsniff.compare import losses as fates
 from amqpsniff.compare.clock import Clock
@@ -429,8 +429,7 @@ def _forward(direction: Direction, shift: int) -> Iterator[Frame]:
             yield (begin + shift, *frame[1:]) if shift else frame
 
 
-@dataclass
-class Slow:
+class Slow(NamedTuple):
     """A frame that took long."""
 
     delay_ns: int
@@ -439,9 +438,6 @@ class Slow:
     way: int
     near: Frame
     far: Frame
-
-    def __lt__(self, other: Slow) -> bool:
-        return self.delay_ns < other.delay_ns
 
 
 @dataclass
@@ -479,12 +475,10 @@ class Slowest:
         self._count = 0
 
     def add(self, slow: Slow) -> None:
-        """Take a frame, if it is one of the slowest so far."""
+        """Take a frame that is one of the slowest so far."""
         self._count += 1
-        if len(self._kept) < self._most:
-            heappush(self._kept, (slow.delay_ns, -self._count, slow))
-        elif slow.delay_ns > self._kept[0][0]:
-            heappushpop(self._kept, (slow.delay_ns, -self._count, slow))
+        keep = heappush if len(self._kept) < self._most else heappushpop
+        keep(self._kept, (slow.delay_ns, -self._count, slow))
 
     def slower_than(self, delay_ns: int) -> bool:
         """True if a delay would be among them."""

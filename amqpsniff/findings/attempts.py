@@ -12,7 +12,7 @@ All of it is sums, minima and maxima, so that readers of some connections each m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from amqpsniff.units import duration, plural
@@ -137,28 +137,6 @@ class Attempts:
                 yield from (self._finding(key, self._pairs[key]) for key in keys)
             else:
                 yield self._scan(keys)
-
-    def plain(self) -> list[Any]:
-        """All of it as plain values."""
-        return [
-            sorted(self.ports),
-            self.served,
-            [[key, pair] for key, pair in self._pairs.items()],
-            list(self._established.items()),
-        ]
-
-    @classmethod
-    def of(cls, plain: Iterable[Any]) -> Attempts:
-        """The opposite of `plain`."""
-        made = cls()
-        ports, made.served, pairs, established = plain
-        made.ports = set(ports)
-        made._pairs = {
-            (code, client, server): [count, packets, list(first), list(last), list(reasons)]
-            for (code, client, server), (count, packets, first, last, reasons) in pairs
-        }
-        made._established = {server: list(times) for server, times in established}
-        return made
 
     def _add(self, key: Key, pair: list[Any]) -> bool:
         """Count attempts; False where there is no room for another pair of hosts."""

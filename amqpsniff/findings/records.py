@@ -97,27 +97,14 @@ class Records:
 
     def plain(self) -> dict[str, Any]:
         """All of it as values that marshal knows."""
-        return {
-            "once": [[key, entry] for key, entry in self.once.items()],
-            "notes": self.notes,
-            "left": self.left,
-            "asked": self.asked,
-            "exchanges": list(self.exchanges.items()),
-            "forgotten": self.forgotten,
-            "limits": self.limits,
-            "attempts": self.attempts.plain(),
-        }
+        return vars(self) | {"attempts": vars(self.attempts)}
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Records:
         """The opposite of `plain`."""
         made = cls()
-        made.once = {key: list(entry) for key, entry in plain["once"]}
-        made.notes, made.left, made.asked = (plain[name] for name in ("notes", "left", "asked"))
-        made.exchanges = {name: tuple(counts) for name, counts in plain["exchanges"]}
-        made.forget(plain["forgotten"])
-        made.hit(plain["limits"])
-        made.attempts = Attempts.of(plain["attempts"])
+        vars(made.attempts).update(plain["attempts"])
+        vars(made).update(plain | {"attempts": made.attempts})
         return made
 
     def _join(self, key: tuple[Any, ...], entry: list[Any]) -> None:

@@ -63,32 +63,26 @@ def write(
         raise UsageError(f"no format `{format}`; the formats are {', '.join(FORMATS)}")
     if format == "parquet":
         schema = without_nulls(schema, in_every_row)
-    counted = _Counted(batches)
+    rows = 0
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        nonlocal rows
+        for batch in batches:
+            rows += batch.num_rows
+            yield batch
+            del batch  # nothing of it is kept while the next is made
+
     if isinstance(sink, (str, Path)):
         with Path(sink).open("wb") as file:
-            writer(counted, schema, file)
+            writer(counted(), schema, file)
     else:
-        writer(counted, schema, sink)
-    return counted.rows
+        writer(counted(), schema, sink)
+    return rows
 
 
 def without_nulls(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
     """A schema in which columns of these names cannot be null."""
     return pa.schema([one.with_nullable(one.nullable and one.name not in names) for one in schema])
-
-
-class _Counted:
-    """Batches that are counted as they pass."""
-
-    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self.rows = 0
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for batch in self._batches:
-            self.rows += batch.num_rows
-            yield batch
-            del batch  # nothing of it is kept while the next is made
 
 
 def _ndjson(batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: IO[bytes]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import pickle
 import random
 import struct
 import tempfile
@@ -174,8 +173,7 @@ def by_tasks(
                     made[table] += rows_of(pa.Table.from_batches([batch]))
             result = TaskResult.of("", run)
             result.sighted = file.sighted
-            sent = pickle.loads(pickle.dumps(result))  # as workers hand it over
-            results.append(TaskResult.from_bytes(sent.to_bytes()))
+            results.append(TaskResult.from_bytes(result.to_bytes()))  # as workers hand it over
         found = merge_findings(results, plan.files, folder)
     if "findings" in tables:
         made["findings"] = rows_of(pa.Table.from_batches([finding_batch(found)]))

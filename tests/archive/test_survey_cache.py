@@ -26,7 +26,7 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return survey(path, *more, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(survey_cache, "survey", noted)
-    monkeypatch.setattr(survey_cache, "_remembered", survey_cache._Remembered())
+    survey_cache._remembered.clear()
     return names
 
 
@@ -70,7 +70,7 @@ def test_so_many_conversations_are_remembered(
     room = 2 * (len(known.marks) + survey_cache.MIN_SIZE)
     for most, surveys in ((room, 2), (room - 1, 4)):
         monkeypatch.setattr(survey_cache, "MAX_REMEMBERED", most)
-        monkeypatch.setattr(survey_cache, "_remembered", survey_cache._Remembered())
+        survey_cache._remembered.clear()
         looked.clear()
         for _ in range(2):
             for path in (capture, other):
