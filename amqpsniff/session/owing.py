@@ -27,8 +27,16 @@ to wait by then."""
 HELD_NS = 30 * SECOND_NS
 """Time after which a delivery has waited too long for its acknowledgement."""
 
+MAX_LOOKED = 500_000
+"""Channels and consumers of a connection that are looked at to tell its silences: a day of ten
+channels with a consumer each and a silence all the time. Without it, thousands of both take
+minutes."""
+
 _LAST = "last frame"
 """Name in `Session.memory` of the time of the last frame that was no heartbeat."""
+
+_LOOKED = "looked at"
+"""Name in `Session.memory` of how many channels were looked at for silences."""
 
 
 class Debt(NamedTuple):
@@ -125,10 +133,16 @@ def silence_before(session: Any, number: int, now_ns: int) -> Silence | None:
     """The silence that a frame ends which is no heartbeat, before it is followed."""
     last_ns = session.memory.get(_LAST, now_ns)
     session.memory[_LAST] = now_ns
-    if now_ns - last_ns < SILENCE_NS:
+    looked = session.memory.get(_LOOKED, 0)
+    if now_ns - last_ns < SILENCE_NS or looked >= MAX_LOOKED:
         return None
+    consumers = sum(len(channel.by_tag) for channel in _channels(session))
+    session.memory[_LOOKED] = looked = looked + session.slot_count + consumers
     owed = sentence(session, now_ns)
-    if owed is None or owed.startswith(NOTHING):
+    if looked >= MAX_LOOKED:
+        later = "later silences of the connection are not told, it has many channels or consumers"
+        owed = later if owed is None else f"{owed}; {later}"
+    elif owed is None or owed.startswith(NOTHING):
         return None
     return Silence(session.peer.name()[0], number, now_ns, now_ns - last_ns, owed)
 
