@@ -71,8 +71,28 @@ class Client(NamedTuple):
     host: str | None
 
 
-UNKNOWN_CLIENT: tuple[str | None, str | None, str | None] = (None, None, None)
-"""Virtual host, name and address of a client of whom nothing is known."""
+NOBODY = Client(None, None, None)
+"""A client of whom nothing is known."""
+
+_client_of = lru_cache(maxsize=1_024)(Client)
+"""A client as one object, however many connections it has."""
+
+
+class Channel:
+    """What the later methods of a channel mean: its last queue, its prefetch, and declarations that
+    wait for their replies, by the packets of those.
+    """
+
+    __slots__ = ("asked", "prefetch", "queue")
+
+    def __init__(self) -> None:
+        self.queue: str | None = None
+        self.prefetch: Any = None
+        self.asked: dict[int, Facts] = {}
+
+
+def _host(address: str | None) -> str | None:
+    return address.rpartition(":")[0] if address else None
 
 
 class TopologyResult(TypedDict):
@@ -146,10 +166,10 @@ class Topology:
         self.forgotten = False
         self._deleted: dict[Name, int] = {}
         self._gone: set[Name] = set()
-        self._clients: dict[str, tuple[str | None, str | None, str | None]] = {}
+        self._clients: dict[str, Client] = {}
         self._sums = RouteSums()
         self._numbers: dict[Client, int] = {}
-        self._channels: dict[tuple[str, int], Facts] = {}
+        self._channels: dict[tuple[str, int], Channel] = {}
 
     def add(self, table: str, batch: Any) -> None:
         """Learn from a batch of a table of `COLUMNS`; those of other tables are skipped."""
@@ -174,7 +194,7 @@ class Topology:
     def add_rows(self, frames: Any, messages: Any, connections: list[Any], *_: Any) -> None:
         """Learn from what a pipeline gives, without Arrow; `result` has it after `count_rows`."""
         for row in frames_of(frames, _LOOKED_AT, connections):
-            self._follow(row)
+            METHODS[row["method"]](self, row, _arguments(row["arguments"]))
         if messages.rows:
             clients = (self._client(connection, address) for connection, address, _ in connections)
             numbers = [self._numbers.setdefault(one, len(self._numbers)) for one in clients]
@@ -198,13 +218,7 @@ class Topology:
         """Learn from a batch of the frames table."""
         rows = batch.filter(is_one_of(batch.column("method"), frozenset(METHODS)))
         for row in rows_of(rows):
-            self._follow(row)
-
-    def _follow(self, row: Facts) -> None:
-        """Learn from a frame."""
-        method = row["method"]
-        if method != "queue.declare-ok" or row["packet_number"] in self._channel(row)["asked"]:
-            METHODS[method](self, row, _arguments(row["arguments"]))
+            METHODS[row["method"]](self, row, _arguments(row["arguments"]))
 
     def add_messages(self, batch: Any) -> None:
         """Count a batch of the messages table."""
@@ -273,32 +287,32 @@ class Topology:
 
     def _client(self, connection: str, address: str | None) -> Client:
         """The client of a connection, as far as its frames have told."""
-        vhost, name, before = self._clients.get(connection, UNKNOWN_CLIENT)
-        if address != before:  # which end is the client may turn out late
-            self._keep(connection, vhost, name, address)
-        return Client(vhost, name, address.rpartition(":")[0] if address else None)
+        vhost, name, before = self._clients.get(connection, NOBODY)
+        host = _host(address)
+        client = _client_of(vhost, name, host)
+        if host != before:  # which end is the client may turn out late
+            self._keep(connection, client)
+        return client
 
-    def _keep(
-        self, connection: str, vhost: str | None, name: str | None, address: str | None
-    ) -> bool:
+    def _keep(self, connection: str, client: Client) -> bool:
         """Remember a client; False if there are too many."""
         if connection not in self._clients and len(self._clients) >= MAX_CONNECTIONS:
             return False
-        self._clients[connection] = vhost, name, address
+        self._clients[connection] = client
         return True
 
     def _learn(self, row: Facts, vhost: Any = ..., name: Any = ...) -> None:
         """Note the name or the virtual host of a client."""
         connection = row["connection_id"]
-        before = self._clients.get(connection, UNKNOWN_CLIENT)
-        vhost, name = before[0] if vhost is ... else vhost, before[1] if name is ... else name
-        if not self._keep(connection, vhost, name, row["client"]):
+        before = self._clients.get(connection, NOBODY)
+        vhost, name = before.vhost if vhost is ... else vhost, before.name if name is ... else name
+        if not self._keep(connection, _client_of(vhost, name, _host(row["client"]))):
             self.forgotten = True
 
     def _logged_in(self, row: Facts, arguments: Facts) -> None:
         properties = arguments.get("client_properties")
-        named = self._clients.get(row["connection_id"], UNKNOWN_CLIENT)[1] is not None
-        if isinstance(properties, dict) and not named:
+        known = self._clients.get(row["connection_id"], NOBODY)
+        if isinstance(properties, dict) and known.name is None:
             names = (peer_property(properties, name) for name in ("connection_name", "product"))
             self._learn(row, name=next(filter(None, names), None))
 
@@ -316,19 +330,19 @@ class Topology:
             self._learn(row, name=name)
 
     def _vhost(self, row: Facts) -> str | None:
-        return self._clients.get(row["connection_id"], UNKNOWN_CLIENT)[0]
+        return self._clients.get(row["connection_id"], NOBODY).vhost
 
     def _opened_channel(self, row: Facts, _: Facts) -> None:
         self._channels.pop((row["connection_id"], row["channel"]), None)
 
-    def _channel(self, row: Facts) -> Facts:
-        """The last queue, the prefetch and the pending declarations of a frame's channel."""
+    def _channel(self, row: Facts) -> Channel:
+        """What is known of a frame's channel."""
         key = row["connection_id"], row["channel"]
         known = self._channels.get(key)
         if known is None:
             if len(self._channels) >= MAX_CHANNELS:
                 del self._channels[next(iter(self._channels))]
-            known = self._channels[key] = {"queue": None, "prefetch": None, "asked": {}}
+            known = self._channels[key] = Channel()
         return known
 
     # what is there
@@ -350,25 +364,24 @@ class Topology:
         self._put(self.exchanges, key, _said({} if passive else arguments, EXCHANGE))
 
     def _declared_queue(self, row: Facts, arguments: Facts) -> None:
-        channel = self._channel(row)
         passive = bool(arguments.get("passive"))
         facts = _said({} if passive else arguments, QUEUE)
         facts["server_named"] = arguments.get("queue") == ""
         facts["passive"] = passive
         if row["response_packet_number"] is not None:
-            asked = channel["asked"]
+            asked = self._channel(row).asked
             if len(asked) < MAX_PENDING:
                 asked[row["response_packet_number"]] = facts
         elif arguments.get("no_wait") and arguments.get("queue"):
             self._add_queue(row, arguments["queue"], facts)
 
     def _named_queue(self, row: Facts, arguments: Facts) -> None:
-        facts = self._channel(row)["asked"].pop(row["packet_number"], None)
+        facts = self._channel(row).asked.pop(row["packet_number"], None)
         if facts is not None and arguments.get("queue"):
             self._add_queue(row, arguments["queue"], facts)
 
     def _add_queue(self, row: Facts, name: str, facts: Facts) -> None:
-        self._channel(row)["queue"] = name
+        self._channel(row).queue = name
         key = self._vhost(row), name
         self._gone.discard(("queue", *key))
         if facts.pop("passive") and key in self.queues:
@@ -379,7 +392,7 @@ class Topology:
 
     def _queue(self, row: Facts, arguments: Facts) -> str | None:
         """The queue that a method means: the channel's last one if it has no name."""
-        name: str | None = arguments.get("queue") or self._channel(row)["queue"]
+        name: str | None = arguments.get("queue") or self._channel(row).queue
         return name
 
     def _deleted_exchange(self, row: Facts, arguments: Facts) -> None:
@@ -426,11 +439,11 @@ class Topology:
         self._bound_exchange(row, arguments, bound=False)
 
     def _limited(self, row: Facts, arguments: Facts) -> None:
-        self._channel(row)["prefetch"] = arguments.get("prefetch_count")
+        self._channel(row).prefetch = arguments.get("prefetch_count")
 
     def _consumed(self, row: Facts, arguments: Facts) -> None:
         if _holds(row, arguments):
-            prefetch = self._channel(row)["prefetch"]
+            prefetch = self._channel(row).prefetch
             self._consume(row, self._queue(row, arguments), prefetch, arguments.get("no_ack"))
 
     def _consume(self, row: Facts, queue: str | None, prefetch: Any, no_ack: bool | None) -> None:
