@@ -110,17 +110,17 @@ class TopRows:
         self.ends: Counter[str] = Counter()
 
     def add(self, rows: Rows) -> None:
-        """See rows; only those that are kept are made one by one."""
+        """See rows."""
         closes = list(zip(rows.column("closed_by"), rows.column("close_code"), strict=True))
         ends = {close: _end(*close) for close in set(closes)}
-        columns = list(map(rows.column, self._columns))
+        values = list(zip(*map(rows.column, self._columns), strict=True))
         heap, number = self._heap, self.number
         for row, (close, weight) in enumerate(zip(closes, self._weights(rows), strict=True)):
             place = (ends[close] in BAD_ENDS, *weight), -number - row
             if len(heap) < self._most:
-                heappush(heap, (*place, tuple(column[row] for column in columns)))
+                heappush(heap, (*place, values[row]))
             elif place > heap[0][:2]:
-                heapreplace(heap, (*place, tuple(column[row] for column in columns)))
+                heapreplace(heap, (*place, values[row]))
         self.number += len(closes)
         for close, times in Counter(closes).items():
             self.ends[ends[close]] += times

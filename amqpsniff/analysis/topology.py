@@ -71,11 +71,8 @@ class Client(NamedTuple):
     host: str | None
 
 
-NOBODY = Client(None, None, None)
-"""A client of whom nothing is known."""
-
-_client_of = lru_cache(maxsize=1_024)(Client)
-"""A client as one object, however many connections it has."""
+NO_LOGIN: tuple[str | None, str | None] = (None, None)
+"""Virtual host and name of a client of whom nothing is known."""
 
 
 class Channel:
@@ -91,8 +88,13 @@ class Channel:
         self.asked: dict[int, Facts] = {}
 
 
-def _host(address: str | None) -> str | None:
-    return address.rpartition(":")[0] if address else None
+_client_of = lru_cache(maxsize=1_024)(Client)
+
+
+@lru_cache(maxsize=1_024)
+def _login(vhost: str | None, name: str | None) -> tuple[str | None, str | None]:
+    """Both as one object, however many connections have them."""
+    return vhost, name
 
 
 class TopologyResult(TypedDict):
@@ -166,7 +168,7 @@ class Topology:
         self.forgotten = False
         self._deleted: dict[Name, int] = {}
         self._gone: set[Name] = set()
-        self._clients: dict[str, Client] = {}
+        self._logins: dict[str, tuple[str | None, str | None]] = {}
         self._sums = RouteSums()
         self._numbers: dict[Client, int] = {}
         self._channels: dict[tuple[str, int], Channel] = {}
@@ -287,33 +289,26 @@ class Topology:
 
     def _client(self, connection: str, address: str | None) -> Client:
         """The client of a connection, as far as its frames have told."""
-        vhost, name, before = self._clients.get(connection, NOBODY)
-        host = _host(address)
-        client = _client_of(vhost, name, host)
-        if host != before:  # which end is the client may turn out late
-            self._keep(connection, client)
-        return client
-
-    def _keep(self, connection: str, client: Client) -> bool:
-        """Remember a client; False if there are too many."""
-        if connection not in self._clients and len(self._clients) >= MAX_CONNECTIONS:
-            return False
-        self._clients[connection] = client
-        return True
+        vhost, name = self._logins.get(connection, NO_LOGIN)
+        return _client_of(vhost, name, address.rpartition(":")[0] if address else None)
 
     def _learn(self, row: Facts, vhost: Any = ..., name: Any = ...) -> None:
         """Note the name or the virtual host of a client."""
         connection = row["connection_id"]
-        before = self._clients.get(connection, NOBODY)
-        vhost, name = before.vhost if vhost is ... else vhost, before.name if name is ... else name
-        if not self._keep(connection, _client_of(vhost, name, _host(row["client"]))):
+        known = self._logins.get(connection)
+        if known is None and len(self._logins) >= MAX_CONNECTIONS:
             self.forgotten = True
+            return
+        before = known or NO_LOGIN
+        self._logins[connection] = _login(
+            before[0] if vhost is ... else vhost, before[1] if name is ... else name
+        )
 
     def _logged_in(self, row: Facts, arguments: Facts) -> None:
+        _, named = self._logins.get(row["connection_id"], NO_LOGIN)
         properties = arguments.get("client_properties")
-        known = self._clients.get(row["connection_id"], NOBODY)
-        if isinstance(properties, dict) and known.name is None:
-            names = (peer_property(properties, name) for name in ("connection_name", "product"))
+        if named is None and isinstance(properties, dict):
+            names = (peer_property(properties, one) for one in ("connection_name", "product"))
             self._learn(row, name=next(filter(None, names), None))
 
     def _opened(self, row: Facts, arguments: Facts) -> None:
@@ -330,7 +325,7 @@ class Topology:
             self._learn(row, name=name)
 
     def _vhost(self, row: Facts) -> str | None:
-        return self._clients.get(row["connection_id"], NOBODY).vhost
+        return self._logins.get(row["connection_id"], NO_LOGIN)[0]
 
     def _opened_channel(self, row: Facts, _: Facts) -> None:
         self._channels.pop((row["connection_id"], row["channel"]), None)
@@ -540,18 +535,16 @@ class Topology:
         return self.routes.top(MAX_NAMES), row
 
     def _publishers(self, top: int | None) -> Section:
-        keys: dict[Any, list[Any]] = {}
-        listed: list[Any] = []
-        last: Any = None, None
+        publishers = self.published.top(MAX_NAMES)
+        keys: dict[Any, list[Any]] = {name: [] for name, _ in publishers[:top]}
         for (client, exchange, key), _ in self.keys.top(MAX_NAMES):
-            if client is not last[0] or exchange != last[1]:
-                last = client, exchange
-                listed = keys.setdefault(last, [])
-            listed.append(key)
+            listed = keys.get((client, exchange))
+            if listed is not None:
+                listed.append(key)
 
         def row(publisher: Any) -> Facts:
             (client, exchange), counts = publisher
-            used = keys.get((client, exchange), [])
+            used = keys[client, exchange]
             return {
                 **client._asdict(),
                 "exchange": exchange,
@@ -559,7 +552,7 @@ class Topology:
                 "routing_key_count": None if self.keys.forgotten else len(used),
             } | _published(counts)
 
-        return self.published.top(MAX_NAMES), row
+        return publishers, row
 
     def _consumers(self) -> Section:
         nothing = {"consumers": 0, "prefetch_count": None, "no_ack": None}
