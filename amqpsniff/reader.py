@@ -71,6 +71,9 @@ JUDGED = frozenset(("findings", "messages"))
 RECORDS_PER_BATCH = 4_096
 """Rows of `connections` and `channels` after which they are given out: some 10 MB."""
 
+RECORDS_AT_ONCE = 512
+"""The same where no Arrow batch is made of them."""
+
 
 def open(
     *paths: str | os.PathLike[str] | IO[bytes],
@@ -1093,7 +1096,7 @@ class Capture:
         pipeline = self._pipeline(plan, options)
         with self.packets() as packets:
             for _ in run(packets, pipeline):
-                if record is not None and pipeline.tracker.rows >= RECORDS_PER_BATCH:
+                if record is not None and pipeline.tracker.rows >= RECORDS_AT_ONCE:
                     record(pipeline.records())
                 for taken in pipeline.rest() if pipeline.finished else pipeline.settled():
                     if take is not None:

@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from html import escape
-from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -226,4 +225,4 @@ def _policy(script: str) -> str:
 
 @cache
 def _asset(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
