@@ -71,6 +71,9 @@ JUDGED = frozenset(("findings", "messages"))
 RECORDS_PER_BATCH = 4_096
 """Rows of `connections` and `channels` after which they are given out: some 10 MB."""
 
+RECORDS_AT_ONCE = 512
+"""The same where no Arrow batch is made of them."""
+
 
 def open(
     *paths: str | os.PathLike[str] | IO[bytes],
@@ -905,7 +908,7 @@ class Capture:
     ) -> CapturePage:
         """The page of `report` without conversations, which `read_sequences` adds."""
         from amqpsniff import __version__
-        from amqpsniff.analysis.report_data import COLUMNS, TOP, ReportData
+        from amqpsniff.analysis.report_data import COLUMNS, ROWS_PER_BATCH, TOP, ReportData
         from amqpsniff.report.capture_page import CapturePage
         from amqpsniff.report.page import begin_bundle
         from amqpsniff.session.census import Census
@@ -922,7 +925,9 @@ class Capture:
                 data.add(table, batch)
         else:  # without Arrow, see `diagnose`
             plan = Plan(frozenset(COLUMNS), **more)
-            deque(self._read(plan, data.add_rows, data.add_records), 0)
+            limits = replace(self.options.limits, rows_per_batch=ROWS_PER_BATCH)
+            options = replace(self.options, limits=limits)
+            deque(self._read(plan, data.add_rows, data.add_records, options), 0)
         summary = self._summary(census, chosen, TOP, ())  # of findings the page has its own
         data.finish(summary, self.totals, self.found)
         secrets = self.options.show_secrets
@@ -1091,7 +1096,7 @@ class Capture:
         pipeline = self._pipeline(plan, options)
         with self.packets() as packets:
             for _ in run(packets, pipeline):
-                if record is not None and pipeline.tracker.rows >= RECORDS_PER_BATCH:
+                if record is not None and pipeline.tracker.rows >= RECORDS_AT_ONCE:
                     record(pipeline.records())
                 for taken in pipeline.rest() if pipeline.finished else pipeline.settled():
                     if take is not None:

@@ -8,7 +8,6 @@ the format, raises ValueError.
 from __future__ import annotations
 
 import json
-import pickletools
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -233,6 +232,8 @@ def _zigzag(data: _Octets) -> int:
 
 def pickle(octets: bytes) -> str:
     """The opcodes of a pickle, which is never loaded: to load one runs what is in it."""
+    import pickletools  # few captures have one, and every page would wait for it
+
     lines = []
     try:
         for opcode, argument, _ in pickletools.genops(octets):

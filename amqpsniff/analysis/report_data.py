@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.buckets import Counts, Delays, Levels, Steps
@@ -26,9 +27,8 @@ from amqpsniff.analysis.top_rows import (
     MAX_CONNECTIONS,
     Row,
     TopRows,
-    channel_weight,
-    connection_weight,
-    shown,
+    channel_weights,
+    connection_weights,
 )
 from amqpsniff.analysis.topology import (
     FRAME_COLUMNS,
@@ -38,8 +38,9 @@ from amqpsniff.analysis.topology import (
 )
 from amqpsniff.columns import NULL
 from amqpsniff.session import row_times
+from amqpsniff.session.table_rows import Rows
 from amqpsniff.spec import SIDES
-from amqpsniff.tables.values import WORDS, numbers_of, rows_of
+from amqpsniff.tables.values import WORDS, numbers_of, rows_of, values
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.selection import Started
@@ -49,6 +50,10 @@ if TYPE_CHECKING:
 
 TOP = 100
 """Names of each kind in the tables of a report."""
+
+ROWS_PER_BATCH = 8_192
+"""Rows that are decoded before they are counted: without Arrow more at once are not quicker, and
+take 10 MB."""
 
 MAX_OPEN = 50_000
 """Channels of which it is remembered how much they left unsettled."""
@@ -112,8 +117,8 @@ class ReportData:
         self.introductions = Introductions()
         self._found: list[Row] = []
         self.topology = Topology()
-        self.connections = TopRows(MAX_CONNECTIONS, connection_weight, CONNECTION_COLUMNS)
-        self.channels = TopRows(MAX_CHANNELS, channel_weight, CHANNEL_COLUMNS)
+        self.connections = TopRows(MAX_CONNECTIONS, connection_weights, CONNECTION_COLUMNS)
+        self.channels = TopRows(MAX_CHANNELS, channel_weights, CHANNEL_COLUMNS)
         self.named: dict[str, list[Row]] = {name: [] for name in named}
         self.steps = Steps()
         self.rates = {
@@ -137,8 +142,8 @@ class ReportData:
         self._takers: dict[str, Callable[[Any], None]] = {
             "frames": self._frames,
             "messages": self._messages,
-            "connections": lambda batch: self._connections(rows_of(batch)),
-            "channels": lambda batch: self._channels(rows_of(batch)),
+            "connections": lambda batch: self._connections(_plain(batch)),
+            "channels": lambda batch: self._channels(_plain(batch)),
             "links": lambda batch: self.topology.add_links(rows_of(batch)),
             "findings": lambda batch: self._found.extend(finding_rows(batch)),
         }
@@ -187,7 +192,7 @@ class ReportData:
         ids = [one[0] for one in connections]
         self._count_messages(messages.rows, _numbers(messages, row_times.MESSAGE_COLUMNS), ids)
 
-    def add_records(self, records: dict[str, list[Row]]) -> None:
+    def add_records(self, records: dict[str, Any]) -> None:
         """Take what a pipeline gives of connections, channels and links, all of it."""
         self.topology.add_records(records)
         self._connections(records["connections"])
@@ -230,43 +235,54 @@ class ReportData:
                 if place in known or len(known) < MAX_OPEN:
                     known[place] += number
 
-    def _connections(self, rows: Iterable[Row]) -> None:
-        begun, ended = array("q"), array("q")
-        for row in rows:
-            self.connections.add(row)
-            for name, matches in self._choices.items():
-                found = self.named[name]
-                if matches and len(found) < TOP and matches(*(row[end] or "" for end in _ENDS)):
-                    found.append({column: shown(row[column]) for column in CONNECTION_COLUMNS})
-            if row["start_ns"] is None:
+    def _connections(self, rows: Rows) -> None:
+        self.connections.add(rows)
+        for name, matches in self._choices.items():
+            found = self.named[name]
+            if matches is None or len(found) >= TOP:
                 continue
-            self._widen(row)
-            if row["midstream"]:
-                self._midstream[shown(row["capture"])] += 1
+            for row in rows:
+                if len(found) < TOP and matches(*(row[end] or "" for end in _ENDS)):
+                    found.append({column: row[column] for column in CONNECTION_COLUMNS})
+        begun, ended = array("q"), array("q")
+        names = "connection_id", "capture", "start_ns", "end_ns", "midstream", "closed_by"
+        spans: dict[str | None, list[int]] = {}
+        for connection_id, capture, start_ns, end_ns, midstream, closed_by in zip(
+            *map(rows.column, names), strict=True
+        ):
+            if start_ns is None:
+                continue
+            spans.setdefault(capture, []).extend((start_ns, end_ns or start_ns))
+            if midstream:
+                self._midstream[capture] += 1
             else:
-                begun.append(row["start_ns"])
-            if row["closed_by"] is not None and row["end_ns"] is not None:
-                ended.append(row["end_ns"])
+                begun.append(start_ns)
+            if closed_by is not None and end_ns is not None:
+                ended.append(end_ns)
                 if len(self._ended) < MAX_OPEN:
-                    self._ended[row["connection_id"]] = row["end_ns"]
+                    self._ended[connection_id] = end_ns
+        for capture, times in spans.items():
+            times.extend(self.spans.get(capture, ()))
+            self.spans[capture] = min(times), max(times)
         self.levels["connections"].add(begun, ended)
 
-    def _widen(self, row: Row) -> None:
-        start_ns = row["start_ns"]
-        end_ns = start_ns if row["end_ns"] is None else row["end_ns"]
-        capture = shown(row["capture"])
-        first_ns, last_ns = self.spans.get(capture, (start_ns, end_ns))
-        self.spans[capture] = (min(first_ns, start_ns), max(last_ns, end_ns))
-
-    def _channels(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            self.channels.add(row)
-            left = {level: row[name] for level, (name, way) in ENDS_OF.items() if row[way]}
+    def _channels(self, rows: Rows) -> None:
+        self.channels.add(rows)
+        names = "connection_id", "channel", "end_ns", "closed_by", *chain(*ENDS_OF.values())
+        for connection_id, channel, end_ns, closed_by, *counts in zip(
+            *map(rows.column, names), strict=True
+        ):
+            left = {
+                level: end
+                for level, end, number in zip(ENDS_OF, counts[::2], counts[1::2], strict=True)
+                if number and end != 0
+            }
+            if not left:
+                continue
             self.uncounted.update(level for level, number in left.items() if number is None)
-            ended = row["end_ns"] is not None and row["closed_by"] is not None
-            if ended and any(one != 0 for one in left.values()) and len(self._closed) < MAX_OPEN:
-                place = row["connection_id"], row["channel"]
-                self._closed.append((place, row["end_ns"], left))
+            ended = end_ns is not None and closed_by is not None
+            if ended and len(self._closed) < MAX_OPEN:
+                self._closed.append(((connection_id, channel), end_ns, left))
 
     def _settle_rest(self) -> None:
         """End the wait of what was left when its channel or connection ended.
@@ -298,6 +314,12 @@ class ReportData:
 def _numbers(rows: Any, names: Iterable[str]) -> list[Any]:
     """The numbers of columns of the decoder."""
     return [numbers_of(rows, name) for name in names]
+
+
+def _plain(batch: Any) -> Rows:
+    """The rows of an encoded batch as those of a pipeline."""
+    names = batch.schema.names
+    return Rows(names, list(zip(*(values(batch, name) for name in names), strict=True)))
 
 
 def _arrow_buffers(batch: Any, names: Iterable[str]) -> list[Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from heapq import heappush, heapreplace
-from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amqpsniff.spec import FIRST_ERROR_CODE
+
+if TYPE_CHECKING:
+    from amqpsniff.session.table_rows import Rows
 
 Row = dict[str, Any]
 MAX_CONNECTIONS = 4_000
@@ -45,12 +47,16 @@ BAD_ENDS = frozenset(("closed with an error", "TCP reset", "TCP ended without a 
 
 def end_of(row: Row) -> str:
     """The end of a connection or channel, one of `ENDS`."""
-    if row["close_code"] is not None and row["close_code"] >= FIRST_ERROR_CODE:
+    return _end(row["closed_by"], row["close_code"])
+
+
+def _end(closed_by: str | None, code: int | None) -> str:
+    if code is not None and code >= FIRST_ERROR_CODE:
         return "closed with an error"
-    return _ENDED.get(row["closed_by"], "open when the capture ended")
+    return _ENDED.get(closed_by, "open when the capture ended")
 
 
-_ENDED = {
+_ENDED: dict[str | None, str] = {
     "client": "closed by the client",
     "server": "closed by the broker",
     "rst": "TCP reset",
@@ -58,26 +64,23 @@ _ENDED = {
 }
 
 
-def connection_weight(row: Row) -> tuple[Any, ...]:
+def connection_weights(rows: Rows) -> Iterator[tuple[Any, ...]]:
     """The order in which connections that ended alike are worth keeping: by their size.
 
     Of equal ones the id decides, so that those are kept that lie anywhere in the time.
     """
-    return (row["client_bytes"] or 0) + (row["server_bytes"] or 0), row["connection_id"]
+    names = "client_bytes", "server_bytes", "connection_id"
+    for sent, received, connection_id in zip(*map(rows.column, names), strict=True):
+        yield (sent or 0) + (received or 0), connection_id
 
 
-def channel_weight(row: Row) -> tuple[Any, ...]:
-    """The same of a channel: by what waited, then by messages."""
-    waited = max(row["unsettled_max"] or 0, row["unconfirmed_max"] or 0)
-    messages = row["published"] + row["delivered"]
-    return waited, messages, row["connection_id"]
-
-
-def shown(value: Any) -> Any:
-    """A value as Arrow has it, which keeps no text that is not UTF-8: a file's name may be none."""
-    if isinstance(value, str) and not value.isascii():
-        return value.encode(errors="backslashreplace").decode()
-    return value
+def channel_weights(rows: Rows) -> Iterator[tuple[Any, ...]]:
+    """The same of channels: by what waited, then by messages."""
+    names = "unsettled_max", "unconfirmed_max", "published", "delivered", "connection_id"
+    for unacked, unconfirmed, sent, came, connection_id in zip(
+        *map(rows.column, names), strict=True
+    ):
+        yield max(unacked or 0, unconfirmed or 0), sent + came, connection_id
 
 
 class TopRows:
@@ -85,7 +88,7 @@ class TopRows:
 
     Args:
         most: Rows that are kept.
-        weight: The weight of a row among those with ends like its own.
+        weights: The weights of rows among those with ends like their own.
         columns: Columns of a row that are kept.
 
     Attributes:
@@ -94,29 +97,36 @@ class TopRows:
     """
 
     def __init__(
-        self, most: int, weight: Callable[[Row], tuple[Any, ...]], columns: Sequence[str]
+        self,
+        most: int,
+        weights: Callable[[Rows], Iterator[tuple[Any, ...]]],
+        columns: Sequence[str],
     ) -> None:
         self._most = most
-        self._weight = weight
+        self._weights = weights
         self._columns = columns
-        self._values = itemgetter(*columns)
         self._heap: list[tuple[tuple[Any, ...], int, Any]] = []
         self.number = 0
         self.ends: Counter[str] = Counter()
 
-    def add(self, row: Row) -> None:
-        """See a row."""
-        self.number += 1
-        end = end_of(row)
-        self.ends[end] += 1
-        place = ((end in BAD_ENDS, *self._weight(row)), -self.number)
-        if len(self._heap) < self._most:
-            heappush(self._heap, (*place, self._values(row)))
-        elif place > self._heap[0][:2]:
-            heapreplace(self._heap, (*place, self._values(row)))
+    def add(self, rows: Rows) -> None:
+        """See rows."""
+        closes = list(zip(rows.column("closed_by"), rows.column("close_code"), strict=True))
+        ends = {close: _end(*close) for close in set(closes)}
+        values = list(zip(*map(rows.column, self._columns), strict=True))
+        heap, number = self._heap, self.number
+        for row, (close, weight) in enumerate(zip(closes, self._weights(rows), strict=True)):
+            place = (ends[close] in BAD_ENDS, *weight), -number - row
+            if len(heap) < self._most:
+                heappush(heap, (*place, values[row]))
+            elif place > heap[0][:2]:
+                heapreplace(heap, (*place, values[row]))
+        self.number += len(closes)
+        for close, times in Counter(closes).items():
+            self.ends[ends[close]] += times
 
     @cached_property
     def rows(self) -> list[Row]:
         """The rows that were kept, the weightiest first, once all were seen."""
         heap = sorted(self._heap, key=lambda one: one[:2], reverse=True)
-        return [dict(zip(self._columns, map(shown, values), strict=True)) for *_, values in heap]
+        return [dict(zip(self._columns, values, strict=True)) for *_, values in heap]

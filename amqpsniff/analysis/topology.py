@@ -71,8 +71,30 @@ class Client(NamedTuple):
     host: str | None
 
 
-UNKNOWN_CLIENT: tuple[str | None, str | None, str | None] = (None, None, None)
-"""Virtual host, name and address of a client of whom nothing is known."""
+NO_LOGIN: tuple[str | None, str | None] = (None, None)
+"""Virtual host and name of a client of whom nothing is known."""
+
+
+class Channel:
+    """What the later methods of a channel mean: its last queue, its prefetch, and declarations that
+    wait for their replies, by the packets of those.
+    """
+
+    __slots__ = ("asked", "prefetch", "queue")
+
+    def __init__(self) -> None:
+        self.queue: str | None = None
+        self.prefetch: Any = None
+        self.asked: dict[int, Facts] = {}
+
+
+_client_of = lru_cache(maxsize=1_024)(Client)
+
+
+@lru_cache(maxsize=1_024)
+def _login(vhost: str | None, name: str | None) -> tuple[str | None, str | None]:
+    """Both as one object, however many connections have them."""
+    return vhost, name
 
 
 class TopologyResult(TypedDict):
@@ -146,10 +168,10 @@ class Topology:
         self.forgotten = False
         self._deleted: dict[Name, int] = {}
         self._gone: set[Name] = set()
-        self._clients: dict[str, tuple[str | None, str | None, str | None]] = {}
+        self._logins: dict[str, tuple[str | None, str | None]] = {}
         self._sums = RouteSums()
         self._numbers: dict[Client, int] = {}
-        self._channels: dict[tuple[str, int], Facts] = {}
+        self._channels: dict[tuple[str, int], Channel] = {}
 
     def add(self, table: str, batch: Any) -> None:
         """Learn from a batch of a table of `COLUMNS`; those of other tables are skipped."""
@@ -174,7 +196,7 @@ class Topology:
     def add_rows(self, frames: Any, messages: Any, connections: list[Any], *_: Any) -> None:
         """Learn from what a pipeline gives, without Arrow; `result` has it after `count_rows`."""
         for row in frames_of(frames, _LOOKED_AT, connections):
-            self._follow(row)
+            METHODS[row["method"]](self, row, _arguments(row["arguments"]))
         if messages.rows:
             clients = (self._client(connection, address) for connection, address, _ in connections)
             numbers = [self._numbers.setdefault(one, len(self._numbers)) for one in clients]
@@ -198,13 +220,7 @@ class Topology:
         """Learn from a batch of the frames table."""
         rows = batch.filter(is_one_of(batch.column("method"), frozenset(METHODS)))
         for row in rows_of(rows):
-            self._follow(row)
-
-    def _follow(self, row: Facts) -> None:
-        """Learn from a frame."""
-        method = row["method"]
-        if method != "queue.declare-ok" or row["packet_number"] in self._channel(row)["asked"]:
-            METHODS[method](self, row, _arguments(row["arguments"]))
+            METHODS[row["method"]](self, row, _arguments(row["arguments"]))
 
     def add_messages(self, batch: Any) -> None:
         """Count a batch of the messages table."""
@@ -273,33 +289,26 @@ class Topology:
 
     def _client(self, connection: str, address: str | None) -> Client:
         """The client of a connection, as far as its frames have told."""
-        vhost, name, before = self._clients.get(connection, UNKNOWN_CLIENT)
-        if address != before:  # which end is the client may turn out late
-            self._keep(connection, vhost, name, address)
-        return Client(vhost, name, address.rpartition(":")[0] if address else None)
-
-    def _keep(
-        self, connection: str, vhost: str | None, name: str | None, address: str | None
-    ) -> bool:
-        """Remember a client; False if there are too many."""
-        if connection not in self._clients and len(self._clients) >= MAX_CONNECTIONS:
-            return False
-        self._clients[connection] = vhost, name, address
-        return True
+        vhost, name = self._logins.get(connection, NO_LOGIN)
+        return _client_of(vhost, name, address.rpartition(":")[0] if address else None)
 
     def _learn(self, row: Facts, vhost: Any = ..., name: Any = ...) -> None:
         """Note the name or the virtual host of a client."""
         connection = row["connection_id"]
-        before = self._clients.get(connection, UNKNOWN_CLIENT)
-        vhost, name = before[0] if vhost is ... else vhost, before[1] if name is ... else name
-        if not self._keep(connection, vhost, name, row["client"]):
+        known = self._logins.get(connection)
+        if known is None and len(self._logins) >= MAX_CONNECTIONS:
             self.forgotten = True
+            return
+        before = known or NO_LOGIN
+        self._logins[connection] = _login(
+            before[0] if vhost is ... else vhost, before[1] if name is ... else name
+        )
 
     def _logged_in(self, row: Facts, arguments: Facts) -> None:
+        _, named = self._logins.get(row["connection_id"], NO_LOGIN)
         properties = arguments.get("client_properties")
-        named = self._clients.get(row["connection_id"], UNKNOWN_CLIENT)[1] is not None
-        if isinstance(properties, dict) and not named:
-            names = (peer_property(properties, name) for name in ("connection_name", "product"))
+        if named is None and isinstance(properties, dict):
+            names = (peer_property(properties, one) for one in ("connection_name", "product"))
             self._learn(row, name=next(filter(None, names), None))
 
     def _opened(self, row: Facts, arguments: Facts) -> None:
@@ -316,19 +325,19 @@ class Topology:
             self._learn(row, name=name)
 
     def _vhost(self, row: Facts) -> str | None:
-        return self._clients.get(row["connection_id"], UNKNOWN_CLIENT)[0]
+        return self._logins.get(row["connection_id"], NO_LOGIN)[0]
 
     def _opened_channel(self, row: Facts, _: Facts) -> None:
         self._channels.pop((row["connection_id"], row["channel"]), None)
 
-    def _channel(self, row: Facts) -> Facts:
-        """The last queue, the prefetch and the pending declarations of a frame's channel."""
+    def _channel(self, row: Facts) -> Channel:
+        """What is known of a frame's channel."""
         key = row["connection_id"], row["channel"]
         known = self._channels.get(key)
         if known is None:
             if len(self._channels) >= MAX_CHANNELS:
                 del self._channels[next(iter(self._channels))]
-            known = self._channels[key] = {"queue": None, "prefetch": None, "asked": {}}
+            known = self._channels[key] = Channel()
         return known
 
     # what is there
@@ -350,25 +359,24 @@ class Topology:
         self._put(self.exchanges, key, _said({} if passive else arguments, EXCHANGE))
 
     def _declared_queue(self, row: Facts, arguments: Facts) -> None:
-        channel = self._channel(row)
         passive = bool(arguments.get("passive"))
         facts = _said({} if passive else arguments, QUEUE)
         facts["server_named"] = arguments.get("queue") == ""
         facts["passive"] = passive
         if row["response_packet_number"] is not None:
-            asked = channel["asked"]
+            asked = self._channel(row).asked
             if len(asked) < MAX_PENDING:
                 asked[row["response_packet_number"]] = facts
         elif arguments.get("no_wait") and arguments.get("queue"):
             self._add_queue(row, arguments["queue"], facts)
 
     def _named_queue(self, row: Facts, arguments: Facts) -> None:
-        facts = self._channel(row)["asked"].pop(row["packet_number"], None)
+        facts = self._channel(row).asked.pop(row["packet_number"], None)
         if facts is not None and arguments.get("queue"):
             self._add_queue(row, arguments["queue"], facts)
 
     def _add_queue(self, row: Facts, name: str, facts: Facts) -> None:
-        self._channel(row)["queue"] = name
+        self._channel(row).queue = name
         key = self._vhost(row), name
         self._gone.discard(("queue", *key))
         if facts.pop("passive") and key in self.queues:
@@ -379,7 +387,7 @@ class Topology:
 
     def _queue(self, row: Facts, arguments: Facts) -> str | None:
         """The queue that a method means: the channel's last one if it has no name."""
-        name: str | None = arguments.get("queue") or self._channel(row)["queue"]
+        name: str | None = arguments.get("queue") or self._channel(row).queue
         return name
 
     def _deleted_exchange(self, row: Facts, arguments: Facts) -> None:
@@ -426,11 +434,11 @@ class Topology:
         self._bound_exchange(row, arguments, bound=False)
 
     def _limited(self, row: Facts, arguments: Facts) -> None:
-        self._channel(row)["prefetch"] = arguments.get("prefetch_count")
+        self._channel(row).prefetch = arguments.get("prefetch_count")
 
     def _consumed(self, row: Facts, arguments: Facts) -> None:
         if _holds(row, arguments):
-            prefetch = self._channel(row)["prefetch"]
+            prefetch = self._channel(row).prefetch
             self._consume(row, self._queue(row, arguments), prefetch, arguments.get("no_ack"))
 
     def _consume(self, row: Facts, queue: str | None, prefetch: Any, no_ack: bool | None) -> None:
@@ -527,18 +535,16 @@ class Topology:
         return self.routes.top(MAX_NAMES), row
 
     def _publishers(self, top: int | None) -> Section:
-        keys: dict[Any, list[Any]] = {}
-        listed: list[Any] = []
-        last: Any = None, None
+        publishers = self.published.top(MAX_NAMES)
+        keys: dict[Any, list[Any]] = {name: [] for name, _ in publishers[:top]}
         for (client, exchange, key), _ in self.keys.top(MAX_NAMES):
-            if client is not last[0] or exchange != last[1]:
-                last = client, exchange
-                listed = keys.setdefault(last, [])
-            listed.append(key)
+            listed = keys.get((client, exchange))
+            if listed is not None:
+                listed.append(key)
 
         def row(publisher: Any) -> Facts:
             (client, exchange), counts = publisher
-            used = keys.get((client, exchange), [])
+            used = keys[client, exchange]
             return {
                 **client._asdict(),
                 "exchange": exchange,
@@ -546,7 +552,7 @@ class Topology:
                 "routing_key_count": None if self.keys.forgotten else len(used),
             } | _published(counts)
 
-        return self.published.top(MAX_NAMES), row
+        return publishers, row
 
     def _consumers(self) -> Section:
         nothing = {"consumers": 0, "prefetch_count": None, "no_ack": None}

@@ -17,7 +17,7 @@ from amqpsniff.wire_text import exchange_name, harmless
 
 from .charts import broken
 from .page import Page
-from .report_charts import CHARTS
+from .report_charts import charts as charts_of
 from .tables import Column, plain, shortened, table
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def page(manifest: dict[str, Any], tables: Mapping[str, pa.Table]) -> str:
     breaks = list(_uncaptured(manifest))
     for name, listed in rows.items():
         report = find(name)
-        specs = [spec and broken(spec, breaks) for spec in CHARTS[name](listed)]
+        specs = [spec and broken(spec, breaks) for spec in charts_of(name, listed)]
         charts = made.charts(specs) if listed else ""
         made.section(name, report.title, charts, _table(report, listed), about=report.about)
     return made.html()

@@ -17,8 +17,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from html import escape
-from importlib import resources
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -180,9 +178,14 @@ def _kept_bundle() -> Path | None:
     """The file that keeps the bundle of the installed version; None for a user without a home."""
     from platformdirs import user_cache_path
 
-    folder = user_cache_path("amqpsniff")
-    # a relative one would be a file of whoever filled the current folder
-    return folder / f"charts-{version('vl-convert-python')}.js" if folder.is_absolute() else None
+    folder, package = user_cache_path("amqpsniff"), find_spec("vl_convert")
+    assert package is not None
+    assert package.origin is not None
+    # `importlib.metadata` says the version too, and takes 10 ms to import
+    for about in Path(package.origin).parents[1].glob("vl_convert_python-*.dist-info"):
+        if folder.is_absolute():  # a relative one would be of whoever filled the current folder
+            return folder / f"charts-{about.stem.rpartition('-')[2]}.js"
+    return None
 
 
 def _keep_bundle(script: str) -> None:
@@ -222,4 +225,4 @@ def _policy(script: str) -> str:
 
 @cache
 def _asset(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -18,18 +18,44 @@ COLUMN_OF = {("client", "from"): 0, ("exchange", ""): 1, ("queue", ""): 2, ("cli
 """Where the nodes of a graph stand, from left to right."""
 
 
-def traffic(rows: Rows) -> Specs:
-    """Messages and bytes by exchange, messages by queue and by client."""
-    counts = ["published", "delivered", "returned"]
-    octets = [f"{one}_bytes" for one in counts]
-    return [
-        bars(summed(rows, "exchange", counts), "Messages by exchange", "exchange", counts,
-             "messages"),
-        bars(summed(rows, "exchange", octets), "Bytes by exchange", "exchange", octets, "bytes"),
-        bars(summed(rows, "routing_key", counts), "Messages by routing key", "routing_key", counts,
-             "messages"),
-        bars(summed(rows, "client", counts), "Messages by client", "client", counts, "messages"),
-    ]  # fmt: skip
+BARS = {
+    "traffic": (
+        ("Messages by exchange", "exchange", "published delivered returned", "messages"),
+        ("Bytes by exchange", "exchange", "published_bytes delivered_bytes returned_bytes",
+         "bytes"),
+        ("Messages by routing key", "routing_key", "published delivered returned", "messages"),
+        ("Messages by client", "client", "published delivered returned", "messages"),
+    ),
+    "redelivery": (
+        ("Deliveries by queue", "queue", "redelivered requeued discarded", "deliveries"),
+    ),
+    "losses": tuple(
+        (f"Publishes by {name}", name, "unprotected rejected returned unconfirmed incomplete",
+         "publishes")
+        for name in ("exchange", "client")
+    ),
+    "churn": (
+        ("Connections", "client", "connections", "connections"),
+        ("Connections by kind", "client", "short left_open midstream", "connections"),
+        ("Channels opened", "client", "channels", "channels"),
+    ),
+    "operations": (
+        ("Messages", "operation", "published delivered", "messages"),
+        ("Trouble", "operation", "failed retried refused", "messages"),
+    ),
+}  # fmt: skip
+"""Charts of bars by report: title, column of names, columns that are added up, unit."""
+
+
+def charts(name: str, rows: Rows) -> Specs:
+    """The charts of the report with this name."""
+    made = [_bars(rows, *one) for one in BARS.get(name, ())]
+    return made + (MORE[name](rows) if name in MORE else [])
+
+
+def _bars(rows: Rows, title: str, name: str, columns: str, unit: str) -> dict[str, Any] | None:
+    values = columns.split()
+    return bars(summed(rows, name, values), title, name, values, unit)
 
 
 def latency(rows: Rows) -> Specs:
@@ -67,37 +93,12 @@ def saturation(rows: Rows) -> Specs:
     ]  # fmt: skip
 
 
-def redelivery(rows: Rows) -> Specs:
-    """Deliveries that were not the first or the last of their message, by queue."""
-    kinds = ["redelivered", "requeued", "discarded"]
-    return [bars(summed(rows, "queue", kinds), "Deliveries by queue", "queue", kinds, "deliveries")]
-
-
-def losses(rows: Rows) -> Specs:
-    """Publishes at risk by exchange and by client."""
-    kinds = ["unprotected", "rejected", "returned", "unconfirmed", "incomplete"]
-    return [
-        bars(summed(rows, name, kinds), f"Publishes by {name}", name, kinds, "publishes")
-        for name in ("exchange", "client")
-    ]
-
-
 def churn(rows: Rows) -> Specs:
-    """Connections and channels by client, and what was found about them."""
-    of_client = ["short", "left_open", "midstream"]
-    made = [
-        bars(summed(rows, "client", ["connections"]), "Connections", "client", ["connections"],
-             "connections"),
-        bars(summed(rows, "client", of_client), "Connections by kind", "client", of_client,
-             "connections"),
-        bars(summed(rows, "client", ["channels"]), "Channels opened", "client", ["channels"],
-             "channels"),
-    ]  # fmt: skip
-    codes = ["reconnect_loops", "connection_churn", "channel_churn", "leaks"]
+    """What was found about clients; every row of a client has all of it."""
+    codes = "reconnect_loops connection_churn channel_churn leaks"
     one_each = list({row["client"]: row for row in rows}.values())
-    if any(row[code] for row in one_each for code in codes):
-        made.append(bars(summed(one_each, "client", codes), "Found", "client", codes, "times"))
-    return made
+    found = any(row[code] for row in one_each for code in codes.split())
+    return [_bars(one_each, "Found", "client", codes, "times")] if found else []
 
 
 def closes(rows: Rows) -> Specs:
@@ -111,9 +112,8 @@ def closes(rows: Rows) -> Specs:
         return []
     return [
         grid(errors, "Errors by code and client", "code", "client", "closes", "closes"),
-        bars(summed(errors, "method", ["closes"]), "Errors by method", "method", ["closes"],
-             "closes"),
-    ]  # fmt: skip
+        _bars(errors, "Errors by method", "method", "closes", "closes"),
+    ]
 
 
 def topology(rows: Rows) -> Specs:
@@ -139,8 +139,13 @@ def topology(rows: Rows) -> Specs:
         edges.append({"x": x, "y": -y, "x2": x2, "y2": -y2, "messages": row["messages"] or 0})
     if not edges:
         return []
-    axis = {"axis": None, "type": "quantitative", "scale": {"domain": [-0.4, 3.4]}}
-    down = {"axis": None, "type": "quantitative"}
+    place: dict[str, Any] = {
+        name: {"field": name, "axis": None, "type": "quantitative"} for name in ("x", "y")
+    }
+    place["x"]["scale"] = {"domain": [-0.4, 3.4]}
+    width = {"field": "messages", "type": "quantitative", "legend": None,
+             "scale": {"type": "symlog", "range": [1, 6]}}  # fmt: skip
+    kind = {"field": "kind", "type": "nominal", "title": None, "legend": {"orient": "bottom"}}
     return [
         {
             "title": "Clients → exchanges → queues → clients",
@@ -150,41 +155,18 @@ def topology(rows: Rows) -> Specs:
                 {
                     "data": {"values": edges},
                     "mark": {"type": "rule", "tooltip": True, "opacity": 0.6, "color": "#8a94a6"},
-                    "encoding": {
-                        "x": {"field": "x", **axis},
-                        "y": {"field": "y", **down},
-                        "x2": {"field": "x2"},
-                        "y2": {"field": "y2"},
-                        "strokeWidth": {
-                            "field": "messages",
-                            "type": "quantitative",
-                            "scale": {"type": "symlog", "range": [1, 6]},
-                            "legend": None,
-                        },
-                    },
+                    "encoding": place
+                    | {"x2": {"field": "x2"}, "y2": {"field": "y2"}, "strokeWidth": width},
                 },
                 {
                     "data": {"values": places},
                     "mark": {"type": "circle", "size": 90, "opacity": 1, "tooltip": True},
-                    "encoding": {
-                        "x": {"field": "x", **axis},
-                        "y": {"field": "y", **down},
-                        "color": {
-                            "field": "kind",
-                            "type": "nominal",
-                            "title": None,
-                            "legend": {"orient": "bottom"},
-                        },
-                    },
+                    "encoding": place | {"color": kind},
                 },
                 {
                     "data": {"values": places},
                     "mark": {"type": "text", "dy": -10, "fontSize": 11},
-                    "encoding": {
-                        "x": {"field": "x", **axis},
-                        "y": {"field": "y", **down},
-                        "text": {"field": "name"},
-                    },
+                    "encoding": place | {"text": {"field": "name"}},
                 },
             ],
         }
@@ -211,31 +193,17 @@ def findings(rows: Rows) -> Specs:
         mine = [row for row in rows if row["severity"] == severity]
         if mine:
             title = f"{severity.capitalize()}s" if severity != "info" else "Info"
-            by_code = summed(mine, "code", ["findings"])
-            made.append(bars(by_code, title, "code", ["findings"], "findings"))
+            made.append(_bars(mine, title, "code", "findings", "findings"))
     return made
 
 
-def operations(rows: Rows) -> Specs:
-    """Messages and failures by operation."""
-    counts, worse = ["published", "delivered"], ["failed", "retried", "refused"]
-    return [
-        bars(summed(rows, "operation", counts), "Messages", "operation", counts, "messages"),
-        bars(summed(rows, "operation", worse), "Trouble", "operation", worse, "messages"),
-    ]
-
-
-CHARTS: dict[str, Callable[[Rows], Specs]] = {
-    "traffic": traffic,
+MORE: dict[str, Callable[[Rows], Specs]] = {
     "latency": latency,
     "saturation": saturation,
-    "redelivery": redelivery,
-    "losses": losses,
     "churn": churn,
     "closes": closes,
     "topology": topology,
-    "operations": operations,
     "quality": quality,
     "findings": findings,
 }
-"""Charts by the name of the report."""
+"""Other charts by the name of the report."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
@@ -74,15 +74,13 @@ def table(
         for one in columns
         if any((value := row.get(one.name)) is not None and one.form(value) for row in rows)
     ] or columns[:1]
+    cells = [_cells(one, [row.get(one.name) for row in rows], links, most) for one in columns]
     head = "".join(
         f'<th scope="col" aria-sort="none"{_kind(one)}><button type="button">{escape(one.title)}'
         "</button></th>"
         for one in columns
     )
-    body = "".join(
-        f"<tr>{''.join(_cell(one, row.get(one.name), links, most) for one in columns)}</tr>"
-        for row in rows
-    )
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
     field = ""
     name = escape(label or caption)
     if len(rows) >= FILTERED_FROM:
@@ -113,11 +111,17 @@ def _kind(column: Column) -> str:
     return f' class="{kind}"' if kind else ""
 
 
-def _cell(column: Column, value: Any, links: frozenset[str], most: int) -> str:
-    text = escape(shortened(column.form(value), most)) or "–"
-    if column.link and value in links:
-        text = f'<a href="#conversation" data-conversation="{escape(str(value))}">{text}</a>'
-    sorted_by = ""
-    if column.number and isinstance(value, (int, float)):
-        sorted_by = f' data-v="{value}"'
-    return f"<td{_kind(column)}{sorted_by}>{text}</td>"
+def _cells(column: Column, values: list[Any], links: frozenset[str], most: int) -> Iterator[str]:
+    """The cells of a column; of most columns many are alike."""
+    kind, escaped = _kind(column), {"": "–"}
+    for value in values:
+        shown = column.form(value)
+        text = escaped.get(shown)
+        if text is None:
+            text = escaped[shown] = escape(shortened(shown, most))
+        if column.link and value in links:
+            text = f'<a href="#conversation" data-conversation="{escape(str(value))}">{text}</a>'
+        sorted_by = ""
+        if column.number and isinstance(value, (int, float)):
+            sorted_by = f' data-v="{value}"'
+        yield f"<td{kind}{sorted_by}>{text}</td>"

@@ -143,17 +143,20 @@ def add_delays(
     begin: cython.longlong,
     width: cython.longlong,
 ) -> cython.int:
-    """Count each delay, and by the step of its time and its size, twelve places to a doubling."""
+    """Count each delay, and by the step of its time and its size, twelve places to a doubling.
+
+    `by_step` has an array of 32 bits for each step.
+    """
     step: cython.longlong = -1
-    counts: list[Any] = []
+    counts: cython.int[::1] = array("i")
     at: cython.Py_ssize_t
     for at in range(len(times)):
         every.add(delays[at])
         if (times[at] - begin) // width != step:
             step = (times[at] - begin) // width
-            counts = by_step.get(step)
-            if counts is None:
-                counts = by_step[step] = [0] * places
+            if step not in by_step:
+                by_step[step] = array("i", bytes(4 * places))
+            counts = by_step[step]
         place: cython.Py_ssize_t = int(12 * log2(min(max(delays[at], 1), _MOST_NS)))
         counts[place] += 1
     return 0

@@ -68,9 +68,12 @@ def debts(session: Any) -> list[Debt] | None:
     """Debts on a connection, the broker's first; None where the capture cannot tell."""
     if not (session.peer.began and session.server_seen) or session.has_loss:
         return None
-    packets = session.peer.conversation.packets
+    if not all(session.peer.conversation.packets):
+        return None
+    if _is_closed(session) and not any(slot.requests for slot in session.slots()):
+        return []
     channels = [] if _is_closed(session) else list(_channels(session))
-    if not all(packets) or not all(map(_is_known, channels)):
+    if not all(map(_is_known, channels)):
         return None
     return sorted(_debts(session, channels), key=lambda debt: -debt.side)
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import cython
 from cython.cimports.amqpsniff.decode.state import Connection
-from cython.cimports.amqpsniff.session.entities import Session
+from cython.cimports.amqpsniff.session.entities import Channel, Session
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 _NULL = cython.declare(cython.longlong, NULL)
 
-_NO_WINDOWS = dict.fromkeys(
-    "server_channel client_window client_window_min server_window server_window_min "
-    "stalled_ns".split()
-)
+_NO_WINDOWS = cython.declare(tuple, (None,) * 6)
 _LOGIN = ("vhost", "mechanism")
 _PRODUCTS = tuple(
     "client_product client_version client_platform connection_name server_product "
@@ -47,6 +44,16 @@ CONNECTION_COLUMNS = (
     "client_application",
 )  # fmt: skip
 """Names of the values of a connection; those of packs, at the end, are there only with packs."""
+
+CHANNEL_COLUMNS = (
+    "capture", "connection_id", "client", "server", "channel", "incarnation",
+    "opened_packet_number", "closed_packet_number", "start_ns", "end_ns", "mode", "prefetch_count",
+    "published", "confirmed", "returned", "delivered", "acknowledged", "unsettled_max",
+    "unsettled_end", "unconfirmed_max", "unconfirmed_end", "consumers", "closed_by", "close_code",
+    "close_text", "close_method", "server_channel", "client_window", "client_window_min",
+    "server_window", "server_window_min", "stalled_ns",
+)  # fmt: skip
+"""Names of the values of a channel."""
 
 
 class Rows:
@@ -71,52 +78,54 @@ class Rows:
         return self._columns[name]
 
 
-def channel_row(channel: Any) -> Row:
-    """The row of a channel incarnation that is over."""
+def channel_values(channel: Channel) -> tuple[Any, ...]:
+    """Values of `CHANNEL_COLUMNS` of a channel incarnation that is over."""
     counts_deliveries = channel.counts_deliveries()
     counts_publishes = channel.counts_publishes()
-    return {
-        "capture": channel.capture,
-        **_ends(channel.session.peer),
-        "channel": channel.number,
-        "incarnation": channel.incarnation,
-        "opened_packet_number": channel.opened_packet_number,
-        "closed_packet_number": channel.closed_packet_number,
-        "start_ns": channel.start_ns,
-        "end_ns": channel.end_ns,
-        "mode": channel.mode,
-        "prefetch_count": channel.prefetch_count,
-        "published": channel.published,
-        "confirmed": channel.confirmed,
-        "returned": channel.returned,
-        "delivered": channel.delivered,
-        "acknowledged": channel.acknowledged,
-        "unsettled_max": channel.unsettled_max if counts_deliveries else None,
-        "unsettled_end": channel.unsettled if counts_deliveries else None,
-        "unconfirmed_max": channel.unconfirmed_max if counts_publishes else None,
-        "unconfirmed_end": channel.unconfirmed if counts_publishes else None,
-        "consumers": channel.consumers,
-        "closed_by": channel.closed_by,
-        "close_code": channel.close_code,
-        "close_text": channel.close_text,
-        "close_method": channel.close_method,
-        **_windows(channel.amqp10),
-    }
+    session: Session = channel.session
+    peer: Connection = session.peer
+    return (
+        channel.capture,
+        *peer.name(),
+        channel.number,
+        channel.incarnation,
+        channel.opened_packet_number,
+        channel.closed_packet_number,
+        channel.start_ns,
+        channel.end_ns,
+        channel.mode,
+        channel.prefetch_count,
+        channel.published,
+        channel.confirmed,
+        channel.returned,
+        channel.delivered,
+        channel.acknowledged,
+        channel.unsettled_max if counts_deliveries else None,
+        channel.unsettled if counts_deliveries else None,
+        channel.unconfirmed_max if counts_publishes else None,
+        channel.unconfirmed if counts_publishes else None,
+        channel.consumers,
+        channel.closed_by,
+        channel.close_code,
+        channel.close_text,
+        channel.close_method,
+        *_windows(channel.amqp10),
+    )
 
 
-def _windows(session: Any) -> Row:
+def _windows(session: Any) -> tuple[Any, ...]:
     """Columns that only sessions of AMQP 1.0 have."""
     if session is None:
-        return dict(_NO_WINDOWS)
+        return _NO_WINDOWS
     windows = session.windows
-    return {
-        "server_channel": _known(session.server_channel),
-        "client_window": _known(windows.client_size),
-        "client_window_min": _known(windows.client.least),
-        "server_window": _known(windows.server_size),
-        "server_window_min": _known(windows.server.least),
-        "stalled_ns": windows.stalled_ns,
-    }
+    return (
+        _known(session.server_channel),
+        _known(windows.client_size),
+        _known(windows.client.least),
+        _known(windows.server_size),
+        _known(windows.server.least),
+        windows.stalled_ns,
+    )
 
 
 def link_row(link: Any, channel: Any) -> Row:

@@ -114,9 +114,10 @@ from amqpsniff.session.rules.context import (
 from amqpsniff.session.rules.provisional import CHECK_BITS, check_waiting
 from amqpsniff.session.state_machine import CONNECTION
 from amqpsniff.session.table_rows import (
+    CHANNEL_COLUMNS,
     CONNECTION_COLUMNS,
     Rows,
-    channel_row,
+    channel_values,
     connection_values,
     link_row,
 )
@@ -991,7 +992,7 @@ class Tracker:
         self.on_channel_closed(channel)
         self.consumers_known -= len(channel.by_tag)
         if self.wants_channels:
-            self.channels.append(channel_row(channel))
+            self.channels.append(channel_values(channel))
         session: Session = channel.session
         times: MessageTimes = channel.times
         session.published += channel.published
@@ -1024,7 +1025,8 @@ class Tracker:
 
     def drain(self) -> Any:
         """Give the rows since the last call away: of `connections`, `channels` and `links`."""
-        taken = (Rows(CONNECTION_COLUMNS, self.connections), self.channels, self.link_rows)
+        connections = Rows(CONNECTION_COLUMNS, self.connections)
+        taken = (connections, Rows(CHANNEL_COLUMNS, self.channels), self.link_rows)
         self.connections, self.channels, self.link_rows = [], [], []
         return taken
 

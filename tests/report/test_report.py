@@ -17,6 +17,7 @@ import amqpsniff
 from amqpsniff.analysis import report_data, top_rows
 from amqpsniff.analysis.buckets import MAX_STEPS, Delays, Levels, Steps
 from amqpsniff.report import capture_page, findings, narrative, sequences
+from amqpsniff.session.table_rows import Rows
 from amqpsniff.units import duration
 from tests.cli.running import process, run, write_capture
 from tests.compare.editing import packets
@@ -249,14 +250,11 @@ def test_only_events_that_are_shown_are_written(
 
 
 def test_kept_rows_are_bounded() -> None:
-    rows = [
-        {"close_code": 541 if at == 77 else None, "closed_by": "client", "client_bytes": at,
-         "server_bytes": 0, "connection_id": ""}
-        for at in range(500)
-    ]  # fmt: skip
-    some = top_rows.TopRows(10, top_rows.connection_weight, ("client_bytes", "closed_by"))
-    for row in rows:
-        some.add(row)
+    names = ("close_code", "closed_by", "client_bytes", "server_bytes", "connection_id")
+    rows = [(541 if at == 77 else None, "client", at, 0, "") for at in range(500)]
+    some = top_rows.TopRows(10, top_rows.connection_weights, ("client_bytes", "closed_by"))
+    for begin in range(0, 500, 100):
+        some.add(Rows(names, rows[begin : begin + 100]))
     assert [row["client_bytes"] for row in some.rows] == [77, *range(499, 490, -1)]
     assert some.number == 500
     assert some.ends == {"closed by the client": 499, "closed with an error": 1}

@@ -12,7 +12,7 @@ from amqpsniff.analysis.report_tables import REPORTS
 from amqpsniff.archive import Batch
 from amqpsniff.archive.batch_reports import make_here, write_page
 from amqpsniff.archive.filesystem import Folder
-from amqpsniff.report.report_charts import CHARTS
+from amqpsniff.report.report_charts import charts
 from amqpsniff.spark_jobs.reports import Config, make
 from tests.cli.running import write_capture
 from tests.cli.test_null_rows import CAPTURE, changing, halves
@@ -58,7 +58,7 @@ def test_reports(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert report.table.num_rows
         report.write(folder)
         for rows in _nulls(report.table.to_pylist()):
-            assert json.loads(json.dumps(CHARTS[name](rows))) is not None
+            assert json.loads(json.dumps(charts(name, rows))) is not None
     write_page(folder, list(made.values()))
     page = (tables / "report.html").read_text()
     assert all(report.report.title in page for report in made.values())
