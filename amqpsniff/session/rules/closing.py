@@ -1,18 +1,23 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """Errors with which a broker closes a connection or channel, and the frame that it objects to."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
+
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.entities import Session
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.session.method_flags import NAMES
 from amqpsniff.session.rules.access import note_refused_login
-from amqpsniff.session.rules.context import BY_BROKER, Place, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import BY_BROKER, Place, Rule, requires, where
 from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reason_text
 from amqpsniff.session.rules.opening import step
 from amqpsniff.session.rules.peers import (
-    client_of,
     client_text,
     rabbitmq_release,
     server_end,
@@ -124,11 +129,11 @@ def _note_failure(context: RuleContext, text: str | None) -> None:
 
 def judge_locked(
     context: RuleContext,
-    client: tuple[Any, ...],
+    client: Sequence[Any],
     objected: str,
     queue: Key | None,
     channel: int,
-    where: tuple[Any, ...],
+    where: Sequence[Any],
 ) -> None:
     """A queue that belongs to another connection: which, or may it be one of the same client?"""
     place = Place(*where)
@@ -142,13 +147,15 @@ def judge_locked(
 
 
 def _opened(context: RuleContext) -> None:
-    memory = context.memory
-    if "counted" not in memory:
-        client = memory["counted"] = client_of(context)
-        contribute(context, judge_opened, client.key, context.session.peer.name()[0])
+    session: Session = context.session
+    peer: Connection = session.peer
+    if "counted" not in session.memory:
+        client: Client = client_of(context)
+        session.memory["counted"] = client
+        contribute(context, judge_opened, client.key, peer.name()[0])
 
 
-def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:
+def judge_opened(context: RuleContext, client: Any, connection_id: str) -> None:
     """One more connection of a client is open."""
     connections: set[str] = remembered(context, "open", client, set)
     connections.add(connection_id)
@@ -156,13 +163,15 @@ def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: s
 
 @requires("counted")
 def _ended(context: RuleContext) -> None:
-    memory = context.memory
-    client, memory["counted"] = memory["counted"], None
+    session: Session = context.session
+    peer: Connection = session.peer
+    client: Client = session.memory["counted"]
+    session.memory["counted"] = None
     if client is not None:
-        contribute(context, judge_ended, client.key, context.session.peer.name()[0])
+        contribute(context, judge_ended, client.key, peer.name()[0])
 
 
-def judge_ended(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:
+def judge_ended(context: RuleContext, client: Any, connection_id: str) -> None:
     """One connection of a client less is open."""
     clients = context.shared.get("open", {})
     connections = clients.get(client)

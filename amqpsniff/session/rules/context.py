@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from cython.cimports.amqpsniff.decode.state import Connection
-from cython.cimports.amqpsniff.session.entities import ChannelSlot, Session
+from cython.cimports.amqpsniff.findings.log import FindingLog
+from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Session
 
 from amqpsniff.columns import NULL
 from amqpsniff.findings import Finding
@@ -265,8 +266,9 @@ class RuleContext:
         """The connection, packet and time."""
         place = self._place
         if place is None:
-            session = self.session
-            connection_id, client, server = session.peer.name()
+            session: Session = self.session
+            peer: Connection = session.peer
+            connection_id, client, server = peer.name()
             place = self._place = Place(
                 session.capture, self.number, self.ts_ns, connection_id, client, server
             )
@@ -300,19 +302,21 @@ class RuleContext:
         `count` and `last` (packet number) are for one that stands for many, `variant` for what is
         not to be counted with others of its code on the channel.
         """
-        tracker, session, channel = self.tracker, self.session, self.channel
-        if tracker.log is None:
+        session: Session = self.session
+        channel: Channel = self.channel
+        log: FindingLog = self.tracker.log
+        if log is None:
             return
         at = self.number if number is None else number
         last = at if last is None else last
         time = self.ts_ns if number is None else ts_ns
         connection_id = client = server = capture = None
         if session is not None:
-            connection_id, client, server = session.peer.name()
+            peer: Connection = session.peer
+            connection_id, client, server = peer.name()
             capture = session.capture if channel is None else channel.capture
         place = None if channel is None else channel.number
         self.withdraw(code, channel)
-        log = tracker.log
         if log.again(code, connection_id, capture, place, count, last, variant):
             return
         log.add(

@@ -1,3 +1,5 @@
+from amqpsniff.session.rules.context cimport RuleContext
+
 cdef class Client:
     cdef public str host, server
     cdef public object user, start_ok
@@ -5,3 +7,5 @@ cdef class Client:
     cdef public tuple texts, key
     cdef public dict verdicts
     cdef public object brief, short
+
+cpdef Client client_of(RuleContext context)

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """The two sides of a connection: addresses, names, and what each said in the handshake."""
 
 from __future__ import annotations
@@ -7,11 +7,14 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.entities import Session
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import SERVER
 from amqpsniff.session.method_frame import ALIKE
-from amqpsniff.session.rules.context import RuleContext
 from amqpsniff.spec import PEER_PROPERTIES, peer_property
 
 MAX_CLIENTS = 1_024
@@ -78,32 +81,40 @@ class Client:
 
 def client_of(context: RuleContext) -> Client:
     """The client of a context's connection: one object for connections that are alike."""
-    session = context.session
-    memory: dict[str, Any] = session.memory
-    client: Client | None = memory.get("client")
+    session: Session = context.session
+    if session.client is not None:
+        return session.client
+    peer: Connection = session.peer
+    tcp = peer.conversation
+    shared: dict[Any, Any] = context.tracker.memory
+    start_ok = session.handshake_json("connection.start-ok")
+    _, end, server = peer.name()
+    key = host_of(end), server or "", peer.user, start_ok, tcp.tls is not None
+    clients: dict[Any, Any] = shared.setdefault("clients", {})
+    client: Client | None = clients.get(key)
     if client is None:
-        peer, start_ok = session.peer, session.handshake_json("connection.start-ok")
-        _, end, server = peer.name()
-        encrypted = peer.conversation.tls is not None
-        key = host_of(end), server or "", peer.user, start_ok, encrypted
-        clients = context.shared.setdefault("clients", {})
-        client = clients.get(key)
-        if client is None:
-            client = Client(*key)
-            if len(start_ok or b"") <= MAX_SAID_BYTES:
-                if len(clients) >= MAX_CLIENTS:
-                    clients.clear()
-                clients[key] = client
-        elif client.verdicts is None:
-            client.verdicts = {}
-        if start_ok is not None:
-            memory["client"] = client
+        client = Client(*key)
+        if len(start_ok or b"") <= MAX_SAID_BYTES:
+            if len(clients) >= MAX_CLIENTS:
+                clients.clear()
+            clients[key] = client
+    elif client.verdicts is None:
+        client.verdicts = {}
+    if start_ok is not None:
+        session.client = client
     return client
 
 
 def handshake(context: RuleContext, method: str) -> dict[str, Any]:
     """Arguments of a method of the handshake; empty when it was not captured."""
     return read(context.session.handshake_json(method))
+
+
+def vhost_of(context: RuleContext) -> str | None:
+    """The virtual host of a context's connection; None while it is not known."""
+    session: Session = context.session
+    vhost = read(session.handshake_json("connection.open")).get("virtual_host")
+    return vhost if isinstance(vhost, str) else None
 
 
 read = lru_cache(ALIKE)(read_object)
@@ -229,8 +240,9 @@ def end_ns(context: RuleContext) -> int | None:
 
 def last_packets_ns(context: RuleContext) -> tuple[int, int]:
     """Times of the last packets of client and broker."""
-    times: tuple[int, int] = context.session.peer.conversation.last_times_ns
-    return times if context.session.peer.client_direction == 0 else times[::-1]
+    peer: Connection = context.session.peer
+    first, second = peer.conversation.last_times_ns
+    return (first, second) if peer.client_direction == 0 else (second, first)
 
 
 def began_ns(context: RuleContext) -> int | None:

@@ -31,7 +31,7 @@ from amqpsniff.session.rules.context import (
     where,
 )
 from amqpsniff.session.rules.format import number_of, queue_text, took_text, when_closed
-from amqpsniff.session.rules.peers import application, client_host, handshake, server_end
+from amqpsniff.session.rules.peers import application, client_host, server_end, vhost_of
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
 from amqpsniff.units import some
 
@@ -364,8 +364,7 @@ def judge_left(
 
 def _deletion_key(context: RuleContext, name: str) -> tuple[str, str | None, str]:
     """A queue that is deleted; of an unknown virtual host it may be any of that name."""
-    vhost = handshake(context, "connection.open").get("virtual_host")
-    return server_end(context), vhost if isinstance(vhost, str) else None, name
+    return server_end(context), vhost_of(context), name
 
 
 def judge_asked(

@@ -14,7 +14,7 @@ from typing import Any
 
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
-from cython.cimports.amqpsniff.session.rules.peers import Client
+from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.findings import Finding
 from amqpsniff.session.rules.context import (
@@ -30,7 +30,6 @@ from amqpsniff.session.rules.peers import (
     application,
     began_ns,
     client_host,
-    client_of,
     client_property,
     client_text,
     client_words,
@@ -139,8 +138,9 @@ class _Short:
 def _was_short(context: RuleContext) -> None:
     """A connection of PHP that was for one request."""
     peer: Connection = context.session.peer
+    conversation = peer.conversation
     of: Client = client_of(context)
-    if of.text("product") != "AMQPLib" or not peer.began or peer.conversation.ended is None:
+    if of.text("product") != "AMQPLib" or not peer.began or conversation.ended is None:
         return
     published = context.messages[0]
     if published > SHORT_PUBLISHES or not context.complete:
@@ -148,7 +148,7 @@ def _was_short(context: RuleContext) -> None:
     if of.short is not None:
         context.tracker.log.count(of.short, 1, context.number)
         return
-    lived = peer.conversation.end_ns - peer.conversation.start_ns
+    lived = conversation.end_ns - conversation.start_ns
     client, who = (of.host, of.server), (of.user, of.application, of.host)
     contribute(context, judge_short, client, who, lived, published, context.place)
 

@@ -26,9 +26,9 @@ from amqpsniff.session.rules.peers import (
     client_property,
     client_text,
     end_ns,
-    handshake,
     last_packets_ns,
     server_end,
+    vhost_of,
 )
 from amqpsniff.session.rules.shared_state import (
     contribute,
@@ -77,7 +77,7 @@ def consumed(context: RuleContext) -> None:
     """basic.consume: the queue is taken care of from now on."""
     answered(context)
     if context.queue and context.ts_ns is not None:
-        contribute(context, judge_consumed, _vhost(context), context.queue, context.ts_ns)
+        contribute(context, judge_consumed, (vhost_of(context) or ""), context.queue, context.ts_ns)
     else:
         contribute(context, judge_unseen, client_host(context), ALWAYS)
 
@@ -125,7 +125,7 @@ def ended(context: RuleContext) -> None:
     who = _client(context)
     if who is None:
         return
-    where = server_end(context), client_host(context), _vhost(context), who
+    where = server_end(context), client_host(context), (vhost_of(context) or ""), who
     if queues:
         lost = ends and session.closed_by != "client"
         until_ns = last_packets_ns(context)[0] if lost else now_ns if ends else ALWAYS
@@ -228,12 +228,6 @@ def _client(context: RuleContext) -> tuple[str, str] | None:
         return name, ""
     product = application(context)
     return (product, client_host(context)) if product else None
-
-
-def _vhost(context: RuleContext) -> str:
-    """The virtual host; of an unknown one nothing is asked."""
-    vhost = handshake(context, "connection.open").get("virtual_host")
-    return vhost if isinstance(vhost, str) else ""
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -107,7 +107,7 @@ def note_declaration(context: RuleContext) -> None:
     """A declaration or binding; count one that was made before."""
     frame: MethodFrame = context.frame
     octets = frame.arguments_json
-    if not octets or not frame.whole or b'"passive":true' in octets:
+    if not octets or not frame.whole or octets.find(b'"passive":true') >= 0:
         return
     if frame.name == "queue.declare" and not frame.queue:
         return  # each makes a queue with a name of its own
@@ -247,7 +247,7 @@ def note_change(context: RuleContext) -> None:
     frame: MethodFrame = context.frame
     series: Series
     if frame.name == "queue.declare":
-        if frame.flags & FLAGS_CUT or b'"passive":true' in (frame.arguments_json or b""):
+        if frame.flags & FLAGS_CUT or (frame.arguments_json or b"").find(b'"passive":true') >= 0:
             return
     memory = context.memory
     changes = memory.get("changes")

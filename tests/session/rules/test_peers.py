@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from amqpsniff.decode.state import Connection
+from amqpsniff.session.entities import Session
+from amqpsniff.session.method_frame import HandshakeArguments
 from amqpsniff.session.rules import peers
+from amqpsniff.session.rules.context import RuleContext
 
 
 def context(
@@ -18,6 +22,11 @@ def context(
 ) -> Any:
     """A context of a connection; `given` is of its conversation, and its peer's."""
     conversation = SimpleNamespace(
+        connection_id="id",
+        a=server if given.get("client_direction") == 1 else client,
+        b=client if given.get("client_direction") == 1 else server,
+        ports=(40000, 5672),
+        syn_seen=given.get("began", True),
         tls=given.get("tls"),
         ended=given.get("ended"),
         ended_by=given.get("ended_by"),
@@ -28,16 +37,12 @@ def context(
         start_ns=given.get("start_ns", 5),
         end_ns=given.get("end_ns", 9),
     )
-    peer = SimpleNamespace(
-        name=lambda: ("id", client, server),
-        user=given.get("user"),
-        began=given.get("began", True),
-        client_direction=given.get("client_direction", 0),
-        conversation=conversation,
-    )
-    said = {} if start_ok is None else {"connection.start-ok": start_ok}
-    session = SimpleNamespace(peer=peer, handshake_json=said.get, memory={})
-    return SimpleNamespace(session=session, memory=session.memory, shared={})
+    peer = Connection(conversation)
+    peer.login, peer.client_direction = given.get("user"), given.get("client_direction", 0)
+    session = Session(peer, None, 0)
+    if start_ok is not None:
+        session.take_handshake("connection.start-ok", HandshakeArguments(start_ok, True))
+    return RuleContext(SimpleNamespace(memory={}), session, None, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +96,7 @@ def test_a_client_for_a_person(given: dict[str, Any], text: str) -> None:
 def test_a_user_is_known_from_then_on() -> None:
     asked = context(user="joe", start_ok=b"{}")
     assert peers.user_of(asked) == "joe"
-    asked.session.peer.user = None
+    asked.session.peer.login = None
     assert peers.user_of(asked) == "joe"
 
 
