@@ -82,12 +82,14 @@ from amqpsniff.session.rules.context import (
     HELD,
     LARGE_BYTES,
     LARGE_HEADERS_BYTES,
+    LASTED,
     LEFT_OPEN,
     MANY_ENTRIES_BYTES,
     MANY_TABLES,
     MISSING_NS,
     NESTED,
     OLDEST,
+    PACKED,
     PASSIVE,
     PAUSED_NS,
     PROVISIONAL,
@@ -245,6 +247,8 @@ _UNOPENED_BIT = cython.declare(cython.int, UNOPENED)
 _DOUBTED_BIT = cython.declare(cython.int, DOUBTED)
 _STAYED_BIT = cython.declare(cython.int, STAYED)
 _STAYED_NS = cython.declare(cython.longlong, STAYED_NS)
+_LASTED_BIT = cython.declare(cython.int, LASTED)
+_PACKED_BIT = cython.declare(cython.int, PACKED)
 _SHORT_BIT = cython.declare(cython.int, SHORT)
 _SHORT_NS = cython.declare(cython.longlong, SHORT_NS)
 _SPOKE_BIT = cython.declare(cython.int, SPOKE)
@@ -420,10 +424,14 @@ def _end_bits(session: Session) -> cython.int:
         bits |= _DOUBTED_BIT
     if start_ns > 0 and end_ns - start_ns > _STAYED_NS:
         bits |= _STAYED_BIT
-    elif start_ns > 0 and end_ns - start_ns < _SHORT_NS:
+    if start_ns > 0 and end_ns - start_ns < _SHORT_NS:
         bits |= _SHORT_BIT
+    else:
+        bits |= _LASTED_BIT
     if session.newest is not None:
         bits |= _SPOKE_BIT
+    if peer.reads_bodies:
+        bits |= _PACKED_BIT
     if _consumes(session):
         bits |= _CONSUMES_BIT
     last: cython.longlong = min(session.last_client_ns, session.last_server_ns)
@@ -1497,6 +1505,9 @@ class Tracker:
                         arguments, row = request.rows.arguments, request.row
                     if arguments is not None:  # its rows were not taken yet
                         octets = arguments.bytes_of(row)
+                said: HandshakeArguments = session.handshake.get(frame.name)
+                if said is not None and said.json == octets:
+                    octets = said.json  # whose hash is known
                 known: Any = self.argument_bits.get(octets)
                 if known is None:
                     known = argument_bits(octets)

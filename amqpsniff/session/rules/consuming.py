@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Consumers that acknowledge by themselves, and consumers that the broker took away."""
 
 from __future__ import annotations

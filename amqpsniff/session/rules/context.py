@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import cython
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Session
@@ -228,10 +229,7 @@ class RuleContext:
     @property
     def both_sides(self) -> bool:
         """True if packets of both directions of the connection were captured."""
-        peer: Connection = self.session.peer
-        tcp = peer.conversation
-        packets = tcp.packets
-        return bool(packets[0] and packets[1])
+        return _has_both_sides(self.session)
 
     @property
     def complete(self) -> bool:
@@ -244,7 +242,7 @@ class RuleContext:
         complete = self._complete
         session: Session = self.session
         if complete is None or session.has_loss:  # a rule of the same event may say so
-            complete = self._complete = not session.has_loss and self.both_sides
+            complete = self._complete = not session.has_loss and _has_both_sides(session)
         return complete
 
     @property
@@ -405,6 +403,14 @@ class RuleContext:
         return again
 
 
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _has_both_sides(session: Session) -> cython.bint:
+    peer: Connection = session.peer
+    packets = peer.conversation.packets
+    return packets[0] > 0 and packets[1] > 0
+
+
 def context_of(
     tracker: Any,
     session: Session,
@@ -456,6 +462,10 @@ sent nothing for `QUIET_NS`, or sent bytes again.
 DOUBTED, STAYED, SPOKE, SHORT = (1 << place for place in range(16, 20))
 """More of a connection that ends: its beginning, frames, its start-ok or the time of its end may be
 missing; it lived longer than `STAYED_NS`; it has methods; it lived less than `SHORT_NS`."""
+
+LASTED, PACKED = (1 << place for place in range(24, 26))
+"""More of a connection that ends: it is not `SHORT`; its client is of a framework that packs know.
+"""
 
 HELD, WAITED, UNPROTECTED, REPEATS = (1 << place for place in range(20, 24))
 """More of a channel that ends: deliveries are not settled, or something was noted of what consumers

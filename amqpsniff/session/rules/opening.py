@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """The opening of connections: its order and duration, tuning, what the client announces."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Destructive operations, and values made to exhaust a reader."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Traces: clients that break them off, that write them in different formats, or into messages that
 have nothing to do with each other.
 
