@@ -14,14 +14,7 @@ from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import Place, Rule
-from amqpsniff.session.rules.peers import (
-    client_host,
-    read,
-    release,
-    server_end,
-    table,
-    user_of,
-)
+from amqpsniff.session.rules.peers import read, release, table
 from amqpsniff.session.rules.shared_state import (
     Alike,
     Verdict,
@@ -156,8 +149,9 @@ class _Refusals:
 def note_refused_login(context: RuleContext) -> None:
     """A login was refused; many from one address are a finding."""
     context.memory["failure"] = "the login was refused"
-    client = (client_host(context), server_end(context))
-    contribute(context, judge_refused, client, context.ts_ns, user_of(context), context.place)
+    client: Client = client_of(context)
+    ends = client.host, client.server
+    contribute(context, judge_refused, ends, context.ts_ns, client.user, context.place)
 
 
 def judge_refused(

@@ -17,11 +17,7 @@ from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import BY_BROKER, Place, Rule, requires, where
 from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reason_text
 from amqpsniff.session.rules.opening import step
-from amqpsniff.session.rules.peers import (
-    client_text,
-    rabbitmq_release,
-    server_end,
-)
+from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.queues import Key, owner_words
 from amqpsniff.session.rules.remedies import fault, is_exclusive, remedy
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
@@ -50,7 +46,7 @@ def _connection_closed(context: RuleContext) -> None:
         _, number = step(context, "connection.start-ok")
         answer = f"{context.frame.reply_code} {reason_text(context.session.close_text)}"
         context.report(
-            "authentication-failed", f"{client_text(context)}{in_packet(number)}: {answer}"
+            "authentication-failed", f"{client_of(context).words}{in_packet(number)}: {answer}"
         )
         note_refused_login(context)
     elif code == "feature-deprecated":
@@ -118,7 +114,7 @@ def _channel_closed(context: RuleContext) -> None:
 def _queue_of(context: RuleContext, text: str) -> Key | None:
     """The queue that a broker's text names; None if it names none."""
     found = _QUEUE.search(text)
-    return None if found is None else (server_end(context), found[2], found[1])
+    return None if found is None else (client_of(context).server, found[2], found[1])
 
 
 def _note_failure(context: RuleContext, text: str | None) -> None:

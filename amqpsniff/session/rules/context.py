@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import cython
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Session
@@ -227,11 +226,6 @@ class RuleContext:
         return memory
 
     @property
-    def both_sides(self) -> bool:
-        """True if packets of both directions of the connection were captured."""
-        return _has_both_sides(self.session)
-
-    @property
     def complete(self) -> bool:
         """True if no frame of the connection is missing since its first one captured.
 
@@ -242,7 +236,9 @@ class RuleContext:
         complete = self._complete
         session: Session = self.session
         if complete is None or session.has_loss:  # a rule of the same event may say so
-            complete = self._complete = not session.has_loss and _has_both_sides(session)
+            peer: Connection = session.peer
+            complete = not session.has_loss and 0 not in peer.conversation.packets
+            self._complete = complete
         return complete
 
     @property
@@ -401,14 +397,6 @@ class RuleContext:
         connection_id = session.peer.name()[0]
         again: bool = tracker.log.again(code, connection_id, None, place, 1, self.number)
         return again
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=False)
-def _has_both_sides(session: Session) -> cython.bint:
-    peer: Connection = session.peer
-    packets = peer.conversation.packets
-    return packets[0] > 0 and packets[1] > 0
 
 
 def context_of(

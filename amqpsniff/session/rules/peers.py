@@ -127,38 +127,8 @@ def table(arguments: dict[str, Any], name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def client_property(context: RuleContext, name: str) -> str | None:
-    """A text of the client's properties in start-ok; None when it is missing, empty or no text."""
-    return client_of(context).text(name)
-
-
 _PROPERTIES = {name: place for place, name in enumerate(PEER_PROPERTIES)}
 _NAME, _PRODUCT = _PROPERTIES["connection_name"], _PROPERTIES["product"]
-
-
-def user_of(context: RuleContext) -> str | None:
-    """The user who logged in; None while that is not known."""
-    return client_of(context).user
-
-
-def client_host(context: RuleContext) -> str:
-    """The client's address without its port; empty when it is not known."""
-    return client_of(context).host
-
-
-def server_end(context: RuleContext) -> str:
-    """The server's address and port; empty when they are not known."""
-    return client_of(context).server
-
-
-def application(context: RuleContext) -> str:
-    """The name that a client gives itself: its connection's, else its product; may be empty."""
-    return client_of(context).application
-
-
-def client_text(context: RuleContext) -> str:
-    """A client for a person: who logged in, as what, from where."""
-    return client_of(context).words
 
 
 def client_words(user: str | None, name: str, host: str) -> str:
@@ -179,11 +149,6 @@ def _release(start: bytes | None) -> tuple[int, int]:
     server = table(read(start), "server_properties")
     is_rabbitmq = peer_property(server, "product") == "RabbitMQ"
     return release(peer_property(server, "version")) if is_rabbitmq else (0, 0)
-
-
-def on_network(context: RuleContext) -> bool:
-    """True if anyone on the way can read it: no TLS, and not one host speaking to itself."""
-    return client_of(context).on_network
 
 
 def ender(context: RuleContext) -> int | None:

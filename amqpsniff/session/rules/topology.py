@@ -21,7 +21,7 @@ from amqpsniff.session.rules.context import (
     where,
 )
 from amqpsniff.session.rules.format import exchange_text, name_at, queue_text
-from amqpsniff.session.rules.peers import client_text
+from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.shared_state import (
     contribute,
@@ -170,7 +170,7 @@ def note_delay(context: RuleContext) -> None:
     stem = _DIGITS.sub("N", name)
     if isinstance(delay_ms, int) and stem != name:
         server, vhost, _ = queue_key(context, name)
-        key, words = (server, vhost, stem), client_text(context)
+        key, words = (server, vhost, stem), client_of(context).words
         contribute(context, judge_delay_queue, key, delay_ms, words, context.place)
 
 
