@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from cython.cimports.amqpsniff.decode.state import Connection
-from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
@@ -143,12 +141,15 @@ def judge_locked(
 
 
 def _opened(context: RuleContext) -> None:
-    session: Session = context.session
-    peer: Connection = session.peer
-    if "counted" not in session.memory:
-        client: Client = client_of(context)
-        session.memory["counted"] = client
-        contribute(context, judge_opened, client.key, peer.name()[0])
+    memory: dict[str, Any] = context.session.memory
+    if "counted" not in memory:
+        memory["counted"] = True
+        _contribute(context, judge_opened)
+
+
+def _contribute(context: RuleContext, judge: Callable[..., None]) -> None:
+    client: Client = client_of(context)
+    contribute(context, judge, client.key, context.session.peer.name()[0])
 
 
 def judge_opened(context: RuleContext, client: Any, connection_id: str) -> None:
@@ -159,12 +160,10 @@ def judge_opened(context: RuleContext, client: Any, connection_id: str) -> None:
 
 @requires("counted")
 def _ended(context: RuleContext) -> None:
-    session: Session = context.session
-    peer: Connection = session.peer
-    client: Client = session.memory["counted"]
-    session.memory["counted"] = None
-    if client is not None:
-        contribute(context, judge_ended, client.key, peer.name()[0])
+    memory: dict[str, Any] = context.session.memory
+    if memory["counted"]:
+        memory["counted"] = False
+        _contribute(context, judge_ended)
 
 
 def judge_ended(context: RuleContext, client: Any, connection_id: str) -> None:

@@ -6,6 +6,7 @@ cdef class Client:
     cdef public bint on_network
     cdef public tuple texts, key
     cdef public dict verdicts
+    cdef public int first
     cdef public object brief, short
 
 cpdef Client client_of(RuleContext context)

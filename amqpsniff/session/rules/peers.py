@@ -37,6 +37,7 @@ class Client:
         on_network: True if anyone on the way can read its traffic: no TLS, and not one host
             speaking to itself.
         texts: Its properties that are texts, in the order of `PEER_PROPERTIES`.
+        first: The number of its first connection.
         verdicts: What judges find of it; see `shared_state.Alike`. None before it connects
             again: tens of thousands of clients may have one connection each.
         brief, short: The findings that count its connections which did next to nothing, and those
@@ -50,15 +51,22 @@ class Client:
     start_ok: bytes | None
     on_network: bool
     texts: tuple[str | None, ...]
+    first: int
     verdicts: dict[Any, Any] | None
     brief: Any
     short: Any
 
     def __init__(
-        self, host: str, server: str, user: str | None, start_ok: bytes | None, encrypted: bool
+        self,
+        host: str,
+        server: str,
+        user: str | None,
+        start_ok: bytes | None,
+        encrypted: bool,
+        first: int,
     ) -> None:
         self.host, self.server, self.user, self.start_ok = host, server, user, start_ok
-        self.key = host, server, user
+        self.key, self.first = (host, server, user), first
         self.on_network = not encrypted and _is_between_hosts(host, server)
         self.verdicts = self.brief = self.short = None
         properties = table(read(start_ok), "client_properties")
@@ -80,29 +88,42 @@ class Client:
 
 
 def client_of(context: RuleContext) -> Client:
-    """The client of a context's connection: one object for connections that are alike."""
+    """The client of a context's connection: one object for connections that are alike.
+
+    A connection remembers its client once that has connected again. The client of one connection
+    is made anew when it was forgotten: tens of thousands may be open.
+    """
     session: Session = context.session
     if session.client is not None:
         return session.client
-    peer: Connection = session.peer
-    tcp = peer.conversation
     shared: dict[Any, Any] = context.tracker.memory
+    client: Client
+    asked, client = shared.get("client", _NOBODY)
+    if asked is session:
+        return client
+    peer: Connection = session.peer
     start_ok = session.handshake_json("connection.start-ok")
     _, end, server = peer.name()
-    key = host_of(end), server or "", peer.user, start_ok, tcp.tls is not None
+    key = host_of(end), server or "", peer.user, start_ok, peer.conversation.tls is not None
     clients: dict[Any, Any] = shared.setdefault("clients", {})
-    client: Client | None = clients.get(key)
+    client = clients.get(key)
     if client is None:
-        client = Client(*key)
+        client = Client(*key, session.number)
         if len(start_ok or b"") <= MAX_SAID_BYTES:
             if len(clients) >= MAX_CLIENTS:
                 clients.clear()
             clients[key] = client
-    elif client.verdicts is None:
+    elif client.verdicts is None and client.first != session.number:
         client.verdicts = {}
     if start_ok is not None:
-        session.client = client
+        if client.verdicts is None:
+            shared["client"] = session, client
+        else:
+            session.client = client
     return client
+
+
+_NOBODY = None, None
 
 
 def handshake(context: RuleContext, method: str) -> dict[str, Any]:

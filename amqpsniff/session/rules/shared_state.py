@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.session.entities import Session
+from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
@@ -265,7 +266,8 @@ class Alike:
             return
         client: Client = None if self.of_server else client_of(context)
         known: dict[Any, Any] = _of_server(context) if client is None else client.verdicts
-        said: Any = None if self.said is None else session.handshake_json(self.said)
+        arguments: HandshakeArguments = session.handshake.get(self.said)
+        said: Any = None if arguments is None else arguments.json
         key: Any = self if said is None else (self, said)
         found: Any = None if known is None else known.get(key)
         if found is None:
