@@ -89,7 +89,6 @@ from amqpsniff.session.rules.context import (
     MISSING_NS,
     NESTED,
     OLDEST,
-    PACKED,
     PASSIVE,
     PAUSED_NS,
     PROVISIONAL,
@@ -248,7 +247,6 @@ _DOUBTED_BIT = cython.declare(cython.int, DOUBTED)
 _STAYED_BIT = cython.declare(cython.int, STAYED)
 _STAYED_NS = cython.declare(cython.longlong, STAYED_NS)
 _LASTED_BIT = cython.declare(cython.int, LASTED)
-_PACKED_BIT = cython.declare(cython.int, PACKED)
 _SHORT_BIT = cython.declare(cython.int, SHORT)
 _SHORT_NS = cython.declare(cython.longlong, SHORT_NS)
 _SPOKE_BIT = cython.declare(cython.int, SPOKE)
@@ -430,8 +428,6 @@ def _end_bits(session: Session) -> cython.int:
         bits |= _LASTED_BIT
     if session.newest is not None:
         bits |= _SPOKE_BIT
-    if peer.reads_bodies:
-        bits |= _PACKED_BIT
     if _consumes(session):
         bits |= _CONSUMES_BIT
     last: cython.longlong = min(session.last_client_ns, session.last_server_ns)

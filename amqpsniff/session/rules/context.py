@@ -447,13 +447,10 @@ sides; neither AMQP nor TCP ended it; requests wait for replies; a TCP window wa
 sent nothing for `QUIET_NS`, or sent bytes again.
 """
 
-DOUBTED, STAYED, SPOKE, SHORT = (1 << place for place in range(16, 20))
+DOUBTED, STAYED, SPOKE, SHORT, LASTED = (1 << place for place in (16, 17, 18, 19, 24))
 """More of a connection that ends: its beginning, frames, its start-ok or the time of its end may be
-missing; it lived longer than `STAYED_NS`; it has methods; it lived less than `SHORT_NS`."""
-
-LASTED, PACKED = (1 << place for place in range(24, 26))
-"""More of a connection that ends: it is not `SHORT`; its client is of a framework that packs know.
-"""
+missing; it lived longer than `STAYED_NS`; it has methods; it lived less than `SHORT_NS`; it did
+not."""
 
 HELD, WAITED, UNPROTECTED, REPEATS = (1 << place for place in range(20, 24))
 """More of a channel that ends: deliveries are not settled, or something was noted of what consumers

@@ -56,20 +56,12 @@ class Client:
     brief: Any
     short: Any
 
-    def __init__(
-        self,
-        host: str,
-        server: str,
-        user: str | None,
-        start_ok: bytes | None,
-        encrypted: bool,
-        first: int,
-    ) -> None:
-        self.host, self.server, self.user, self.start_ok = host, server, user, start_ok
-        self.key, self.first = (host, server, user), first
-        self.on_network = not encrypted and _is_between_hosts(host, server)
+    def __init__(self, known: tuple[Any, ...], first: int) -> None:
+        self.host, self.server, self.user, self.start_ok, encrypted = known
+        self.key, self.first = known[:3], first
+        self.on_network = not encrypted and _is_between_hosts(self.host, self.server)
         self.verdicts = self.brief = self.short = None
-        properties = table(read(start_ok), "client_properties")
+        properties = table(read(self.start_ok), "client_properties")
         self.texts = tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
 
     def text(self, name: str) -> str | None:
@@ -108,7 +100,7 @@ def client_of(context: RuleContext) -> Client:
     clients: dict[Any, Any] = shared.setdefault("clients", {})
     client = clients.get(key)
     if client is None:
-        client = Client(*key, session.number)
+        client = Client(key, session.number)
         if len(start_ok or b"") <= MAX_SAID_BYTES:
             if len(clients) >= MAX_CLIENTS:
                 clients.clear()

@@ -123,9 +123,6 @@ and nowhere else than to consumers; None where they also go another way."""
 
 NOTED = (MADE, DECLARED, EXCHANGES, LIMITS, WAITING)
 
-_NONE: tuple[Any, ...] = ()
-_NOBODY = (0, _NONE, _NONE)
-
 KEPT_ELSEWHERE = (
     b'"x-dead-letter-exchange"', b'"x-message-ttl"', b'"x-expires"', b'"x-max-length-bytes"',
     b'"x-queue-type":"stream"', b'"x-overflow":"reject-',
@@ -326,10 +323,10 @@ def ended(context: RuleContext) -> None:
     if SINCE in memory and THERE not in memory:
         for channel in open_channels(session):
             _note_waiting(context, channel)
-    made: list[Any] = [list(memory[name].items()) if name in memory else _NONE for name in NOTED]
-    published: Any = _NONE
-    delivered: Any = _NONE
-    there: tuple[Any, ...] = _NOBODY
+    made: list[Any] = [list(memory[name].items()) if name in memory else () for name in NOTED]
+    published: Any = ()
+    delivered: Any = ()
+    there: tuple[Any, ...] = (0, (), ())
     if not hidden and routes is not None:
         if routes.published:
             published = _published(context, where)

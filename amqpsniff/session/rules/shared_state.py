@@ -306,13 +306,12 @@ def _of_server(context: RuleContext) -> dict[Any, Any]:
     peer: Connection = context.session.peer
     servers: dict[Any, Any] = context.tracker.memory.setdefault("servers", {})
     name = peer.name()[2] or ""
-    known: Any = servers.get(name)
+    known: dict[Any, Any] | None = servers.get(name)
     if known is None:
         if len(servers) >= MAX_CLIENTS:
             servers.clear()
         known = servers[name] = {}
-    found: dict[Any, Any] = known
-    return found
+    return known
 
 
 def judge_limits(context: RuleContext) -> None:
