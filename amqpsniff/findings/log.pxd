@@ -4,3 +4,5 @@ cdef class FindingLog:
     cdef dict _findings, _unplaced, _news, _places
     cpdef count(self, object known, object count, object last)
     cpdef bint has_room(self, object code) except -1
+
+cdef object _count(object known, object count, object last)

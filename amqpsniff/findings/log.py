@@ -218,5 +218,7 @@ def _fold(finding: Finding, known: Finding) -> None:
 def _count(known: Finding, count: int, last: int | None) -> None:
     """Count more of a finding; what is said when a connection ends may be of an earlier packet."""
     known.count += count
-    if last is not None and (known.last_packet_number or 0) < last:
-        known.last_packet_number = last
+    if last is not None:
+        before = known.last_packet_number
+        if before is None or before < last:
+            known.last_packet_number = last

@@ -106,7 +106,7 @@ cdef class Session(Closeable):
     cdef public ChannelSlot newest
     cdef public dict by_key
     cdef public int slot_count
-    cdef public object amqp10
+    cdef public object amqp10, client
     cdef public bint has_loss, server_seen
     cdef public long long pending_rpcs, frames
     cdef public long long traced_published, traced_delivered, untraced_published, looked

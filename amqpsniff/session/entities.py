@@ -725,7 +725,8 @@ class Session(Closeable):
     `HandshakeArguments` by method. `has_loss`: frames may be missing, or arguments that say what
     became of others. `missing`: whose frames may be missing since its last method, as one bit a
     side. `server_seen`: the server said something. `state_code`: its state. `amqp10`: what
-    `session.amqp10` knows of it. `confirms`, `acks`: `counts.LatencyHistogram` or None. `calls`:
+    `session.amqp10` knows of it, `client` what `session.rules.peers` does. `confirms`, `acks`:
+    `counts.LatencyHistogram` or None. `calls`:
     requests by message that wait for their answers. `last_sent`: of all channels, None before the
     client's first frame. `frames`: how many there were, where rules are asked. `opening_…_ns`: what
     that was until the connection was open, -1 before, where rules are asked. `used_since_loss`:
@@ -770,6 +771,7 @@ class Session(Closeable):
     handshake: dict[Any, Any]
     memory: dict[Any, Any]
     amqp10: Any
+    client: Any
     confirms: Any
     acks: Any
     last_sent: LastSent
@@ -794,7 +796,7 @@ class Session(Closeable):
         self.capture = capture
         self.number = number
         self.handshake, self.memory = _NO_NAMES, {}
-        self.last = self.newest = self.by_key = self.amqp10 = None
+        self.last = self.newest = self.by_key = self.amqp10 = self.client = None
         self.slot_count = 0
         self.over = self.has_loss = self.server_seen = False
         self.state_code = _BEGUN if peer.began else _UNKNOWN

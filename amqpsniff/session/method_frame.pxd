@@ -4,7 +4,6 @@ cdef class HandshakeArguments:
     cdef public bytes json
     cdef public bint whole
     cdef public long long uses
-    cdef public int bits
 
 cdef class Request:
     cdef public int method, side

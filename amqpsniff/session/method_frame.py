@@ -44,19 +44,18 @@ def read_reason(octets: Any) -> Any:
 
 class HandshakeArguments:
     """The arguments of a method of the handshake as JSON, which `uses` connections have; `whole` is
-    whether all were captured, `bits` those of `rules.context.where`, 0 before they are known.
+    whether all were captured.
     """
 
     whole: cython.bint
     uses: int
-    bits: int
 
     json: bytes
 
     def __init__(self, json: Any, whole: Any) -> None:
         self.json = json
         self.whole = whole
-        self.uses = self.bits = 0
+        self.uses = 0
 
 
 @cython.freelist(64)

@@ -19,7 +19,7 @@ cdef class Tracker:
     cdef public object log
     cdef public bint rules_enabled
     cdef public dict memory, rules, amqp10_rules
-    cdef dict gated
+    cdef dict gated, argument_bits
     cdef public list names
     cdef const unsigned char[::1] kinds
     cdef public long long large, stalled

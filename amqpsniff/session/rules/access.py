@@ -1,25 +1,20 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """Logins: mechanisms, credentials in clear, shared accounts, repeated refusals, old software."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
+
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.method_frame import ALIKE
-from amqpsniff.session.rules.context import Place, Rule, RuleContext
-from amqpsniff.session.rules.peers import (
-    Client,
-    client_host,
-    client_of,
-    read,
-    release,
-    server_end,
-    table,
-    user_of,
-)
+from amqpsniff.session.rules.context import Place, Rule
+from amqpsniff.session.rules.peers import read, release, table
 from amqpsniff.session.rules.shared_state import (
     Alike,
     Verdict,
@@ -75,22 +70,16 @@ class _Users:
         self.hosts: set[str] = set()
         self.reported = False
 
-    def has(self, product: str | None, host: str) -> bool:
-        """True if there is nothing new in a login."""
-        return host in self.hosts and (product is None or product in self.products)
-
 
 def _shares(context: RuleContext) -> None:
     """start-ok: one more login of a user, which applications may share."""
-    client = client_of(context)
-    server, user = client.server, client.user
-    if user is None or user == "guest":
+    client: Client = client_of(context)
+    server, user, known = client.server, client.user, client.verdicts
+    if user is None or user == "guest" or (known is not None and "logged in" in known):
         return
+    if known is not None:
+        known["logged in"] = ()
     product = client.text("product")
-    if context.tracker.log.recorded is None:
-        known: _Users | None = context.shared.get("users", {}).get((server, user))
-        if known is not None and (known.reported or known.has(product, client.host)):
-            return
     contribute(context, judge_shared, server, user, product, client.host, context.place)
 
 
@@ -100,7 +89,7 @@ def judge_shared(
     user: str,
     product: str | None,
     host: str,
-    place: tuple[Any, ...],
+    place: Sequence[Any],
 ) -> None:
     """One more login of a user."""
     users = remembered(context, "users", (server, user), _Users)
@@ -160,16 +149,17 @@ class _Refusals:
 def note_refused_login(context: RuleContext) -> None:
     """A login was refused; many from one address are a finding."""
     context.memory["failure"] = "the login was refused"
-    client = (client_host(context), server_end(context))
-    contribute(context, judge_refused, client, context.ts_ns, user_of(context), context.place)
+    client: Client = client_of(context)
+    ends = client.host, client.server
+    contribute(context, judge_refused, ends, context.ts_ns, client.user, context.place)
 
 
 def judge_refused(
     context: RuleContext,
-    client: tuple[str, str],
+    client: Sequence[str],
     ts_ns: int | None,
     user: str | None,
-    place: tuple[Any, ...],
+    place: Sequence[Any],
 ) -> None:
     """One more login of an address that was refused."""
     refusals = remembered(context, "refusals", client, _Refusals)

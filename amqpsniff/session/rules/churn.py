@@ -10,7 +10,7 @@ from typing import Any
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.entities import Channel, Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
-from cython.cimports.amqpsniff.session.rules.peers import Client
+from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.findings import Finding
 from amqpsniff.session.counts import SECOND_NS
@@ -20,7 +20,6 @@ from amqpsniff.session.rules.context import (
     requires,
     where,
 )
-from amqpsniff.session.rules.peers import client_of, client_property
 from amqpsniff.session.rules.shared_connections import closed_together
 from amqpsniff.session.rules.shared_state import contribute
 from amqpsniff.units import duration, rate
@@ -167,7 +166,7 @@ def judge_channels(context: RuleContext) -> None:
 
 def _is_java(context: RuleContext) -> bool:
     """True if the client says that it is RabbitMQ's Java client."""
-    named = client_property(context, "product"), client_property(context, "platform")
+    named = client_of(context).text("product"), client_of(context).text("platform")
     return named == ("RabbitMQ", "Java")
 
 

@@ -1,23 +1,21 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """Errors with which a broker closes a connection or channel, and the frame that it objects to."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.session.method_flags import NAMES
 from amqpsniff.session.rules.access import note_refused_login
-from amqpsniff.session.rules.context import BY_BROKER, Place, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import BY_BROKER, Place, Rule, requires, where
 from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reason_text
 from amqpsniff.session.rules.opening import step
-from amqpsniff.session.rules.peers import (
-    client_of,
-    client_text,
-    rabbitmq_release,
-    server_end,
-)
+from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.queues import Key, owner_words
 from amqpsniff.session.rules.remedies import fault, is_exclusive, remedy
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
@@ -46,7 +44,7 @@ def _connection_closed(context: RuleContext) -> None:
         _, number = step(context, "connection.start-ok")
         answer = f"{context.frame.reply_code} {reason_text(context.session.close_text)}"
         context.report(
-            "authentication-failed", f"{client_text(context)}{in_packet(number)}: {answer}"
+            "authentication-failed", f"{client_of(context).words}{in_packet(number)}: {answer}"
         )
         note_refused_login(context)
     elif code == "feature-deprecated":
@@ -114,7 +112,7 @@ def _channel_closed(context: RuleContext) -> None:
 def _queue_of(context: RuleContext, text: str) -> Key | None:
     """The queue that a broker's text names; None if it names none."""
     found = _QUEUE.search(text)
-    return None if found is None else (server_end(context), found[2], found[1])
+    return None if found is None else (client_of(context).server, found[2], found[1])
 
 
 def _note_failure(context: RuleContext, text: str | None) -> None:
@@ -125,11 +123,11 @@ def _note_failure(context: RuleContext, text: str | None) -> None:
 
 def judge_locked(
     context: RuleContext,
-    client: tuple[Any, ...],
+    client: Sequence[Any],
     objected: str,
     queue: Key | None,
     channel: int,
-    where: tuple[Any, ...],
+    where: Sequence[Any],
 ) -> None:
     """A queue that belongs to another connection: which, or may it be one of the same client?"""
     place = Place(*where)
@@ -143,17 +141,18 @@ def judge_locked(
 
 
 def _opened(context: RuleContext) -> None:
-    memory = context.memory
+    memory: dict[str, Any] = context.session.memory
     if "counted" not in memory:
         memory["counted"] = True
         _contribute(context, judge_opened)
 
 
 def _contribute(context: RuleContext, judge: Callable[..., None]) -> None:
-    contribute(context, judge, client_of(context).key, context.session.peer.name()[0])
+    client: Client = client_of(context)
+    contribute(context, judge, client.key, context.session.peer.name()[0])
 
 
-def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:
+def judge_opened(context: RuleContext, client: Any, connection_id: str) -> None:
     """One more connection of a client is open."""
     connections: set[str] = remembered(context, "open", client, set)
     connections.add(connection_id)
@@ -161,12 +160,13 @@ def judge_opened(context: RuleContext, client: tuple[Any, ...], connection_id: s
 
 @requires("counted")
 def _ended(context: RuleContext) -> None:
-    if context.memory["counted"]:
-        context.memory["counted"] = False
+    memory: dict[str, Any] = context.session.memory
+    if memory["counted"]:
+        memory["counted"] = False
         _contribute(context, judge_ended)
 
 
-def judge_ended(context: RuleContext, client: tuple[Any, ...], connection_id: str) -> None:
+def judge_ended(context: RuleContext, client: Any, connection_id: str) -> None:
     """One connection of a client less is open."""
     clients = context.shared.get("open", {})
     connections = clients.get(client)

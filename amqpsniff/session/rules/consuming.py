@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Consumers that acknowledge by themselves, and consumers that the broker took away."""
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.consumer_timeouts import timed_out
 from amqpsniff.session.rules.context import EXCLUSIVE, Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import queue_text
-from amqpsniff.session.rules.peers import client_host
+from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.queues import deletion_words, queue_key
 from amqpsniff.session.rules.shared_state import apart, contribute, report_at
 
@@ -60,7 +61,7 @@ def consumed(context: RuleContext) -> None:
     queue = context.queue
     cancelled = context.memory.get("cancelled", [])
     cancelled[:] = [one for one in cancelled if queue and one[1] not in (None, queue)]
-    contribute(context, judge_consumed, client_host(context), queue, context.ts_ns)
+    contribute(context, judge_consumed, client_of(context).host, queue, context.ts_ns)
 
 
 def judge_consumed(context: RuleContext, host: str, queue: str | None, ts_ns: int | None) -> None:
@@ -71,7 +72,7 @@ def judge_consumed(context: RuleContext, host: str, queue: str | None, ts_ns: in
 def lost(context: RuleContext) -> None:
     """frames-lost: a client may have consumed from any queue."""
     if context.facts["side"] == CLIENT:
-        contribute(context, judge_unseen, client_host(context))
+        contribute(context, judge_unseen, client_of(context).host)
 
 
 def judge_unseen(context: RuleContext, host: str) -> None:
@@ -124,7 +125,7 @@ def judge_cancelled(context: RuleContext) -> None:
         place = Place(channel.capture, number, ts_ns, *context.session.peer.name())
         key = queue_key(context, queue or "")
         what = (f"consumer '{tag}' of {queue_text(queue)}", queue, key, channel.number)
-        contribute(context, judge_lost, client_host(context), *what, place)
+        contribute(context, judge_lost, client_of(context).host, *what, place)
 
 
 def _was_resumed(context: RuleContext, channel: Any, tag: str, ts_ns: int) -> bool:

@@ -14,16 +14,7 @@ from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.heartbeats import TOO_SHORT_S
 from amqpsniff.session.rules.links import UNAUTHORIZED, WINDOW, is_limit, reason_of
 from amqpsniff.session.rules.opening import HANDSHAKE_GIVEN_UP_NS
-from amqpsniff.session.rules.peers import (
-    application,
-    began_ns,
-    client_host,
-    client_text,
-    end_ns,
-    ender,
-    handshake,
-    server_end,
-)
+from amqpsniff.session.rules.peers import began_ns, client_of, end_ns, ender, handshake
 from amqpsniff.session.rules.shared_state import report_once
 from amqpsniff.units import duration
 
@@ -45,9 +36,10 @@ def opened(context: RuleContext) -> None:
     for side, opening in enumerate(context.facts["state"].opens):
         idle = (opening or {}).get("idle_time_out")
         if isinstance(idle, int) and 0 < idle < TOO_SHORT_S * 1000:
-            client = (client_host(context), server_end(context), application(context))
-            said = f"{client_text(context)}: idle-time-out {idle} ms of the {_SIDES[side]}"
-            report_once(context, "heartbeat-too-short", (client, idle), said.__str__)
+            client = client_of(context)
+            key = (client.host, client.server, client.application), idle
+            said = f"{client.words}: idle-time-out {idle} ms of the {_SIDES[side]}"
+            report_once(context, "heartbeat-too-short", key, said.__str__)
     began = began_ns(context)
     if began is None or context.ts_ns is None or "opened" in context.memory:
         return
@@ -72,7 +64,7 @@ def not_opened(context: RuleContext) -> None:
         return
     now_ns, side = end_ns(context), ender(context)
     names, number, ts_ns = context.memory.get("offered", (None, None, None))
-    who, began = client_text(context), began_ns(context)
+    who, began = client_of(context).words, began_ns(context)
     waited = None if now_ns is None or ts_ns is None else now_ns - ts_ns
     age = None if now_ns is None or began is None else now_ns - began
     if side == CLIENT:
@@ -102,7 +94,7 @@ def login_refused(context: RuleContext) -> None:
     mechanism = handshake(context, "connection.start-ok").get("mechanism")
     how = _CODES.get(code, "refused it") if isinstance(code, int) else "refused it"
     by = f" with {mechanism}" if mechanism else ""
-    detail = f"{client_text(context)}{by}: the broker {how} (code {code})"
+    detail = f"{client_of(context).words}{by}: the broker {how} (code {code})"
     context.report("authentication-failed", detail)
     note_refused_login(context)
 
@@ -126,7 +118,7 @@ def closed(context: RuleContext) -> None:
         return
     context.memory["failure"] = said
     if condition == UNAUTHORIZED and context.session.handshake.get("connection.open-ok") is None:
-        context.report("authentication-failed", f"{client_text(context)}: {said}")
+        context.report("authentication-failed", f"{client_of(context).words}: {said}")
         note_refused_login(context)
     elif is_limit(condition, description):
         context.report("link-limit-reached", said)

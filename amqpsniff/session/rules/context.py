@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from cython.cimports.amqpsniff.decode.state import Connection
-from cython.cimports.amqpsniff.session.entities import ChannelSlot, Session
+from cython.cimports.amqpsniff.findings.log import FindingLog
+from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Session
 
 from amqpsniff.columns import NULL
 from amqpsniff.findings import Finding
@@ -225,14 +226,6 @@ class RuleContext:
         return memory
 
     @property
-    def both_sides(self) -> bool:
-        """True if packets of both directions of the connection were captured."""
-        peer: Connection = self.session.peer
-        tcp = peer.conversation
-        packets = tcp.packets
-        return bool(packets[0] and packets[1])
-
-    @property
     def complete(self) -> bool:
         """True if no frame of the connection is missing since its first one captured.
 
@@ -243,7 +236,9 @@ class RuleContext:
         complete = self._complete
         session: Session = self.session
         if complete is None or session.has_loss:  # a rule of the same event may say so
-            complete = self._complete = not session.has_loss and self.both_sides
+            peer: Connection = session.peer
+            complete = not session.has_loss and 0 not in peer.conversation.packets
+            self._complete = complete
         return complete
 
     @property
@@ -265,8 +260,9 @@ class RuleContext:
         """The connection, packet and time."""
         place = self._place
         if place is None:
-            session = self.session
-            connection_id, client, server = session.peer.name()
+            session: Session = self.session
+            peer: Connection = session.peer
+            connection_id, client, server = peer.name()
             place = self._place = Place(
                 session.capture, self.number, self.ts_ns, connection_id, client, server
             )
@@ -300,19 +296,21 @@ class RuleContext:
         `count` and `last` (packet number) are for one that stands for many, `variant` for what is
         not to be counted with others of its code on the channel.
         """
-        tracker, session, channel = self.tracker, self.session, self.channel
-        if tracker.log is None:
+        session: Session = self.session
+        channel: Channel = self.channel
+        log: FindingLog = self.tracker.log
+        if log is None:
             return
         at = self.number if number is None else number
         last = at if last is None else last
         time = self.ts_ns if number is None else ts_ns
         connection_id = client = server = capture = None
         if session is not None:
-            connection_id, client, server = session.peer.name()
+            peer: Connection = session.peer
+            connection_id, client, server = peer.name()
             capture = session.capture if channel is None else channel.capture
         place = None if channel is None else channel.number
         self.withdraw(code, channel)
-        log = tracker.log
         if log.again(code, connection_id, capture, place, count, last, variant):
             return
         log.add(
@@ -449,9 +447,10 @@ sides; neither AMQP nor TCP ended it; requests wait for replies; a TCP window wa
 sent nothing for `QUIET_NS`, or sent bytes again.
 """
 
-DOUBTED, STAYED, SPOKE, SHORT = (1 << place for place in range(16, 20))
+DOUBTED, STAYED, SPOKE, SHORT, LASTED = (1 << place for place in (16, 17, 18, 19, 24))
 """More of a connection that ends: its beginning, frames, its start-ok or the time of its end may be
-missing; it lived longer than `STAYED_NS`; it has methods; it lived less than `SHORT_NS`."""
+missing; it lived longer than `STAYED_NS`; it has methods; it lived less than `SHORT_NS`; it did
+not."""
 
 HELD, WAITED, UNPROTECTED, REPEATS = (1 << place for place in range(20, 24))
 """More of a channel that ends: deliveries are not settled, or something was noted of what consumers

@@ -10,13 +10,12 @@ from amqpsniff.session.rules.context import UNCLEAN, Place, Rule, RuleContext, w
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.heartbeats import interval
 from amqpsniff.session.rules.peers import (
-    application,
     began_ns,
+    client_of,
     end_ns,
     ended_by_server,
     ender,
     forgotten,
-    server_end,
 )
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_once
 from amqpsniff.spec import SIDES
@@ -172,8 +171,8 @@ def _cut(context: RuleContext) -> None:
     if beat is None or 0 < beat * SECOND_NS <= idle:
         return
     beats = f"a heartbeat of {beat} s" if beat else "heartbeats off"
-    place = context.place
-    contribute(context, judge_cut, server_end(context), idle, application(context), beats, place)
+    client, place = client_of(context), context.place
+    contribute(context, judge_cut, client.server, idle, client.application, beats, place)
 
 
 def judge_cut(

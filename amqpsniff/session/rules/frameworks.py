@@ -19,13 +19,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules import celery, streams
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
 from amqpsniff.session.rules.format import exchange_text, name_at, number_of, route
-from amqpsniff.session.rules.peers import (
-    application,
-    client_host,
-    client_text,
-    on_network,
-    server_end,
-)
+from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.rpc import SLOW_NS, UNANSWERED_NS, VERY_SLOW_NS
 from amqpsniff.session.rules.shared_state import (
     MAX_KEPT,
@@ -103,7 +97,7 @@ def noted(context: RuleContext) -> None:
         words = _WORDS.get(code)
         if words is None:  # the others of the capture are known at its end
             context.memory[code] = context.memory.get(code) or context.place
-        elif words.sender in (None, sender) and (code != SECRET or on_network(context)):
+        elif words.sender in (None, sender) and (code != SECRET or client_of(context).on_network):
             key = _key(context, said, words.each)
             report_once(context, code, key, partial(_say, context, code))
     if "not_before" in said or "delayed" in said:
@@ -130,9 +124,9 @@ def _codes(said: dict[str, Any]) -> Iterator[str]:
 def _key(context: RuleContext, said: dict[str, Any], each: str) -> tuple[Any, ...]:
     """What there is one finding of."""
     if each == "client":
-        return client_host(context), application(context)
+        return client_of(context).host, client_of(context).application
     if each == "server":
-        return (server_end(context),)
+        return (client_of(context).server,)
     what = said["framework"], said.get("operation")
     return (*what, said.get("error_type")) if each == "error" else what
 
@@ -151,7 +145,7 @@ def _say(context: RuleContext, code: str) -> str:
         most_tries=said.get("most_tries"),
         value=value or "a token in a header",
         span=duration(1_000 * int(value)) if value.isdecimal() else value,
-        client=client_text(context),
+        client=client_of(context).words,
         exchange=exchange_text(exchange),
         route=route(exchange, key),
     )

@@ -13,13 +13,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
 from amqpsniff.session.rules.format import in_packet, names_text, number_of
-from amqpsniff.session.rules.peers import (
-    application,
-    client_host,
-    client_text,
-    rabbitmq_release,
-    server_end,
-)
+from amqpsniff.session.rules.peers import client_of, rabbitmq_release
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at, report_once
 from amqpsniff.units import count, duration
 
@@ -91,12 +85,12 @@ def attached(context: RuleContext) -> None:
         )
     address = link.address
     if address is not None and address.deprecated and rabbitmq_release(context) >= (4, 0):
-        client = (client_host(context), application(context))
+        client = (client_of(context).host, client_of(context).application)
         report_once(
             context,
             "address-deprecated",
             client,
-            lambda: f"{client_text(context)} attaches {link_text(link)}",
+            lambda: f"{client_of(context).words} attaches {link_text(link)}",
         )
 
 
@@ -110,7 +104,7 @@ def detached(context: RuleContext) -> None:
     code = _code_of(context, link, condition, description)
     context.memory["failure"] = f"{condition} for {link.name}"
     context.report(code, said + _held(link))
-    client = (client_host(context), server_end(context), application(context))
+    client = (client_of(context).host, client_of(context).server, client_of(context).application)
     address = link.target if link.sends else link.source
     key = (*client, "sender" if link.sends else "receiver", address or "", condition)
     place = context.place._replace(capture=context.channel.capture)

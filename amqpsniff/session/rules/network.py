@@ -84,7 +84,7 @@ def _doubts(context: RuleContext) -> None:
 def _doubt(context: RuleContext) -> str:
     session = context.session
     conversation = session.peer.conversation
-    if not context.both_sides:
+    if 0 in conversation.packets:
         missing = 0 if not conversation.packets[0] else 1
         side = "client" if missing == session.peer.client_direction else "broker"
         return f"no packet from the {side} was captured"

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """The opening of connections: its order and duration, tuning, what the client announces."""
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from amqpsniff.session.rules.format import in_packet
 from amqpsniff.session.rules.peers import (
     Client,
     began_ns,
-    client_text,
+    client_of,
     end_ns,
     ended_by_server,
     handshake,
@@ -192,7 +193,7 @@ def _last_step(context: RuleContext) -> tuple[str, int, int] | None:
 def _refuse_login(context: RuleContext, number: int, then: int, waited: int) -> None:
     mechanism = handshake(context, "connection.start-ok").get("mechanism")
     detail = (
-        f"{client_text(context)} with {mechanism}{in_packet(number)}: the broker ended TCP "
+        f"{client_of(context).words} with {mechanism}{in_packet(number)}: the broker ended TCP "
         f"{duration(waited)} later without an answer"
     )
     context.report("authentication-failed", detail, number=number, ts_ns=then)

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Destructive operations, and values made to exhaust a reader."""
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from amqpsniff.session.rules.context import (
     where,
 )
 from amqpsniff.session.rules.format import name_at, number_of, route
-from amqpsniff.session.rules.peers import client_text
+from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.shared_state import apart
 from amqpsniff.units import octets
 
@@ -67,7 +68,8 @@ def _deletes(context: RuleContext) -> None:
         named = f"'{name}'" if name else "(its name is not known)"
         what = f"{_DELETED[context.frame.name]} {named}"
         variant = apart(context, "deleted names", what)
-        context.report("operation-destructive", f"{client_text(context)} {what}", variant=variant)
+        detail = f"{client_of(context).words} {what}"
+        context.report("operation-destructive", detail, variant=variant)
 
 
 @where(NESTED)

@@ -1,3 +1,5 @@
+from amqpsniff.session.rules.context cimport RuleContext
+
 cdef class Client:
     cdef public str host, server
     cdef public object user, start_ok
@@ -6,3 +8,5 @@ cdef class Client:
     cdef public dict verdicts
     cdef public int first
     cdef public object brief, short
+
+cpdef Client client_of(RuleContext context)

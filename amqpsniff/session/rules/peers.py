@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """The two sides of a connection: addresses, names, and what each said in the handshake."""
 
 from __future__ import annotations
@@ -7,11 +7,14 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.entities import Session
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import SERVER
 from amqpsniff.session.method_frame import ALIKE
-from amqpsniff.session.rules.context import RuleContext
 from amqpsniff.spec import PEER_PROPERTIES, peer_property
 
 MAX_CLIENTS = 1_024
@@ -53,20 +56,12 @@ class Client:
     brief: Any
     short: Any
 
-    def __init__(
-        self,
-        host: str,
-        server: str,
-        user: str | None,
-        start_ok: bytes | None,
-        encrypted: bool,
-        first: int,
-    ) -> None:
-        self.host, self.server, self.user, self.start_ok = host, server, user, start_ok
-        self.key, self.first = (host, server, user), first
-        self.on_network = not encrypted and _is_between_hosts(host, server)
+    def __init__(self, known: tuple[Any, ...], first: int) -> None:
+        self.host, self.server, self.user, self.start_ok, encrypted = known
+        self.key, self.first = known[:3], first
+        self.on_network = not encrypted and _is_between_hosts(self.host, self.server)
         self.verdicts = self.brief = self.short = None
-        properties = table(read(start_ok), "client_properties")
+        properties = table(read(self.start_ok), "client_properties")
         self.texts = tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
 
     def text(self, name: str) -> str | None:
@@ -90,32 +85,33 @@ def client_of(context: RuleContext) -> Client:
     A connection remembers its client once that has connected again. The client of one connection
     is made anew when it was forgotten: tens of thousands may be open.
     """
-    session, shared = context.session, context.shared
-    memory: dict[str, Any] = session.memory
-    client: Client | None = memory.get("client")
+    session: Session = context.session
+    if session.client is not None:
+        return session.client
+    shared: dict[Any, Any] = context.tracker.memory
+    client: Client
+    asked, client = shared.get("client", _NOBODY)
+    if asked is session:
+        return client
+    peer: Connection = session.peer
+    start_ok = session.handshake_json("connection.start-ok")
+    _, end, server = peer.name()
+    key = host_of(end), server or "", peer.user, start_ok, peer.conversation.tls is not None
+    clients: dict[Any, Any] = shared.setdefault("clients", {})
+    client = clients.get(key)
     if client is None:
-        asked, client = shared.get("client", _NOBODY)
-        if asked is session:
-            return client
-        peer, start_ok = session.peer, session.handshake_json("connection.start-ok")
-        _, end, server = peer.name()
-        encrypted = peer.conversation.tls is not None
-        key = host_of(end), server or "", peer.user, start_ok, encrypted
-        clients = shared.setdefault("clients", {})
-        client = clients.get(key)
-        if client is None:
-            client = Client(*key, session.number)
-            if len(start_ok or b"") <= MAX_SAID_BYTES:
-                if len(clients) >= MAX_CLIENTS:
-                    clients.clear()
-                clients[key] = client
-        elif client.verdicts is None and client.first != session.number:
-            client.verdicts = {}
-        if start_ok is not None:
-            if client.verdicts is None:
-                shared["client"] = session, client
-            else:
-                memory["client"] = client
+        client = Client(key, session.number)
+        if len(start_ok or b"") <= MAX_SAID_BYTES:
+            if len(clients) >= MAX_CLIENTS:
+                clients.clear()
+            clients[key] = client
+    elif client.verdicts is None and client.first != session.number:
+        client.verdicts = {}
+    if start_ok is not None:
+        if client.verdicts is None:
+            shared["client"] = session, client
+        else:
+            session.client = client
     return client
 
 
@@ -125,6 +121,13 @@ _NOBODY = None, None
 def handshake(context: RuleContext, method: str) -> dict[str, Any]:
     """Arguments of a method of the handshake; empty when it was not captured."""
     return read(context.session.handshake_json(method))
+
+
+def vhost_of(context: RuleContext) -> str | None:
+    """The virtual host of a context's connection; None while it is not known."""
+    session: Session = context.session
+    vhost = read(session.handshake_json("connection.open")).get("virtual_host")
+    return vhost if isinstance(vhost, str) else None
 
 
 read = lru_cache(ALIKE)(read_object)
@@ -137,38 +140,8 @@ def table(arguments: dict[str, Any], name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def client_property(context: RuleContext, name: str) -> str | None:
-    """A text of the client's properties in start-ok; None when it is missing, empty or no text."""
-    return client_of(context).text(name)
-
-
 _PROPERTIES = {name: place for place, name in enumerate(PEER_PROPERTIES)}
 _NAME, _PRODUCT = _PROPERTIES["connection_name"], _PROPERTIES["product"]
-
-
-def user_of(context: RuleContext) -> str | None:
-    """The user who logged in; None while that is not known."""
-    return client_of(context).user
-
-
-def client_host(context: RuleContext) -> str:
-    """The client's address without its port; empty when it is not known."""
-    return client_of(context).host
-
-
-def server_end(context: RuleContext) -> str:
-    """The server's address and port; empty when they are not known."""
-    return client_of(context).server
-
-
-def application(context: RuleContext) -> str:
-    """The name that a client gives itself: its connection's, else its product; may be empty."""
-    return client_of(context).application
-
-
-def client_text(context: RuleContext) -> str:
-    """A client for a person: who logged in, as what, from where."""
-    return client_of(context).words
 
 
 def client_words(user: str | None, name: str, host: str) -> str:
@@ -189,11 +162,6 @@ def _release(start: bytes | None) -> tuple[int, int]:
     server = table(read(start), "server_properties")
     is_rabbitmq = peer_property(server, "product") == "RabbitMQ"
     return release(peer_property(server, "version")) if is_rabbitmq else (0, 0)
-
-
-def on_network(context: RuleContext) -> bool:
-    """True if anyone on the way can read it: no TLS, and not one host speaking to itself."""
-    return client_of(context).on_network
 
 
 def ender(context: RuleContext) -> int | None:
@@ -250,8 +218,9 @@ def end_ns(context: RuleContext) -> int | None:
 
 def last_packets_ns(context: RuleContext) -> tuple[int, int]:
     """Times of the last packets of client and broker."""
-    times: tuple[int, int] = context.session.peer.conversation.last_times_ns
-    return times if context.session.peer.client_direction == 0 else times[::-1]
+    peer: Connection = context.session.peer
+    first, second = peer.conversation.last_times_ns
+    return (first, second) if peer.client_direction == 0 else (second, first)
 
 
 def began_ns(context: RuleContext) -> int | None:

@@ -1,17 +1,23 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """Connections that a capture shows twice: on both sides of a proxy that passes bytes on."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.entities import Session
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
+
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import ALIKE
-from amqpsniff.session.rules.context import Place, Rule, RuleContext
-from amqpsniff.session.rules.peers import client_of, host_of
-from amqpsniff.session.rules.shared_state import contribute, first_place, remembered, report_at
+from amqpsniff.session.rules.context import Place, Rule
+from amqpsniff.session.rules.peers import host_of
+from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
 
 WITHIN_NS = SECOND_NS
 """Time between the beginnings of both: a proxy opens its connection when it has the client's."""
@@ -22,11 +28,14 @@ MAX_ALIKE = 64
 
 def opened(context: RuleContext) -> None:
     """connection.open-ok: tell who connects to whom, and says what as it logs in."""
-    client = client_of(context)
-    server, place = host_of(client.server), first_place(context)
-    if client.start_ok and server and place.ts_ns is not None and client.host != server:
-        digest = _digest(client.start_ok)
-        contribute(context, judge_passed_on, digest, client.host, server, place)
+    client: Client = client_of(context)
+    session: Session = context.session
+    peer: Connection = session.peer
+    conversation, server = peer.conversation, host_of(client.server)
+    start_ns = conversation.start_ns
+    if client.start_ok and server and start_ns > 0 and client.host != server:
+        where = (session.capture, conversation.first_packet_number or None, start_ns, *peer.name())
+        contribute(context, judge_passed_on, _digest(client.start_ok), client.host, server, where)
 
 
 @lru_cache(ALIKE)
@@ -35,7 +44,7 @@ def _digest(said: bytes) -> str:
 
 
 def judge_passed_on(
-    context: RuleContext, digest: str, client: str, server: str, where: tuple[Any, ...]
+    context: RuleContext, digest: str, client: str, server: str, where: Sequence[Any]
 ) -> None:
     """One more connection: its client or its server may be a proxy of one that is alike."""
     latest: list[tuple[tuple[str, str], bool, Any]] = remembered(context, "logins", digest, list)

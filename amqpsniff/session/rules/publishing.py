@@ -1,9 +1,12 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """Publishes: returned, rejected, repeated, unprotected; confirms that are slow or waited for."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from cython.cimports.amqpsniff.session.entities import Channel, MessageTimes
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
@@ -18,7 +21,6 @@ from amqpsniff.session.rules.context import (
     REPEATS,
     UNPROTECTED,
     Rule,
-    RuleContext,
     requires,
     where,
 )
@@ -150,10 +152,11 @@ def repeated_more(context: RuleContext) -> None:
 @where(UNPROTECTED)
 def unprotected(context: RuleContext) -> None:
     """A channel ended that published without confirms or transactions."""
-    channel = context.channel
-    if not context.certain or not channel.known or channel.mode or not channel.published:
+    channel: Channel = context.channel
+    times: MessageTimes = channel.times
+    if channel.mode or not (channel.known and channel.published and context.certain):
         return
-    first, last = channel.times.first_publish_number, channel.times.last_publish_number
+    first, last = times.first_publish_number, times.last_publish_number
     detail = ""
     if context.tracker.log.has_room("publishes-unprotected"):  # not shown without a place
         detail = f"{number_of(channel.published, 'message')} in {packets_text(first, last)}"
@@ -161,7 +164,7 @@ def unprotected(context: RuleContext) -> None:
         "publishes-unprotected",
         detail,
         number=first,
-        ts_ns=channel.times.first_publish_ns,
+        ts_ns=times.first_publish_ns,
         count=channel.published,
         last=last,
     )

@@ -31,7 +31,7 @@ from amqpsniff.session.rules.context import (
     where,
 )
 from amqpsniff.session.rules.format import number_of, queue_text, took_text, when_closed
-from amqpsniff.session.rules.peers import application, client_host, handshake, server_end
+from amqpsniff.session.rules.peers import client_of, vhost_of
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
 from amqpsniff.units import some
 
@@ -170,8 +170,8 @@ def _own(context: RuleContext, name: str, number: int) -> None:
         context.forget("queues")
         return
     own[name] = None
-    place = context.place
-    who = f"'{application(context)}'" if application(context) else "a connection"
+    place, named = context.place, client_of(context).application
+    who = f"'{named}'" if named else "a connection"
     words = f"{who} ({place.client}) declared it exclusive in packet {number}"
     contribute(
         context, judge_owned, queue_key(context, name), place.connection_id, words, place.capture
@@ -217,7 +217,7 @@ def judge_released(context: RuleContext, connection_id: str, keys: tuple[Key, ..
 def _deleted(context: RuleContext, name: str) -> None:
     context.memory.get("own queues", {}).pop(name, None)
     if context.ts_ns is not None:
-        who = application(context) or client_host(context) or "a client"
+        who = client_of(context).application or client_of(context).host or "a client"
         words = f"deleted in packet {context.number} by {who}"
         contribute(context, judge_deleted, queue_key(context, name), context.ts_ns, words)
 
@@ -242,7 +242,11 @@ def _consumed(context: RuleContext) -> None:
         return
     queues[name] = None
     place = context.place
-    who = f"'{application(context)}' ({place.client})" if application(context) else place.client
+    who = (
+        f"'{client_of(context).application}' ({place.client})"
+        if client_of(context).application
+        else place.client
+    )
     key = queue_key(context, name)
     contribute(context, judge_consumed, key, place.connection_id, context.ts_ns, who)
 
@@ -364,8 +368,7 @@ def judge_left(
 
 def _deletion_key(context: RuleContext, name: str) -> tuple[str, str | None, str]:
     """A queue that is deleted; of an unknown virtual host it may be any of that name."""
-    vhost = handshake(context, "connection.open").get("virtual_host")
-    return server_end(context), vhost if isinstance(vhost, str) else None, name
+    return client_of(context).server, vhost_of(context), name
 
 
 def judge_asked(
@@ -393,8 +396,8 @@ def _missing(context: RuleContext, since_ns: int | None) -> None:
     """A deletion may be missing from a time on, until the connection ends."""
     if since_ns is not None and MISSING not in context.memory:
         context.memory[MISSING] = since_ns
-        connection_id = context.session.peer.name()[0]
-        contribute(context, judge_missing, server_end(context), connection_id, since_ns, NEVER)
+        where = client_of(context).server, context.session.peer.name()[0]
+        contribute(context, judge_missing, *where, since_ns, NEVER)
 
 
 @requires(MISSING)
@@ -402,7 +405,7 @@ def _over(context: RuleContext) -> None:
     """connection-ends: nothing that came later can be missing of it."""
     connection_id, since_ns = context.session.peer.name()[0], context.memory[MISSING]
     end_ns = context.session.peer.conversation.end_ns
-    contribute(context, judge_missing, server_end(context), connection_id, since_ns, end_ns)
+    contribute(context, judge_missing, client_of(context).server, connection_id, since_ns, end_ns)
 
 
 def judge_missing(

@@ -14,7 +14,7 @@ from typing import Any
 
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
-from cython.cimports.amqpsniff.session.rules.peers import Client
+from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.findings import Finding
 from amqpsniff.session.rules.context import (
@@ -26,18 +26,7 @@ from amqpsniff.session.rules.context import (
     where,
 )
 from amqpsniff.session.rules.format import number_of
-from amqpsniff.session.rules.peers import (
-    application,
-    began_ns,
-    client_host,
-    client_of,
-    client_property,
-    client_text,
-    client_words,
-    end_ns,
-    server_end,
-    user_of,
-)
+from amqpsniff.session.rules.peers import began_ns, client_words, end_ns
 from amqpsniff.session.rules.shared_state import (
     MAX_KEPT,
     contribute,
@@ -82,14 +71,13 @@ def _failed(context: RuleContext) -> None:
     failure, now = context.memory.get("failure"), end_ns(context)
     if failure is None or now is None:
         return
-    user, name = user_of(context), application(context)
-    if not user and not name:
+    of: Client = client_of(context)
+    if not of.user and not of.application:
         return
-    if not client_property(context, "connection_name") and _is_cut(context):
+    if not of.text("connection_name") and _is_cut(context):
         return
-    client = (client_host(context), server_end(context), user, name)
-    here = context.place
-    contribute(context, judge_failure, client, failure, now, client_text(context), here)
+    client = (of.host, of.server, of.user, of.application)
+    contribute(context, judge_failure, client, failure, now, of.words, context.place)
 
 
 def _is_cut(context: RuleContext) -> bool:
@@ -139,8 +127,9 @@ class _Short:
 def _was_short(context: RuleContext) -> None:
     """A connection of PHP that was for one request."""
     peer: Connection = context.session.peer
+    conversation = peer.conversation
     of: Client = client_of(context)
-    if of.text("product") != "AMQPLib" or not peer.began or peer.conversation.ended is None:
+    if of.text("product") != "AMQPLib" or not peer.began or conversation.ended is None:
         return
     published = context.messages[0]
     if published > SHORT_PUBLISHES or not context.complete:
@@ -148,7 +137,7 @@ def _was_short(context: RuleContext) -> None:
     if of.short is not None:
         context.tracker.log.count(of.short, 1, context.number)
         return
-    lived = peer.conversation.end_ns - peer.conversation.start_ns
+    lived = conversation.end_ns - conversation.start_ns
     client, who = (of.host, of.server), (of.user, of.application, of.host)
     contribute(context, judge_short, client, who, lived, published, context.place)
 
@@ -200,8 +189,8 @@ def _stays(context: RuleContext) -> None:
             if channel.by_tag:
                 return
             last = max(last, channel.times.last_publish_ns, channel.times.last_delivery_ns)
-    names = (user_of(context), application(context))
-    client = (client_host(context), server_end(context), *names)
+    of: Client = client_of(context)
+    client = (of.host, of.server, of.user, of.application)
     contribute(context, judge_left, client, last, first_place(context))
 
 

@@ -19,17 +19,7 @@ from amqpsniff.session.rules.context import (
     where,
 )
 from amqpsniff.session.rules.format import names_text
-from amqpsniff.session.rules.peers import (
-    application,
-    began_ns,
-    client_host,
-    client_property,
-    client_text,
-    end_ns,
-    handshake,
-    last_packets_ns,
-    server_end,
-)
+from amqpsniff.session.rules.peers import began_ns, client_of, end_ns, last_packets_ns, vhost_of
 from amqpsniff.session.rules.shared_state import (
     contribute,
     first_place,
@@ -77,9 +67,9 @@ def consumed(context: RuleContext) -> None:
     """basic.consume: the queue is taken care of from now on."""
     answered(context)
     if context.queue and context.ts_ns is not None:
-        contribute(context, judge_consumed, _vhost(context), context.queue, context.ts_ns)
+        contribute(context, judge_consumed, (vhost_of(context) or ""), context.queue, context.ts_ns)
     else:
-        contribute(context, judge_unseen, client_host(context), ALWAYS)
+        contribute(context, judge_unseen, client_of(context).host, ALWAYS)
 
 
 def judge_consumed(context: RuleContext, vhost: str, queue: str, ts_ns: int) -> None:
@@ -114,7 +104,7 @@ def ended(context: RuleContext) -> None:
     session, now_ns = context.session, end_ns(context)
     ends = session.closed_by is not None or session.peer.conversation.ended is not None
     if now_ns is None or not context.certain or not session.handshake_whole("connection.start-ok"):
-        contribute(context, judge_unseen, client_host(context), now_ns if ends else ALWAYS)
+        contribute(context, judge_unseen, client_of(context).host, now_ns if ends else ALWAYS)
         return
     began, queues = began_ns(context), context.memory.get(LEFT)
     if queues is None:  # there was no consumer when a side closed it
@@ -125,13 +115,13 @@ def ended(context: RuleContext) -> None:
     who = _client(context)
     if who is None:
         return
-    where = server_end(context), client_host(context), _vhost(context), who
+    where = client_of(context).server, client_of(context).host, vhost_of(context) or "", who
     if queues:
         lost = ends and session.closed_by != "client"
         until_ns = last_packets_ns(context)[0] if lost else now_ns if ends else ALWAYS
         contribute(context, judge_left, where, queues, until_ns, lost, context.place)
     if began is not None and stayed:
-        words, place = client_text(context), first_place(context)
+        words, place = client_of(context).words, first_place(context)
         contribute(context, judge_returned, where, began, now_ns - began, words, place)
 
 
@@ -223,17 +213,11 @@ def _queues(context: RuleContext) -> tuple[str, ...]:
 
 def _client(context: RuleContext) -> tuple[str, str] | None:
     """The name of a client's connections; without one its host and product."""
-    name = client_property(context, "connection_name")
+    name = client_of(context).text("connection_name")
     if name:
         return name, ""
-    product = application(context)
-    return (product, client_host(context)) if product else None
-
-
-def _vhost(context: RuleContext) -> str:
-    """The virtual host; of an unknown one nothing is asked."""
-    vhost = handshake(context, "connection.open").get("virtual_host")
-    return vhost if isinstance(vhost, str) else ""
+    product = client_of(context).application
+    return (product, client_of(context).host) if product else None
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -14,11 +14,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cython.cimports.amqpsniff.decode.state import Connection
-from cython.cimports.amqpsniff.session.entities import Session
+from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Session
 from cython.cimports.amqpsniff.session.method_frame import MethodFrame, Request
 from cython.cimports.amqpsniff.session.routes import Routes
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
-from cython.cimports.amqpsniff.session.rules.peers import Client
+from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
@@ -37,11 +37,10 @@ from amqpsniff.session.rules.format import (
     route,
 )
 from amqpsniff.session.rules.peers import (
-    client_of,
     end_ns,
     last_packets_ns,
-    read,
     table,
+    vhost_of,
 )
 from amqpsniff.session.rules.shared_state import (
     MAX_KEPT,
@@ -314,9 +313,9 @@ def ended(context: RuleContext) -> None:
     routes: Routes = session.routes
     client: Client = client_of(context)
     server = client.server
-    vhost = read(session.handshake_json("connection.open")).get("virtual_host")
+    vhost: str | None = vhost_of(context)
     hidden = HIDDEN in memory or not context.complete
-    where = server, vhost if isinstance(vhost, str) else ""
+    where = server, vhost or ""
     if hidden or vhost is None or not peer.began or (routes is not None and routes.full):
         contribute(context, judge_hidden, server, hidden)
     if not session.handshake and _is_resting(context):
@@ -327,7 +326,7 @@ def ended(context: RuleContext) -> None:
     made: list[Any] = [list(memory[name].items()) if name in memory else () for name in NOTED]
     published: Any = ()
     delivered: Any = ()
-    there: Any = (0, (), ())
+    there: tuple[Any, ...] = (0, (), ())
     if not hidden and routes is not None:
         if routes.published:
             published = _published(context, where)
@@ -337,7 +336,7 @@ def ended(context: RuleContext) -> None:
         until_ns, *rows = memory.get(THERE) or (None, _consumers(context), _idle(context))
         now_ns = until_ns or context.ts_ns or end_ns(context) or 0
         there = (min(last_packets_ns(context)[SERVER], now_ns), *rows)
-    if published or delivered or any(there[1:]) or any(made):
+    if published or delivered or there[1] or there[2] or any(made):
         contribute(context, judge_connection, where, made, published, delivered, *there)
 
 
@@ -357,10 +356,12 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     """
     session: Session = context.session
     client: Client = client_of(context)
-    routes, capture, ends = session.routes, session.capture, session.peer.name()
+    peer: Connection = session.peer
+    routes: Routes = session.routes
+    capture, ends = session.capture, peer.name()
     who = client.application or client.host
     if context.tracker.log.recorded is None:
-        kept = context.shared.setdefault(PUBLISHED, OrderedDict())
+        kept = _kept(context, PUBLISHED)
         _lose(context, routes.keep(kept, where, (who, capture, ends), MAX_KEPT, MAX_LISTED))
         return []
     return [
@@ -372,6 +373,14 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     ]  # fmt: skip
 
 
+def _kept(context: RuleContext, name: str) -> OrderedDict[Any, Any]:
+    shared: dict[str, Any] = context.tracker.memory
+    kept: Any = shared.get(name)
+    if kept is None:
+        kept = shared[name] = OrderedDict()
+    return kept
+
+
 def _lose(context: RuleContext, lost: int) -> None:
     if lost:
         context.forget("clients", lost)
@@ -381,14 +390,17 @@ def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     """Deliveries by consumer and route, where they are not put down as those of `_published`; the
     queue is None where it is not known any more.
     """
-    routes, told = context.session.routes, {}
+    session: Session = context.session
+    peer: Connection = session.peer
+    routes: Routes = session.routes
+    told: dict[Any, Any] = {}
     for name in routes.by_consumer() if routes else ():
-        channel = _channel_of(context, name)
+        channel: Channel = _channel_of(context, name)
         consumer = None if channel is None else channel.by_tag.get(name[2])
         queue = None if consumer is None else consumer.queue
-        told[name] = (context.session.peer.name()[0], *name), queue
+        told[name] = (peer.name()[0], *name), queue
     if context.tracker.log.recorded is None and routes is not None:
-        kept = context.shared.setdefault(DELIVERED, OrderedDict())
+        kept = _kept(context, DELIVERED)
         _lose(context, routes.keep_delivered(kept, where, told, MAX_KEPT, MAX_LISTED))
         return []
     return [
@@ -430,8 +442,9 @@ def _idle(context: RuleContext) -> list[tuple[Any, ...]]:
 
 def _channel_of(context: RuleContext, name: tuple[Any, ...]) -> Any:
     """The channel with a number and incarnation; None if it is not there any more."""
-    slot = context.session.slot(name[0])
-    channel = None if slot is None else slot.channel
+    session: Session = context.session
+    slot: ChannelSlot = session.slot(name[0])
+    channel: Channel = None if slot is None else slot.channel
     return channel if channel is not None and channel.incarnation == name[1] else None
 
 

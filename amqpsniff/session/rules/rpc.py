@@ -13,7 +13,7 @@ from typing import Any
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import UNCLEAN, Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import exchange_text, key_text, name_at, number_of
-from amqpsniff.session.rules.peers import application, end_ns
+from amqpsniff.session.rules.peers import client_of, end_ns
 from amqpsniff.session.rules.shared_state import (
     MAX_NAMES,
     contribute,
@@ -184,7 +184,7 @@ def note_lost(context: RuleContext) -> None:
     ]
     if in_hand:
         how = session.peer.conversation.ended.upper()
-        name = application(context) or session.peer.name()[1]
+        name = client_of(context).application or session.peer.name()[1]
         server = (name, how, now_ns, context.number)
         contribute(context, judge_lost, server, in_hand[:MAX_IN_HAND])
 

@@ -13,12 +13,14 @@ from typing import Any, TypeVar
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.session.entities import Session
-from cython.cimports.amqpsniff.session.rules.peers import Client
+from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.findings import Finding
 from amqpsniff.findings.records import Order, order_of, order_of_end
-from amqpsniff.session.rules.context import ANYTHING, Place, Rule, RuleContext, requires
-from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_SAID_BYTES, client_of
+from amqpsniff.session.rules.context import ANYTHING, Place, Rule, requires
+from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_SAID_BYTES
 
 MAX_NAMES = 1_000
 """Names (queues, declarations, calls that wait) that a rule remembers of one connection; a client
@@ -80,7 +82,8 @@ def _count(context: RuleContext, more: int) -> None:
 
 @requires("names")
 def _ended(context: RuleContext) -> None:
-    context.shared["names"] -= context.memory.pop("names")
+    shared: dict[str, Any] = context.tracker.memory
+    shared["names"] -= context.session.memory.pop("names")
 
 
 MAX_KEPT = 10_000
@@ -119,7 +122,8 @@ def contribute(context: RuleContext, judge: Callable[..., None], *payload: Any) 
     payload, plain values and places: at once, or, by a reader of some connections, when all are
     known.
     """
-    records = context.tracker.log.recorded
+    log: FindingLog = context.tracker.log
+    records = log.recorded
     if records is None:
         judge(context, *payload)
     else:
@@ -229,15 +233,15 @@ class Alike:
     """A rule about what connections have in common: it is judged once for all that are alike.
 
     Its judge gets no context. It is given the `Client`, or with `of_server` the server's address
-    and port, and then the arguments as JSON of each method of the handshake in `said` (None where
-    it was not captured): so it cannot look at anything else, and gives `Verdict`s, which are raised
-    as `report_once` does. They are seen at the connection's first packet with `at_first`; `whole`
-    is for what start-ok has to be captured whole for.
+    and port, and then, if `said` is a method of the handshake, its arguments as JSON (None where
+    they were not captured): so it cannot look at anything else, and gives `Verdict`s, which are
+    raised as `report_once` does. They are seen at the connection's first packet with `at_first`;
+    `whole` is for what start-ok has to be captured whole for.
     """
 
     judge: Any
     requires: Any
-    said: tuple[str, ...]
+    said: Any
     whole: bool
     at_first: bool
     of_server: bool
@@ -246,7 +250,7 @@ class Alike:
     def __init__(
         self,
         judge: Callable[..., Iterator[Verdict]],
-        *said: str,
+        said: str | None = None,
         whole: bool = False,
         at_first: bool = False,
         of_server: bool = False,
@@ -258,19 +262,19 @@ class Alike:
     def __call__(self, context: RuleContext) -> None:
         """Raise what the judge finds, or found before of connections that are alike."""
         session: Session = context.session
-        verdict: _Verdict
         if self.whole and not session.handshake_whole("connection.start-ok"):
             return
-        subject, known = _subject(context, self.of_server)
-        key: Any = self
-        said: tuple[Any, ...] = ()
-        if self.said:
-            said = tuple([session.handshake_json(method) for method in self.said])
-            key = (self, said)
-        found: tuple[Any, ...] | None = None if known is None else known.get(key)
+        client: Client = None if self.of_server else client_of(context)
+        known: dict[Any, Any] = _of_server(context) if client is None else client.verdicts
+        arguments: HandshakeArguments = session.handshake.get(self.said)
+        said: Any = None if arguments is None else arguments.json
+        key: Any = self if said is None else (self, said)
+        found: Any = None if known is None else known.get(key)
         if found is None:
-            found = tuple([_Verdict(*one) for one in self.judge(subject, *said)])
-            if known is not None and sum([len(one or b"") for one in said]) <= MAX_SAID_BYTES:
+            subject = session.peer.name()[2] or "" if client is None else client
+            told = self.judge(subject) if self.said is None else self.judge(subject, said)
+            found = [_Verdict(*one) for one in told]
+            if known is not None and len(said or b"") <= MAX_SAID_BYTES:
                 if len(known) >= MAX_VERDICTS:
                     known.clear()
                 known[key] = found
@@ -278,15 +282,16 @@ class Alike:
             self._raise(context, verdict)
 
     def _raise(self, context: RuleContext, verdict: _Verdict) -> None:
-        session: Session = context.session
-        peer: Connection = session.peer
         log: FindingLog = context.tracker.log
         shared: dict[str, Any] = context.tracker.memory
         if verdict.finding is not None and (
             "forgotten" not in shared or shared[verdict.code].get(verdict.key) is verdict.first
         ):
-            at_first = self.at_first
-            number = peer.conversation.first_packet_number or None if at_first else context.number
+            number = context.number
+            if self.at_first:
+                peer: Connection = context.session.peer
+                tcp = peer.conversation
+                number = tcp.first_packet_number or None
             log.count(verdict.finding, 1, number)
             return
         place = first_place(context) if self.at_first else None
@@ -296,21 +301,17 @@ class Alike:
             verdict.finding = log.find(verdict.code, first.connection_id)
 
 
-def _subject(context: RuleContext, of_server: bool) -> tuple[Any, Any]:
-    """Whom a verdict is about, and what is known of it; None before a client connects again."""
-    if not of_server:
-        client: Client = client_of(context)
-        return client, client.verdicts
-    session: Session = context.session
-    peer: Connection = session.peer
-    shared: dict[str, Any] = context.tracker.memory
-    name, servers = peer.name()[2] or "", shared.setdefault("servers", {})
-    known = servers.get(name)
+def _of_server(context: RuleContext) -> dict[Any, Any]:
+    """What is known of a connection's server."""
+    peer: Connection = context.session.peer
+    servers: dict[Any, Any] = context.tracker.memory.setdefault("servers", {})
+    name = peer.name()[2] or ""
+    known: dict[Any, Any] | None = servers.get(name)
     if known is None:
         if len(servers) >= MAX_CLIENTS:
             servers.clear()
         known = servers[name] = {}
-    return name, known
+    return known
 
 
 def judge_limits(context: RuleContext) -> None:

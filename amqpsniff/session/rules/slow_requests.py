@@ -10,6 +10,7 @@ from typing import Any
 from amqpsniff.columns import NULL
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import (
+    LASTED,
     MISSING_NS,
     SLOW_NS,
     WAITING,
@@ -143,6 +144,7 @@ def judge_slow(context: RuleContext) -> None:
 
 
 @requires("waited")
+@where(LASTED)
 def judge_blocking(context: RuleContext) -> None:
     """connection-ends: much of its time went into waiting."""
     waited = context.memory["waited"]

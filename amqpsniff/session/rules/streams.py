@@ -13,7 +13,7 @@ from typing import Any
 
 from amqpsniff.session.rules.context import EXTENDED, Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import number_of, queue_text
-from amqpsniff.session.rules.peers import application, client_host, client_text
+from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.shared_state import (
     MAX_NAMES,
@@ -93,9 +93,10 @@ def note_end(context: RuleContext) -> None:
     readers = context.memory[READERS]
     for key in [key for key in readers if key[0] == context.channel.number]:
         reader = drop(context, readers, key)
-        who = *queue_key(context, reader.queue), client_host(context), application(context)
+        client = client_of(context)
+        who = *queue_key(context, reader.queue), client.host, client.application
         read = (reader.first, reader.last, reader.last_ns, reader.chosen, context.certain)
-        contribute(context, judge_reader, who, read, reader.place, client_text(context))
+        contribute(context, judge_reader, who, read, reader.place, client.words)
 
 
 def judge_reader(

@@ -21,7 +21,7 @@ from amqpsniff.session.rules.context import (
     where,
 )
 from amqpsniff.session.rules.format import exchange_text, name_at, queue_text
-from amqpsniff.session.rules.peers import client_text
+from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.shared_state import (
     contribute,
@@ -107,7 +107,7 @@ def note_declaration(context: RuleContext) -> None:
     """A declaration or binding; count one that was made before."""
     frame: MethodFrame = context.frame
     octets = frame.arguments_json
-    if not octets or not frame.whole or b'"passive":true' in octets:
+    if not octets or not frame.whole or octets.find(b'"passive":true') >= 0:
         return
     if frame.name == "queue.declare" and not frame.queue:
         return  # each makes a queue with a name of its own
@@ -170,7 +170,7 @@ def note_delay(context: RuleContext) -> None:
     stem = _DIGITS.sub("N", name)
     if isinstance(delay_ms, int) and stem != name:
         server, vhost, _ = queue_key(context, name)
-        key, words = (server, vhost, stem), client_text(context)
+        key, words = (server, vhost, stem), client_of(context).words
         contribute(context, judge_delay_queue, key, delay_ms, words, context.place)
 
 
@@ -247,7 +247,7 @@ def note_change(context: RuleContext) -> None:
     frame: MethodFrame = context.frame
     series: Series
     if frame.name == "queue.declare":
-        if frame.flags & FLAGS_CUT or b'"passive":true' in (frame.arguments_json or b""):
+        if frame.flags & FLAGS_CUT or (frame.arguments_json or b"").find(b'"passive":true') >= 0:
             return
     memory = context.memory
     changes = memory.get("changes")

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Traces: clients that break them off, that write them in different formats, or into messages that
 have nothing to do with each other.
 
@@ -17,7 +18,7 @@ from amqpsniff.decode.meanings import taken
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires
 from amqpsniff.session.rules.format import number_of
-from amqpsniff.session.rules.peers import application, client_host, client_property, client_text
+from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.shared_state import (
     contribute,
@@ -113,37 +114,37 @@ def judge_reused(context: RuleContext) -> None:
     lasted_ns = (last.ts_ns or 0) - (first.ts_ns or 0)
     if first.ts_ns and lasted_ns >= REUSED_NS:
         words = (
-            f"{client_text(context)} published trace {looked.most_id} in {looked.count} of "
+            f"{client_of(context).words} published trace {looked.most_id} in {looked.count} of "
             f"{looked.looked} messages that were looked at, for {duration(lasted_ns)}"
         )
-        key = client_host(context), application(context)
+        key = client_of(context).host, client_of(context).application
         report_once(context, "trace-id-reused", key, words.__str__, first)
 
 
 def note_traces(context: RuleContext) -> None:
     """connection-ends: messages with a trace's context, and publishes without one."""
-    session, memory = context.session, context.memory
+    session, memory, client = context.session, context.memory, client_of(context)
     traced = session.traced_delivered or session.traced_published
     if not traced and TRACER not in memory and LOOKED not in memory:
-        if not (session.untraced_published and client_property(context, "connection_name")):
+        if not (session.untraced_published and client.text("connection_name")):
             return
     formats = memory.get("trace formats")
     if formats:
         server, vhost, _ = queue_key(context, "")
-        words = client_text(context)
-        contribute(context, judge_formats, server, vhost, formats, first_place(context), words)
+        place, words = first_place(context), client.words
+        contribute(context, judge_formats, server, vhost, formats, place, words)
     looked: _Looked = memory.get(LOOKED) or _Looked()
     counts = (session.traced_delivered, session.traced_published, session.untraced_published,
               looked.traces, looked.kept)  # fmt: skip
     if TRACER in memory:
-        key = client_host(context), application(context)
-        contribute(context, judge_tracer, key, memory[TRACER], client_text(context))
-    name = client_property(context, "connection_name") if any(counts) else None
+        key = client.host, client.application
+        contribute(context, judge_tracer, key, memory[TRACER], client.words)
+    name = client.text("connection_name") if any(counts) else None
     if not (counts[0] or counts[1] or (name and counts[2])):
         return
-    key = (client_host(context), name) if name else session.peer.name()[0]
+    key = (client.host, name) if name else session.peer.name()[0]
     needed = TRACED if context.certain else TRACED_MIDSTREAM if context.complete else NEVER
-    place, words = first_place(context), client_text(context)
+    place, words = first_place(context), client.words
     contribute(context, judge_traces, key, counts, needed, place, words)
 
 

@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Messages that nobody reads: dead letters, notifications, results; and where delays go wrong.
 
 What a queue hands on by its x-dead-letter-exchange is not on the wire before somebody reads it. But
@@ -12,6 +13,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import read_reason
@@ -20,7 +23,6 @@ from amqpsniff.session.rules.context import (
     EXTENDED,
     Place,
     Rule,
-    RuleContext,
     requires,
     where,
 )
@@ -60,6 +62,8 @@ READ, REJECTED, TARGETS, ABSENT = "queues read", "rejected", "dead letters to", 
 """Names in `RuleContext.memory` and in `RuleContext.shared`: queues that a client reads; of queues
 how many deliveries were rejected and where the first was; exchange and routing key of their dead
 letters; exchanges that the broker says it has not, and where."""
+
+NOTED = (READ, REJECTED, TARGETS, ABSENT)
 
 DELAYED = "x-delayed-message"
 
@@ -110,18 +114,17 @@ def refused(context: RuleContext) -> None:
         note(context, ABSENT, found[1], tuple(context.place))
 
 
-@requires(READ, REJECTED, TARGETS, ABSENT)
+@requires(*NOTED)
 def ended(context: RuleContext) -> None:
     """connection-ends: tell what was noted."""
     memory = context.memory
-    noted = [list(memory.get(name, {}).items()) for name in (READ, REJECTED, TARGETS, ABSENT)]
-    server, vhost, _ = queue_key(context, "")
-    contribute(context, judge_noted, (server, vhost), noted)
+    noted = [list(memory[name].items()) if name in memory else () for name in NOTED]
+    contribute(context, judge_noted, queue_key(context, "")[:2], noted)
 
 
 def judge_noted(context: RuleContext, at: Sequence[str], noted: Iterable[Any]) -> None:
     """What a connection shows of the queues of a virtual host."""
-    for name, rows in zip((READ, REJECTED, TARGETS, ABSENT), noted, strict=True):
+    for name, rows in zip(NOTED, noted, strict=True):
         for key, value in rows:
             known: list[Any] = remembered(context, name, (*at, key), list)
             if value not in known and len(known) < MAX_LISTED:

@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from amqpsniff.decode.state import Connection
+from amqpsniff.session.entities import Session
+from amqpsniff.session.method_frame import HandshakeArguments
 from amqpsniff.session.rules import peers
+from amqpsniff.session.rules.context import RuleContext
 
 
 def context(
@@ -18,6 +22,11 @@ def context(
 ) -> Any:
     """A context of a connection; `given` is of its conversation, and its peer's."""
     conversation = SimpleNamespace(
+        connection_id="id",
+        a=server if given.get("client_direction") == 1 else client,
+        b=client if given.get("client_direction") == 1 else server,
+        ports=(40000, 5672),
+        syn_seen=given.get("began", True),
         tls=given.get("tls"),
         ended=given.get("ended"),
         ended_by=given.get("ended_by"),
@@ -28,16 +37,12 @@ def context(
         start_ns=given.get("start_ns", 5),
         end_ns=given.get("end_ns", 9),
     )
-    peer = SimpleNamespace(
-        name=lambda: ("id", client, server),
-        user=given.get("user"),
-        began=given.get("began", True),
-        client_direction=given.get("client_direction", 0),
-        conversation=conversation,
-    )
-    said = {} if start_ok is None else {"connection.start-ok": start_ok}
-    session = SimpleNamespace(peer=peer, handshake_json=said.get, memory={}, number=1)
-    return SimpleNamespace(session=session, memory=session.memory, shared={})
+    peer = Connection(conversation)
+    peer.login, peer.client_direction = given.get("user"), given.get("client_direction", 0)
+    session = Session(peer, None, 0)
+    if start_ok is not None:
+        session.take_handshake("connection.start-ok", HandshakeArguments(start_ok, True))
+    return RuleContext(SimpleNamespace(memory={}), session, None, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -46,12 +51,12 @@ def context(
 )
 def test_the_address_of_a_client(client: str | None, host: str) -> None:
     asked = context(client)
-    assert [peers.client_host(asked) for _ in range(2)] == [host, host]
+    assert [peers.client_of(asked).host for _ in range(2)] == [host, host]
 
 
 def test_the_address_of_a_broker() -> None:
-    assert peers.server_end(context()) == "10.0.0.2:5672"
-    assert peers.server_end(context(server=None)) == ""
+    assert peers.client_of(context()).server == "10.0.0.2:5672"
+    assert peers.client_of(context(server=None)).server == ""
 
 
 @pytest.mark.parametrize(
@@ -68,8 +73,8 @@ def test_the_address_of_a_broker() -> None:
 )
 def test_what_a_client_says_of_itself(start_ok: bytes | None, product: str | None) -> None:
     asked = context(start_ok=start_ok)
-    assert peers.client_property(asked, "product") == product
-    assert peers.application(asked) == (product or "")
+    assert peers.client_of(asked).text("product") == product
+    assert peers.client_of(asked).application == (product or "")
 
 
 @pytest.mark.parametrize(
@@ -85,14 +90,14 @@ def test_what_a_client_says_of_itself(start_ok: bytes | None, product: str | Non
     ],
 )
 def test_a_client_for_a_person(given: dict[str, Any], text: str) -> None:
-    assert peers.client_text(context(**given)) == text
+    assert peers.client_of(context(**given)).words == text
 
 
 def test_a_user_is_known_from_then_on() -> None:
     asked = context(user="joe", start_ok=b"{}")
-    assert peers.user_of(asked) == "joe"
-    asked.session.peer.user = None
-    assert peers.user_of(asked) == "joe"
+    assert peers.client_of(asked).user == "joe"
+    asked.session.peer.login = None
+    assert peers.client_of(asked).user == "joe"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +119,7 @@ def test_a_user_is_known_from_then_on() -> None:
 def test_who_can_be_heard_on_the_way(
     client: str | None, server: str | None, tls: str | None, on_network: bool
 ) -> None:
-    assert peers.on_network(context(client, server, tls=tls)) is on_network
+    assert peers.client_of(context(client, server, tls=tls)).on_network is on_network
 
 
 @pytest.mark.parametrize(

@@ -8,24 +8,18 @@ from typing import Any
 import pytest
 
 from amqpsniff.decode import non_amqp
+from amqpsniff.decode.state import Connection
 from amqpsniff.findings import FindingLog, log
-from amqpsniff.session.rules.context import Place
+from amqpsniff.session.entities import Session
+from amqpsniff.session.rules.context import RuleContext
 from amqpsniff.session.rules.shared_state import MAX_KEPT, remembered, report_once
 
 
-def _context(capture: str = "a.pcap", number: int = 1) -> Any:
-    peer = SimpleNamespace(name=lambda: (f"{capture}{number}", "10.0.0.1:1", "10.0.0.2:2"))
-    session = SimpleNamespace(peer=peer, capture=capture)
-    shared: dict[str, Any] = {}
-    return SimpleNamespace(
-        shared=shared,
-        session=session,
-        number=number,
-        ts_ns=number,
-        place=Place(capture, number, number, *peer.name()),
-        tracker=SimpleNamespace(log=FindingLog(), memory=shared),
-        forget=lambda what: None,
-    )
+def _context(capture: str = "a.pcap", number: int = 1, tracker: Any = None) -> RuleContext:
+    ends = {"a": "10.0.0.1:1", "b": "10.0.0.2:2", "ports": (1, 2), "syn_seen": True}
+    peer = Connection(SimpleNamespace(connection_id=f"{capture}{number}", **ends))
+    tracker = tracker or SimpleNamespace(log=FindingLog(), memory={})
+    return RuleContext(tracker, Session(peer, capture, number), None, number, number)
 
 
 def test_the_oldest_is_forgotten() -> None:
@@ -40,8 +34,7 @@ def test_the_oldest_is_forgotten() -> None:
 def test_one_finding_for_all_captures() -> None:
     first = _context()
     for capture, number in (("a.pcap", 1), ("a.pcap", 2), ("b.pcap", 3)):
-        context = _context(capture, number)
-        context.shared, context.tracker = first.shared, first.tracker
+        context = _context(capture, number, first.tracker)
         report_once(context, "connection-unnamed", "key", lambda: "detail")
     found = first.tracker.log.take()
     assert [(row.capture, row.count, row.last_packet_number) for row in found] == [("a.pcap", 3, 3)]
@@ -51,8 +44,7 @@ def test_without_a_place_nothing_is_put_into_words(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(log, "MAX_PLACES", 2)
     first, worded = _context(), []
     for number in range(1, 6):
-        context = _context(number=number)
-        context.shared, context.tracker = first.shared, first.tracker
+        context = _context(number=number, tracker=first.tracker)
         report_once(context, "connection-unnamed", number, lambda: worded.append(1) or "detail")
     *placed, rest, _ = first.tracker.log.take()
     assert len(worded) == len(placed) == 2
