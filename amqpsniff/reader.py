@@ -925,8 +925,9 @@ class Capture:
                 data.add(table, batch)
         else:  # without Arrow, see `diagnose`
             plan = Plan(frozenset(COLUMNS), **more)
-            limits = replace(self.options.limits, rows_per_batch=ROWS_PER_BATCH)
-            options = replace(self.options, limits=limits)
+            limits = self.options.limits
+            most = min(ROWS_PER_BATCH, limits.rows_per_batch)
+            options = replace(self.options, limits=replace(limits, rows_per_batch=most))
             deque(self._read(plan, data.add_rows, data.add_records, options), 0)
         summary = self._summary(census, chosen, TOP, ())  # of findings the page has its own
         data.finish(summary, self.totals, self.found)

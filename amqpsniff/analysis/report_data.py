@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 TOP = 100
 """Names of each kind in the tables of a report."""
 
-ROWS_PER_BATCH = 8_192
+ROWS_PER_BATCH = 4_096
 """Rows that are decoded before they are counted: without Arrow more at once are not quicker, and
 take 10 MB."""
 

@@ -13,13 +13,14 @@ worker is taken for dead, and the task is done again: files have the same names 
 
 from __future__ import annotations
 
-import pickle
+import marshal
 import threading
 import time
 import uuid
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 
 from amqpsniff.errors import OutputError
@@ -29,7 +30,7 @@ from .filesystem import Folder
 from .linking import FOLDER as LINKS
 from .linking import Joining, join, link_all, links_name
 from .merging import merge_findings
-from .plan import Task
+from .plan import Source, Task
 from .survey import Surveyed
 from .task_io import RESULTS, TaskResult, TaskSpec, carry_out
 
@@ -58,7 +59,15 @@ class Scan:
 
     def begin(self, tasks: Sequence[Task]) -> None:
         """Write down what tasks read, but nothing that opens TLS."""
-        self.folder.write(TASKS, pickle.dumps(list(tasks)))
+        plain = [
+            (
+                [astuple(source) for source in one.sources],
+                None if one.marks is None else one.marks.tobytes(),
+                (one.inverted, one.octets, one.read_bytes, one.packets),
+            )
+            for one in tasks
+        ]
+        self.folder.write(TASKS, marshal.dumps(plain))
 
     def findings(self, number: int, files: Sequence[Surveyed]) -> list[Finding] | None:
         """Do a task; where it is the last one, give the findings of all, else None."""
@@ -90,8 +99,12 @@ class Scan:
         link_all(files, self.folder, captures, "")
 
     def _specs(self) -> list[TaskSpec]:
-        tasks: list[Task] = pickle.loads(self.folder.read(TASKS) or b"")  # noqa: S301 (the driver's)
-        return [replace(self.order, task=task, key=f"{at:06d}") for at, task in enumerate(tasks)]
+        specs: list[TaskSpec] = []
+        for sources, marks, facts in marshal.loads(self.folder.read(TASKS) or b""):  # noqa: S302
+            own = None if marks is None else array("q", marks)
+            task = Task([Source(*one) for one in sources], own, *facts)
+            specs.append(replace(self.order, task=task, key=f"{len(specs):06d}"))
+        return specs
 
     def _results(self, specs: Sequence[TaskSpec]) -> list[TaskResult]:
         places = [f"{RESULTS}/{spec.key}.result" for spec in specs]

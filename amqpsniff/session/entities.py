@@ -717,6 +717,10 @@ class _Handshake:
     """Its attributes are a dict that shares its keys with others, which takes half the memory."""
 
 
+class _Memory:
+    """The same for what is noted of a connection."""
+
+
 class Session(Closeable):
     """A connection as its peers mean it; `number` counts them.
 
@@ -795,7 +799,7 @@ class Session(Closeable):
         self.peer = peer
         self.capture = capture
         self.number = number
-        self.handshake, self.memory = _NO_NAMES, {}
+        self.handshake, self.memory = _NO_NAMES, vars(_Memory())
         self.last = self.newest = self.by_key = self.amqp10 = self.client = None
         self.slot_count = 0
         self.over = self.has_loss = self.server_seen = False
