@@ -2,12 +2,12 @@
 
     python benchmarks/bench_attack.py [--megabytes 10] [--attack WORD] [--command WORD] [--keep DIR]
 
-Each command reads an empty capture, the four ordinary ones (`ORDINARY`) and one of each attack
-(`attacks.py`), as a whole process on one core. What the empty one takes, which is the start of the
-program, is taken from the others: the rest, by megabyte of the capture, is the cost. Prints
-processor seconds per megabyte, the ratio to the costliest ordinary capture of the same command and
-to `mixed`, and the peak of the memory. Exits with 1 where the first ratio is above `MAX_TIMES` or
-a peak above `MAX_MB`.
+Each command reads an empty capture, the ordinary ones (`ORDINARY`, and one connection that goes on)
+and one of each attack (`attacks.py`), as a whole process on one core. What the empty one takes,
+which is the start of the program, is taken from the others: the rest, by megabyte of the capture,
+is the cost. Prints processor seconds per megabyte, the ratio to the costliest ordinary capture of
+the same command and to `mixed`, and the peak of the memory. Exits with 1 where the first ratio is
+above `MAX_TIMES` or a peak above `MAX_MB`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from attacks import ATTACKS, make_attack
 from captures import ORDINARY, make
 from measure import run
+from talk import Talk, turns_of, write
 
 from amqpsniff.tables.schema import TABLES
 
@@ -91,7 +92,8 @@ def main() -> int:
         empty = folder / "empty.pcap"
         empty.write_bytes(EMPTY)
         size = ORDINARY_MEGABYTES * 1_000_000
-        ordinary = [make(name, size, folder / f"{name}.pcap") for name in ORDINARY]
+        ordinary = {name: make(name, size, folder / f"{name}.pcap") for name in ORDINARY}
+        ordinary["one"] = write(folder / "one.pcap", turns_of([Talk(1)], 100), size)
         chosen = [name for name in ATTACKS if given.attack in name]
         attacks = [(name, given.megabytes) for name in chosen]
         if MANY_OPEN[0] in chosen:
@@ -100,9 +102,9 @@ def main() -> int:
             start = run(command(program, name, empty)).cpu
             costs = [
                 max(run(command(program, name, path)).cpu - start, 0.01) / megabytes(path)
-                for path in ordinary
+                for path in ordinary.values()
             ]
-            told = ", ".join(f"{one} {cost:.3f}" for one, cost in zip(ORDINARY, costs, strict=True))
+            told = ", ".join(f"{one} {cost:.3f}" for one, cost in zip(ordinary, costs, strict=True))
             print(f"{name}: {start:.2f} s of a start; s/MB of ordinary traffic: {told}", flush=True)
             for attack, size in attacks:
                 path = folder / f"{attack.replace(',', '').replace(' ', '-')}-{size}.pcap"

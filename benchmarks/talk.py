@@ -118,7 +118,7 @@ class Talk(Connection):
 def make_talks(path: Path, octets: int, percent: int) -> Path:
     """A capture in which one connection has so many percent of the bytes, others the rest."""
     talks = [Talk(number) for number in range(OTHERS + 1)]
-    return write(path, _turns(talks, percent), octets)
+    return write(path, turns_of(talks, percent), octets)
 
 
 def write(
@@ -140,7 +140,7 @@ def write(
     return path
 
 
-def _turns(talks: list[Talk], percent: int) -> Iterator[Iterator[bytes]]:
+def turns_of(talks: list[Talk], percent: int) -> Iterator[Iterator[bytes]]:
     """Whose turn it is, without end; everybody has equally many where `percent` is 0."""
     for talk in talks:
         yield talk.opening()

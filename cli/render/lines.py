@@ -5,7 +5,9 @@ Parts of a line are fitted into the columns of a terminal: the longest names are
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import PurePath
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -36,6 +38,17 @@ if TYPE_CHECKING:
 MIN_CELLS = (24, 10, 7)
 """Columns that are left of a name that is cut: the first of these that makes the whole line fit.
 Where none does it is the first, and the end of the line is cut."""
+
+
+MAX_ALIKE = 256
+"""Characters of arguments that are remembered: most methods come again with the same ones."""
+
+
+@lru_cache(1_024)
+def _read(method: str, text: str) -> tuple[dict[str, Any], tuple[Part, ...]]:
+    """Arguments of a method from their JSON, which nobody changes, and what a line has of them."""
+    arguments: dict[str, Any] = json.loads(text or "null") or {}
+    return arguments, tuple(argument_parts(method, arguments))
 
 
 def joined(
@@ -190,14 +203,16 @@ class Lines:
             if entry.size and entry.frame_type != "protocol-header":
                 parts.append(Part("size", octets(entry.size)))
             return self._line(entry, parts)
-        arguments = (None if entry.message else entry.arguments) or {}
+        text = "" if entry.message else entry.arguments_json or ""
+        read = _read if len(text) <= MAX_ALIKE else _read.__wrapped__
+        arguments, told = read(entry.method, text)
         parts = [Part(_style(entry.method, arguments), entry.method)]
         last: Iterable[Part] = ()
         if entry.message is not None and not bare:
             parts += message_parts(entry.message)
             last = outcome_parts(entry.message, early=entry.early)
         else:
-            parts += argument_parts(entry.method, arguments)
+            parts += told
             if not bare:
                 last = reply_parts(entry, arguments)
             if entry.waiting and not bare:
