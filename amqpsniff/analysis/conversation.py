@@ -22,7 +22,7 @@ MAX_SILENCES = 100_000
 """Silences of all connections that are remembered; some 20 MB."""
 
 MAX_KEPT = 10_000
-"""Connections remembered so that an error can name them, and as many that match; some 25 MB."""
+"""Connections remembered so that an error can name them, and as many that match."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ class ConversationFinder:
         self._timed = RowFilter(timed, "findings", started)
         self._named = RowFilter(named, "connections", started)
         self._all, self._meant = _Connections(), _Connections()
-        self._findings: list[Row] = []
+        self._findings: list[Any] = []  # batches: rows of all connections take five times as much
         self._silences: list[Silence] = []
         self._packets = packets
         self._holders: set[str] = set()
@@ -85,16 +85,11 @@ class ConversationFinder:
     def add(self, table: str, batch: Any) -> None:
         """Look through a batch of `connections` or `findings`."""
         if table == "findings":
-            self._findings += self._timed.of(batch).to_pylist()
+            self._findings.append(self._timed.of(batch))
         else:
             self._all.add(batch)
             named = self._named.of(batch)
-            if self._packets is not None:
-                import pyarrow as pa
-
-                ids = values(named, "connection_id")
-                named = named.filter(pa.array([one in self._holders for one in ids], pa.bool_()))
-            self._meant.add(named)
+            self._meant.add(named if self._packets is None else _of(named, self._holders))
 
     def found(self) -> Conversation | None:
         """The connection without its entries; None if there is no AMQP.
@@ -104,14 +99,19 @@ class ConversationFinder:
         if not self._all.number:
             return None
         row = self._one()
-        findings = [one for one in self._findings if self._concerns(one, row)]
-        mine = [one for one in self._silences if one.connection_id == row["connection_id"]]
-        return Conversation(row, findings, mine)
+        mine, channels = {row["connection_id"]}, (None, self._selection.channel)
+        findings = [
+            one
+            for batch in self._findings
+            for one in _of(batch, mine).to_pylist()
+            if channels[1] is None or one["channel"] in channels
+        ]
+        return Conversation(row, findings, [one for one in self._silences if one[0] in mine])
 
     def _one(self) -> Row:
         wanted, meant = self._selection.connection, self._meant
-        if len(meant.rows) == 1:
-            return next(iter(meant.rows.values()))
+        if meant.only is not None:
+            return meant.only
         if not meant.number and self._packets is not None:
             raise UsageError(
                 f"no bytes of a connection in packet {self._packets[0]}; give another, or "
@@ -125,32 +125,40 @@ class ConversationFinder:
             f"{meant.number} connections are `{wanted}`; give more of it: {meant.names()}"
         )
 
-    def _concerns(self, finding: Row, row: Row) -> bool:
-        if finding["connection_id"] != row["connection_id"]:
-            return False
-        channel = self._selection.channel
-        return channel is None or finding["channel"] in (None, channel)
+
+def _of(batch: Any, connections: set[str]) -> Any:
+    """The rows of a batch that are of these connections."""
+    import pyarrow as pa
+
+    wanted = [one in connections for one in values(batch, "connection_id")]
+    return batch.filter(pa.array(wanted, pa.bool_()))
 
 
 class _Connections:
-    """Connections by id, `MAX_KEPT` of them, and how many there are in all."""
+    """Clients of connections by id, `MAX_KEPT` of them, how many there are in all, and the row of
+    the only one.
+    """
 
     def __init__(self) -> None:
-        self.rows: dict[str, Row] = {}
+        self.clients: dict[str, str | None] = {}
         self.number = 0
+        self.only: Row | None = None
 
     def add(self, batch: Any) -> None:
         self.number += batch.num_rows
-        kept = batch.slice(0, MAX_KEPT - len(self.rows)).to_pylist()
-        self.rows.update((row["connection_id"], row) for row in kept)
+        kept = batch.slice(0, MAX_KEPT - len(self.clients))
+        self.clients.update(zip(values(kept, "connection_id"), values(kept, "client"), strict=True))
+        if len(self.clients) > 1:
+            self.only = None
+        elif kept.num_rows:
+            self.only = kept.slice(kept.num_rows - 1).to_pylist()[0]
 
     def names(self) -> str:
         """The connections, each by as much of its id as tells it from the others."""
-        ids = sorted(self.rows)
+        ids = sorted(self.clients)
         length = 8 if len({one[:8] for one in ids}) == len(ids) else 16
         names = [
-            f"{one[:length]} ({self.rows[one]['client'] or 'client not known'})"
-            for one in ids[:MAX_NAMED]
+            f"{one[:length]} ({self.clients[one] or 'client not known'})" for one in ids[:MAX_NAMED]
         ]
         more = f" and {self.number - MAX_NAMED} more" if self.number > MAX_NAMED else ""
         return ", ".join(names) + more
