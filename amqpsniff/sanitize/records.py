@@ -44,6 +44,33 @@ Span = tuple[int, int, int, bytes]
 """Conversation, direction, stream offset, and the bytes that stand there."""
 
 
+class _Waiting:
+    """Records of a direction whose handshake messages are not whole."""
+
+    def __init__(self) -> None:
+        self.claims: list[RecordClaim] = []
+        self.octets = self._end = 0
+
+    def takes(self, claim: RecordClaim) -> bool:
+        """Take the next record; true if the messages end with it.
+
+        They are looked at when the last one can be whole, and not for each record of a byte.
+        """
+        self.claims.append(claim)
+        self.octets += len(claim.payload or b"")
+        if self.octets >= self._end:
+            octets, self._end = self.joined(), 0
+            while self._end + 4 <= len(octets):
+                self._end += 4 + int.from_bytes(octets[self._end + 1 : self._end + 4], "big")
+            if self._end < len(octets):
+                self._end += 4  # the head of the next one
+        return self.octets == self._end
+
+    def joined(self) -> bytes:
+        """What the records carry."""
+        return b"".join(claim.payload or b"" for claim in self.claims)
+
+
 class RecordCleaner:
     """Cleans records; what belongs to a message that is not whole waits for its rest.
 
@@ -55,16 +82,14 @@ class RecordCleaner:
         self._values = values
         self._tickets: dict[bytes, int] = {}
         self._extensions = actions(EXTENSIONS)
-        self._waiting: dict[tuple[int, int], list[RecordClaim]] = {}
+        self._waiting: dict[tuple[int, int], _Waiting] = {}
 
     def clean(self, claim: RecordClaim) -> Iterator[Span]:
         """The spans that are known now, in the order of their offsets."""
         place = (claim.conversation, claim.direction)
         if claim.payload is not None and claim.header[0] == HANDSHAKE:
-            waiting = self._waiting.setdefault(place, [])
-            waiting.append(claim)
-            octets = b"".join(one.payload or b"" for one in waiting)
-            if _is_whole(octets) or len(octets) > MAX_MESSAGE_BYTES:
+            waiting = self._waiting.setdefault(place, _Waiting())
+            if waiting.takes(claim) or waiting.octets > MAX_MESSAGE_BYTES:
                 yield from self._give(place)
             elif len(self._waiting) > MAX_WAITING:
                 yield from self._give(next(iter(self._waiting)))
@@ -79,11 +104,10 @@ class RecordCleaner:
 
     def _give(self, place: tuple[int, int]) -> Iterator[Span]:
         """The records that waited, with what may stay of their messages."""
-        waiting = self._waiting.pop(place, ())
-        octets = b"".join(claim.payload or b"" for claim in waiting)
-        made = self.messages(octets)
+        waiting = self._waiting.pop(place, None) or _Waiting()
+        made = self.messages(waiting.joined())
         at = 0
-        for claim in waiting:
+        for claim in waiting.claims:
             size = len(claim.payload or b"")
             yield (*place, claim.offset, claim.header + made[at : at + size])
             at += size
@@ -238,14 +262,6 @@ class _Fields:
     def length(self, count: int) -> int:
         """A length of so many bytes, which stays."""
         return int.from_bytes(self.keep(count), "big")
-
-
-def _is_whole(octets: bytes) -> bool:
-    """True if handshake messages end where the bytes do."""
-    at = 0
-    while at + 4 <= len(octets):
-        at += 4 + int.from_bytes(octets[at + 1 : at + 4], "big")
-    return at == len(octets)
 
 
 def _safe_payload(claim: RecordClaim) -> bytes:
