@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import amqpsniff
+from amqpsniff.session import owing
 from tests.conftest import CAPTURES
 from tests.session.script import Script, feed
 
@@ -129,6 +130,17 @@ def test_silences() -> None:
         (103, 11991, f"{owes} 6 deliveries (of 3 allowed) since 42.1 s (packet 58){ELSE}"),
         (108, 7060, f"{owes} 6 deliveries (of 6 allowed) since 7.06 s (packet 106){ELSE}"),
     ]
+
+
+def test_silences_are_told_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owing, "MAX_LOOKED", 1)
+    capture = amqpsniff.open(CAPTURES / "cases" / "consumer_starved_after_timeout.pcap.gz")
+    conversation = capture.follow("c0e003ee")
+    assert conversation is not None
+    (last,) = conversation.silences
+    assert last.packet_number == 60
+    assert last.owed.endswith("; later silences of the connection are not told, it has many "
+                              "channels or consumers")  # fmt: skip
 
 
 def test_silences_in_which_nothing_is_owed() -> None:
