@@ -63,7 +63,7 @@ class ConversationFinder:
         self._timed = RowFilter(timed, "findings", started)
         self._named = RowFilter(named, "connections", started)
         self._all, self._meant = _Connections(), _Connections()
-        self._findings: list[Any] = []  # batches: rows of all connections take five times as much
+        self._findings: list[Any] = []  # batches, of which few rows are wanted
         self._silences: list[Silence] = []
         self._packets = packets
         self._holders: set[str] = set()
@@ -99,14 +99,15 @@ class ConversationFinder:
         if not self._all.number:
             return None
         row = self._one()
-        mine, channels = {row["connection_id"]}, (None, self._selection.channel)
+        mine, channel = row["connection_id"], self._selection.channel
         findings = [
             one
             for batch in self._findings
-            for one in _of(batch, mine).to_pylist()
-            if channels[1] is None or one["channel"] in channels
+            for one in _of(batch, {mine}).to_pylist()
+            if channel is None or one["channel"] in (None, channel)
         ]
-        return Conversation(row, findings, [one for one in self._silences if one[0] in mine])
+        silences = [one for one in self._silences if one.connection_id == mine]
+        return Conversation(row, findings, silences)
 
     def _one(self) -> Row:
         wanted, meant = self._selection.connection, self._meant

@@ -76,8 +76,8 @@ NO_LOGIN: tuple[str | None, str | None] = (None, None)
 
 
 class Channel:
-    """What the later methods of a channel mean: its last queue, its prefetch, and declarations that
-    wait for their replies, by the packets of those.
+    """State of a channel: its last queue and its prefetch, which later methods refer to, and the
+    declarations that wait for their replies, by the packets of the replies.
     """
 
     __slots__ = ("asked", "prefetch", "queue")
@@ -331,7 +331,7 @@ class Topology:
         self._channels.pop((row["connection_id"], row["channel"]), None)
 
     def _channel(self, row: Facts) -> Channel:
-        """What is known of a frame's channel."""
+        """The channel of a frame, as far as it is known."""
         key = row["connection_id"], row["channel"]
         known = self._channels.get(key)
         if known is None:

@@ -165,7 +165,7 @@ class Batch:
         self._listed: Sequence[Listed] = ()
         self._looked: tuple[list[Surveyed], list[Listed]] | None = None
         self._specs: list[TaskSpec] | None = None
-        self._noted: dict[str, TaskResult] = {}
+        self._noted: dict[str, TaskResult] | None = None
 
     def __enter__(self) -> Batch:
         self._entered += 1
@@ -228,7 +228,8 @@ class Batch:
         specs = self._specs if self._specs is not None else self._make_plan()
         self._listed, self._looked, self._specs = (), None, None
         notice(Step("plan", why=self.plan.why))
-        before, self._noted = self._noted or self._notes(specs), {}
+        before = self._notes(specs) if self._noted is None else self._noted
+        self._noted = None
         for spec in specs:
             spec.key = before[spec.base].key if spec.base in before else spec.key
         progress = Progress(self.folder, specs, before.values(), notice)

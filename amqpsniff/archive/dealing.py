@@ -71,8 +71,8 @@ which the first one comes, and the captured bytes of the capture behind the buck
 
 @dataclass
 class Deal:
-    """What is dealt out of the captures of a pack: to the buckets of `keys`, of which these say
-    that they are the same ones.
+    """An order to deal out packets of a pack's captures to the buckets of `keys`, by number. A
+    bucket with the same key has the same packets.
     """
 
     pack: Pack

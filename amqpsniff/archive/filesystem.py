@@ -168,8 +168,8 @@ class Folder:
         return sorted(self.files(folder))
 
     def files(self, folder: str = "") -> dict[str, Any]:
-        """What the file system says of the files below a folder, by name: `size`, and `mtime_ns`,
-        None where it does not say.
+        """The files below a folder, by name, each with its `size` and its `mtime_ns`; a number that
+        the file system does not give is None.
         """
         from pyarrow import fs
 

@@ -65,7 +65,7 @@ class Progress:
         for name in self._folder.names(RUNNING):
             key = name.rpartition("/")[2].partition(".")[0]
             octets = (key in self._waiting and self._folder.read(name)) or b""
-            with contextlib.suppress(ValueError):  # of one that will be written anew
+            with contextlib.suppress(ValueError):  # half written
                 part, rows, findings = json.loads(octets)
                 if part == 1:
                     self._count(key, rows, findings)

@@ -200,8 +200,8 @@ class TaskResult:
 
 
 class Done(NamedTuple):
-    """What a task hands over: its key, its result as bytes (empty where it only deals out), files
-    that it lost, and what it dealt out to others.
+    """The end of a task: its key, its result as bytes (empty if it only deals out), the files that
+    it could not read, and the packets that it dealt out to others.
     """
 
     key: str

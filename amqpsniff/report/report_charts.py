@@ -94,7 +94,7 @@ def saturation(rows: Rows) -> Specs:
 
 
 def churn(rows: Rows) -> Specs:
-    """What was found about clients; every row of a client has all of it."""
+    """Findings of clients; all rows of a client have the same numbers."""
     codes = "reconnect_loops connection_churn channel_churn leaks"
     one_each = list({row["client"]: row for row in rows}.values())
     found = any(row[code] for row in one_each for code in codes.split())

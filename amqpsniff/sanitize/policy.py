@@ -64,7 +64,7 @@ def fill(octets: bytearray, at: int, end: int) -> int:
 
 @dataclass(frozen=True)
 class SanitizeOptions:
-    """How a capture is made safe.
+    """The options with which a capture is made safe.
 
     Attributes:
         headers: Names of the headers whose values are replaced; None for all that brokers and

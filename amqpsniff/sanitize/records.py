@@ -67,7 +67,7 @@ class _Waiting:
         return self.octets == self._end
 
     def joined(self) -> bytes:
-        """What the records carry."""
+        """The payloads of the records, one after the other."""
         return b"".join(claim.payload or b"" for claim in self.claims)
 
 

@@ -82,8 +82,8 @@ class Client:
 def client_of(context: RuleContext) -> Client:
     """The client of a context's connection: one object for connections that are alike.
 
-    A connection remembers its client once that has connected again. The client of one connection
-    is made anew when it was forgotten: tens of thousands may be open.
+    A connection remembers its client only if that has connected before. Of a client with one
+    connection the object may be forgotten, and made again: tens of thousands may be open.
     """
     session: Session = context.session
     if session.client is not None:
