@@ -528,7 +528,9 @@ class Amqp10Tracker:
         slot: ChannelSlot = self.tracker._slot(session, number)
         if slot is None:
             return None
-        if slot.channel is not None:
+        if slot.channel is not None:  # an end is missing, with what was sent before it
+            for direction in range(2):
+                self.tracker.lose_owed(session.peer, direction)
             self._finish(slot.channel)
         slot.number = number & 0xFFFF
         slot.incarnations += 1

@@ -932,16 +932,16 @@ class Tracker:
         return 0
 
     def _is_opened_again(self, session: Session, channel: Channel) -> cython.bint:
-        """True if frames of the client are missing since the last delivery on a channel; those that
-        the broker has acknowledged and nobody captured are a loss from here on.
-        """
-        peer: Connection = session.peer
-        way: cython.int = peer.client_direction
+        """True if frames of the client are missing since the last delivery on a channel."""
         if channel.last_tag == channel.tag_before_loss:
             return True
-        if way < 0 or not peer.conversation.owed[way]:
+        return self.lose_owed(session.peer, session.peer.client_direction)
+
+    def lose_owed(self, peer: Connection, direction: cython.int) -> cython.bint:
+        """True if bytes of a direction were acknowledged and not captured: a loss from here on."""
+        if direction < 0 or not peer.conversation.owed[direction]:
             return False
-        self._on_loss(peer, way, (0, _NULL))
+        self._on_loss(peer, direction, (0, _NULL))
         return True
 
     def _lose_answers(self, session: Session) -> cython.int:

@@ -61,6 +61,15 @@ def test_a_channel_opened_again_where_the_client_was_not_captured(begin: int) ->
     assert "unsettled" not in {row["outcome"] for row in said.messages}
 
 
+@pytest.mark.parametrize("server", [False, True])
+def test_a_session_begun_again_where_one_direction_was_not_captured(server: bool) -> None:
+    """What the other side said of deliveries before is unknown."""
+    packets = packets_of(CAPTURES / "amqp10" / "rabbitmq310_rhea.pcap.gz")
+    said = rows_of([one for one in packets if (one[2][34:36] == packets[0][2][36:38]) is server])
+    assert len(said.messages) > 5
+    assert not {"unconfirmed", "unsettled"} & {row["outcome"] for row in said.messages}
+
+
 def test_answers_in_bytes_that_a_snap_length_cut() -> None:
     said = rows_of(packets_of(HOSTILE / "snap120_reorder.pcap"))
     assert not {"unconfirmed", "unsettled"} & {row["outcome"] for row in said.messages}
