@@ -441,19 +441,21 @@ class Decoder:
     def _say_foreign(self, client: Half, server: Half) -> cython.int:
         """Where only one side of a conversation spoke AMQP, or the client was not understood."""
         conversation = client.connection.conversation
+        unheard: cython.bint = client.lossy or server.lossy  # a login, perhaps, or a header
+        refused: cython.bint = client.connection.login is None and not unheard
         if client.mode == _NOT_AMQP or client.mode == _UNIDENTIFIED:
             self._say_of("not-amqp", client, name_protocol(client.first_bytes))
         elif (
-            client.connection.asked == _AMQP10_HEADER
+            refused
+            and client.connection.asked == _AMQP10_HEADER
             and server.first_bytes == _SASL_HEADER
-            and client.connection.login is None
         ):
             place = (None, server.number, server.ts_ns)
             self._report("login-demanded", server, "AMQP 1.0 without SASL was asked for", place)
         elif (
-            client.connection.asked == _SASL_HEADER[4:]
+            refused
+            and client.connection.asked == _SASL_HEADER[4:]
             and server.first_bytes == b"AMQP" + _AMQP10_HEADER
-            and client.connection.login is None
         ):
             place = (None, server.number, server.ts_ns)
             detail = "the client asked for AMQP 1.0 SASL, the broker offers AMQP 1.0"

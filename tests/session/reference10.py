@@ -40,7 +40,8 @@ Deliveries (rows of `messages`)
 D1  A transfer begins a delivery, but where the last one of its channel and handle had `more` and
     neither its detach nor the end or another begin of its side came between, and no other
     delivery-id is said: then it is one more of that. A delivery that is begun and does not end is
-    incomplete; one that may lack transfers because of a loss is truncated.
+    incomplete; one that may lack transfers because of a loss is truncated. So is one that begins
+    without a delivery-id behind a loss of its side, or in a capture that begins late.
 D2  `settled` on any transfer: presettled. It has no outcome if sent, `automatic` if received.
 D3  A disposition means the deliveries of the other side (role sender: of its own side) in its
     session that wait, in first..last modulo 2^32. The last outcome that was said before a delivery
@@ -174,6 +175,7 @@ class Conversation:
         self.closed: Any = None
         self.lost = self.late = False
         self.missing: set[int] = set()
+        self.lossy: set[int] = set()
         self.begun: dict[Any, int] = {}
         self.links: list[Row] = []
 
@@ -188,9 +190,11 @@ class Conversation:
         if said.name == LATE:
             self.late = True
             self.missing = {0, 1}
+            self.lossy = {0, 1}
         elif said.name == LOSS:
             self.lost = True
             self.missing.add(said.side)
+            self.lossy.add(said.side)
             for one in self.under_way[said.side].values():
                 one.holed = True
         elif said.name == "close":
@@ -335,6 +339,7 @@ class Conversation:
             one = None
         if one is None:
             one = Delivery(said, session, link)
+            one.holed = one.id is None and side in self.lossy
             self._started(one)
         settled = one.presettled or one.settled_by is not None
         if fields.get("settled") and not settled:

@@ -533,6 +533,8 @@ class DeliveryAssembler:
         """A delivery is over: write its row."""
         if found.listed:
             self.open -= 1
+        if half.lossy and (found.unread or found.delivery_id < 0):
+            found.holed = True  # its first transfer, which has an id, may be missing (1.0 §2.7.5)
         if (found.lost or found.holed) and status == _COMPLETE:
             status = _TRUNCATED
         self._write(half, found, status)

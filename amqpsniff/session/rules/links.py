@@ -125,8 +125,9 @@ def _code_of(context: RuleContext, link: Any, condition: str, description: str |
     if condition == UNAUTHORIZED and any(word in words for word in _TOKEN) and link.deliveries:
         return "token-refused"
     since = None if context.ts_ns is None else context.ts_ns - link.attached_ns
-    brief = since is None or since < ATTACHED_NS
-    if link.refused or link.answered != 3 or (brief and not link.deliveries):
+    brief = since is None or since < ATTACHED_NS or link.answered != 3
+    used = link.deliveries or link.name is None  # it was attached, though no answer was captured
+    if link.refused or (brief and not used):
         return "link-refused"
     return "link-detached"
 

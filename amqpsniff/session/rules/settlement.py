@@ -38,6 +38,9 @@ UNSETTLED = 10
 
 _LOCKS = ("com.microsoft:message-lock-lost", "com.microsoft:session-lock-lost")
 
+_TRANSACTION = "amqp:transaction:"
+"""Conditions of what a coordinator refuses, also where its attach was not captured."""
+
 _SERVICES = ("$cbs", "$management", "/management")
 """Ends of addresses of nodes of the broker itself."""
 
@@ -58,7 +61,8 @@ def not_taken(context: RuleContext) -> None:
     transferred = context.facts["of"]
     state, link = transferred.outcome, transferred.link
     error = f": {transferred.condition}" if transferred.condition else ""
-    if link is not None and link.coordinator:
+    to_coordinator = (transferred.condition or "").startswith(_TRANSACTION)
+    if to_coordinator or (link is not None and link.coordinator):
         if state == _REJECTED:
             context.report("transaction-failed", f"{_what(transferred)} was rejected{error}")
     elif state == _REJECTED:
@@ -164,7 +168,8 @@ def _in_doubt(context: RuleContext, side: int, link: Any, some: list[Any], close
 def presettled(context: RuleContext) -> None:
     """link-ends: messages that nobody can refuse."""
     link = context.facts["link"]
-    if not link.presettled or link.presettled != link.deliveries or _is_service(link):
+    unknown = link.name is None  # its attach, which says where it leads, was not captured
+    if not link.presettled or link.presettled != link.deliveries or unknown or _is_service(link):
         return
     code = "publishes-unprotected" if link.sends else "automatic-acknowledgement"
     what = number_of(link.presettled, "message")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from amqpsniff.live.news import News
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
 from tests.conftest import SAMPLES
-from tests.findings.cases import packets_of
+from tests.findings.cases import packets_of, sent
 from tests.findings.test_pairs import EVERY
 from tests.session.rules.damage import (
     RESTING,
@@ -270,3 +271,18 @@ def test_a_consumer_that_was_cancelled_where_a_capture_begins() -> None:
     """Deliveries come to it again, without another basic.consume."""
     packets = packets_in(CAPTURES / "cases/consumer_starved_after_timeout.pcap.gz")[74:]
     assert "consumer-cancelled" not in {one.code for one in findings_in(packets)}
+
+
+@pytest.mark.parametrize(("path", "without", "code"), [
+    ("amqp10/rabbitmq43_rhea.pcap.gz", (38,), "field-table-malformed"),
+    ("amqp10/azure_python.pcap", range(277, 284), "protocol-version-refused"),
+    ("amqp10/azure_token_refused.pcap.gz", range(5, 14), "protocol-version-refused"),
+    ("amqp10/transactions.pcap", (10,), "publish-rejected"),
+    ("amqp10/rabbitmq43_links.pcap.gz", range(1, 766), "link-refused"),
+])  # fmt: skip
+def test_what_amqp_1_0_says_before(path: str, without: Sequence[int], code: str) -> None:
+    """The first transfer of a message, the protocol header, the attach of a link."""
+    packets = packets_in(CAPTURES / path)
+    part = [one for at, one in enumerate(packets, 1) if at not in without]
+    for some in (packets, part):
+        assert code not in sent(some).codes()
