@@ -28,19 +28,31 @@ PAUSES_S = (0, 0, 7, 35, 100)
 RESTING = frozenset(
     """
     acknowledgement-invalid acknowledgement-stale authentication-failed backlog-in-client
-    channel-mode-mixed channel-not-open channel-opened-twice channels-leaking confirms-slow
-    connection-half-open connection-silent connections-leaking consumer-cancelled consumer-slow
-    consumer-stuck deliveries-in-doubt disconnect-unclean handshake-out-of-order handshake-slow
-    heartbeat-missed
-    idle-connection-cut message-stalled path-interrupted prefetch-exceeded prefetch-unlimited
-    publish-while-blocked publishes-discarded publishes-in-doubt publishes-unprotected
-    reconnect-loop reply-missing reply-queue-per-call rpc-unanswered tls-handshake-unanswered
-    traffic-after-close traffic-stopped transaction-per-message tuning-rejected
+    broker-not-reading celery-eta-prefetch channel-mode-mixed channel-not-open
+    channel-opened-twice channels-leaking client-not-reading confirms-slow connect-refused
+    connect-unanswered connection-half-open connection-silent connection-start-delayed
+    connections-leaking consumer-cancelled consumer-not-restored consumer-slow
+    consumer-starved-after-timeout consumer-stuck consumer-timed-out content-body-shorter
+    content-interrupted content-unexpected-frame credit-exceeded credit-exhausted
+    credit-not-renewed dead-letter-target-missing dead-letter-unread deliveries-after-cancel
+    deliveries-deleted deliveries-in-doubt deliveries-stopped delivery-aborted
+    delivery-limit-bystander delivery-limit-near disconnect-unclean eta-beyond-consumer-timeout
+    field-table-malformed handshake-out-of-order handshake-slow heartbeat-missed
+    idle-connection-cut login-demanded login-not-tried message-stalled messages-dropped
+    notifications-unread outcome-not-settled path-interrupted prefetch-exceeded
+    prefetch-unlimited protocol-header-unanswered protocol-version-refused publish-incomplete
+    publish-number-wrong publish-repeated publish-while-blocked publishes-after-deletion
+    publishes-discarded publishes-in-doubt publishes-unbound publishes-unprotected
+    publishes-unreceived reconnect-loop reply-missing reply-queue-per-call rpc-server-lost
+    rpc-unanswered session-links-blocked session-window-closed stream-offset-gap stream-reread
+    stream-start-next task-result-unread tls-alert-encrypted tls-ended-early
+    tls-handshake-unanswered trace-context-lost trace-context-never traffic-after-close
+    traffic-stopped transaction-per-message tuning-rejected
     """.split()
 )
 """Codes of the catalogue that rest on something that did not come: a reply, a confirm, an
-acknowledgement, a close, a heartbeat, the rest of a message, a method that would have allowed what
-was sent. Rates and mean times are not among them: they are those of what was captured.
+acknowledgement, a close, a heartbeat, the rest of a message, credit, a consumer, a method that would
+have allowed what was sent. Rates and mean times are not among them: they are those of what was captured.
 """
 
 OF_MANY = frozenset(("connections-leaking", "idle-connection-cut", "reconnect-loop"))
