@@ -21,11 +21,14 @@ from amqpsniff.objects import Finding, Frame, Message
 from amqpsniff.tables.batches import Maker
 from amqpsniff.tables.schema import EVERYTHING, IN_EVERY_ROW, JSON_COLUMNS
 from tests.cli.every_way import WAYS, check, go
-from tests.conftest import SAMPLES
+from tests.conftest import REPO, SAMPLES
 from tests.thorough import THOROUGH
 
 CAPTURE = SAMPLES / "pika_mix.pcap"
-CONNECTION = "7f298e1b"
+CONNECTIONS = {
+    CAPTURE: "7f298e1b",
+    REPO / "tests/captures/amqp10/rabbitmq43_rhea.pcap.gz": "c650497a",
+}
 
 OBJECTS = {"frames": Frame, "messages": Message, "findings": Finding}
 COUNTS = "published delivered acknowledged"
@@ -33,6 +36,7 @@ NEVER = {
     "connections": f"capture connection_id midstream channels {COUNTS} retransmissions gaps "
     "lost_bytes",
     "channels": f"capture connection_id channel incarnation {COUNTS} confirmed returned consumers",
+    "links": "capture connection_id channel incarnation role refused deliveries",
 }
 """Columns that are never null, of tables that have no class that says so."""
 
@@ -106,14 +110,18 @@ CHANGES = pytest.mark.parametrize("change", [halves(1), all_null], ids=["half", 
 
 
 @CHANGES
+@pytest.mark.parametrize("capture", CONNECTIONS, ids=["0-9-1", "1.0"])
 def test_no_null_ends_a_command(
-    change: Callable[[str, Any], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: Callable[[str, Any], Any],
+    capture: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each way with one of the changes, unless all cases are tried."""
     changing(monkeypatch, change)
     for number, way in enumerate(WAYS):
         if THOROUGH or number % 2 == (change is all_null):
-            check(way, go(way, CAPTURE, CAPTURE, CONNECTION, tmp_path / str(number)))
+            check(way, go(way, capture, CAPTURE, CONNECTIONS[capture], tmp_path / str(number)))
 
 
 @CHANGES

@@ -51,8 +51,9 @@ RESTING = frozenset(
     """.split()
 )
 """Codes of the catalogue that rest on something that did not come: a reply, a confirm, an
-acknowledgement, a close, a heartbeat, the rest of a message, credit, a consumer, a method that would
-have allowed what was sent. Rates and mean times are not among them: they are those of what was captured.
+acknowledgement, a close, a heartbeat, the rest of a message, credit, a consumer, a method that
+would have allowed what was sent. Rates and mean times are not among them: they are those of what
+was captured.
 """
 
 OF_MANY = frozenset(("connections-leaking", "idle-connection-cut", "reconnect-loop"))
