@@ -58,8 +58,8 @@ MAX_TOLD = 15
         --report NAME: Show a report: {REPORTS}; may be repeated.
         --html: Write all reports with charts to DIR/report.html.
         -n --limit N: Rows of a report that are shown. [default]
-        --links: Fill the columns of messages that link them across connections.
-        --frameworks: Fill the columns that say what messages mean, as --packs does. The report
+        --links: Add the columns of messages that link them across connections.
+        --frameworks: Add the columns that say what messages mean, as --packs does. The report
             `operations` needs them and --links, and turns both on.
 
     Input:

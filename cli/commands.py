@@ -24,18 +24,18 @@ from .options import FILTER_NAMES
 
 GROUPS = {
     "What is wrong": {
-        "diagnose": "Say what is wrong in captures",
+        "diagnose": "List problems in captures",
         "explain": "Explain the code of a finding",
         "diff": "Show what differs between two captures",
     },
     "What is there": {
         "summary": "Show what is in captures",
-        "topology": "Show exchanges, queues, bindings, publishers and consumers as they were seen",
+        "topology": "Show exchanges, queues, bindings and who uses them",
         "connections": "List connections",
         "channels": "List channels",
         "links": "List links of AMQP 1.0",
-        "report": "Write what happened as one HTML page that needs nothing else",
-        "report-table": "Show a report",
+        "report": "Write one HTML page about captures",
+        "report-table": "Show counts, times and shares as a table",
     },
     "What happened": {
         "inspect": "List methods and messages in the order of time, one a line",
@@ -46,16 +46,16 @@ GROUPS = {
     },
     "For programs": {
         "export": "Write the rows of a table, for programs",
-        "sql": "Ask the tables",
+        "sql": "Query the tables",
         "bodies": "Write the bodies of messages to files, with a manifest",
         "batch": "Write the tables of an archive as Parquet, with Spark",
     },
     "To hand on, to check": {
         "cut": "Write the packets that matter to a capture of their own",
         "annotate": "Write a capture with findings as packet comments, for Wireshark",
-        "extcap": "Be an interface of Wireshark",
+        "extcap": "Give Wireshark an interface",
         "sanitize": "Write a capture that is safe to share",
-        "verify": "Decode captures with tshark too, and list where it and this program differ",
+        "verify": "Compare the decoding of captures with tshark's",
         "spec": "Look up the protocol",
     },
 }

@@ -40,7 +40,7 @@ PLACES = 3
             each. The captures are read twice.
         --brief: Only the verdict and the lines.
         -v --verbose: Details of all findings, not only of those that the verdict tells.
-        --notes/--no-notes: Show notes on configuration and security, or do not.
+        --notes/--no-notes: Show notes on configuration and security, or leave them out.
         --places N: Places shown of each finding. [default]
         --fail-on SEVERITY: Exit with 1 if there is a finding of this severity (info, warning,
             error) or a worse one. Also if something could not be analysed: no AMQP, TLS without
@@ -63,7 +63,7 @@ def diagnose(
     fail_on: FailOn = None,
     format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
-    """Say what is wrong in captures: the verdict first, then a line for each finding.
+    """List problems in captures: the verdict first, then a line for each finding.
 
     Causes come before consequences. Details follow: the places, what to do, and what may be a false
     alarm. What was found on several connections is one finding. Notes on configuration and security

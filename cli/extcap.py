@@ -53,7 +53,7 @@ def extcap(
     port: str = "",
     tls_keylog: str | None = None,
 ) -> int:
-    """Be an interface of Wireshark: live traffic with findings as packet comments.
+    """Give Wireshark an interface: live traffic with findings as packet comments.
 
     `amqpsniff extcap --install` once, then choose `AMQP, with findings as packet comments` in
     Wireshark's list. Its options are the network interface, ports and a key log for TLS. Capturing

@@ -121,8 +121,8 @@ def _described(text: str, module: str) -> dict[str, Any]:
 
 SHARED = """
     Output:
-        --bodies: Fill the column body: what messages carry.
-        --body-sha256: Fill the column body_sha256: a digest of each body.
+        --bodies: Add what messages carry, as the column body.
+        --body-sha256: Add a digest of each body, as the column body_sha256.
         --by WHAT: Counts and times by this instead: operation, which is the task, event or message
             type of a framework.
         -o --output FILE: Write to this file. It is replaced once all is written. Default, and `-`:

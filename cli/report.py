@@ -38,7 +38,7 @@ def report(
     title: str | None = None,
     fail_on: FailOn = None,
 ) -> int:
-    """Write what happened as one HTML page that needs nothing else.
+    """Write one HTML page about captures, to read offline and to hand on.
 
     It has the verdict, findings with evidence, and charts of rates, latencies and waiting messages
     over time. Connections, the topology and some conversations with the broker follow, in tables

@@ -50,7 +50,7 @@ def report_table(
     format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
     reader: Reader = "auto",
 ) -> int:
-    """Show a report: counts, times and shares of all captures together, as a table.
+    """Show counts, times and shares as a table, of all captures together.
 
     The reports are those of `batch`, without Spark. Each is a query over the tables; what matters
     most comes first.

@@ -37,7 +37,7 @@ def sql(
     format_: Annotated[str | None, one_of(FORMATS, "no format {} here")] = None,
     output: OutputFile = None,
 ) -> int:
-    """Ask the tables: frames, messages, connections, channels, links, findings.
+    """Query the tables: frames, messages, connections, channels, links, findings.
 
     The statement is run by DuckDB, which sees only these tables. A capture is read once for each
     table name in the statement, and only the columns that are named are made. If a terminal is too

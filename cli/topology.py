@@ -34,7 +34,7 @@ def topology(
     limit: Annotated[int, at_least(1)] = TOP,
     format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
-    """Show exchanges, queues, bindings, publishers and consumers as they were seen.
+    """Show exchanges, queues, bindings and who uses them: publishers and consumers.
 
     What was declared and bound, and how many messages and bytes went along each edge. A graph
     leads from publishers over exchanges and queues to consumers.

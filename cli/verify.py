@@ -39,7 +39,7 @@ def verify(
     limit: Annotated[int | None, at_least(0)] = None,
     format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
-    """Decode captures with tshark too, and list where it and this program differ.
+    """Compare the decoding of captures with tshark's, and list where they differ.
 
     Frames are compared packet by packet: channel, type, size, class, method, and every argument
     and property. Known differences have names, which the last lines explain; the exit code is 1 if

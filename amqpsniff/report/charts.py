@@ -219,7 +219,7 @@ def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> S
                     "x": {"field": "low", "type": "quantitative", "title": unit, "scale": across,
                           "axis": {"format": "~g", "values": _decades(ends)}},
                     "x2": {"field": "high"},
-                    "y": {"field": "share", "type": "quantitative", "title": "% of them"},
+                    "y": {"field": "share", "type": "quantitative", "title": "share, %"},
                     "y2": {"datum": 0},
                     "tooltip": [
                         {"field": "low", "title": f"from {unit}", "format": ".3~g"},

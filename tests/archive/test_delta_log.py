@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import duckdb
 import pytest
 
@@ -15,8 +16,6 @@ from amqpsniff.archive.output_folder import write_manifest
 from amqpsniff.tables.schema import TABLES
 
 from .tables import written_rows
-
-deltalake = pytest.importorskip("deltalake")
 
 
 def rows_by_log(output: Path, table: str) -> list[tuple[Any, ...]]:

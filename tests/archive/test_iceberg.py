@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from amqpsniff.archive import Batch
 from amqpsniff.tables.schema import TABLES
@@ -13,8 +14,6 @@ from tests.conftest import REPO
 
 from .splits import rows_of
 from .tables import written_rows
-
-sql = pytest.importorskip("pyiceberg.catalog.sql")
 
 
 def test_iceberg_has_the_rows_of_the_last_run(
@@ -29,7 +28,7 @@ def test_iceberg_has_the_rows_of_the_last_run(
         Batch([str(captures)], "tables").run()
         exec(compile(recipe, "docs/spark.md", "exec"), {})
         uri = f"sqlite:///{tmp_path}/iceberg/catalog.db"
-        catalog = sql.SqlCatalog("local", uri=uri, warehouse=(tmp_path / "iceberg").as_uri())
+        catalog = SqlCatalog("local", uri=uri, warehouse=(tmp_path / "iceberg").as_uri())
         for table in TABLES:
             found = catalog.load_table(f"amqp.{table}").scan().to_arrow()
             assert rows_of(found) == written_rows(tmp_path / "tables", table)

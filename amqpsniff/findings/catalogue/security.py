@@ -85,7 +85,7 @@ SECURITY = (
          "The broker or a client is an old version",
          "The version in server-properties is of a series without support (RabbitMQ before 4.0), "
          "or the client's is one with known faults on the wire (pika before 1.4).",
-         "Update it.",
+         "Update the broker or the client library.",
          "Distributions backport fixes without changing the version number.",
          category="note"),
 )  # fmt: skip
