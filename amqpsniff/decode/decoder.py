@@ -15,6 +15,7 @@ import cython
 from cython.cimports.amqpsniff.decode.amqp10.frames import Amqp10Frames
 from cython.cimports.amqpsniff.decode.framer import Framer
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
+from cython.cimports.amqpsniff.decode.moments import Moments
 from cython.cimports.amqpsniff.decode.state import Connection, Half, Repeated
 from cython.cimports.amqpsniff.decode.values import ValueReader
 
@@ -76,7 +77,7 @@ class Decoder:
     log: Any
     places: list[Any]
     untold: list[Any]
-    moments = cython.declare(object, visibility="public")
+    moments = cython.declare(Moments, visibility="public")
 
     def __init__(
         self,
@@ -214,27 +215,22 @@ class Decoder:
             len(times),
         ):  # fmt: skip
             raise IndexError("no such events")
-        losses: list[Any] = self.handler.contents.losses
-        lost: cython.Py_ssize_t = len(losses)
-        made: cython.longlong = self.handler.messages.rows
-        held: cython.bint = self.moments is not None and len(batch.late) > 0
-        if self.moments is not None:
-            self.moments.begin(batch, self.handler.frames.rows, made)
+        moments: Moments = self.moments
+        number: cython.longlong = 0
+        ts_ns: cython.longlong = 0
+        if moments is not None:
+            moments.begin(batch, self.handler.frames.rows, self.handler.messages.rows)
         for i in range(count):
-            if held or (
-                self.moments is not None
-                and (self.handler.messages.rows > made or len(losses) > lost)
-            ):
-                made = self._note(batch, i - 1)
-                lost = len(losses)
+            if i > 0 and moments is not None:
+                self._note(i - 1, number, ts_ns)
             with cython.boundscheck(False):  # every column has as many rows
                 kind: cython.int = kinds[i]
                 slot: cython.int = slots[i]
                 source: cython.int = sources[i]
                 start: cython.longlong = starts[i]
                 length: cython.longlong = lengths[i]
-                number: cython.longlong = numbers[i]
-                ts_ns: cython.longlong = times[i]
+                number = numbers[i]
+                ts_ns = times[i]
             if number >> _NUMBER_BITS != place:
                 place = number >> _NUMBER_BITS
                 self.use_capture(captures[place])
@@ -256,17 +252,21 @@ class Decoder:
                 self.framer.data(half, block, start, start + length)
             else:
                 self.framer.octets(half, batch.extra[source], start, length)
-        if self.moments is not None:
-            self._note(batch, count - 1)
+        if count > 0 and moments is not None:
+            self._note(count - 1, number, ts_ns)
         block.read_from(b"")
         self._tell_repeated()
 
-    def _note(self, batch: Any, event: Any) -> Any:
-        """An event is decoded; the number of messages' rows now."""
-        rows = self.handler.messages.rows
-        losses = len(self.handler.contents.losses)
-        self.moments.note(batch, event, self.handler.frames.rows, rows, losses)
-        return rows
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def _note(
+        self, event: cython.Py_ssize_t, number: cython.longlong, ts_ns: cython.longlong
+    ) -> cython.int:
+        """An event of a packet is decoded."""
+        frames: cython.longlong = self.handler.frames.rows
+        messages: cython.longlong = self.handler.messages.rows
+        losses: cython.Py_ssize_t = len(self.handler.contents.losses)
+        return self.moments.note(event, number, ts_ns, frames, messages, losses)
 
     @cython.ccall
     @cython.exceptval(-1, check=True)

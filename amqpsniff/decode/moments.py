@@ -8,10 +8,10 @@ they have the numbers of their own packets, and are known later than these came.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 
 import cython
+from cython.cimports.amqpsniff.columns import Integers
 
 from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 _END = cython.declare(cython.longlong, 2**62)
+_BITS = cython.declare(cython.int, NUMBER_BITS)
+_MASK = cython.declare(cython.longlong, NUMBER_MASK)
+_FIRST = cython.declare(cython.longlong, 1024)
 
 
 class Moments:
@@ -27,60 +30,104 @@ class Moments:
     only where they were held back.
 
     `sources` are the captures by their place in packet numbers. A moment is (capture, number,
-    time); for a deadline the capture is None and the number -1.
+    time); for a deadline the capture is None and the number -1. `capture`, `number` and `ts_ns` are
+    that of the message that was `meet` last.
     """
+
+    number: int
+    ts_ns: int
+    made: int
+    next: int
+    next_loss: int
+    frame_rows: int
+    message_rows: int
+
+    sources: list[Any]
+    capture: Any
+    numbers: Integers
+    times: Integers
+    losses: list[Any]
+    late_rows: list[Any]
+    late: dict[Any, Any]
 
     def __init__(self, sources: Any) -> None:
         self.sources = sources
-        self.messages = array("q")
-        self.losses = array("q")
-        self.late_rows: list[Any] = []
-        self.late: dict[Any, Any] = {}
+        self.numbers, self.times = Integers(False), Integers(False)
+        self.losses = []
+        self.late_rows = []
+        self.late = {}
         self.frame_rows = self.message_rows = 0
-        self.next = self.next_loss = 0
+        self.made = self.next = self.next_loss = 0
+        self.capture = None
+        self.number = self.ts_ns = 0
 
-    def begin(self, batch: Any, frames: Any, messages: Any) -> None:
+    def begin(self, batch: Any, frames: cython.longlong, messages: cython.longlong) -> cython.int:
         """A `StreamBatch` is about to be decoded; rows of frames and messages so far."""
         self.late = {one[0]: one[1:] for one in batch.late}
         self.frame_rows, self.message_rows = frames, messages
+        return 0
 
-    def note(self, batch: Any, event: Any, frames: Any, messages: Any, losses: Any) -> None:
-        """An event of the batch is decoded; rows of frames and messages, and losses, so far."""
-        late = self.late.get(event)
-        made: cython.Py_ssize_t = messages - self.message_rows
-        lost: cython.Py_ssize_t = losses - len(self.losses) // 2
-        if made > 0 or lost > 0:
-            moment = late or (batch.number[event], batch.ts_ns[event])
-            self.messages.extend(moment * made)
-            self.losses.extend(moment * lost)
-        if late is not None and frames > self.frame_rows:
-            self.late_rows.append((self.frame_rows, frames, *late))
+    def note(
+        self,
+        event: cython.Py_ssize_t,
+        number: cython.longlong,
+        ts_ns: cython.longlong,
+        frames: cython.longlong,
+        messages: cython.longlong,
+        losses: cython.Py_ssize_t,
+    ) -> cython.int:
+        """An event of the batch, of a packet, is decoded; rows of frames and messages, and losses,
+        so far.
+        """
+        late: Any = self.late.get(event) if self.late else None
+        if late is not None:
+            number, ts_ns = late
+            if frames > self.frame_rows:
+                self.late_rows.append((self.frame_rows, frames, number, ts_ns))
+        while self.message_rows < messages:
+            if self.made >= self.numbers.capacity:
+                self.numbers.reserve(max(_FIRST, 2 * self.made))
+                self.times.reserve(max(_FIRST, 2 * self.made))
+            self.numbers.values[self.made] = number
+            self.times.values[self.made] = ts_ns
+            self.made += 1
+            self.message_rows += 1
+        while len(self.losses) < losses:
+            self.losses.append((number, ts_ns))
         self.frame_rows, self.message_rows = frames, messages
+        return 0
 
     def clear(self) -> None:
         """The rows so far are not needed any longer."""
-        del self.messages[:]
-        del self.losses[:]
+        self.losses.clear()
         self.late_rows.clear()
-        self.next = self.next_loss = 0
+        self.made = self.next = self.next_loss = 0
 
-    def meet(self) -> Any:
+    def meet(self) -> cython.bint:
         """Go on to the next message; whether its moment is known."""
-        self.next += 2
-        return self.next <= len(self.messages)
-
-    def of_message(self) -> Any:
-        """The moment of that message."""
-        at: cython.Py_ssize_t = self.next - 2
-        return self._moment(self.messages[at], self.messages[at + 1])
+        place: cython.longlong = self.next
+        self.next += 1
+        if place >= self.made:
+            return False
+        self.number, self.ts_ns = self.numbers.values[place], self.times.values[place]
+        self.capture = None
+        if self.number < 0:
+            self.number = -1
+        else:
+            self.capture = self.sources[self.number >> _BITS]
+            self.number &= _MASK
+        return True
 
     def of_next_loss(self) -> Any:
         """Go on to the next loss; its moment, None where it is not known."""
         at: cython.Py_ssize_t = self.next_loss
-        self.next_loss += 2
-        return self._moment(*self.losses[at : at + 2]) if at < len(self.losses) else None
+        self.next_loss += 1
+        if at >= len(self.losses):
+            return None
+        number, ts_ns = self.losses[at]
+        return self._moment(number, ts_ns)
 
-    def of_frame(self, row: Any) -> Any:
+    def of_frame(self, row: cython.longlong) -> Any:
         """The moment of a frame's row that was held back; None when it was not."""
         at: cython.Py_ssize_t = bisect_right(self.late_rows, (row, _END)) - 1
         if at < 0:
@@ -88,7 +135,7 @@ class Moments:
         _, end, number, ts_ns = self.late_rows[at]
         return self._moment(number, ts_ns) if row < end else None
 
-    def _moment(self, number: Any, ts_ns: Any) -> Any:
+    def _moment(self, number: cython.longlong, ts_ns: cython.longlong) -> Any:
         if number < 0:
             return None, -1, ts_ns
-        return self.sources[number >> NUMBER_BITS], number & NUMBER_MASK, ts_ns
+        return self.sources[number >> _BITS], number & _MASK, ts_ns

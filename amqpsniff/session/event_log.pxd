@@ -7,6 +7,8 @@ cdef class EventLog:
     cdef public dict codes
     cdef public bint over
     cdef public long long count, rows, most, last_ns, last_capture, last_number
+    cdef object recent
+    cdef long long recent_code
     cdef public Integers ts_ns, capture, number
     cpdef int at(self, object capture, long long number, long long ts_ns) except? -1
     cdef int at_end(self, object conversation) except? -1

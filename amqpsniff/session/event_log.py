@@ -49,9 +49,11 @@ class EventLog:
     last_ns: int
     last_capture: int
     last_number: int
+    recent_code: int
 
     captures: list[Any]
     codes: dict[Any, Any]
+    recent: Any
     ts_ns: Integers
     capture: Integers
     number: Integers
@@ -61,6 +63,7 @@ class EventLog:
         self.give = give
         self.captures = []
         self.codes = {}
+        self.recent, self.recent_code = None, -1
         self.count = self.rows = 0
         self.last_ns = _NULL
         self.last_capture = self.last_number = 0
@@ -76,15 +79,16 @@ class EventLog:
 
         Time does not run backwards here.
         """
-        code: cython.longlong = -1
+        code: cython.longlong = self.recent_code
         if ts_ns == _NULL or ts_ns < self.last_ns:
             return 0
-        if capture is not None:
-            known: Any = self.codes.get(capture)
-            if known is None:
-                known = self.codes[capture] = len(self.captures)
-                self.captures.append(capture)
-            code = known
+        if capture is not self.recent:
+            code = -1
+            if capture is not None:
+                code = self.codes.setdefault(capture, len(self.captures))
+                if code == len(self.captures):
+                    self.captures.append(capture)
+            self.recent, self.recent_code = capture, code
         if ts_ns == self.last_ns and code == self.last_capture and number < self.last_number:
             return 0
         self.last_ns, self.last_capture, self.last_number = ts_ns, code, number

@@ -1,5 +1,6 @@
 from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.meanings cimport Note
+from amqpsniff.decode.moments cimport Moments
 from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.decode.state cimport Connection
 from amqpsniff.session.method_frame cimport MethodFrame, Request, HandshakeArguments
@@ -29,7 +30,8 @@ cdef class Tracker:
     cdef public Amqp10Tracker amqp10
     cdef public MessageLog message_log
     cdef public LinkRecorder link_recorder
-    cdef public object moments, on_silence
+    cdef public Moments moments
+    cdef public object on_silence
     cdef public bint in_message_row
     cdef public long long now_row, late_row
     cdef public tuple loss_moment

@@ -17,6 +17,7 @@ from array import array
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative
 from cython.cimports.amqpsniff.decode.meanings import Note
+from cython.cimports.amqpsniff.decode.moments import Moments
 from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import FrameRows, Vocabularies
 from cython.cimports.amqpsniff.decode.state import Connection
@@ -453,7 +454,7 @@ class Tracker:
     rules_enabled: cython.bint
     large: int
     stalled: int
-    moments: Any
+    moments: Moments
     on_silence: Any
     in_message_row: cython.bint
     now_row: int
@@ -1550,6 +1551,9 @@ class Tracker:
         """Set the current packet as what brings about the next rows of a log."""
         if event_log.over:
             return event_log.at_end(peer.conversation)
+        moments: Moments = self.moments
+        if self.in_message_row:
+            return event_log.at(moments.capture, moments.number, moments.ts_ns)
         now = self.now()
         if now is not None:
             event_log.at(now[0], now[1], now[2])
@@ -1561,16 +1565,17 @@ class Tracker:
         None if order is not requested, and at the end of the capture.
         """
         frames: FrameRows = self.frames
+        moments: Moments = self.moments
         row: cython.longlong = self.now_row
-        if self.moments is None:
+        if moments is None:
             return None
         if self.loss_moment is not None:
             return self.loss_moment
         if self.in_message_row:
-            return self.moments.of_message()
+            return moments.capture, moments.number, moments.ts_ns
         if not 0 <= row < frames.rows:
             return None
-        return self.moments.of_frame(row) or (
+        return moments.of_frame(row) or (
             self.captures[frames.capture.values[row]],
             frames.packet_number.values[row],
             frames.ts_ns.values[row],

@@ -30,6 +30,7 @@ from amqpsniff.session.rules.format import exchange_text, names_text, number_of,
 from amqpsniff.session.rules.peers import table
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.routes import (
+    DELIVERED,
     MAX_LISTED,
     PUBLISHED,
     extent,
@@ -197,9 +198,9 @@ def judge_mandatory(context: RuleContext, published: Seen) -> None:
     """Publishes with the mandatory flag to a delayed message exchange."""
     found: dict[tuple[str, ...], list[Any]] = {}
     known = context.shared.get("exchanges of routes", {})
-    for key, rows in published.items():
-        at = known.get(key[:3])
-        if at is not None and DELAYED in at.types:
+    delayed = {name for name, at in known.items() if DELAYED in at.types}
+    for key, rows in published.items() if delayed else ():
+        if key[:3] in delayed:
             found.setdefault(key[:3], []).extend(one for one in read_all(rows) if one.mandatory)
     for (*_, exchange), publishes in found.items():
         if publishes:
@@ -210,7 +211,10 @@ def judge_mandatory(context: RuleContext, published: Seen) -> None:
 
 def judge_mixed(context: RuleContext, published: Seen) -> None:
     """Tasks of Celery in both protocols on one route."""
+    delivered = context.shared.get(DELIVERED, {})
     for key, rows in published.items():
+        if not any(row.roles for row in (*rows, *delivered.get(key, ()))):
+            continue
         got = got_on(context, key, 0)
         roles = {role for row in (*rows, *got) for role in row.roles}
         if roles >= {"task", "task-v1"}:
