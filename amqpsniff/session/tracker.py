@@ -52,7 +52,7 @@ from cython.cimports.amqpsniff.session.methods import (
 from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes
 from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher, note_answer
 from cython.cimports.amqpsniff.session.routes import Routes
-from cython.cimports.amqpsniff.session.rules.context import RuleContext, context_of
+from cython.cimports.amqpsniff.session.rules.context import Asked, RuleContext
 from cython.cimports.amqpsniff.session.settling import Settler
 
 from amqpsniff.columns import NULL
@@ -88,6 +88,7 @@ from amqpsniff.session.rules.context import (
     MANY_TABLES,
     MISSING_NS,
     NESTED,
+    NO_FACTS,
     OLDEST,
     PASSIVE,
     PAUSED_NS,
@@ -286,15 +287,11 @@ def _ask(
 
     `memory` is what was noted of its connection, `bits` what `context.where` looks at.
     """
-    wanted: cython.int
-    names: tuple[Any, ...]
+    asked: Asked
     for asked in rules:
-        row: tuple[Any, ...] = asked
-        wanted = row[1]
-        if wanted < 0 or bits & wanted:
-            names = row[0]
-            if names is None or _is_noted(names, memory):
-                row[2](context)
+        if asked.bits < 0 or bits & asked.bits:
+            if asked.names is None or _is_noted(asked.names, memory):
+                asked.rule(context)
     return 0
 
 
@@ -306,6 +303,29 @@ def _is_noted(names: tuple[Any, ...], memory: dict[Any, Any]) -> cython.bint:
         if name in memory:
             return True
     return False
+
+
+@cython.cfunc
+def _context(
+    tracker: Tracker,
+    session: Session,
+    channel: Any,
+    number: Any,
+    ts_ns: Any,
+    frame: Any,
+    request: Any,
+    facts: dict[Any, Any] | None,
+) -> RuleContext:
+    """A context, made without a call of its class: there are very many."""
+    context: RuleContext = RuleContext.__new__(RuleContext)
+    context.tracker, context.log, context.shared = tracker, tracker.log, tracker.memory
+    context.session, context.channel = session, channel
+    context.number = number
+    context.ts_ns = None if ts_ns is None or ts_ns == _NULL else ts_ns
+    context.frame, context.request = frame, request
+    context.facts = NO_FACTS if facts is None else facts
+    context._complete = context._place = context._messages = None
+    return context
 
 
 @cython.cfunc
@@ -1462,7 +1482,7 @@ class Tracker:
         peer: Connection = session.peer
         rules: Any = (self.amqp10_rules if peer.is_amqp10 else self.rules).get(event)
         if rules is not None:
-            context = context_of(self, session, channel, number, ts_ns, None, None, facts)
+            context = _context(self, session, channel, number, ts_ns, None, None, facts)
             _ask(rules, context, session.memory, bits)
 
     def emit_connection(
@@ -1479,7 +1499,7 @@ class Tracker:
         rules = (self.amqp10_rules if is_amqp10 else self.rules).get(event, ())
         if rules:
             memory = {} if session is None else session.memory
-            context = context_of(self, session, None, number, ts_ns, None, None, facts)
+            context = _context(self, session, None, number, ts_ns, None, None, facts)
             _ask(rules, context, memory, bits)
 
     def emit_method(
@@ -1489,7 +1509,7 @@ class Tracker:
         context: RuleContext = None
         rules: tuple[Any, ...] = self.rules.get(frame.name, _NONE)
         if rules:
-            context = context_of(
+            context = _context(
                 self, session, channel, frame.number, frame.ts_ns, frame, request, None
             )
             bits: cython.int = _ANYTHING
@@ -1535,7 +1555,7 @@ class Tracker:
             memory["answered late"] = True
         if took > _MISSING or PROVISIONAL in memory:
             if context is None:
-                context = context_of(
+                context = _context(
                     self, session, channel, frame.number, frame.ts_ns, frame, request, None
                 )
             _ask(self.rules.get("replied", _NONE), context, memory)

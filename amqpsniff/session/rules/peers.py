@@ -88,7 +88,7 @@ def client_of(context: RuleContext) -> Client:
     session: Session = context.session
     if session.client is not None:
         return session.client
-    shared: dict[Any, Any] = context.tracker.memory
+    shared: dict[Any, Any] = context.shared
     client: Client
     asked, client = shared.get("client", _NOBODY)
     if asked is session:
