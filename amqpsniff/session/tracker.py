@@ -280,17 +280,12 @@ MAX_EXCHANGES = 4_096
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
-def _ask(
-    rules: tuple[Any, ...], context: Any, memory: dict[Any, Any], bits: cython.int = _ANYTHING
-) -> cython.int:
-    """Ask rules about one context, which they share.
-
-    `memory` is what was noted of its connection, `bits` what `context.where` looks at.
-    """
+def _ask(rules: tuple[Any, ...], context: RuleContext, bits: cython.int = _ANYTHING) -> cython.int:
+    """Ask rules about one context, which they share; `bits` is what `context.where` looks at."""
     asked: Asked
     for asked in rules:
         if asked.bits < 0 or bits & asked.bits:
-            if asked.names is None or _is_noted(asked.names, memory):
+            if asked.names is None or _is_noted(asked.names, context.memory):
                 asked.rule(context)
     return 0
 
@@ -320,6 +315,7 @@ def _context(
     context: RuleContext = RuleContext.__new__(RuleContext)
     context.tracker, context.log, context.shared = tracker, tracker.log, tracker.memory
     context.session, context.channel = session, channel
+    context.memory = {} if session is None else session.memory
     context.number = number
     context.ts_ns = None if ts_ns is None or ts_ns == _NULL else ts_ns
     context.frame, context.request = frame, request
@@ -1483,7 +1479,7 @@ class Tracker:
         rules: Any = (self.amqp10_rules if peer.is_amqp10 else self.rules).get(event)
         if rules is not None:
             context = _context(self, session, channel, number, ts_ns, None, None, facts)
-            _ask(rules, context, session.memory, bits)
+            _ask(rules, context, bits)
 
     def emit_connection(
         self,
@@ -1498,9 +1494,8 @@ class Tracker:
         is_amqp10: cython.bint = session is not None and session.peer.is_amqp10
         rules = (self.amqp10_rules if is_amqp10 else self.rules).get(event, ())
         if rules:
-            memory = {} if session is None else session.memory
             context = _context(self, session, None, number, ts_ns, None, None, facts)
-            _ask(rules, context, memory, bits)
+            _ask(rules, context, bits)
 
     def emit_method(
         self, session: Session, channel: Channel, frame: MethodFrame, request: Request
@@ -1540,7 +1535,7 @@ class Tracker:
                     bits |= _EXCLUSIVE_BIT
                 if frame.side == 0:
                     bits &= ~_BY_BROKER_BIT
-            _ask(rules, context, session.memory, bits)
+            _ask(rules, context, bits)
         if request is None or channel is None or request.side != 0:
             return
         if frame.ts_ns == _NULL or request.ts_ns == _NULL:
@@ -1558,7 +1553,7 @@ class Tracker:
                 context = _context(
                     self, session, channel, frame.number, frame.ts_ns, frame, request, None
                 )
-            _ask(self.rules.get("replied", _NONE), context, memory)
+            _ask(self.rules.get("replied", _NONE), context)
 
     def dated_log(self, session: Session) -> MessageLog:
         """The log of what concerns several connections, set to the current time, or None."""

@@ -5,7 +5,7 @@ cdef class RuleContext:
     cdef public object tracker, channel, frame, request, number, ts_ns
     cdef public FindingLog log
     cdef public Session session
-    cdef public dict facts, shared
+    cdef public dict facts, memory, shared
     cdef object _complete, _place, _messages
 
 cdef class Asked:

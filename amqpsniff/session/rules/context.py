@@ -178,6 +178,7 @@ class RuleContext:
     Attributes:
         tracker, session, channel: Where; channel is None where the event has none.
         log: Collects findings; None where they are not requested.
+        memory: What rules remember about the connection.
         shared: What rules remember across connections; keep it bounded.
         event: The `frame.MethodFrame` of a method's event, else None.
         request: The `frame.Request` that the method answers, or None.
@@ -193,6 +194,7 @@ class RuleContext:
     ts_ns: Any
 
     log: FindingLog
+    memory: dict[Any, Any]
     shared: dict[Any, Any]
     session: Session
     facts: dict[Any, Any]
@@ -213,17 +215,12 @@ class RuleContext:
     ) -> None:
         self.tracker, self.session, self.channel = tracker, session, channel
         self.log, self.shared = tracker.log, tracker.memory
+        self.memory = {} if session is None else session.memory
         self.number = number
         self.ts_ns = None if ts_ns is None or ts_ns == NULL else ts_ns
         self.frame, self.request = frame, request
         self.facts = NO_FACTS if facts is None else facts
         self._complete = self._place = self._messages = None
-
-    @property
-    def memory(self) -> dict[str, Any]:
-        """What rules remember about the connection."""
-        memory: dict[str, Any] = self.session.memory
-        return memory
 
     @property
     def complete(self) -> bool:
@@ -373,7 +370,7 @@ class RuleContext:
         """Take back what was foreseen, for more is known of it now; with a `number`, only what is
         about that packet.
         """
-        if self.session is None or PROVISIONAL not in self.session.memory:
+        if PROVISIONAL not in self.memory:
             return
         noted = self.memory[PROVISIONAL]
         known = noted.get((code, channel))

@@ -12,12 +12,13 @@ from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
+from cython.cimports.amqpsniff.session.rules.shared_state import remembered
 
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import Place, Rule
 from amqpsniff.session.rules.peers import host_of
-from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
+from amqpsniff.session.rules.shared_state import contribute, report_at
 
 WITHIN_NS = SECOND_NS
 """Time between the beginnings of both: a proxy opens its connection when it has the client's."""

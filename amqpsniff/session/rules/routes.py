@@ -309,7 +309,7 @@ def ended(context: RuleContext) -> None:
     """connection-ends: its messages by route, and what it declared and bound."""
     session: Session = context.session
     peer: Connection = session.peer
-    memory: dict[str, Any] = session.memory
+    memory: dict[str, Any] = context.memory
     routes: Routes = session.routes
     client: Client = client_of(context)
     server = client.server

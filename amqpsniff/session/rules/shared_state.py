@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.findings.finding import Finding
 from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
-from amqpsniff.findings import Finding
 from amqpsniff.findings.records import Order, order_of, order_of_end
 from amqpsniff.session.rules.context import ANYTHING, Place, Rule, requires
 from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_SAID_BYTES
@@ -44,8 +44,8 @@ def open_channels(session: Any) -> Iterator[Any]:
 
 def remember(context: RuleContext, memory: dict[Any, Any], key: Any, new: Any) -> Any:
     """What is remembered under a key, `new` when nothing was; None when there is no more room."""
-    shared: dict[str, Any] = context.shared
     if key not in memory:
+        shared = context.shared
         if len(memory) >= MAX_NAMES or shared.get("names", 0) >= MAX_OF_ALL_NAMES:
             return context.forget("names")
         memory[key] = new
@@ -73,17 +73,14 @@ def apart(context: RuleContext, name: str, key: Any) -> int | None:
 
 def _count(context: RuleContext, more: int) -> None:
     """Names are remembered, or dropped: of the connection and of all."""
-    session: Session = context.session
-    memory: dict[str, Any] = session.memory
-    shared: dict[str, Any] = context.shared
+    memory, shared = context.memory, context.shared
     memory["names"] = memory.get("names", 0) + more
     shared["names"] = shared.get("names", 0) + more
 
 
 @requires("names")
 def _ended(context: RuleContext) -> None:
-    shared: dict[str, Any] = context.shared
-    shared["names"] -= context.session.memory.pop("names")
+    context.shared["names"] -= context.memory.pop("names")
 
 
 MAX_KEPT = 10_000
@@ -134,10 +131,9 @@ def contribute(context: RuleContext, judge: Callable[..., None], *payload: Any) 
 
 def remembered(context: RuleContext, name: str, key: object, make: Callable[[], Kept]) -> Kept:
     """What is remembered under a key of `name`, made when it is new."""
-    shared: dict[str, Any] = context.shared
-    entries: OrderedDict[Any, Kept] | None = shared.get(name)
+    entries: OrderedDict[Any, Kept] | None = context.shared.get(name)
     if entries is None:
-        entries = shared[name] = OrderedDict()
+        entries = context.shared[name] = OrderedDict()
     entry = entries.get(key)
     if entry is None:
         if len(entries) >= MAX_KEPT:
