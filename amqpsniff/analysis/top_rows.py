@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from heapq import heappush, heapreplace
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.spec import FIRST_ERROR_CODE
@@ -17,6 +17,9 @@ Row = dict[str, Any]
 MAX_CONNECTIONS = 4_000
 MAX_CHANNELS = 2_000
 """Rows kept while a capture is read, two kilobytes each; a report shows fewer."""
+
+MAX_UNSORTED = 1_000
+"""Rows that are taken beside those before they are sorted, and what is too much is left out."""
 
 CONNECTION_COLUMNS = (
     "capture", "connection_id", "client", "server", "first_packet_number", "start_ns", "end_ns",
@@ -64,23 +67,25 @@ _ENDED: dict[str | None, str] = {
 }
 
 
-def connection_weights(rows: Rows) -> Iterator[tuple[Any, ...]]:
-    """The order in which connections that ended alike are worth keeping: by their size.
+def connection_weights(rows: Rows) -> tuple[Iterable[Any], ...]:
+    """What connections that ended alike are worth keeping by, as columns: their size.
 
     Of equal ones the id decides, so that those are kept that lie anywhere in the time.
     """
-    names = "client_bytes", "server_bytes", "connection_id"
-    for sent, received, connection_id in zip(*map(rows.column, names), strict=True):
-        yield (sent or 0) + (received or 0), connection_id
+    octets = zip(rows.column("client_bytes"), rows.column("server_bytes"), strict=True)
+    return ((sent or 0) + (received or 0) for sent, received in octets), rows.column(
+        "connection_id"
+    )
 
 
-def channel_weights(rows: Rows) -> Iterator[tuple[Any, ...]]:
+def channel_weights(rows: Rows) -> tuple[Iterable[Any], ...]:
     """The same of channels: by what waited, then by messages."""
-    names = "unsettled_max", "unconfirmed_max", "published", "delivered", "connection_id"
-    for unacked, unconfirmed, sent, came, connection_id in zip(
-        *map(rows.column, names), strict=True
-    ):
-        yield max(unacked or 0, unconfirmed or 0), sent + came, connection_id
+    waited = zip(rows.column("unsettled_max"), rows.column("unconfirmed_max"), strict=True)
+    return (
+        (max(unacked or 0, unconfirmed or 0) for unacked, unconfirmed in waited),
+        map(add, rows.column("published"), rows.column("delivered")),
+        rows.column("connection_id"),
+    )
 
 
 class TopRows:
@@ -88,7 +93,7 @@ class TopRows:
 
     Args:
         most: Rows that are kept.
-        weights: The weights of rows among those with ends like their own.
+        weights: The weights of rows among those with ends like their own, as columns.
         columns: Columns of a row that are kept.
 
     Attributes:
@@ -99,13 +104,14 @@ class TopRows:
     def __init__(
         self,
         most: int,
-        weights: Callable[[Rows], Iterator[tuple[Any, ...]]],
+        weights: Callable[[Rows], tuple[Iterable[Any], ...]],
         columns: Sequence[str],
     ) -> None:
         self._most = most
         self._weights = weights
         self._columns = columns
-        self._heap: list[tuple[tuple[Any, ...], int, Any]] = []
+        self._kept: list[tuple[Any, ...]] = []
+        self._least: tuple[Any, ...] = ()
         self.number = 0
         self.ends: Counter[str] = Counter()
 
@@ -113,20 +119,26 @@ class TopRows:
         """See rows."""
         closes = list(zip(rows.column("closed_by"), rows.column("close_code"), strict=True))
         ends = {close: _end(*close) for close in set(closes)}
-        values = list(zip(*map(rows.column, self._columns), strict=True))
-        heap, number = self._heap, self.number
-        for row, (close, weight) in enumerate(zip(closes, self._weights(rows), strict=True)):
-            place = (ends[close] in BAD_ENDS, *weight), -number - row
-            if len(heap) < self._most:
-                heappush(heap, (*place, values[row]))
-            elif place > heap[0][:2]:
-                heapreplace(heap, (*place, values[row]))
+        bad = {close: end in BAD_ENDS for close, end in ends.items()}
+        earlier = range(-self.number, -self.number - len(closes), -1)
+        values = zip(*map(rows.column, self._columns), strict=True)
+        found = zip(map(bad.get, closes), *self._weights(rows), earlier, values, strict=True)
+        self._kept += filter(self._least.__lt__, found)
+        if len(self._kept) > self._most + MAX_UNSORTED:
+            self._sort()
         self.number += len(closes)
         for close, times in Counter(closes).items():
             self.ends[ends[close]] += times
 
+    def _sort(self) -> None:
+        """Keep the weightiest; what has less weight than all of them is not looked at any more."""
+        self._kept.sort(reverse=True)
+        del self._kept[self._most :]
+        if len(self._kept) == self._most:
+            self._least = self._kept[-1]
+
     @cached_property
     def rows(self) -> list[Row]:
         """The rows that were kept, the weightiest first, once all were seen."""
-        heap = sorted(self._heap, key=lambda one: one[:2], reverse=True)
-        return [dict(zip(self._columns, values, strict=True)) for *_, values in heap]
+        self._sort()
+        return [dict(zip(self._columns, values, strict=True)) for *_, values in self._kept]

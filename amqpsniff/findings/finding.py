@@ -1,18 +1,21 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """One finding: a row of the findings table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from .kind import Kind
 
 
-@dataclass(slots=True)
+@dataclass
 class Finding:
     """One finding: where it was seen first, how often, and where last.
 
     Everything but `code`, `detail` and `count` may be None: not known, or not about a packet.
+    Numbers of packets and channels, the time and `variant` are integers, the others are texts.
     `cause_code` and `cause_packet_number` name the finding that brought this one about, by its code
     and the packet where it was seen first; None when it stands for itself. `variant` keeps findings
     of one code and place apart, such as the reply codes with which channels were closed.
@@ -20,18 +23,18 @@ class Finding:
 
     code: str
     detail: str
-    capture: str | None = None
-    packet_number: int | None = None
-    ts_ns: int | None = None
-    connection_id: str | None = None
-    client: str | None = None
-    server: str | None = None
-    channel: int | None = None
+    capture: Any = None
+    packet_number: Any = None
+    ts_ns: Any = None
+    connection_id: Any = None
+    client: Any = None
+    server: Any = None
+    channel: Any = None
     count: int = 1
-    last_packet_number: int | None = None
-    cause_code: str | None = None
-    cause_packet_number: int | None = None
-    variant: int | None = None
+    last_packet_number: Any = None
+    cause_code: Any = None
+    cause_packet_number: Any = None
+    variant: Any = None
 
     @property
     def key(self) -> tuple[object, ...]:

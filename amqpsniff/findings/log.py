@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
+from cython.cimports.amqpsniff.findings.finding import Finding
+
 from .causes import find_causes
-from .finding import Finding
 from .records import Records
 
 MAX_FINDINGS = 100_000

@@ -3,6 +3,7 @@ from amqpsniff.decode.meanings cimport Note
 from amqpsniff.decode.moments cimport Moments
 from amqpsniff.decode.rows cimport FrameRows, MessageRows, Vocabularies
 from amqpsniff.decode.state cimport Connection
+from amqpsniff.findings.log cimport FindingLog
 from amqpsniff.session.method_frame cimport MethodFrame, Request, HandshakeArguments
 from amqpsniff.session.link_recorder cimport LinkRecorder
 from amqpsniff.session.reply_matcher cimport ReplyMatcher
@@ -17,7 +18,7 @@ from amqpsniff.columns cimport Texts, Vocabulary
 from amqpsniff.session.amqp10 cimport Amqp10Tracker
 
 cdef class Tracker:
-    cdef public object log
+    cdef public FindingLog log
     cdef public bint rules_enabled
     cdef public dict memory, rules, amqp10_rules
     cdef dict gated, argument_bits

@@ -53,7 +53,7 @@ from cython.cimports.amqpsniff.session.methods import (
 from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes
 from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher, note_answer
 from cython.cimports.amqpsniff.session.routes import Routes
-from cython.cimports.amqpsniff.session.rules.context import RuleContext, context_of
+from cython.cimports.amqpsniff.session.rules.context import Asked, RuleContext
 from cython.cimports.amqpsniff.session.settling import Settler
 
 from amqpsniff.columns import NULL
@@ -89,6 +89,7 @@ from amqpsniff.session.rules.context import (
     MANY_TABLES,
     MISSING_NS,
     NESTED,
+    NO_FACTS,
     OLDEST,
     PASSIVE,
     PAUSED_NS,
@@ -280,22 +281,13 @@ MAX_EXCHANGES = 4_096
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
-def _ask(
-    rules: tuple[Any, ...], context: Any, memory: dict[Any, Any], bits: cython.int = _ANYTHING
-) -> cython.int:
-    """Ask rules about one context, which they share.
-
-    `memory` is what was noted of its connection, `bits` what `context.where` looks at.
-    """
-    wanted: cython.int
-    names: tuple[Any, ...]
+def _ask(rules: tuple[Any, ...], context: RuleContext, bits: cython.int = _ANYTHING) -> cython.int:
+    """Ask rules about one context, which they share; `bits` is what `context.where` looks at."""
+    asked: Asked
     for asked in rules:
-        row: tuple[Any, ...] = asked
-        wanted = row[1]
-        if wanted < 0 or bits & wanted:
-            names = row[0]
-            if names is None or _is_noted(names, memory):
-                row[2](context)
+        if asked.bits < 0 or bits & asked.bits:
+            if asked.names is None or _is_noted(asked.names, context.memory):
+                asked.rule(context)
     return 0
 
 
@@ -307,6 +299,30 @@ def _is_noted(names: tuple[Any, ...], memory: dict[Any, Any]) -> cython.bint:
         if name in memory:
             return True
     return False
+
+
+@cython.cfunc
+def _context(
+    tracker: Tracker,
+    session: Session,
+    channel: Any,
+    number: Any,
+    ts_ns: Any,
+    frame: Any,
+    request: Any,
+    facts: dict[Any, Any] | None,
+) -> RuleContext:
+    """A context, made without a call of its class: there are very many."""
+    context: RuleContext = RuleContext.__new__(RuleContext)
+    context.tracker, context.log, context.shared = tracker, tracker.log, tracker.memory
+    context.session, context.channel = session, channel
+    context.memory = {} if session is None else session.memory
+    context.number = number
+    context.ts_ns = None if ts_ns is None or ts_ns == _NULL else ts_ns
+    context.frame, context.request = frame, request
+    context.facts = NO_FACTS if facts is None else facts
+    context._complete = context._place = context._messages = None
+    return context
 
 
 @cython.cfunc
@@ -1463,8 +1479,8 @@ class Tracker:
         peer: Connection = session.peer
         rules: Any = (self.amqp10_rules if peer.is_amqp10 else self.rules).get(event)
         if rules is not None:
-            context = context_of(self, session, channel, number, ts_ns, None, None, facts)
-            _ask(rules, context, session.memory, bits)
+            context = _context(self, session, channel, number, ts_ns, None, None, facts)
+            _ask(rules, context, bits)
 
     def emit_connection(
         self,
@@ -1479,9 +1495,8 @@ class Tracker:
         is_amqp10: cython.bint = session is not None and session.peer.is_amqp10
         rules = (self.amqp10_rules if is_amqp10 else self.rules).get(event, ())
         if rules:
-            memory = {} if session is None else session.memory
-            context = context_of(self, session, None, number, ts_ns, None, None, facts)
-            _ask(rules, context, memory, bits)
+            context = _context(self, session, None, number, ts_ns, None, None, facts)
+            _ask(rules, context, bits)
 
     def emit_method(
         self, session: Session, channel: Channel, frame: MethodFrame, request: Request
@@ -1490,7 +1505,7 @@ class Tracker:
         context: RuleContext = None
         rules: tuple[Any, ...] = self.rules.get(frame.name, _NONE)
         if rules:
-            context = context_of(
+            context = _context(
                 self, session, channel, frame.number, frame.ts_ns, frame, request, None
             )
             bits: cython.int = _ANYTHING
@@ -1521,7 +1536,7 @@ class Tracker:
                     bits |= _EXCLUSIVE_BIT
                 if frame.side == 0:
                     bits &= ~_BY_BROKER_BIT
-            _ask(rules, context, session.memory, bits)
+            _ask(rules, context, bits)
         if request is None or channel is None or request.side != 0:
             return
         if frame.ts_ns == _NULL or request.ts_ns == _NULL:
@@ -1536,10 +1551,10 @@ class Tracker:
             memory["answered late"] = True
         if took > _MISSING or PROVISIONAL in memory:
             if context is None:
-                context = context_of(
+                context = _context(
                     self, session, channel, frame.number, frame.ts_ns, frame, request, None
                 )
-            _ask(self.rules.get("replied", _NONE), context, memory)
+            _ask(self.rules.get("replied", _NONE), context)
 
     def dated_log(self, session: Session) -> MessageLog:
         """The log of what concerns several connections, set to the current time, or None."""

@@ -192,9 +192,9 @@ class OpenChannel:
 def note_opened(context: RuleContext) -> None:
     """A channel begins: others of its number and host may be over before TCP says so."""
     key = _on_host(context)
-    if key is None or context.tracker.log.recorded is not None:
+    if key is None or context.log.recorded is not None:
         return
-    shared: dict[str, Any] = context.tracker.memory
+    shared: dict[str, Any] = context.shared
     open_ones = shared.get("open-channels")
     if open_ones is None:
         open_ones = shared["open-channels"] = OrderedDict()
@@ -214,7 +214,7 @@ def note_opened(context: RuleContext) -> None:
 def note_unsettled(context: RuleContext) -> None:
     """A channel ends: its outstanding tags may be acknowledged on the next one."""
     channel: Channel = context.channel
-    shared: dict[str, Any] = context.tracker.memory
+    shared: dict[str, Any] = context.shared
     key = _on_host(context)
     open_ones = shared.get("open-channels")
     channels: dict[Any, OpenChannel] | None = None if open_ones is None else open_ones.get(key)
@@ -227,7 +227,7 @@ def note_unsettled(context: RuleContext) -> None:
         return
     connection_id = context.session.peer.name()[0]
     _remember(context, "left-outstanding", (connection_id, context.channel.number), left)
-    records = context.tracker.log.recorded
+    records = context.log.recorded
     if records is not None and key is not None:
         records.left.append((left.order, key, left.packet_number, left.tags))
     elif key is not None:
@@ -290,7 +290,7 @@ class Question(NamedTuple):
 def question_for(context: RuleContext, tag: int) -> Question | None:
     """What a reader of some connections cannot answer; None for a reader of all."""
     key = _on_host(context)
-    if context.tracker.log.recorded is None or key is None:
+    if context.log.recorded is None or key is None:
         return None
     now = order_of(context.ts_ns, context.session.capture, context.number)
     return Question(now, key, tag, _opened(context), context.channel.opened_packet_number)
@@ -298,7 +298,7 @@ def question_for(context: RuleContext, tag: int) -> Question | None:
 
 def record_question(context: RuleContext, question: Question) -> int:
     """Write a question down; gives the variant that the finding is to have until it is answered."""
-    records: Records = context.tracker.log.recorded
+    records: Records = context.log.recorded
     variant = len(records.asked) + 1
     place = (context.session.peer.name()[0], context.channel.number, variant)
     records.asked.append((*question, place))

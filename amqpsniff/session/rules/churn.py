@@ -60,7 +60,7 @@ def judge_connection(context: RuleContext) -> None:
     if max(context.messages) > FEW_MESSAGES or not client.host:
         return
     if client.brief is not None:
-        context.tracker.log.count(client.brief, 1, conversation.first_packet_number)
+        context.log.count(client.brief, 1, conversation.first_packet_number)
         return
     where = conversation.start_ns, conversation.first_packet_number, peer.name()
     contribute(context, judge_short, session.capture, *where)
@@ -85,7 +85,7 @@ def judge_short(
     if isinstance(seen[1], Finding):
         if context.session is not None:
             client_of(context).brief = seen[1]
-        context.tracker.log.count(seen[1], 1, number)
+        context.log.count(seen[1], 1, number)
         return
     seen[0].append((start_ns, number, where))
     _judge_client(context, capture, address, seen)
@@ -100,7 +100,7 @@ def _judge_client(context: RuleContext, capture: str | None, address: str, seen:
         count = SHORT_CONNECTIONS
         found = seen[1] = times[0]
     ts_ns, number, (connection_id, client, server) = found
-    log = context.tracker.log
+    log = context.log
     if log.again("connection-churn", connection_id, None, None, count, times[-1][1]):
         return
     apart = _spread_ns(times) / (SHORT_CONNECTIONS - 1)

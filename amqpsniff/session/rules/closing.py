@@ -9,6 +9,7 @@ from typing import Any
 
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
+from cython.cimports.amqpsniff.session.rules.shared_state import remembered
 
 from amqpsniff.session.method_flags import NAMES
 from amqpsniff.session.rules.access import note_refused_login
@@ -18,7 +19,7 @@ from amqpsniff.session.rules.opening import step
 from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.queues import Key, owner_words
 from amqpsniff.session.rules.remedies import fault, is_exclusive, remedy
-from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
+from amqpsniff.session.rules.shared_state import contribute, report_at
 from amqpsniff.spec import FIRST_ERROR_CODE
 
 _QUEUE = re.compile(r"queue '(.*)' in vhost '(.*?)'")
@@ -141,9 +142,8 @@ def judge_locked(
 
 
 def _opened(context: RuleContext) -> None:
-    memory: dict[str, Any] = context.session.memory
-    if "counted" not in memory:
-        memory["counted"] = True
+    if "counted" not in context.memory:
+        context.memory["counted"] = True
         _contribute(context, judge_opened)
 
 
@@ -160,9 +160,8 @@ def judge_opened(context: RuleContext, client: Any, connection_id: str) -> None:
 
 @requires("counted")
 def _ended(context: RuleContext) -> None:
-    memory: dict[str, Any] = context.session.memory
-    if memory["counted"]:
-        memory["counted"] = False
+    if context.memory["counted"]:
+        context.memory["counted"] = False
         _contribute(context, judge_ended)
 
 

@@ -1,12 +1,14 @@
+from amqpsniff.findings.log cimport FindingLog
 from amqpsniff.session.entities cimport Session
 
 cdef class RuleContext:
     cdef public object tracker, channel, frame, request, number, ts_ns
+    cdef public FindingLog log
     cdef public Session session
-    cdef public dict facts
+    cdef public dict facts, memory, shared
     cdef object _complete, _place, _messages
 
-cdef RuleContext context_of(
-    object tracker, Session session, object channel, object number, object ts_ns, object frame,
-    object request, dict facts
-)
+cdef class Asked:
+    cdef readonly object rule
+    cdef readonly tuple names
+    cdef readonly int bits

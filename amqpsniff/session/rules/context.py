@@ -168,7 +168,8 @@ class Place(NamedTuple):
     server: str | None
 
 
-_NO_FACTS: dict[Any, Any] = {}
+NO_FACTS: dict[Any, Any] = {}
+"""Facts of an event that has none."""
 
 
 class RuleContext:
@@ -176,6 +177,9 @@ class RuleContext:
 
     Attributes:
         tracker, session, channel: Where; channel is None where the event has none.
+        log: Collects findings; None where they are not requested.
+        memory: What rules remember about the connection.
+        shared: What rules remember across connections; keep it bounded.
         event: The `frame.MethodFrame` of a method's event, else None.
         request: The `frame.Request` that the method answers, or None.
         number, ts_ns: Packet and time of it; ts_ns is None where the packet has none.
@@ -189,6 +193,9 @@ class RuleContext:
     number: Any
     ts_ns: Any
 
+    log: FindingLog
+    memory: dict[Any, Any]
+    shared: dict[Any, Any]
     session: Session
     facts: dict[Any, Any]
     _complete: Any
@@ -207,23 +214,13 @@ class RuleContext:
         facts: dict[str, Any] | None = None,
     ) -> None:
         self.tracker, self.session, self.channel = tracker, session, channel
+        self.log, self.shared = tracker.log, tracker.memory
+        self.memory = {} if session is None else session.memory
         self.number = number
         self.ts_ns = None if ts_ns is None or ts_ns == NULL else ts_ns
         self.frame, self.request = frame, request
-        self.facts = _NO_FACTS if facts is None else facts
+        self.facts = NO_FACTS if facts is None else facts
         self._complete = self._place = self._messages = None
-
-    @property
-    def memory(self) -> dict[str, Any]:
-        """What rules remember about the connection."""
-        memory: dict[str, Any] = self.session.memory
-        return memory
-
-    @property
-    def shared(self) -> dict[str, Any]:
-        """What rules remember across connections; keep it bounded."""
-        memory: dict[str, Any] = self.tracker.memory
-        return memory
 
     @property
     def complete(self) -> bool:
@@ -298,7 +295,7 @@ class RuleContext:
         """
         session: Session = self.session
         channel: Channel = self.channel
-        log: FindingLog = self.tracker.log
+        log = self.log
         if log is None:
             return
         at = self.number if number is None else number
@@ -345,7 +342,7 @@ class RuleContext:
         packets come, and is not raised before a frame of each side was read: where a capture
         begins, those of one may come late.
         """
-        log, channel, session = self.tracker.log, self.channel, self.session
+        log, channel, session = self.log, self.channel, self.session
         if absent and NULL in (session.last_client_ns, session.last_server_ns):
             return
         noted = self.memory.setdefault(PROVISIONAL, {})
@@ -373,13 +370,13 @@ class RuleContext:
         """Take back what was foreseen, for more is known of it now; with a `number`, only what is
         about that packet.
         """
-        if self.session is None or PROVISIONAL not in self.session.memory:
+        if PROVISIONAL not in self.memory:
             return
         noted = self.memory[PROVISIONAL]
         known = noted.get((code, channel))
         if known is not None and (number is None or number == known.number):
             del noted[code, channel]
-            self.tracker.log.withdraw(known.key)
+            self.log.withdraw(known.key)
 
     def _is_behind(self) -> bool:
         """True if bytes are known to have been sent that were not read yet."""
@@ -390,37 +387,12 @@ class RuleContext:
 
         For events that come often: the words of the finding are those of the first.
         """
-        tracker, session, channel = self.tracker, self.session, self.channel
-        if tracker.log is None or session is None:
+        log, session, channel = self.log, self.session, self.channel
+        if log is None or session is None:
             return False
         place = None if channel is None else channel.number
         connection_id = session.peer.name()[0]
-        again: bool = tracker.log.again(code, connection_id, None, place, 1, self.number)
-        return again
-
-
-def context_of(
-    tracker: Any,
-    session: Session,
-    channel: Any,
-    number: Any,
-    ts_ns: Any,
-    frame: Any,
-    request: Any,
-    facts: dict[Any, Any] | None,
-) -> RuleContext:
-    """A context, made without a call of its class: there are very many."""
-    context: RuleContext = RuleContext.__new__(RuleContext)
-    context.tracker = tracker
-    context.session = session
-    context.channel = channel
-    context.number = number
-    context.ts_ns = None if ts_ns is None or ts_ns == NULL else ts_ns
-    context.frame = frame
-    context.request = request
-    context.facts = _NO_FACTS if facts is None else facts
-    context._complete = context._place = context._messages = None
-    return context
+        return log.again(code, connection_id, None, place, 1, self.number)
 
 
 def messages_of(session: Session) -> tuple[int, int]:
@@ -435,6 +407,17 @@ def messages_of(session: Session) -> tuple[int, int]:
 
 
 Rule = Callable[[RuleContext], None]
+
+
+class Asked:
+    """A rule, and what it needs to be asked: see `requires` for `names` and `where` for `bits`."""
+
+    names: tuple[str, ...]
+    bits: int
+    rule: Any
+
+    def __init__(self, rule: Rule, names: tuple[str, ...] | None, bits: int) -> None:
+        self.rule, self.names, self.bits = rule, names, bits
 
 
 PUBLISHED, DELIVERED, BUSY, CONFIRMS, UNOPENED, UNCLEAN, LEFT_OPEN, WAITING, ZERO_WINDOW, QUIET = (

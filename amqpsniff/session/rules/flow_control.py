@@ -64,7 +64,7 @@ def _blocked(context: RuleContext) -> None:
     reason = reason_text(context.frame.arguments.get("reason"))
     context.memory["blocked"] = Block(reason, context.number, context.ts_ns)
     context.memory["while blocked"] = [0, 0]
-    if context.tracker.log is not None and context.tracker.log.recorded is None:
+    if context.log is not None and context.log.recorded is None:
         context.report_provisional(
             "connection-blocked", reason, context.number, context.ts_ns, absent=False
         )

@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """The opening of connections: its order and duration, tuning, what the client announces."""
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import HANDSHAKE
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.access import note_refused_login
-from amqpsniff.session.rules.context import UNOPENED, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import UNOPENED, Rule, requires, where
 from amqpsniff.session.rules.format import in_packet
 from amqpsniff.session.rules.peers import (
     Client,

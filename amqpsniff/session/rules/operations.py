@@ -1,9 +1,11 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """Destructive operations, and values made to exhaust a reader."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
@@ -13,7 +15,6 @@ from amqpsniff.session.rules.context import (
     MANY_ENTRIES_BYTES,
     NESTED,
     Rule,
-    RuleContext,
     where,
 )
 from amqpsniff.session.rules.format import name_at, number_of, route

@@ -1,7 +1,7 @@
 from amqpsniff.session.rules.context cimport RuleContext
 
 cdef class Client:
-    cdef public str host, server
+    cdef public str host, server, server_host
     cdef public object user, start_ok
     cdef public bint on_network
     cdef public tuple texts, key
@@ -10,3 +10,4 @@ cdef class Client:
     cdef public object brief, short
 
 cpdef Client client_of(RuleContext context)
+cpdef str host_of(str end)

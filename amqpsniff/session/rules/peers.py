@@ -31,6 +31,7 @@ class Client:
     Attributes:
         host: Its address without a port; empty when it is not known.
         server: The server's address and port; empty when they are not known.
+        server_host: Its address alone.
         user: Who logged in; None while that is not known.
         key: What is taken for one client: host, server and user.
         start_ok: The arguments of connection.start-ok; None when it was not captured.
@@ -46,6 +47,7 @@ class Client:
 
     host: str
     server: str
+    server_host: str
     user: str | None
     key: tuple[str, str, str | None]
     start_ok: bytes | None
@@ -59,7 +61,8 @@ class Client:
     def __init__(self, known: tuple[Any, ...], first: int) -> None:
         self.host, self.server, self.user, self.start_ok, encrypted = known
         self.key, self.first = known[:3], first
-        self.on_network = not encrypted and _is_between_hosts(self.host, self.server)
+        self.server_host = host_of(self.server)
+        self.on_network = not encrypted and _is_between_hosts(self.host, self.server_host)
         self.verdicts = self.brief = self.short = None
         properties = table(read(self.start_ok), "client_properties")
         self.texts = tuple(peer_property(properties, name) or None for name in PEER_PROPERTIES)
@@ -88,7 +91,7 @@ def client_of(context: RuleContext) -> Client:
     session: Session = context.session
     if session.client is not None:
         return session.client
-    shared: dict[Any, Any] = context.tracker.memory
+    shared: dict[Any, Any] = context.shared
     client: Client
     asked, client = shared.get("client", _NOBODY)
     if asked is session:
@@ -236,8 +239,7 @@ def host_of(end: str | None) -> str:
 
 
 def _is_between_hosts(client: str, server: str) -> bool:
-    host = host_of(server)
-    return bool(client and host) and not (_is_loopback(host) and _is_loopback(client))
+    return bool(client and server) and not (_is_loopback(server) and _is_loopback(client))
 
 
 @lru_cache(ALIKE)

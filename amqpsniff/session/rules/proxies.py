@@ -12,12 +12,12 @@ from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
+from cython.cimports.amqpsniff.session.rules.shared_state import remembered
 
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.context import Place, Rule
-from amqpsniff.session.rules.peers import host_of
-from amqpsniff.session.rules.shared_state import contribute, remembered, report_at
+from amqpsniff.session.rules.shared_state import contribute, report_at
 
 WITHIN_NS = SECOND_NS
 """Time between the beginnings of both: a proxy opens its connection when it has the client's."""
@@ -31,7 +31,7 @@ def opened(context: RuleContext) -> None:
     client: Client = client_of(context)
     session: Session = context.session
     peer: Connection = session.peer
-    conversation, server = peer.conversation, host_of(client.server)
+    conversation, server = peer.conversation, client.server_host
     start_ns = conversation.start_ns
     if client.start_ok and server and start_ns > 0 and client.host != server:
         where = (session.capture, conversation.first_packet_number or None, start_ns, *peer.name())

@@ -158,7 +158,7 @@ def unprotected(context: RuleContext) -> None:
         return
     first, last = times.first_publish_number, times.last_publish_number
     detail = ""
-    if context.tracker.log.has_room("publishes-unprotected"):  # not shown without a place
+    if context.log.has_room("publishes-unprotected"):  # not shown without a place
         detail = f"{number_of(channel.published, 'message')} in {packets_text(first, last)}"
     context.report(
         "publishes-unprotected",

@@ -448,7 +448,7 @@ def _take_back(
         finding, until_ns, queues = one
         if ts_ns <= until_ns and (queue is None or _is_among(queue, ts_ns, queues)):
             said.remove(one)
-            context.tracker.log.withdraw(finding)
+            context.log.withdraw(finding)
 
 
 def _is_among(

@@ -135,7 +135,7 @@ def _was_short(context: RuleContext) -> None:
     if published > SHORT_PUBLISHES or not context.complete:
         return
     if of.short is not None:
-        context.tracker.log.count(of.short, 1, context.number)
+        context.log.count(of.short, 1, context.number)
         return
     lived = conversation.end_ns - conversation.start_ns
     client, who = (of.host, of.server), (of.user, of.application, of.host)
@@ -151,7 +151,7 @@ def judge_short(
     place: Sequence[Any],
 ) -> None:
     """One more short connection of a client; `who` is for `client_words`."""
-    short, log = remembered(context, "short", client, _Short), context.tracker.log
+    short, log = remembered(context, "short", client, _Short), context.log
     if short.finding is not None:
         if context.session is not None:
             client_of(context).short = short.finding

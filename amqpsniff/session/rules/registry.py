@@ -62,6 +62,7 @@ from amqpsniff.session.rules.context import (
     EXTENDED,
     NESTED,
     PASSIVE,
+    Asked,
     Place,
     Rule,
     RuleContext,
@@ -133,16 +134,13 @@ _AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
 
 OF_METHODS = PASSIVE | EXTENDED | NESTED | EXCLUSIVE | BY_BROKER | CONSUMES
 
-Asked = tuple[tuple[str, ...] | None, int, Rule]
-"""A rule, and what it needs to be asked: see `context.requires` and `context.where`."""
-
 
 def _gather(tables: tuple[dict[str, tuple[Rule, ...]], ...]) -> dict[str, tuple[Asked, ...]]:
     rules: dict[str, tuple[Asked, ...]] = {}
     for table in tables:
         for event, more in table.items():
             asked = [
-                (getattr(rule, "requires", None), getattr(rule, "where", ANYTHING), rule)
+                Asked(rule, getattr(rule, "requires", None), getattr(rule, "where", ANYTHING))
                 for rule in more
             ]
             rules[event] = (*rules.get(event, ()), *asked)
@@ -155,7 +153,7 @@ RULES = _gather(_TABLES)
 GATED = {
     event: bits
     for event, rules in RULES.items()
-    if (bits := reduce(or_, (wanted for _, wanted, _ in rules if wanted != ANYTHING), 0))
+    if (bits := reduce(or_, (one.bits for one in rules if one.bits != ANYTHING), 0))
     and bits & OF_METHODS
 }
 """The bits that rules of a method ask for, of those that have any; see `context.where`."""

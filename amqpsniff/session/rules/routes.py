@@ -309,7 +309,7 @@ def ended(context: RuleContext) -> None:
     """connection-ends: its messages by route, and what it declared and bound."""
     session: Session = context.session
     peer: Connection = session.peer
-    memory: dict[str, Any] = session.memory
+    memory: dict[str, Any] = context.memory
     routes: Routes = session.routes
     client: Client = client_of(context)
     server = client.server
@@ -360,7 +360,7 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     routes: Routes = session.routes
     capture, ends = session.capture, peer.name()
     who = client.application or client.host
-    if context.tracker.log.recorded is None:
+    if context.log.recorded is None:
         kept = _kept(context, PUBLISHED)
         _lose(context, routes.keep(kept, where, (who, capture, ends), MAX_KEPT, MAX_LISTED))
         return []
@@ -374,7 +374,7 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
 
 
 def _kept(context: RuleContext, name: str) -> OrderedDict[Any, Any]:
-    shared: dict[str, Any] = context.tracker.memory
+    shared: dict[str, Any] = context.shared
     kept: Any = shared.get(name)
     if kept is None:
         kept = shared[name] = OrderedDict()
@@ -399,7 +399,7 @@ def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
         consumer = None if channel is None else channel.by_tag.get(name[2])
         queue = None if consumer is None else consumer.queue
         told[name] = (peer.name()[0], *name), queue
-    if context.tracker.log.recorded is None and routes is not None:
+    if context.log.recorded is None and routes is not None:
         kept = _kept(context, DELIVERED)
         _lose(context, routes.keep_delivered(kept, where, told, MAX_KEPT, MAX_LISTED))
         return []

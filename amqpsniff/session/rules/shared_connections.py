@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """Connections shared by publishers and consumers, by large and small messages, and by many channels
 that leak."""
 
@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import BUSY, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import BUSY, Rule, requires, where
 from amqpsniff.session.rules.shared_state import open_channels
 from amqpsniff.units import duration, octets
 

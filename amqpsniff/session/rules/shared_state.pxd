@@ -1,8 +1,10 @@
+from amqpsniff.findings.finding cimport Finding
 from amqpsniff.session.rules.context cimport RuleContext
 
 cdef class _Verdict:
     cdef str code, words
-    cdef object key, first, finding
+    cdef object key, first
+    cdef Finding finding
 
 cdef class Alike:
     cdef public object judge, requires
@@ -11,4 +13,6 @@ cdef class Alike:
     cdef public int where
     cdef _raise(self, RuleContext context, _Verdict verdict)
 
+cpdef remember(RuleContext context, dict memory, object key, object new)
+cpdef remembered(RuleContext context, str name, object key, object make)
 cdef dict _of_server(RuleContext context)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.findings.finding import Finding
 from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
-from amqpsniff.findings import Finding
 from amqpsniff.findings.records import Order, order_of, order_of_end
 from amqpsniff.session.rules.context import ANYTHING, Place, Rule, requires
 from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_SAID_BYTES
@@ -44,8 +44,8 @@ def open_channels(session: Any) -> Iterator[Any]:
 
 def remember(context: RuleContext, memory: dict[Any, Any], key: Any, new: Any) -> Any:
     """What is remembered under a key, `new` when nothing was; None when there is no more room."""
-    shared: dict[str, Any] = context.tracker.memory
     if key not in memory:
+        shared = context.shared
         if len(memory) >= MAX_NAMES or shared.get("names", 0) >= MAX_OF_ALL_NAMES:
             return context.forget("names")
         memory[key] = new
@@ -73,17 +73,14 @@ def apart(context: RuleContext, name: str, key: Any) -> int | None:
 
 def _count(context: RuleContext, more: int) -> None:
     """Names are remembered, or dropped: of the connection and of all."""
-    session: Session = context.session
-    memory: dict[str, Any] = session.memory
-    shared: dict[str, Any] = context.tracker.memory
+    memory, shared = context.memory, context.shared
     memory["names"] = memory.get("names", 0) + more
     shared["names"] = shared.get("names", 0) + more
 
 
 @requires("names")
 def _ended(context: RuleContext) -> None:
-    shared: dict[str, Any] = context.tracker.memory
-    shared["names"] -= context.session.memory.pop("names")
+    context.shared["names"] -= context.memory.pop("names")
 
 
 MAX_KEPT = 10_000
@@ -122,7 +119,7 @@ def contribute(context: RuleContext, judge: Callable[..., None], *payload: Any) 
     payload, plain values and places: at once, or, by a reader of some connections, when all are
     known.
     """
-    log: FindingLog = context.tracker.log
+    log: FindingLog = context.log
     records = log.recorded
     if records is None:
         judge(context, *payload)
@@ -134,10 +131,9 @@ def contribute(context: RuleContext, judge: Callable[..., None], *payload: Any) 
 
 def remembered(context: RuleContext, name: str, key: object, make: Callable[[], Kept]) -> Kept:
     """What is remembered under a key of `name`, made when it is new."""
-    shared: dict[str, Any] = context.tracker.memory
-    entries: OrderedDict[Any, Kept] | None = shared.get(name)
+    entries: OrderedDict[Any, Kept] | None = context.shared.get(name)
     if entries is None:
-        entries = shared[name] = OrderedDict()
+        entries = context.shared[name] = OrderedDict()
     entry = entries.get(key)
     if entry is None:
         if len(entries) >= MAX_KEPT:
@@ -151,7 +147,7 @@ def exchanges_of(context: RuleContext) -> dict[str, tuple[int, ...]]:
     """What was counted by exchange, at the end; empty when that is recorded to be added up."""
     context.tracker.count_exchanges()
     exchanges: dict[str, tuple[int, ...]] = context.tracker.exchanges
-    records = context.tracker.log.recorded
+    records = context.log.recorded
     if records is None:
         return exchanges
     for name, counts in exchanges.items():
@@ -169,7 +165,7 @@ def report_at(
     channel: int | None = None,
 ) -> None:
     """Raise a finding about the connection of a place; see `RuleContext.report`."""
-    log = context.tracker.log
+    log = context.log
     end = last or place.packet_number
     if not log.again(code, place.connection_id, place.capture, channel, count, end):
         log.add(Finding(code, detail, *place, channel, count=count, last_packet_number=last))
@@ -189,20 +185,20 @@ def report_once(
     `detail` gives its words, when they are needed; `place` is where it is seen, when that is not
     the context. The first stands for `count` connections, by judges of many (`contribute`).
     """
-    tracker = context.tracker
+    log = context.log
     seen = context.shared.get(code)
     first = None if seen is None else seen.get(key)
     if first is not None:
         last = context.number if place is None else place.packet_number
-        if tracker.log.again(code, first.connection_id, None, None, 1, last):
+        if log.again(code, first.connection_id, None, None, 1, last):
             return
     here = place or context.place
-    records = tracker.log.recorded
+    records = log.recorded
     if records is not None:
         records.seen(order(context), (code, key), detail, tuple(here))
         return
     first = remembered(context, code, key, lambda: here)
-    words = detail() if tracker.log.has_room(code) else ""  # not shown without a place
+    words = detail() if log.has_room(code) else ""  # not shown without a place
     report_at(context, first, code, words, count, here.packet_number)
 
 
@@ -282,8 +278,8 @@ class Alike:
             self._raise(context, verdict)
 
     def _raise(self, context: RuleContext, verdict: _Verdict) -> None:
-        log: FindingLog = context.tracker.log
-        shared: dict[str, Any] = context.tracker.memory
+        log: FindingLog = context.log
+        shared: dict[str, Any] = context.shared
         if verdict.finding is not None and (
             "forgotten" not in shared or shared[verdict.code].get(verdict.key) is verdict.first
         ):
@@ -304,7 +300,7 @@ class Alike:
 def _of_server(context: RuleContext) -> dict[Any, Any]:
     """What is known of a connection's server."""
     peer: Connection = context.session.peer
-    servers: dict[Any, Any] = context.tracker.memory.setdefault("servers", {})
+    servers: dict[Any, Any] = context.shared.setdefault("servers", {})
     name = peer.name()[2] or ""
     known: dict[Any, Any] | None = servers.get(name)
     if known is None:
@@ -319,7 +315,7 @@ def judge_limits(context: RuleContext) -> None:
     forgotten = dict(context.shared.get("forgotten", {}))
     returns = context.shared.get("came-again")
     forgotten |= of_messages(context.tracker.recent_publishes, returns)
-    records = context.tracker.log.recorded
+    records = context.log.recorded
     if records is not None:
         records.forget(forgotten)
     elif forgotten:

@@ -9,8 +9,9 @@ from typing import Any
 
 from cython.cimports.amqpsniff.session.method_frame import MethodFrame
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.shared_state import remember, remembered
 
-from amqpsniff.decode.method_layout import FLAGS_CUT
+from amqpsniff.decode.method_layout import CUT, FLAGS_CUT
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import (
     EXTENDED,
@@ -26,8 +27,6 @@ from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.shared_state import (
     contribute,
     drop,
-    remember,
-    remembered,
     report_once,
 )
 from amqpsniff.units import duration, rate
@@ -57,8 +56,6 @@ delays has 28 levels."""
 _DIGITS = re.compile("[0-9]+")
 
 DECLARES = ("queue.declare", "exchange.declare", "queue.bind", "exchange.bind")
-MAKES = {"queue.declare": 0, "queue.bind": 1}
-UNMAKES = {"queue.delete": 0, "queue.unbind": 1}
 
 
 class Series:
@@ -107,12 +104,14 @@ def note_declaration(context: RuleContext) -> None:
     """A declaration or binding; count one that was made before."""
     frame: MethodFrame = context.frame
     octets = frame.arguments_json
-    if not octets or not frame.whole or octets.find(b'"passive":true') >= 0:
+    if not octets or frame.flags & CUT or octets.find(b'"passive":true') >= 0:
         return
     if frame.name == "queue.declare" and not frame.queue:
         return  # each makes a queue with a name of its own
     memory = context.memory
-    declared = memory.setdefault("declared", {})
+    declared: Any = memory.get("declared")
+    if declared is None:
+        declared = memory["declared"] = {}
     subject, key = subject_of(frame), hash((frame.name, octets))
     known = declared.get(subject)
     if known is None:
@@ -242,40 +241,62 @@ def judge_gets(context: RuleContext) -> None:
 # changes
 
 
+class Changes(Series):
+    """Queues and bindings that a connection made and deleted; `queue` is that of the first."""
+
+    queues_made: int
+    queues_deleted: int
+    bindings_made: int
+    bindings_deleted: int
+    queue: Any
+
+    def __init__(self, context: RuleContext) -> None:
+        """None of them yet; the context is that of the first."""
+        super().__init__(context)
+        self.queues_made = self.queues_deleted = self.bindings_made = self.bindings_deleted = 0
+        self.queue = context.frame.queue
+
+
 def note_change(context: RuleContext) -> None:
     """A queue or binding is made or deleted."""
     frame: MethodFrame = context.frame
-    series: Series
-    if frame.name == "queue.declare":
+    changes: Changes
+    name: str = frame.name
+    if name == "queue.declare":
         if frame.flags & FLAGS_CUT or (frame.arguments_json or b"").find(b'"passive":true') >= 0:
             return
     memory = context.memory
     changes = memory.get("changes")
     if changes is None:
-        changes = memory["changes"] = (Series(context), [0, 0], [0, 0], frame.queue)
-    series, made, unmade, _ = changes
-    series.add(context)
-    if frame.name in MAKES:
-        made[MAKES[frame.name]] += 1
+        changes = memory["changes"] = Changes(context)
+    changes.add(context)
+    if name == "queue.declare":
+        changes.queues_made += 1
+    elif name == "queue.bind":
+        changes.bindings_made += 1
     else:
-        unmade[UNMAKES[frame.name]] += 1
+        changes.queues_deleted += name == "queue.delete"
+        changes.bindings_deleted += name == "queue.unbind"
         memory["unmade"] = True
 
 
 @requires("unmade")
 def judge_changes(context: RuleContext) -> None:
     """connection-ends: what is made is deleted again, at a high rate."""
-    series, made, unmade, first = context.memory["changes"]
-    pairs = [min(each) for each in zip(made, unmade, strict=True)]
-    if 2 * sum(pairs) < CHANGES or not series.lasted_ns:
+    changes: Changes = context.memory["changes"]
+    pairs = [
+        min(changes.queues_made, changes.queues_deleted),
+        min(changes.bindings_made, changes.bindings_deleted),
+    ]
+    if 2 * sum(pairs) < CHANGES or not changes.lasted_ns:
         return
-    pace = 2 * sum(pairs) * SECOND_NS / series.lasted_ns
+    pace = 2 * sum(pairs) * SECOND_NS / changes.lasted_ns
     if pace > CHANGES_PER_SECOND:
         kinds = ("queues declared and deleted", "bindings made and removed")
         parts = [f"{count} {kind}" for count, kind in zip(pairs, kinds, strict=True) if count]
-        named = f", the first of {queue_text(first)}" if first else ""
+        named = f", the first of {queue_text(changes.queue)}" if changes.queue else ""
         detail = f"{', '.join(parts)}: {rate(pace)} changes a second{named}"
-        series.report(context, "topology-churn", detail)
+        changes.report(context, "topology-churn", detail)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

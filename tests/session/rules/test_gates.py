@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.session.rules.context import ANYTHING, SHORT
+from amqpsniff.session.rules.context import ANYTHING, SHORT, Asked
 from amqpsniff.session.rules.registry import AMQP10_RULES, RULES
 from amqpsniff.session.rules.shared_state import Alike
 from tests.conftest import SAMPLES
@@ -42,8 +42,10 @@ def test_rules_that_are_asked_everywhere_say_no_more(
     for table in TABLES:
         for event, rules in list(table.items()):
             everywhere = tuple(
-                (names, bits if bits == SHORT or isinstance(rule, Alike) else ANYTHING, rule)
-                for names, bits, rule in rules
+                one
+                if one.bits == SHORT or isinstance(one.rule, Alike)
+                else Asked(one.rule, one.names, ANYTHING)
+                for one in rules
             )
             monkeypatch.setitem(table, event, everywhere)
     assert of_capture(path) == expected
@@ -51,7 +53,7 @@ def test_rules_that_are_asked_everywhere_say_no_more(
 
 def test_what_is_judged_once_is_given_what_connections_have_in_common() -> None:
     """The client or the server, and arguments of the handshake: nothing of one connection."""
-    judged = {rule for table in TABLES for rules in table.values() for *_, rule in rules}
+    judged = {one.rule for table in TABLES for rules in table.values() for one in rules}
     alike = [rule for rule in judged if isinstance(rule, Alike)]
     assert alike
     for rule in alike:

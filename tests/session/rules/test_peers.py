@@ -42,7 +42,7 @@ def context(
     session = Session(peer, None, 0)
     if start_ok is not None:
         session.take_handshake("connection.start-ok", HandshakeArguments(start_ok, True))
-    return RuleContext(SimpleNamespace(memory={}), session, None, 1, 1)
+    return RuleContext(SimpleNamespace(log=None, memory={}), session, None, 1, 1)
 
 
 @pytest.mark.parametrize(
