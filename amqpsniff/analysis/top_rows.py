@@ -68,18 +68,17 @@ _ENDED: dict[str | None, str] = {
 
 
 def connection_weights(rows: Rows) -> tuple[Iterable[Any], ...]:
-    """What connections that ended alike are worth keeping by, as columns: their size.
+    """Columns that order connections which ended alike: their size, then their id.
 
-    Of equal ones the id decides, so that those are kept that lie anywhere in the time.
+    By the id, those of equal size that are kept lie anywhere in the time.
     """
     octets = zip(rows.column("client_bytes"), rows.column("server_bytes"), strict=True)
-    return ((sent or 0) + (received or 0) for sent, received in octets), rows.column(
-        "connection_id"
-    )
+    sizes = ((sent or 0) + (received or 0) for sent, received in octets)
+    return sizes, rows.column("connection_id")
 
 
 def channel_weights(rows: Rows) -> tuple[Iterable[Any], ...]:
-    """The same of channels: by what waited, then by messages."""
+    """Columns that order channels: what waited at most, messages, the id."""
     waited = zip(rows.column("unsettled_max"), rows.column("unconfirmed_max"), strict=True)
     return (
         (max(unacked or 0, unconfirmed or 0) for unacked, unconfirmed in waited),

@@ -104,7 +104,7 @@ class Moments:
         self.made = self.next = self.next_loss = 0
 
     def meet(self) -> cython.bint:
-        """Go on to the next message; whether its moment is known."""
+        """Go on to the next message; true if its moment is known."""
         place: cython.longlong = self.next
         self.next += 1
         if place >= self.made:

@@ -89,7 +89,6 @@ from amqpsniff.session.rules.context import (
     MANY_TABLES,
     MISSING_NS,
     NESTED,
-    NO_FACTS,
     OLDEST,
     PASSIVE,
     PAUSED_NS,
@@ -315,13 +314,7 @@ def _context(
     """A context, made without a call of its class: there are very many."""
     context: RuleContext = RuleContext.__new__(RuleContext)
     context.tracker, context.log, context.shared = tracker, tracker.log, tracker.memory
-    context.session, context.channel = session, channel
-    context.memory = {} if session is None else session.memory
-    context.number = number
-    context.ts_ns = None if ts_ns is None or ts_ns == _NULL else ts_ns
-    context.frame, context.request = frame, request
-    context.facts = NO_FACTS if facts is None else facts
-    context._complete = context._place = context._messages = None
+    context.place_at(session, channel, number, ts_ns, frame, request, facts)
     return context
 
 

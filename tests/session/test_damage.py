@@ -63,7 +63,7 @@ def test_a_channel_opened_again_where_the_client_was_not_captured(begin: int) ->
 
 @pytest.mark.parametrize("server", [False, True])
 def test_a_session_begun_again_where_one_direction_was_not_captured(server: bool) -> None:
-    """What the other side said of deliveries before is unknown."""
+    """Outcomes of earlier deliveries are unknown: the other side may have settled them."""
     packets = packets_of(CAPTURES / "amqp10" / "rabbitmq310_rhea.pcap.gz")
     said = rows_of([one for one in packets if (one[2][34:36] == packets[0][2][36:38]) is server])
     assert len(said.messages) > 5

@@ -7,6 +7,10 @@ cdef class RuleContext:
     cdef public Session session
     cdef public dict facts, memory, shared
     cdef object _complete, _place, _messages
+    cdef place_at(
+        self, Session session, object channel, object number, object ts_ns, object frame,
+        object request, dict facts
+    )
 
 cdef class Asked:
     cdef readonly object rule

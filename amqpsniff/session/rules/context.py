@@ -168,8 +168,7 @@ class Place(NamedTuple):
     server: str | None
 
 
-NO_FACTS: dict[Any, Any] = {}
-"""Facts of an event that has none."""
+_NO_FACTS: dict[Any, Any] = {}
 
 
 class RuleContext:
@@ -213,13 +212,26 @@ class RuleContext:
         request: Any = None,
         facts: dict[str, Any] | None = None,
     ) -> None:
-        self.tracker, self.session, self.channel = tracker, session, channel
-        self.log, self.shared = tracker.log, tracker.memory
+        self.tracker, self.log, self.shared = tracker, tracker.log, tracker.memory
+        self.place_at(session, channel, number, ts_ns, frame, request, facts)
+
+    def place_at(
+        self,
+        session: Session,
+        channel: Any,
+        number: Any,
+        ts_ns: Any,
+        frame: Any,
+        request: Any,
+        facts: dict[Any, Any] | None,
+    ) -> None:
+        """Set everything but `tracker` and what is its own."""
+        self.session, self.channel = session, channel
         self.memory = {} if session is None else session.memory
         self.number = number
         self.ts_ns = None if ts_ns is None or ts_ns == NULL else ts_ns
         self.frame, self.request = frame, request
-        self.facts = NO_FACTS if facts is None else facts
+        self.facts = _NO_FACTS if facts is None else facts
         self._complete = self._place = self._messages = None
 
     @property

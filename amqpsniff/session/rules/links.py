@@ -125,9 +125,9 @@ def _code_of(context: RuleContext, link: Any, condition: str, description: str |
     if condition == UNAUTHORIZED and any(word in words for word in _TOKEN) and link.deliveries:
         return "token-refused"
     since = None if context.ts_ns is None else context.ts_ns - link.attached_ns
-    brief = since is None or since < ATTACHED_NS or link.answered != 3
-    used = link.deliveries or link.name is None  # it was attached, though no answer was captured
-    if link.refused or (brief and not used):
+    attached = since is not None and since >= ATTACHED_NS and link.answered == 3
+    used = link.deliveries or link.name is None  # its attach was not captured
+    if link.refused or not (attached or used):
         return "link-refused"
     return "link-detached"
 

@@ -275,8 +275,10 @@ def note_change(context: RuleContext) -> None:
     elif name == "queue.bind":
         changes.bindings_made += 1
     else:
-        changes.queues_deleted += name == "queue.delete"
-        changes.bindings_deleted += name == "queue.unbind"
+        if name == "queue.delete":
+            changes.queues_deleted += 1
+        else:
+            changes.bindings_deleted += 1
         memory["unmade"] = True
 
 
