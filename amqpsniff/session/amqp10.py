@@ -529,8 +529,11 @@ class Amqp10Tracker:
         if slot is None:
             return None
         if slot.channel is not None:  # an end is missing, with what was sent before it
-            for direction in range(2):
-                self.tracker.lose_owed(session.peer, direction)
+            before: Amqp10Session = slot.channel.amqp10
+            for side in range(2):
+                if not before.ended & 1 << side:
+                    direction = session.peer.client_direction ^ side
+                    self.tracker.on_loss(session.peer, direction, (0, _NULL))
             self._finish(slot.channel)
         slot.number = number & 0xFFFF
         slot.incarnations += 1

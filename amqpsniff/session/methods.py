@@ -169,7 +169,7 @@ def open_channel(
 def reopen_channel(
     tracker: Any, session: Session, slot: ChannelSlot, capture: Any, ts_ns: cython.longlong
 ) -> Channel:
-    """A delivery tag that came before shows another opening, whose channel.open is missing."""
+    """Another opening of a channel, whose channel.open is missing."""
     tracker.settler.give_up_tentative(slot.channel, ts_ns)
     _end_channel(tracker, session, slot)
     return begin_channel(session, slot, capture, None)

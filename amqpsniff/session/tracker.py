@@ -115,7 +115,7 @@ from amqpsniff.session.rules.context import (
     ZERO_WINDOW,
 )
 from amqpsniff.session.rules.provisional import CHECK_BITS, check_waiting
-from amqpsniff.session.state_machine import CONNECTION
+from amqpsniff.session.state_machine import CHANNEL, CONNECTION
 from amqpsniff.session.table_rows import (
     CHANNEL_COLUMNS,
     CONNECTION_COLUMNS,
@@ -193,6 +193,7 @@ _GET_OK = cython.declare(cython.int, method_flags.GET_OK)
 _ACK = cython.declare(cython.int, method_flags.ACK)
 _CHANNEL_OPEN = cython.declare(cython.int, method_flags.CHANNEL_OPEN)
 _CHANNEL_CLOSE_OK = cython.declare(cython.int, method_flags.CHANNEL_CLOSE_OK)
+_OPENING = cython.declare(cython.int, CHANNEL.code("opening"))
 _LATE = cython.declare(cython.int, LATE)
 _NULL = cython.declare(cython.longlong, NULL)
 _ALLOWED = cython.declare(bytes, CONNECTION.allowed)
@@ -692,7 +693,7 @@ class Tracker:
                 if losses[lost][2] == _LATE:
                     self.late_row = losses[lost][0]
                 else:
-                    self._on_loss(losses[lost][1], losses[lost][2], losses[lost][3:])
+                    self.on_loss(losses[lost][1], losses[lost][2], losses[lost][3:])
                 self.loss_moment = None
                 lost += 1
                 next_loss = losses[lost][0] if lost < len(losses) else last + 1
@@ -915,6 +916,14 @@ class Tracker:
                 if method == _CHANNEL_CLOSE_OK:
                     return None
                 channel = self.proved_channel(session, slot, frames, row)
+            elif (
+                request is None
+                and slot.state_code != _OPENING
+                and self.names[method] == "channel.open-ok"
+            ):  # the channel.open that it answers is missing
+                self.on_loss(session.peer, session.peer.client_direction, (0, _NULL))
+                capture, ts_ns = self.capture_of(frames, row), frames.ts_ns.values[row]
+                channel = reopen_channel(self, session, slot, capture, ts_ns)
             if handler is not None and not (
                 side == 0 and channel.broker_discards and self.discarded[method]
             ):
@@ -926,7 +935,7 @@ class Tracker:
             self.emit_method(session, channel, frame, request)
         return subject
 
-    def _on_loss(self, peer: Connection, direction: cython.int, place: Any) -> cython.int:
+    def on_loss(self, peer: Connection, direction: cython.int, place: Any) -> cython.int:
         """Frames of one direction may be missing here, before a place: (packet number, ts_ns)."""
         session: Session = peer.session
         if session is None:
@@ -940,19 +949,6 @@ class Tracker:
             if self.rules_enabled:
                 self.emit_connection("frames-lost", session, None, None, {"side": side})
         return 0
-
-    def _is_opened_again(self, session: Session, channel: Channel) -> cython.bint:
-        """True if frames of the client are missing since the last delivery on a channel."""
-        if channel.last_tag == channel.tag_before_loss:
-            return True
-        return self.lose_owed(session.peer, session.peer.client_direction)
-
-    def lose_owed(self, peer: Connection, direction: cython.int) -> cython.bint:
-        """True if bytes of a direction were acknowledged and not captured: a loss from here on."""
-        if direction < 0 or not peer.conversation.owed[direction]:
-            return False
-        self._on_loss(peer, direction, (0, _NULL))
-        return True
 
     def _lose_answers(self, session: Session) -> cython.int:
         """Frames of the broker may be missing, among them what it said of publishes."""
@@ -1099,7 +1095,7 @@ class Tracker:
                 channel.maybe_returned_to = channel.next_number - 1
             return entry
         entry.number = frames.delivery_tag.values[row]
-        if 0 <= entry.number <= channel.last_tag and self._is_opened_again(session, channel):
+        if 0 <= entry.number <= channel.last_tag == channel.tag_before_loss:
             capture = self.capture_of(frames, row)
             channel = reopen_channel(self, session, slot, capture, entry.ts_ns)
             entry.channel = channel

@@ -298,11 +298,18 @@ class Connection:
                 incarnation.ended = True
                 self._no_reply([event.channel], ("client", "server"), CLOSES)
             return
+        opens = event.method == "channel.open-ok" and event.sender == "server"
+        if opens and incarnation and not answered and not incarnation.is_opening():
+            self._lose(event._replace(sender="client"))
+            incarnation.doubt(event.ts_ns)
+            incarnation.ended = True
+            incarnation = None
         if incarnation and incarnation.is_another(event):
             incarnation.doubt(event.ts_ns)
             incarnation.ended = True
             incarnation = None
         incarnation = incarnation or self._begin(event, known=False)
+        incarnation.opened |= opens
         if event.method == "channel.close":
             if not incarnation.closers:
                 _closed(incarnation.row, event)

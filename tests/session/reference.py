@@ -59,7 +59,9 @@ C7  mode: `confirm` or `tx` from the first select that was sent, or, where none 
     later changes nothing.
 C8  prefetch_count: of the last basic.qos sent, global or not; null when there was none.
 C9  A delivery or get-ok whose tag is not above the last one, behind a loss of what the client sent
-    since that one, begins an incarnation: a channel.close and channel.open were lost.
+    since that one, begins an incarnation: a channel.close and channel.open were lost. So does a
+    channel.open-ok that answers nothing, where the last channel.open has its own or the channel was
+    closed since; what the client sent may be missing before it.
 C9  consumers: consume-ok seen (answering or not), and basic.consume with no_wait.
 C10 published: basic.publish of the client. returned: basic.return. delivered: basic.deliver and
     get-ok. confirmed, acknowledged: messages of the incarnation whose outcome is `confirmed`,

@@ -8,7 +8,8 @@ Sessions (rows of `channels`)
 
 S1  A begin without remote-channel begins a session; one with it joins the session that the other
     side has on that number. A side has one number for a session, its last. A session that its side
-    began on that number before is over then, also if the other side did not end it yet.
+    began on that number before is over then. What a side that did not end it said last may be
+    missing: a loss of that side for all but transfers.
 S2  `end` of a side frees its number. The second one ends the session, the first is its close.
 S3  What a side sends on a number without a session means nothing. After a loss, and in a capture
     that begins late, it is a session whose beginning is not known: the only one of the other side,
@@ -183,17 +184,15 @@ class Conversation:
 
     def feed(self, said: Said) -> None:
         """One word."""
-        if said.name == LOSS or (said.name != LATE and said.side in self.missing):
-            for session in self.sessions:
-                session.uncertain = session.uncertain or session.row is None
+        if said.name != LATE and said.side in self.missing:
+            self._lose(said.side)
             self.missing.discard(said.side)
         if said.name == LATE:
             self.late = True
             self.missing = {0, 1}
             self.lossy = {0, 1}
         elif said.name == LOSS:
-            self.lost = True
-            self.missing.add(said.side)
+            self._lose(said.side)
             self.lossy.add(said.side)
             for one in self.under_way[said.side].values():
                 one.holed = True
@@ -210,6 +209,12 @@ class Conversation:
             elif said.name == "end":
                 self._cut(said.side, lambda at: at[0] == said.channel)
 
+    def _lose(self, side: int) -> None:
+        for session in self.sessions:
+            session.uncertain = session.uncertain or session.row is None
+        self.lost = True
+        self.missing.add(side)
+
     def _begin(self, said: Said) -> None:
         self._cut(said.side, lambda at: at[0] == said.channel)
         session = self.open[1 - said.side].get(said.fields.get("remote_channel"))
@@ -223,6 +228,8 @@ class Conversation:
         key = (said.side, said.channel)
         for old in self.sessions:
             if old.row is None and old.slot == key:
+                for side in {0, 1} - old.ended:
+                    self._lose(side)
                 self._over(old)
         self.begun[key] = self.begun.get(key, 0) + 1
         session = Session(said, known, self.begun[key])

@@ -102,6 +102,7 @@ class Incarnation:
     def __init__(self, row: Row, known: bool) -> None:
         self.row = row
         self.known = known  # its beginning was seen [C2]
+        self.opened = not known  # [C9]
         self.closers: set[str] = set()
         self.ended = False
         self.heard = False  # the server said something [C2]
@@ -201,6 +202,10 @@ class Incarnation:
         if tag not in self.consumers and tag in self.cancelled:
             self.add_consumer(tag, self.cancelled[tag])
         return self.consumers.get(tag)
+
+    def is_opening(self) -> bool:
+        """[C9]"""
+        return not self.opened and not self.closers
 
     def is_another(self, event: Event) -> bool:
         """[C9]"""

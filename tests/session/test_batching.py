@@ -16,13 +16,22 @@ from amqpsniff.plan import Plan
 from amqpsniff.tables.batches import Maker
 from amqpsniff.tables.schema import TABLES
 from tests.cli.running import write_capture
+from tests.decode.feeding import packets_of
 from tests.decode.script import publish
 from tests.encoder import header
+from tests.session.damaging import Damage, damages
 from tests.tcp import wire
 from tests.thorough import some
 
 SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.pcap*"))
 SMALL = [path for path in SAMPLES if path.stat().st_size < 100_000]
+
+CAPTURES = Path(__file__).parents[1] / "captures"
+DAMAGED = [
+    *sorted((CAPTURES / "amqp10").glob("*.pcap*")),
+    *sorted((CAPTURES / "cases").glob("*.pcap*")),
+    *SMALL,
+]
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -63,6 +72,21 @@ def test_rows_are_those_of_the_whole(path: Path, at_once: int) -> None:
     capture = amqpsniff.open(path)
     whole = {table: capture.table(table).to_pylist() for table in TABLES}
     assert told(path, at_once, rows_per_batch=1) == whole
+
+
+@pytest.mark.parametrize("path", some(DAMAGED, 16), ids=lambda path: path.name)
+def test_rows_of_a_damaged_capture_are_those_of_the_whole(path: Path, tmp_path: Path) -> None:
+    """What is missing is not known before a later packet shows it, however many come at a time."""
+    packets = packets_of(path)
+    for damage in [Damage("none", packets), *damages(packets, seed=6, rounds=1)]:
+        written = [
+            wire.Packet(octets, ts_ns, original, link_type)
+            for _, ts_ns, octets, original, link_type in damage.packets
+        ]
+        if written:
+            damaged = write_capture(tmp_path / "damaged.pcap", written)
+            at_once = told(damaged, len(written))
+            assert told(damaged, 1, rows_per_batch=1) == at_once, damage.kind
 
 
 def test_a_handshake_behind_what_does_not_look_like_a_begin(tmp_path: Path) -> None:

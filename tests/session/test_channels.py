@@ -166,6 +166,33 @@ def test_opened_again_in_a_hole(ask: Ask) -> None:
     )
 
 
+def test_opened_again_by_what_the_server_says(ask: Ask) -> None:
+    """A channel.open-ok of an open channel: what the client sent before it is missing."""
+    check(
+        ask,
+        """
+        handshake
+        [one] C1: channel.open
+        S1: channel.open-ok
+        C1: basic.consume queue=q consumer_tag=t
+        S1: basic.consume-ok consumer_tag=t
+        [d1] S1: basic.deliver consumer_tag=t delivery_tag=1 | body=5
+        S1: channel.open-ok
+        [d2] S1: basic.deliver consumer_tag=t delivery_tag=1 | body=5
+        """,
+        """
+        replies:
+            one channel.open -> #9 1ms
+        messages:
+            d1 deliver queue=q -
+            d2 deliver -
+        channels:
+            1.1 opened=one delivered=1 unsettled=? unconfirmed=? consumers=1
+            1.2 delivered=1 unsettled=? unconfirmed=?
+        """,
+    )
+
+
 @pytest.mark.parametrize(
     ("lost", "tag", "rows"), [("GAP S 60", 1, 1), ("GAP C 60", 3, 1), ("GAP C 60", 2, 2)]
 )

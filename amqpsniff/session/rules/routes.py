@@ -227,9 +227,7 @@ def channel_closed(context: RuleContext) -> None:
 def _note_waiting(context: RuleContext, channel: Any, only: str | None = None) -> None:
     """Note queues with a consumer on a channel that waits by now, and did for a while."""
     gone, since = context.memory.get(CANCELLED, {}), context.memory.get(SINCE, {})
-    now_ns = min(last_packets_ns(context)[SERVER], context.ts_ns or end_ns(context) or 0)
-    if context.ts_ns is not None and any(channel.closing):
-        now_ns = context.ts_ns
+    now_ns = context.ts_ns or min(last_packets_ns(context)[SERVER], end_ns(context) or 0)
     if not since or not context.certain:
         return
     named = channel.by_tag.get(only)
