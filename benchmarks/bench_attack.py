@@ -40,7 +40,8 @@ MIN_CPU_SECONDS = 0.1
 
 ORDINARY_MEGABYTES = 20
 MANY_OPEN = ("connections open", 61)
-"""An attack whose size, in megabytes, holds 65,536 connections that are open at once."""
+"""An attack whose size, in megabytes, holds 65,536 connections that are open at once: more than are
+followed."""
 
 EMPTY = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1)
 CAPTURE = "CAPTURE"
