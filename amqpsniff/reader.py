@@ -68,11 +68,11 @@ CENSUS = "census"
 JUDGED = frozenset(("findings", "messages"))
 """What rules need: some findings are made together with a message's row."""
 
-RECORDS_PER_BATCH = 4_096
-"""Rows of `connections` and `channels` after which they are given out: some 10 MB."""
-
 RECORDS_AT_ONCE = 512
-"""The same where no Arrow batch is made of them."""
+"""Rows of `connections` and `channels` after which they are given out: some 2 kB each."""
+
+FINDINGS_PER_BATCH = 4_096
+"""Rows of `findings` in a batch, at most: some 3 MB."""
 
 
 def open(
@@ -644,7 +644,7 @@ class Capture:
         >>> conversation.row["client_product"], next(conversation.entries).frame_type
         ('Bunny', 'protocol-header')
         """
-        from amqpsniff.analysis.conversation import ConversationFinder
+        from amqpsniff.analysis.conversation import ConversationFinder, share_of
 
         if connection is not None:
             part["connection"] = connection
@@ -663,18 +663,25 @@ class Capture:
         found = finder.found()
         if found is not None:
             chosen = replace(chosen, connection=found.row["connection_id"])
-            found.entries = islice(self._entries(chosen, bodies), limit)
+            found.entries = islice(self._entries(chosen, bodies, share_of([found.row])), limit)
         return found
 
-    def _entries(self, part: Selection, bodies: bool) -> Iterator[Entry]:
+    def _entries(self, part: Selection, bodies: bool, share: Partition | None) -> Iterator[Entry]:
         from amqpsniff.analysis.body_text import COLUMNS as READ_BY
         from amqpsniff.analysis.conversation import entries_of
         from amqpsniff.analysis.one_line import LINE_COLUMNS
-        from amqpsniff.analysis.timeline import CONTENT_METHODS, Timeline
+        from amqpsniff.analysis.timeline import (
+            CONTENT_METHODS,
+            FRAME_COLUMNS,
+            MESSAGE_KEY,
+            Timeline,
+        )
 
         columns = (*LINE_COLUMNS, *READ_BY) if bodies else LINE_COLUMNS
         options = replace(self.options, bodies=True) if bodies else self.options
-        batches = self.tables("frames", "messages", encoded=True, options=options)
+        (wanted,) = self.row_filters(part, "frames")
+        needed = {"frames": {*FRAME_COLUMNS, *wanted.columns}, "messages": {*MESSAGE_KEY, *columns}}
+        batches = self.tables(*needed, encoded=True, columns=needed, share=share, options=options)
         return entries_of(batches, part, Timeline(CONTENT_METHODS, columns), self._started)
 
     def diagnose(
@@ -1145,7 +1152,7 @@ class Capture:
         pipeline = self._pipeline(plan, options)
         with self.packets() as packets:
             for batch, _ in run(packets, pipeline):
-                if pipeline.tracker.rows >= RECORDS_PER_BATCH:
+                if pipeline.tracker.rows >= RECORDS_AT_ONCE:
                     yield from _recorded(makers, pipeline)
                 if pipeline.ready:
                     yield from _made(makers, pipeline.settled())
@@ -1160,7 +1167,8 @@ class Capture:
             self.outcomes, self.replies = pipeline.outcomes(), pipeline.replies()
         for maker in makers:
             if maker.table == "findings":
-                yield maker.table, maker.make(self.found)
+                for first in range(0, max(len(self.found), 1), FINDINGS_PER_BATCH):
+                    yield maker.table, maker.make(self.found[first : first + FINDINGS_PER_BATCH])
 
 
 def _made(makers: list[Any], batches: Iterable[Any]) -> Iterator[tuple[str, Any]]:

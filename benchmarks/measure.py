@@ -49,7 +49,8 @@ def run(command: list[str], core: int | None = 0, most_seconds: int | None = Non
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     wall = time.perf_counter() - begin
-    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, process.returncode)
+    cpu, megabytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6
+    return Run(wall, cpu, megabytes, process.returncode)
 
 
 def median(values: list[float]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from amqpsniff.analysis.finding_tree import Row
@@ -34,24 +35,21 @@ class Introductions:
     """
 
     def __init__(self) -> None:
-        self._said: dict[str, tuple[bytes | None, str | None, tuple[int, ...]]] = {}
-        self._repeats: dict[bytes, bytes] = {}
+        self._said: list[tuple[str, bytes | None, str | None, int, int]] = []
 
     def add(self, connection: Any) -> None:
         """Take an `amqpsniff.decode.state.Connection` that is over."""
         session = connection.session
         if session is None or len(self._said) >= MAX_KEPT:
             return
-        said = session.handshake_json("connection.start-ok")
-        if said is not None:
-            said = self._repeats.setdefault(said, said)
-        packets = tuple(connection.conversation.packets)
-        self._said[connection.name()[0]] = said, connection.user, packets
+        said = _alike(session.handshake_json("connection.start-ok"))
+        packets = connection.conversation.packets
+        self._said.append((connection.name()[0], said, connection.user, *packets))
 
     def rows(self, wanted: Collection[str | None]) -> Iterator[Row]:
         """Rows with `CONNECTION_COLUMNS` of the connections with these ids."""
         names: dict[bytes | None, Row] = {}
-        for connection_id, (said, user, packets) in self._said.items():
+        for connection_id, said, user, from_client, from_server in self._said:
             if connection_id not in wanted:
                 continue
             if said not in names:
@@ -65,9 +63,15 @@ class Introductions:
                 "connection_id": connection_id,
                 "user": user,
                 **names[said],
-                "client_packets": packets[0],
-                "server_packets": packets[1],
+                "client_packets": from_client,
+                "server_packets": from_server,
             }
+
+
+@lru_cache(256)
+def _alike(said: bytes | None) -> bytes | None:
+    """One object for handshakes that are equal: most clients say what others said."""
+    return said
 
 
 class Clients:

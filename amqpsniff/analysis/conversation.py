@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.selection import RowFilter, Selection, Started
 from amqpsniff.analysis.timeline import FOLDED, Entry, Gaps, Timeline
@@ -12,6 +12,9 @@ from amqpsniff.columns import NUMBER_MASK
 from amqpsniff.errors import UsageError
 from amqpsniff.session.owing import Silence
 from amqpsniff.tables.values import values
+
+if TYPE_CHECKING:
+    from amqpsniff.tcp.partition import Partition
 
 Row = dict[str, Any]
 
@@ -63,7 +66,7 @@ class ConversationFinder:
         self._timed = RowFilter(timed, "findings", started)
         self._named = RowFilter(named, "connections", started)
         self._all, self._meant = _Connections(), _Connections()
-        self._findings: list[Any] = []  # batches, of which few rows are wanted
+        self._findings: list[Row] = []
         self._silences: list[Silence] = []
         self._packets = packets
         self._holders: set[str] = set()
@@ -83,9 +86,11 @@ class ConversationFinder:
             self._silences.append(silence)
 
     def add(self, table: str, batch: Any) -> None:
-        """Look through a batch of `connections` or `findings`."""
+        """Look through a batch of `connections` or, behind all of those, `findings`."""
         if table == "findings":
-            self._findings.append(self._timed.of(batch))
+            if self._meant.only is not None:
+                timed = self._timed.of(batch)
+                self._findings += _of(timed, {self._meant.only["connection_id"]}).to_pylist()
         else:
             self._all.add(batch)
             named = self._named.of(batch)
@@ -101,10 +106,7 @@ class ConversationFinder:
         row = self._one()
         mine, channel = row["connection_id"], self._selection.channel
         findings = [
-            one
-            for batch in self._findings
-            for one in _of(batch, {mine}).to_pylist()
-            if channel is None or one["channel"] in (None, channel)
+            one for one in self._findings if channel is None or one["channel"] in (None, channel)
         ]
         silences = [one for one in self._silences if one.connection_id == mine]
         return Conversation(row, findings, silences)
@@ -125,6 +127,16 @@ class ConversationFinder:
         raise UsageError(
             f"{meant.number} connections are `{wanted}`; give more of it: {meant.names()}"
         )
+
+
+def share_of(rows: Iterable[Row]) -> Partition | None:
+    """The TCP conversations of connections, and others between the same ends; None for all, if some
+    cannot be told apart.
+    """
+    from amqpsniff.tcp.partition import Partition, marks_between
+
+    marks = marks_between([(row["client"], row["server"]) for row in rows])
+    return None if marks is None else Partition(only=marks)
 
 
 def _of(batch: Any, connections: set[str]) -> Any:

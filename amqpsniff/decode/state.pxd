@@ -17,8 +17,7 @@ cdef class Connection:
     cdef public object conversation, session, volume, login, asked, capture
     cdef public bint is_amqp, is_amqp10, is_amqp010, began, role_proved, past_login
     cdef public tuple sent_secrets
-    cdef public int reads_bodies, client_direction, dialect, row_serial, row_code, named_for
-    cdef tuple named
+    cdef public int reads_bodies, client_direction, dialect, row_serial, row_code
     cdef public long long frame_max, greeted_ns
     cpdef tuple name(self)
 

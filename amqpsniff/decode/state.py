@@ -61,7 +61,7 @@ _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_BYTES)
 _FIRST_STORE = cython.declare(cython.longlong, FIRST_STORE_BYTES)
 
 
-MAX_IDLE_BUFFERS = 8_192
+MAX_IDLE_BUFFERS = 1_024
 """Stores beyond which one with nothing in it is given back: each takes 800 bytes, and of tens of
 thousands of connections that are open few have a frame or a content under way."""
 
@@ -159,7 +159,6 @@ class Connection:
     dialect: int
     row_serial: int
     row_code: int
-    named_for: int
     frame_max: int
     greeted_ns: int
 
@@ -169,7 +168,6 @@ class Connection:
     asked: Any
     capture: Any
     sent_secrets: tuple[Any, ...]
-    named: tuple[Any, ...]
 
     def __init__(self, conversation: Any) -> None:
         self.conversation = conversation
@@ -188,8 +186,6 @@ class Connection:
         self.frame_max = -1
         self.greeted_ns = 0
         self.capture = None
-        self.named = None
-        self.named_for = -1
         self.row_serial = -1
         self.row_code = -1
 
@@ -210,16 +206,12 @@ class Connection:
 
     def name(self) -> tuple[Any, ...]:
         """(id, client, server); without a known client the side with the higher port is it."""
-        if self.named is not None and self.named_for == self.client_direction:
-            return self.named
         conversation = self.conversation
         client = 1 if self.client_direction == 1 else 0
         if self.client_direction < 0 and conversation.ports[0] < conversation.ports[1]:
             client = 1
         ends = (conversation.a, conversation.b)
-        self.named = (conversation.connection_id, ends[client], _alike(ends[1 - client]))
-        self.named_for = self.client_direction
-        return self.named
+        return conversation.connection_id, ends[client], _alike(ends[1 - client])
 
 
 class Repeated:

@@ -253,6 +253,15 @@ class Packs:
             )
             for asked in self._of_words
         ]
+        self._of_place = {
+            place: [
+                (pack, some)
+                for pack in self.packs
+                for some in pack.client
+                if all(one.place == place for one in some)
+            ]
+            for place in ("client", "property")
+        }
         self._alike: dict[object, str] = {}
         self._readings: dict[tuple[object, ...], Reading] = {}
 
@@ -367,12 +376,9 @@ class Packs:
         return self._of_client("property", {"queue": queue}) is not None
 
     def _of_client(self, place: str, values: dict[str, Any]) -> Pack | None:
-        for pack in self.packs:
-            for alternative in pack.client:
-                if all(
-                    one.place == place and one.holds(values.get(one.name)) for one in alternative
-                ):
-                    return pack
+        for pack, some in self._of_place[place]:
+            if all(one.holds(values.get(one.name)) for one in some):
+                return pack
         return None
 
 

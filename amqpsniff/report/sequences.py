@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.body_text import COLUMNS as READ_BY
 from amqpsniff.analysis.body_text import body_text
+from amqpsniff.analysis.conversation import share_of
 from amqpsniff.analysis.one_line import (
     LINE_COLUMNS,
     Part,
@@ -47,7 +48,6 @@ from amqpsniff.wire_text import harmless
 
 if TYPE_CHECKING:
     from amqpsniff.analysis.report_data import ReportData
-    from amqpsniff.tcp.partition import Partition
 
 MAX_CONVERSATIONS = 12
 """Conversations in a report: one for each finding that matters, or those that were named."""
@@ -119,7 +119,7 @@ class Sequences:
             "frames": FRAME_COLUMNS, "messages": (*MESSAGE_KEY, *wanted),
         }  # fmt: skip
         several = len(data.summary["captures"]) > 1
-        self.share = _share(chosen)
+        self.share = share_of(chosen)
         self._sequences = {
             row["connection_id"]: _Sequence(row, data.start_ns, several, wanted, body_limit)
             for row in chosen
@@ -368,11 +368,3 @@ def _level(method: str, arguments: Row, ending: list[Part]) -> str:
         return "error"
     styles = {part.style for part in ending}
     return next((style for style in ("error", "warning") if style in styles), "")
-
-
-def _share(rows: list[Row]) -> Partition | None:
-    """The conversations between these ends; None for all, if some cannot be told apart."""
-    from amqpsniff.tcp.partition import Partition, marks_between
-
-    marks = marks_between([(row["client"], row["server"]) for row in rows])
-    return None if marks is None else Partition(only=marks)

@@ -4,15 +4,15 @@ cdef class Conversation:
     cdef HalfStream first, second
     cdef readonly int version
     cdef int a_port, b_port
-    cdef long long a_high, a_low, b_high, b_low, first_isn
     cdef readonly bint syn_seen
+    cdef bint lingers
+    cdef long long a_high, a_low, b_high, b_low, first_isn
     cdef readonly long long incarnation, first_packet_number, start_ns, serial
     cdef readonly object ended, ended_by
     cdef readonly long long unreachable
     cdef readonly long long over_ns, ended_ns, reset_ns
     cdef long long ended_number
     cdef bytes key, back_key
-    cdef bint lingers
     cdef long long round_trip_ns
     cdef object reset, another
     cdef dict findings_made
