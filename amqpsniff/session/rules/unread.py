@@ -144,7 +144,7 @@ def judge_unread(context: RuleContext) -> None:
     judge_direct(context, published)
     found: dict[tuple[str, ...], dict[str, list[tuple[int, Place, int]]]] = {}
     for key, rows in published.items():
-        roles = {role for row in rows for role in row.roles}.intersection(CODES)
+        roles = _roles_of(rows).intersection(CODES)
         if not roles or key[0] in hidden:
             continue
         if "notification" in roles and not _NOTIFICATIONS.search(key[3]):
@@ -164,6 +164,16 @@ def judge_unread(context: RuleContext) -> None:
     for (code, *_), by_queue in found.items():
         _report(context, code, by_queue)
     judge_absent(context, hidden)
+
+
+def _roles_of(rows: Iterable[Any]) -> set[str]:
+    """What messages on a route are to frameworks."""
+    roles: set[str] = set()
+    for row in rows:
+        told = row.roles
+        if told:
+            roles.update(told)
+    return roles
 
 
 def _unread(context: RuleContext, at: Sequence[str], exchange: str, key: str) -> set[str]:
@@ -213,11 +223,9 @@ def judge_mixed(context: RuleContext, published: Seen) -> None:
     """Tasks of Celery in both protocols on one route."""
     delivered = context.shared.get(DELIVERED, {})
     for key, rows in published.items():
-        if not any(row.roles for row in (*rows, *delivered.get(key, ()))):
+        if not (_roles_of(rows) or _roles_of(delivered.get(key, ()))):
             continue
-        got = got_on(context, key, 0)
-        roles = {role for row in (*rows, *got) for role in row.roles}
-        if roles >= {"task", "task-v1"}:
+        if _roles_of(rows) | _roles_of(got_on(context, key, 0)) >= {"task", "task-v1"}:
             old = [one for one in read_all(rows) if "task-v1" in one.roles] or read_all(rows)
             first, _, _ = extent(old)
             sender = f"; {first.who} publishes protocol 1" if "task-v1" in first.roles else ""
