@@ -42,7 +42,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView, IntView
+    from amqpsniff.byteorder import IntView
     from amqpsniff.columns import Octets
     from amqpsniff.decode.rows import MessageRows
 
@@ -235,7 +235,7 @@ class MeaningWriter:
 
     words: Any
     remembered: Vocabulary
-    nameless: ByteView
+    nameless: IntView
     headers: ObjectNames
     body: ObjectNames
     shapes: dict[Any, Any]
