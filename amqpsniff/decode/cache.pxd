@@ -10,6 +10,7 @@ cdef class Cache:
     cdef bint is_worthwhile(self) except? -1
 
 cdef class TableCache(Cache):
+    cdef readonly int last
     cdef int put_table(self, ValueReader reader, long long at, long long end) except? -1
     cdef int _write(self, ValueReader reader, long long at, long long end) except? -1
     cdef int _store(self, ValueReader reader, unsigned long long digest, long long at, long long count, long long mark) except? -1

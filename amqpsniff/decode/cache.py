@@ -82,13 +82,20 @@ class Cache:
 
 
 class TableCache(Cache):
-    """Field tables and their JSON."""
+    """Field tables and their JSON; `last` is the code of the one written last, -1 for none."""
+
+    last: int
+
+    def __init__(self) -> None:
+        Cache.__init__(self)
+        self.last = -1
 
     def put_table(
         self, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.int:
         """Write the field table `at`..`end` of a reader's data as an object, as the reader does."""
         count: cython.longlong = end - at
+        self.last = -1
         if count > _LONGEST or not self.is_worthwhile():
             return self._write(reader, at, end)
         out: Texts = reader.out
@@ -98,6 +105,7 @@ class TableCache(Cache):
         while code >= 0:
             if reader._equals(words, words.ends[code], at, count):
                 self.hits += 1
+                self.last = code
                 return out.put_from(
                     self.json, self.starts[code], self.starts[code + 1] - self.starts[code]
                 )
@@ -133,4 +141,5 @@ class TableCache(Cache):
         self.starts[code] = self.json.used
         self.json.put_from(reader.out, mark, reader.out.used - mark)
         self.starts[code + 1] = self.json.used
+        self.last = code
         return 0

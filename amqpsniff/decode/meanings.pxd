@@ -1,4 +1,5 @@
-from amqpsniff.columns cimport Octets
+from amqpsniff.columns cimport Octets, Vocabulary
+from amqpsniff.decode.cache cimport TableCache
 from amqpsniff.decode.json_names cimport ObjectNames
 from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport MessageRows
@@ -28,10 +29,12 @@ cdef class MeaningWriter:
     cdef ObjectNames headers, body
     cdef dict shapes
     cdef tuple last
+    cdef Vocabulary remembered
+    cdef unsigned char[::1] nameless
     cdef list recent
     cdef unsigned long long[::1] recent_keys
-    cdef int write(self, MessageRows out, long long row, Octets body, long long count) except? -1
-    cdef tuple _recognised(self, MessageRows out, long long row, Octets body, long long count)
+    cdef int write(self, MessageRows out, long long row, Octets body, long long count, TableCache tables) except? -1
+    cdef tuple _recognised(self, MessageRows out, long long row, Octets body, long long count, TableCache tables)
     cdef object _value(self, MessageRows out, long long row, Field field)
     cdef tuple _fields(self, MessageRows out, long long row, unsigned long long body_shape, bint opened)
     cdef tuple _words(self, MessageRows out, long long row)
@@ -57,7 +60,7 @@ cdef class NoteWriter(MeaningWriter):
     cdef dict clients, queues
     cpdef int knows(self, bytes said) except? -1
     cpdef int knows_queue(self, object name) except? -1
-    cdef int note(self, MessageRows out, long long row, Octets body, long long count, int reads) except? -1
+    cdef int note(self, MessageRows out, long long row, Octets body, long long count, int reads, TableCache tables) except? -1
     cdef int _note(self, MessageRows out, long long row, tuple fields, Note plain, bint lacks) except? -1
     cdef bint _there(self, Field field) except? -1
     cdef int _say(self, MessageRows out, long long row, Field field, dict said) except? -1

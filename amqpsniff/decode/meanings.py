@@ -4,7 +4,8 @@
 `amqpsniff.packs` knows what frameworks write. A message is told by its shape: exchange, content
 type and type, the known names of its headers, and those of its body where these leave it open. How
 messages of a shape are read is found out once and remembered; a message of a known shape costs a
-pass over its headers, and one over the first bytes of its body where a pack wants those.
+pass over its headers, and one over the first bytes of its body where a pack wants those. Headers
+that the decoder remembers and in which no name is known are not gone through again.
 
 The columns hang on the rows they belong to (`MessageRows.meanings`), only where a run wants them.
 """
@@ -17,11 +18,13 @@ import zlib
 
 import cython
 from cython.cimports.amqpsniff.columns import Codes, Integers, Texts, Vocabulary
+from cython.cimports.amqpsniff.decode.cache import TableCache
 from cython.cimports.amqpsniff.decode.json_names import ObjectNames
 from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import Vocabularies
 
 from amqpsniff.columns import NULL
+from amqpsniff.decode.cache import MAX_ENTRIES
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.packs.catalogue import (
     CALLS,
@@ -222,12 +225,17 @@ class Field:
 
 
 class MeaningWriter:
-    """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`."""
+    """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`.
+
+    `tables` is the cache that headers were written from, None for others.
+    """
 
     packs: Any
     columns: Any
 
     words: Any
+    remembered: Vocabulary
+    nameless: IntView
     headers: ObjectNames
     body: ObjectNames
     shapes: dict[Any, Any]
@@ -241,15 +249,21 @@ class MeaningWriter:
         self.headers = ObjectNames(packs.names("header"))
         self.body = ObjectNames(packs.names("body"))
         self.shapes = {}
-        self.words = self.last = None
+        self.words = self.last = self.remembered = None
+        self.nameless = memoryview(bytearray(MAX_ENTRIES))
         self.recent = []
         self.recent_keys = memoryview(bytearray(8 * 4 * _RECENT)).cast("Q")
 
     def write(
-        self, out: MessageRows, row: cython.longlong, body: Octets, count: cython.longlong
+        self,
+        out: MessageRows,
+        row: cython.longlong,
+        body: Octets,
+        count: cython.longlong,
+        tables: TableCache,
     ) -> cython.int:
         """Write what a row means that has all else; `count` bytes of its body are in `body`."""
-        fields: tuple[Any, ...] = self._recognised(out, row, body, count)
+        fields: tuple[Any, ...] = self._recognised(out, row, body, count, tables)
         framework: bytes = fields[0]
         steps: list[Any] = fields[1]
         if framework is None and not steps:
@@ -269,16 +283,27 @@ class MeaningWriter:
         return 0
 
     def _recognised(
-        self, out: MessageRows, row: cython.longlong, body: Octets, count: cython.longlong
+        self,
+        out: MessageRows,
+        row: cython.longlong,
+        body: Octets,
+        count: cython.longlong,
+        tables: TableCache,
     ) -> tuple[Any, ...]:
         """(framework, fields, whether the body is needed, which of its names, more) of a row's
         shape; None for any names.
         """
-        if out.headers.has(row):
+        table: cython.int = -1 if tables is None else tables.last
+        if table >= 0 and tables.words is not self.remembered:
+            self.remembered = tables.words
+            self.nameless = memoryview(bytearray(MAX_ENTRIES))
+        if not out.headers.has(row) or (table >= 0 and self.nameless[table]):
+            self.headers.forget()
+        else:
             start: cython.longlong = out.headers.offsets[row]
             self.headers.read(out.headers.octets, start, out.headers.offsets[row + 1])
-        else:
-            self.headers.forget()
+            if table >= 0 and self.headers.shape == 0:
+                self.nameless[table] = 1
         self.last = self._fields(out, row, 0, False)
         if not self.last[2]:
             return self.last
@@ -583,9 +608,11 @@ class NoteWriter(MeaningWriter):
         body: Octets,
         count: cython.longlong,
         reads: cython.int,
+        tables: TableCache,
     ) -> cython.int:
         """Note what a row means; its body is looked at only with a bit of `reads`."""
-        fields: tuple[Any, ...] = self._recognised(out, row, body if reads else None, count)
+        looked: Octets = body if reads else None
+        fields: tuple[Any, ...] = self._recognised(out, row, looked, count, tables)
         plain: Note = fields[6]
         self.wants_body = self.last[8]
         lacks: cython.bint = (

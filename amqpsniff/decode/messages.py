@@ -192,11 +192,11 @@ class MessageWriter:
     ) -> cython.int:
         """Write what packs say of a row; `reads`: its client is one whose bodies rules look at."""
         if self.notes is not None:
-            self.notes.note(out, row, body, count, reads)
+            self.notes.note(out, row, body, count, reads, self.tables)
         if self.calls is not None:
-            self.calls.note(out, row, body, count, True)
+            self.calls.note(out, row, body, count, True, self.tables)
         if self.meanings is not None:
-            self.meanings.write(out, row, body, count)
+            self.meanings.write(out, row, body, count, self.tables)
         return 0
 
     def _capture_of(self, content: Content) -> cython.int:

@@ -170,18 +170,22 @@ def notable_headers(column: Texts, row: cython.longlong) -> tuple[Any, ...]:
     return tuple(events)
 
 
+@cython.boundscheck(False)  # the range is checked
 def _may_stand_out(column: Texts, start: cython.longlong, end: cython.longlong) -> cython.bint:
     """True if headers are worth reading: many tables in them, or a name like one looked for."""
     tables: cython.int = 0
     at: cython.longlong
     octet: cython.int
+    octets: cython.uchar[::1] = column.octets
+    if start < 0 or end > len(octets):
+        raise IndexError("headers outside the column")
     for at in range(start, end - 3):
-        octet = column.octets[at]
+        octet = octets[at]
         if octet == 0x22:  # a quote, and then `x-d` or `eta`
-            octet = column.octets[at + 1]
-            if octet == 0x78 and column.octets[at + 3] == 0x64:
+            octet = octets[at + 1]
+            if octet == 0x78 and octets[at + 3] == 0x64:
                 return True
-            if octet == 0x65 and column.octets[at + 2] == 0x74 and column.octets[at + 3] == 0x61:
+            if octet == 0x65 and octets[at + 2] == 0x74 and octets[at + 3] == 0x61:
                 return True
         elif octet == 0x7B or octet == 0x5B:
             tables += 1
@@ -1181,8 +1185,9 @@ class Tracker:
         tcp = peer.conversation
         if tcp.ended is None:
             return False
-        closes = (channel.closed_packet_number, session.close_packet_number)
-        return closes != (None, None) or entry.ts_ns > tcp.ended_ns
+        if channel.closed_packet_number is not None or session.close_packet_number is not None:
+            return True
+        return entry.ts_ns > tcp.ended_ns
 
     def acknowledge(
         self,

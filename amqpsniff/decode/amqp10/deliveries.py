@@ -599,7 +599,7 @@ class DeliveryAssembler:
                 _put_tag(more.tag, row, found)
             if self.meanings is not None:
                 body: Octets = found.body if found.keeping else None
-                self.meanings.write(out, row, body, 0 if body is None else body.used)
+                self.meanings.write(out, row, body, 0 if body is None else body.used, None)
             if found.keeping and self.keep_bodies:
                 out.body.begin(row)
                 out.body.put_from(found.body, 0, found.body.used)

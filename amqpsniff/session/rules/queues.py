@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Exclusive queues, deleted queues, who consumes from queues, and the time messages spend there.
 
 Of a queue that is gone nothing is delivered again: not what a channel had outstanding when the

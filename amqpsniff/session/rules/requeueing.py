@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True, annotation_typing=False
 """Redeliveries: messages put back by their consumers, or dead-lettered in a circle.
 
 A message is known again by its queue, as far as that is known, with its routing key and message-id,

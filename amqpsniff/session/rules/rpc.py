@@ -1,3 +1,4 @@
+# cython: language_level=3, boundscheck=True, nonecheck=True
 """Requests and answers by message: reply-to, correlation-id, reply queues, servers that are lost.
 
 A request is followed where its answer comes back on the same connection: its caller consumes there
@@ -10,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cython.cimports.amqpsniff.decode.rows import MessageRows
+from cython.cimports.amqpsniff.session.rules.context import RuleContext
+
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import UNCLEAN, Place, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import UNCLEAN, Place, Rule, requires, where
 from amqpsniff.session.rules.format import exchange_text, key_text, name_at, number_of
 from amqpsniff.session.rules.peers import client_of, end_ns
 from amqpsniff.session.rules.shared_state import (
@@ -62,9 +66,10 @@ def note_link(context: RuleContext) -> None:
 
 def note_call(context: RuleContext) -> None:
     """called: a request, whose answer will be looked for when it can come here."""
-    facts, memory = context.facts, context.memory
-    rows, row = facts["rows"], facts["row"]
-    queue = name_at(rows, "reply_to", row)
+    memory: dict[Any, Any] = context.memory
+    rows: MessageRows = context.facts["rows"]
+    row: int = context.facts["row"]
+    queue = rows.vocabularies.reply_to.text(rows.reply_to.values[row])
     if queue != DIRECT:
         queues = memory.setdefault("reply queues", {})
         asked = queues.get(queue)
@@ -81,14 +86,17 @@ def note_call(context: RuleContext) -> None:
         context.forget("requests")
         return
     if context.ts_ns is not None:
-        route = (name_at(rows, "exchange", row), name_at(rows, "routing_key", row))
+        words = rows.vocabularies
+        exchange = words.exchange.text(rows.exchange.values[row])
+        route = exchange, words.routing_key.text(rows.routing_key.values[row])
         calls.setdefault(identity, (context.number, context.ts_ns, context.channel.number, route))
         context.session.pending_rpcs = len(calls)
 
 
 def note_reply(context: RuleContext) -> None:
     """answered: which request, and how long it took."""
-    rows, row = context.facts["rows"], context.facts["row"]
+    rows: MessageRows = context.facts["rows"]
+    row: int = context.facts["row"]
     if not rows.correlation_id.has(row):
         context.memory["answer cut"] = True  # it may be any
         return

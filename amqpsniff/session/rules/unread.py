@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import cython
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 
 from amqpsniff.decode.json_objects import read_object
@@ -144,10 +145,10 @@ def judge_unread(context: RuleContext) -> None:
     judge_direct(context, published)
     found: dict[tuple[str, ...], dict[str, list[tuple[int, Place, int]]]] = {}
     for key, rows in published.items():
-        roles = {role for row in rows for role in row.roles}.intersection(CODES)
-        if not roles or key[0] in hidden:
+        if not _has_role(rows) or key[0] in hidden:
             continue
-        if "notification" in roles and not _NOTIFICATIONS.search(key[3]):
+        roles = {role for row in rows for role in row.roles}.intersection(CODES)
+        if not roles or ("notification" in roles and not _NOTIFICATIONS.search(key[3])):
             continue
         places = [(one.total, one.place, one.last_number) for one in read_all(rows)]
         for queue in _unread(context, key[:2], key[2], key[3]):
@@ -164,6 +165,15 @@ def judge_unread(context: RuleContext) -> None:
     for (code, *_), by_queue in found.items():
         _report(context, code, by_queue)
     judge_absent(context, hidden)
+
+
+@cython.cfunc
+def _has_role(rows: Iterable[Any]) -> bool:
+    """True if messages on a route are something to a framework."""
+    for row in rows:  # noqa: SIM110 - compiled, this is a loop
+        if row.roles:
+            return True
+    return False
 
 
 def _unread(context: RuleContext, at: Sequence[str], exchange: str, key: str) -> set[str]:
@@ -213,7 +223,7 @@ def judge_mixed(context: RuleContext, published: Seen) -> None:
     """Tasks of Celery in both protocols on one route."""
     delivered = context.shared.get(DELIVERED, {})
     for key, rows in published.items():
-        if not any(row.roles for row in (*rows, *delivered.get(key, ()))):
+        if not (_has_role(rows) or _has_role(delivered.get(key, ()))):
             continue
         got = got_on(context, key, 0)
         roles = {role for row in (*rows, *got) for role in row.roles}
