@@ -11,6 +11,7 @@ from amqpsniff.analysis import topology
 from amqpsniff.analysis.quality import flaws, quality
 from amqpsniff.analysis.topology import Topology, TopologyResult
 from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
+from amqpsniff.tables.values import rows_of
 
 if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals
@@ -18,8 +19,16 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
-COLUMNS = topology.COLUMNS
-"""Tables that a profile is made of; of some of them only these columns."""
+COLUMNS = topology.COLUMNS | {
+    "connections": (
+        "connection_id", "connection_name", "midstream", "client_bytes", "server_bytes",
+        "client_product", "client_version", "client_platform", "server_product", "server_version",
+        "closed_by", "close_code", "close_text",
+    ),
+    "channels": ("opened_packet_number", "closed_by", "close_code", "close_text"),
+    "findings": ("code", "capture", "packet_number", "connection_id", "count", "detail"),
+}  # fmt: skip
+"""Tables that a profile is made of, and their columns."""
 
 MAX_CLIENTS = 50_000
 """Connections of which it is kept who their client is, for findings about them: 200 bytes each."""
@@ -71,13 +80,13 @@ class CaptureProfile:
         """Take a batch of one of `TABLES`, with `COLUMNS` at least."""
         self._topology.add(table, batch)
         if table == "connections":
-            for row in batch.to_pylist():
+            for row in rows_of(batch):
                 self.add_connection(row)
         elif table == "channels":
-            for row in batch.to_pylist():
+            for row in rows_of(batch):
                 self.add_channel(row)
         elif table == "findings":
-            self.findings += batch.to_pylist()
+            self.findings.extend(rows_of(batch))
 
     def finish(
         self, totals: Totals, statistics: Row, outcomes: Row, replies: Row, codes: Collection[str]
