@@ -49,8 +49,6 @@ def annotate(
             bar.at(reading.capture.totals.packets + done.packets)
     reading.judge(reading.capture.found)
     if not source.quiet:
-        if done.left_out:
-            complain("warning: there are so many messages that the later ones have no comment")
         complain(
             f"{plural(done.packets, 'packet')}, {count(done.commented)} with comments, "
             f"{octets(done.octets)}, in {named_output(output)}"

@@ -7,18 +7,18 @@ request, a synchronous request its reply. Packets keep their numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import IO, Any
 
-from amqpsniff.errors import UsageError
+from amqpsniff.errors import OutputError, UsageError
 from amqpsniff.tables.values import values
 from amqpsniff.units import count, duration
 from amqpsniff.wire_text import harmless, word
 from amqpsniff.wireshark.copying import PacketCopier
-
-MAX_COMMENTS = 1_000_000
-"""Packets with comments on messages and replies, some 300 bytes each; findings are always told."""
 
 MAX_PER_PACKET = 20
 """Comments of a packet: a large packet may hold a hundred small messages."""
@@ -48,13 +48,11 @@ class Annotated:
         packets: Packets written.
         commented: Those of them that have a new comment.
         octets: Bytes written.
-        left_out: True if there were more messages than comments are remembered for.
     """
 
     packets: int = 0
     commented: int = 0
     octets: int = 0
-    left_out: bool = False
 
 
 def annotate(capture: Any, sink: IO[bytes]) -> Iterator[Annotated]:
@@ -62,7 +60,7 @@ def annotate(capture: Any, sink: IO[bytes]) -> Iterator[Annotated]:
 
     Gives what was done so far, the same object, now and then and at the end. Raises UsageError for
     more than one capture, whose packets could not keep their numbers, and for one that can be read
-    only once.
+    only once; OutputError where the temporary folder has no room for the comments.
     """
     if len(capture.names) != 1:
         raise UsageError("annotate writes one capture; put several together with cut first")
@@ -73,16 +71,19 @@ def annotate(capture: Any, sink: IO[bytes]) -> Iterator[Annotated]:
     for table, batch in capture.tables(*_COLUMNS, encoded=True, columns=_COLUMNS):
         comments.add(table, batch)
         yield done
-    done.left_out = comments.left_out
     with capture.packets() as packets:
+        told = comments.by_packet()
+        number, said = next(told, _NO_MORE)
         copier = PacketCopier(packets, sink)
         batch = None
         for batch in packets:
             copier.begin(batch)
             for row in range(batch.begin, batch.end):
-                said = comments.of(batch.number[row])
-                done.commented += bool(said)
-                copier.write(batch, row, said, numbered=True)
+                while number < batch.number[row]:
+                    number, said = next(told, _NO_MORE)
+                here = said if number == batch.number[row] else []
+                done.commented += bool(here)
+                copier.write(batch, row, here, numbered=True)
             done.packets, done.octets = copier.packets, copier.octets
             yield done
         copier.finish(batch, counts=True)
@@ -95,39 +96,52 @@ def said_of_finding(severity: str, code: str, title: str, detail: str | None) ->
     return f"{severity} {code}: {title}" + (f" ({harmless(detail)})" if detail else "")
 
 
+_NO_MORE: tuple[float, list[str]] = (float("inf"), [])
+_OUTCOMES = ("confirmed", "rejected", "acked", "requeued", "discarded", "returned")
+
+Comment = tuple[int, int, str]
+"""(packet number, place among the comments of the packet, text). The place is 0 for findings, 1 for
+messages and replies; above are `_OUTCOMES`, with the number of a packet as text."""
+
+
 class _Comments:
-    """Comments by packet; findings stand before what is said of messages."""
+    """Comments by packet, in a temporary file until they are written."""
 
     def __init__(self) -> None:
-        self.left_out = False
-        self._of_findings: dict[int, list[str]] = {}
-        self._others: dict[int, list[str]] = {}
-        self._settled: dict[tuple[int, str], list[int]] = {}
-        self._more: dict[int, int] = {}
+        self._file = sqlite3.connect("")
+        self._file.execute("create table comments (packet integer, place integer, text text)")
 
     def add(self, table: str, batch: Any) -> None:
         """Take a batch of one of the tables."""
         rows = zip(*(values(batch, name) for name in _COLUMNS[table]), strict=True)
-        take: Callable[..., None] = getattr(self, f"_{table}")
-        for row in rows:
-            take(*row)
+        take: Callable[..., Iterable[Comment]] = getattr(self, f"_{table}")
+        told = (comment for row in rows for comment in take(*row))
+        try:
+            self._file.executemany("insert into comments values (?, ?, ?)", told)
+        except sqlite3.OperationalError as error:
+            raise OutputError(f"comments wait in the temporary folder: {error}") from None
 
-    def of(self, number: int) -> list[str]:
-        """The comments of a packet."""
-        said = [*self._of_findings.get(number, ()), *self._others.get(number, ())]
-        for outcome in ("confirmed", "rejected", "acked", "requeued", "discarded", "returned"):
-            if numbers := self._settled.get((number, outcome)):
-                named = ", ".join(map(str, numbers[1:]))
-                more = numbers[0] - len(numbers) + 1
-                rest = f" and {count(more)} more" if more else ""
-                said.append(f"{outcome}: what was sent in packet {named}{rest}")
-        more = self._more.get(number, 0) + max(len(said) - MAX_PER_PACKET, 0)
-        return [*said[:MAX_PER_PACKET], *([f"and {count(more)} more"] if more else ())]
+    def by_packet(self) -> Iterator[tuple[int, list[str]]]:
+        """Packets that have comments, in order, each with them."""
+        rows = self._file.execute("select * from comments order by packet, place, rowid")
+        for number, of_packet in groupby(rows, key=itemgetter(0)):
+            said: list[str] = []
+            more = 0
+            for place, alike in groupby(of_packet, key=itemgetter(1)):
+                texts = [text for _, _, text in alike]
+                if place > 1:
+                    rest = len(texts) - MAX_SETTLED
+                    named = ", ".join(texts[:MAX_SETTLED])
+                    named += f" and {count(rest)} more" if rest > 0 else ""
+                    texts = [f"{_OUTCOMES[place - 2]}: what was sent in packet {named}"]
+                more += max(len(said) + len(texts) - MAX_PER_PACKET, 0)
+                said += texts[: MAX_PER_PACKET - len(said)]
+            yield number, [*said, *([f"and {count(more)} more"] if more else ())]
 
     def _findings(
         self, number: int | None, severity: str, code: str, title: str, detail: str | None,
         times: int, last: int | None, cause: str | None, cause_number: int | None,
-    ) -> None:  # fmt: skip
+    ) -> Iterator[Comment]:  # fmt: skip
         if number is None:
             return
         text = said_of_finding(severity, code, title, detail)
@@ -136,15 +150,17 @@ class _Comments:
         again = times > 1 and last not in (None, number)
         if again:
             text += f"; {count(times)} times, the last in packet {last}"
-        self._of_findings.setdefault(number, []).append(text)
+        yield number, 0, text
         if again and last is not None:
             text = f"{severity} {code}: the last of {count(times)}, the first in packet {number}"
-            self._of_findings.setdefault(last, []).append(text)
+            yield last, 0, text
 
-    def _frames(self, number: int, method: str, reply: int | None, reply_ns: int | None) -> None:
+    def _frames(
+        self, number: int, method: str, reply: int | None, reply_ns: int | None
+    ) -> Iterator[Comment]:
         if reply is not None:
-            self._say(number, f"{method}: answered in packet {reply} after {duration(reply_ns)}")
-            self._say(reply, f"answers {method} in packet {number}")
+            yield number, 1, f"{method}: answered in packet {reply} after {duration(reply_ns)}"
+            yield reply, 1, f"answers {method} in packet {number}"
 
     def _messages(
         self, number: int, method: str, exchange: str | None, routing_key: str | None,
@@ -152,7 +168,7 @@ class _Comments:
         connection: str, published: int | None, publisher: str | None, published_ns: int | None,
         confidence: str | None, request: int | None, requester: str | None,
         request_ns: int | None, late: bool | None,
-    ) -> None:  # fmt: skip
+    ) -> Iterator[Comment]:  # fmt: skip
         named = f"{method} {word(exchange or '(default)')} {word(routing_key or '')}".strip()
         named += f" message {word(message_id)}" if message_id else ""
         said = []
@@ -170,27 +186,6 @@ class _Comments:
             after = f", {duration(request_ns)} before"
             said.append(f"{reply} to the request in packet {request}{where}{after}")
         if said:
-            self._say(number, f"{named}: {'; '.join(said)}")
-        if outcome is not None and decided not in (None, number):
-            key = (decided or 0, outcome)
-            if key not in self._settled and self._full():
-                return
-            numbers = self._settled.setdefault(key, [0])
-            numbers[0] += 1
-            if len(numbers) <= MAX_SETTLED:
-                numbers.append(number)
-
-    def _say(self, number: int, text: str) -> None:
-        if number not in self._others and self._full():
-            return
-        said = self._others.setdefault(number, [])
-        if len(said) < MAX_PER_PACKET:
-            said.append(text)
-        else:
-            self._more[number] = self._more.get(number, 0) + 1
-
-    def _full(self) -> bool:
-        if len(self._others) + len(self._settled) < MAX_COMMENTS:
-            return False
-        self.left_out = True
-        return True
+            yield number, 1, f"{named}: {'; '.join(said)}"
+        if outcome in _OUTCOMES and decided not in (None, number):
+            yield decided or 0, 2 + _OUTCOMES.index(outcome), str(number)
