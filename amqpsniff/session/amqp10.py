@@ -10,7 +10,6 @@ before a delivery is settled counts; one that was said but not settled counts at
 from __future__ import annotations
 
 from json import dumps
-from json.encoder import encode_basestring_ascii
 
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
@@ -463,7 +462,7 @@ class Amqp10Tracker:
     ) -> None:
         if session.closed_by is None:
             session.closed_by = SIDES[side]
-            session.close_bytes = _reason(found)
+            session.close = _reason(found)
             session.close_packet_number = frames.packet_number.values[row]
             ts_ns: cython.longlong = frames.ts_ns.values[row]
             session.close_ns = None if ts_ns == _NULL else ts_ns
@@ -591,7 +590,7 @@ class Amqp10Tracker:
         one.ended |= 1 << side
         if channel.closed_by is None:
             channel.closed_by = SIDES[side]
-            channel.close_bytes = _reason(found)
+            channel.close = _reason(found)
             channel.closed_packet_number = frames.packet_number.values[row]
             self._tell("session-ended", one, None, frames, row, side, found)
         state.channels[side].pop(frames.channel.values[row], None)
@@ -1371,11 +1370,11 @@ def _with(events: Any, event: Any) -> Any:
 
 
 def _reason(found: Any) -> Any:
-    """An error as JSON, as the close of 0-9-1 has it."""
+    """What a close says, as that of 0-9-1; None without an error."""
     if found.condition is None:
         return None
     text = found.condition + (f": {found.description}" if found.description else "")
-    return b'{"reply_text": %b}' % encode_basestring_ascii(text).encode()  # as `dumps` writes it
+    return None, text, None, False
 
 
 _RANGES = {"ubyte": 1 << 8, "ushort": 1 << 16, "uint": 1 << 32, "ulong": 1 << 63}

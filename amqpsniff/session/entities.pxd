@@ -44,7 +44,7 @@ cdef class Consumer:
     cdef public int code
 
 cdef class Closeable:
-    cdef public object closed_by, close_bytes
+    cdef public object closed_by, close
 
 cdef class MessageTimes:
     cdef public long long waits, wait_ns, wait_ns_min

@@ -12,9 +12,7 @@ from heapq import heappop, heappush
 import cython
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session import method_flags, state_machine
-from amqpsniff.session.method_frame import read_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -394,32 +392,34 @@ class Consumer:
 
 
 class Closeable:
-    """The end of a connection or channel. `closed_by` is a name of
-    `SIDES` (of a connection also `fin` or `rst`), `close_bytes` the close's arguments as JSON.
+    """The end of a connection or channel.
+
+    `closed_by` is a name of `SIDES` (of a connection also `fin` or `rst`). `close` is what the
+    first close said: reply code and text, the method that it blames, and whether that was captured.
     """
 
     closed_by: Any
-    close_bytes: Any
+    close: Any
 
     @property
     def close_code(self) -> Any:
         """The reply code of the first close; None without one."""
-        return read_reason(self.close_bytes)[0]
+        return self.close and self.close[0]
 
     @property
     def close_text(self) -> Any:
         """Its reply text."""
-        return read_reason(self.close_bytes)[1]
+        return self.close and self.close[1]
 
     @property
     def blames(self) -> Any:
         """True if the method that the first close blames is known, or there is no close."""
-        return self.close_bytes is None or "method_id" in read_object(self.close_bytes)
+        return self.close is None or self.close[3]
 
     @property
     def close_method(self) -> Any:
         """The method that it blames, or None."""
-        return read_reason(self.close_bytes)[2]
+        return self.close and self.close[2]
 
 
 class MessageTimes:
@@ -585,7 +585,7 @@ class Channel(Closeable):
         self.known = known
         self.opened_number, self.opened_ns = -1, _NULL
         self.closed_packet_number = self.end_ns = None
-        self.closed_by = self.close_bytes = self.blamed_packet_number = None
+        self.closed_by = self.close = self.blamed_packet_number = None
         self.mode = self.uncommitted = self.midstream_confirms = None
         self.prefetch_count = self.prefetch_each = self.prefetch_shared = None
         self.published = self.confirmed = self.returned = 0
@@ -810,7 +810,7 @@ class Session(Closeable):
         self.looked = 0
         self.channels_opened = self.published = self.delivered = self.acknowledged = 0
         self.publish_bytes = self.deliver_bytes = 0
-        self.closed_by = self.close_bytes = self.close_packet_number = self.close_ns = None
+        self.closed_by = self.close = self.close_packet_number = self.close_ns = None
         self.confirms = self.acks = self.last_sent = None
         self.frames = 0
         self.last_client_ns = self.last_server_ns = _NULL

@@ -42,6 +42,12 @@ def read_reason(octets: Any) -> Any:
     return code, text if isinstance(text, str) else None, _NAMES.get(blamed)
 
 
+@lru_cache(ALIKE)
+def read_close(octets: Any) -> Any:
+    """The same of a close and whether it was captured whom it blames; None without arguments."""
+    return octets and (*read_reason(octets), "method_id" in read_object(octets))
+
+
 class HandshakeArguments:
     """The arguments of a method of the handshake as JSON, which `uses` connections have; `whole` is
     whether all were captured.

@@ -34,7 +34,7 @@ from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.method_layout import CUT, FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
 from amqpsniff.session import method_flags
 from amqpsniff.session.entities import CLIENT, SERVER
-from amqpsniff.session.method_frame import ALIKE, read_reason
+from amqpsniff.session.method_frame import ALIKE, read_close, read_reason
 from amqpsniff.session.owing import sentence
 from amqpsniff.session.state_machine import BLOCKING, CHANNEL, CONNECTION, MODE
 from amqpsniff.spec import SIDES
@@ -204,7 +204,7 @@ def _close(
         channel.closed_by = SIDES[frame.side]
         channel.closed_packet_number = frame.number
         channel.end_ns = _time(frame.ts_ns)
-        channel.close_bytes = frame.arguments_json
+        channel.close = read_close(frame.arguments_json)
 
 
 def _refuse(tracker: Any, channel: Channel, frame: MethodFrame) -> None:
@@ -511,7 +511,7 @@ def _close_connection(
         session.closed_by = SIDES[frame.side]
         session.close_packet_number = frame.number
         session.close_ns = _time(frame.ts_ns)
-        session.close_bytes = frame.arguments_json
+        session.close = read_close(frame.arguments_json)
         tracker.on_connection_closed(session)
 
 

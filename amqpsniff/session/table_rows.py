@@ -199,8 +199,8 @@ def connection_values(session: Session, packs: Any = None) -> tuple[Any, ...]:
             traffic = (traffic[1], traffic[0], traffic[3], traffic[2])
     told: Any = map(session.handshake_json, _SAID) if session.handshake else _NOTHING
     close: tuple[Any, ...] = (None, None, None)
-    if session.close_bytes is not None:
-        close = (session.close_code, session.close_text, session.close_method)
+    if session.close is not None:
+        close = session.close[:3]
     return (
         session.capture,
         *peer.name(),

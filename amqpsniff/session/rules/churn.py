@@ -134,7 +134,7 @@ def _spread_ns(times: deque[tuple[int, Any, Any]]) -> int:
 def note_channel(context: RuleContext) -> None:
     """channel-ends: count it if it was opened and closed for next to nothing."""
     channel: Channel = context.channel
-    if not channel.known or channel.close_bytes is None or channel.closed_by != "client":
+    if not channel.known or channel.close is None or channel.closed_by != "client":
         return
     if channel.published + channel.delivered + channel.times.gets > FEW_OPERATIONS:
         return

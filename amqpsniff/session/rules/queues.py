@@ -286,7 +286,7 @@ def _in_doubt(context: RuleContext) -> None:
     entries = [entry for entry in channel.deliveries if entry.wants]
     if not entries:
         return
-    closed_alone = channel.close_bytes is not None  # else its connection ended
+    closed_alone = channel.close is not None  # else its connection ended
     private = () if closed_alone else context.memory.get("own queues", ())
     notified = all(
         _NOTIFIED in (context.session.handshake_json(f"connection.{one}") or b"")
