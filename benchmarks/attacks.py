@@ -302,6 +302,12 @@ def full_consumers() -> Turns:
         yield [(connection, CLIENT, method(1, 60, 30, name(number, b"c") + b"\0"))]
 
 
+def refused_in_many_words(channel: int) -> Iterator[tuple[int, bytes]]:
+    """The server closes the channel with the longest text, of control characters."""
+    words = bytes(1 + (channel + at) % 31 for at in range(255))
+    yield SERVER, method(channel, 20, 40, struct.pack(">H", 404) + short(words) + bytes(4))
+
+
 def channel_churn() -> Turns:
     connection, first = begun()
     yield first
@@ -690,6 +696,7 @@ ATTACKS = {
     "consumers full, cancelled": Attack(full_consumers, HOURS_MICROS),
     "channel churn": Attack(channel_churn),
     "channels closed by the server": Attack(channels_refused),
+    "channels closed in many words": Attack(lambda: channels(refused_in_many_words)),
     "contents under way": Attack(interleaved),
     "connections open": Attack(lambda: connections(close=False)),
     "connections closed": Attack(lambda: connections(close=True)),
