@@ -333,7 +333,7 @@ class Framer:
             count = end - at
         if count > 0:
             if not half.skipping:
-                self.contents.body_bytes(half, reader, at, count)
+                self.handler.body_bytes(half, reader, at, count)
             half.left -= count
             half.offset += count
             at += count
@@ -604,7 +604,7 @@ class Framer:
         """A hole in a frame that is counted; bytes of the hole behind that frame."""
         payload: cython.longlong = min(missing, half.left - 1)
         if not half.skipping:
-            self.contents.body_missing(half, payload)
+            self.handler.body_missing(half, payload)
         if missing < half.left:
             half.left -= missing
             half.offset += missing
@@ -780,8 +780,9 @@ class Framer:
         if payload is not None:
             reader: ValueReader = self.handler.scratch
             reader.read_from(payload)
-            self.contents.body_bytes(half, reader, 0, half.frame_size)
+            self.handler.body_bytes(half, reader, 0, half.frame_size)
             return
+        self.handler.refresh(half.connection)
         content = self.contents._awaiting(half)
         if content is not None:
             content.hash = None

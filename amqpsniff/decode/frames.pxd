@@ -25,6 +25,8 @@ cdef class FrameHandler:
     cdef int _begin(self, Half half) except? -1
     cdef int frame(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
     cdef int body(self, Half half, ValueReader reader, long long at, long long end) except? -1
+    cdef int body_bytes(self, Half half, ValueReader reader, long long at, long long count) except? -1
+    cdef int body_missing(self, Half half, long long count) except? -1
     cdef int body_end(self, Half half) except? -1
     cdef int protocol_header(self, Half half) except? -1
     cdef int method(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1

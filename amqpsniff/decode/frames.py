@@ -289,8 +289,20 @@ class FrameHandler:
         if self.claims is not None:
             self.claim_body(half)
         if end > at:
-            self.contents.body_bytes(half, reader, at, end - at)
+            self.body_bytes(half, reader, at, end - at)
         return self.body_end(half)
+
+    def body_bytes(
+        self, half: Half, reader: ValueReader, at: cython.longlong, count: cython.longlong
+    ) -> cython.int:
+        """Bytes of the body frame under way; they may end a content that was lost before."""
+        self.refresh(half.connection)
+        return self.contents.body_bytes(half, reader, at, count)
+
+    def body_missing(self, half: Half, count: cython.longlong) -> cython.int:
+        """Bytes of it that the capture has not."""
+        self.refresh(half.connection)
+        return self.contents.body_missing(half, count)
 
     def body_end(self, half: Half) -> cython.int:
         """The body frame under way ended."""

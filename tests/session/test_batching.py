@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,12 @@ def test_a_handshake_behind_what_does_not_look_like_a_begin(tmp_path: Path) -> N
     assert told(path, 1) == whole
     assert whole["frames"]
     assert whole["connections"][0]["midstream"]
+
+
+def test_a_message_that_ends_in_the_first_frame_of_a_batch(tmp_path: Path) -> None:
+    """Its row is of its own connection, not of the one that the code named in the batch before."""
+    path = CAPTURES / "cases" / "traffic_stopped.pcap.gz"
+    *_, damage = islice(damages(packets_of(path), seed=33, rounds=1), 2)
+    written = [wire.Packet(octets, ts, full, link) for _, ts, octets, full, link in damage.packets]
+    damaged = write_capture(tmp_path / "damaged.pcap", written)
+    assert told(damaged, 1, rows_per_batch=1) == told(damaged, len(written))
