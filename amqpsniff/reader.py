@@ -794,8 +794,7 @@ class Capture:
         census, made = Census(), CaptureProfile(self.names)
         for table, batch in self.tables(*TABLES, encoded=True, columns=COLUMNS, census=census):
             made.add(table, batch)
-        codes = {finding.code for finding in self.found}
-        made.finish(self.totals, census.facts(), self.outcomes, self.replies, codes)
+        made.finish(self.totals, census.facts(), self.outcomes, self.replies, self.found)
         return made
 
     def report(

@@ -9,7 +9,7 @@ from amqpsniff.compare import topology
 from amqpsniff.compare.names import lasting, subjects
 from amqpsniff.compare.noise import FRACTIONS, direction, per_second, slower
 from amqpsniff.compare.profile import CaptureProfile, Row
-from amqpsniff.findings import KINDS, SEVERITIES
+from amqpsniff.findings import KINDS, SEVERITIES, Finding
 from amqpsniff.findings.kind import at_least
 from amqpsniff.spec import FIRST_ERROR_CODE
 from amqpsniff.units import duration
@@ -346,24 +346,24 @@ def _importance(row: Row) -> tuple[int, int, str]:
 def _grouped(facts: CaptureProfile) -> Iterator[tuple[Key, Row]]:
     """The findings of one side by what they are about."""
     groups: dict[Key, Row] = {}
-    for row in facts.findings:
-        key = _key(row, facts)
+    for finding in facts.findings:
+        key = _key(finding, facts)
         known: Any = groups.get(key)
         if known is None:
             known = groups[key] = {
                 "places": 0,
                 "count": 0,
-                "capture": row["capture"],
-                "packet_number": row["packet_number"],
-                "connection_id": row["connection_id"],
-                "detail": row["detail"],
+                "capture": finding.capture,
+                "packet_number": finding.packet_number,
+                "connection_id": finding.connection_id,
+                "detail": finding.detail,
             }
         known["places"] += 1
-        known["count"] += row["count"]
+        known["count"] += finding.count
     yield from groups.items()
 
 
-def _key(row: Row, facts: CaptureProfile) -> Key:
-    client = facts.clients.get(row["connection_id"])
-    about = subjects(row["detail"] or "")
-    return row["code"], None if client is None else lasting(client), about
+def _key(finding: Finding, facts: CaptureProfile) -> Key:
+    client = facts.clients.get(finding.connection_id)
+    about = subjects(finding.detail or "")
+    return finding.code, None if client is None else lasting(client), about

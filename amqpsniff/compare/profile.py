@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
 from amqpsniff.tables.values import rows_of
 
 if TYPE_CHECKING:
+    from amqpsniff.findings import Finding
     from amqpsniff.pipeline import Totals
 
 Row = dict[str, Any]
@@ -26,7 +26,6 @@ COLUMNS = topology.COLUMNS | {
         "closed_by", "close_code", "close_text",
     ),
     "channels": ("opened_packet_number", "closed_by", "close_code", "close_text"),
-    "findings": ("code", "capture", "packet_number", "connection_id", "count", "detail"),
 }  # fmt: skip
 """Tables that a profile is made of, and their columns."""
 
@@ -50,7 +49,7 @@ class CaptureProfile:
         counts: Things by name: `published`, `frames`, `connections opened` and so on.
         events: How many things those counts are of that are not counts of things themselves.
         latencies: A `session.counts.Histogram` by (`outcome` or `reply`, its name).
-        findings: Rows of the findings table.
+        findings: All findings.
         clients: Who the client of a connection is, by connection id.
         products: Connections by (`client` or `server`, product, version, platform).
         closes: Ends by (`connection` or `channel`, who closed it, code), each with a text of one.
@@ -67,7 +66,7 @@ class CaptureProfile:
     counts: Counter[str] = field(default_factory=Counter)
     events: dict[str, int] = field(default_factory=dict)
     latencies: dict[tuple[str, str], Any] = field(default_factory=dict)
-    findings: list[Row] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     clients: dict[str, str] = field(default_factory=dict)
     products: Counter[tuple[Any, ...]] = field(default_factory=Counter)
     closes: Counter[tuple[Any, ...]] = field(default_factory=Counter)
@@ -85,18 +84,16 @@ class CaptureProfile:
         elif table == "channels":
             for row in rows_of(batch):
                 self.add_channel(row)
-        elif table == "findings":
-            self.findings.extend(rows_of(batch))
 
     def finish(
-        self, totals: Totals, statistics: Row, outcomes: Row, replies: Row, codes: Collection[str]
+        self, totals: Totals, statistics: Row, outcomes: Row, replies: Row, found: list[Finding]
     ) -> None:
         """Take what is known when all was read.
 
         Args:
             totals: Counts of the pass.
             statistics, outcomes, replies: As in `add_census`.
-            codes: Codes of all findings of the pass.
+            found: All findings of the pass.
         """
         self.add_census(statistics, outcomes, replies)
         self.packets, self.connections = totals.packets, totals.connections
@@ -104,6 +101,8 @@ class CaptureProfile:
         if totals.first_ns is not None and totals.last_ns is not None:
             self.span_ns = totals.last_ns - totals.first_ns
         self.topology = self._topology.result()
+        self.findings = found
+        codes = {finding.code for finding in found}
         self.flaws = flaws(quality(totals) | {"messages": statistics["statuses"]}, codes)
 
     def add_connection(self, row: Row) -> None:
