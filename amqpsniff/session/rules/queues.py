@@ -456,9 +456,10 @@ def _is_among(
     queue: tuple[str | None, str], ts_ns: int, queues: Sequence[tuple[Sequence[str], int]]
 ) -> bool:
     vhost, name = queue
-    return any(
-        key[2] == name and vhost in (None, key[1]) and from_ns <= ts_ns for key, from_ns in queues
-    )
+    for key, from_ns in queues:
+        if key[2] == name and from_ns <= ts_ns and (vhost is None or vhost == key[1]):
+            return True
+    return False
 
 
 def deletion_words(context: RuleContext, key: Key, from_ns: int, until_ns: int | None) -> str:
