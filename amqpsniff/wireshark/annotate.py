@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -104,6 +105,15 @@ Comment = tuple[int, int, str]
 messages and replies; above are `_OUTCOMES`, with the number of a packet as text."""
 
 
+@contextmanager
+def _room() -> Iterator[None]:
+    """Raises OutputError where the temporary file cannot grow."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise OutputError(f"comments wait in the temporary folder: {error}") from None
+
+
 class _Comments:
     """Comments by packet, in a temporary file until they are written."""
 
@@ -116,14 +126,13 @@ class _Comments:
         rows = zip(*(values(batch, name) for name in _COLUMNS[table]), strict=True)
         take: Callable[..., Iterable[Comment]] = getattr(self, f"_{table}")
         told = (comment for row in rows for comment in take(*row))
-        try:
+        with _room():
             self._file.executemany("insert into comments values (?, ?, ?)", told)
-        except sqlite3.OperationalError as error:
-            raise OutputError(f"comments wait in the temporary folder: {error}") from None
 
     def by_packet(self) -> Iterator[tuple[int, list[str]]]:
         """Packets that have comments, in order, each with them."""
-        rows = self._file.execute("select * from comments order by packet, place, rowid")
+        with _room():  # they are put in order at once
+            rows = self._file.execute("select * from comments order by packet, place, rowid")
         for number, of_packet in groupby(rows, key=itemgetter(0)):
             said: list[str] = []
             more = 0
