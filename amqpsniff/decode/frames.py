@@ -300,7 +300,7 @@ class FrameHandler:
         return self.contents.body_bytes(half, reader, at, count)
 
     def body_missing(self, half: Half, count: cython.longlong) -> cython.int:
-        """Bytes of it that the capture has not."""
+        """Bytes of that frame that are not in the capture."""
         self.refresh(half.connection)
         return self.contents.body_missing(half, count)
 

@@ -1370,7 +1370,7 @@ def _with(events: Any, event: Any) -> Any:
 
 
 def _reason(found: Any) -> Any:
-    """What a close says, as that of 0-9-1; None without an error."""
+    """The error of a close or end, as `Closeable.close` has it; None without one."""
     if found.condition is None:
         return None
     text = found.condition + (f": {found.description}" if found.description else "")

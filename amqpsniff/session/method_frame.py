@@ -44,7 +44,7 @@ def read_reason(octets: Any) -> Any:
 
 @lru_cache(ALIKE)
 def read_close(octets: Any) -> Any:
-    """The same of a close and whether it was captured whom it blames; None without arguments."""
+    """The same, and True if the blamed method was captured; None where there are no arguments."""
     return octets and (*read_reason(octets), "method_id" in read_object(octets))
 
 

@@ -299,12 +299,10 @@ class Connection:
                 self._no_reply([event.channel], ("client", "server"), CLOSES)
             return
         opens = event.method == "channel.open-ok" and event.sender == "server"
-        if opens and incarnation and not answered and not incarnation.is_opening():
+        again = opens and incarnation and not answered and not incarnation.is_opening()
+        if again:
             self._lose(event._replace(sender="client"))
-            incarnation.doubt(event.ts_ns)
-            incarnation.ended = True
-            incarnation = None
-        if incarnation and incarnation.is_another(event):
+        if incarnation and (again or incarnation.is_another(event)):
             incarnation.doubt(event.ts_ns)
             incarnation.ended = True
             incarnation = None
