@@ -3,17 +3,20 @@ from amqpsniff.decode.rows cimport MessageRows, Vocabularies
 cdef class Route:
     cdef public long long count, first_number, last_number, first_ns, last_ns, step
     cdef int step_bits
-    cdef public list steps
+    cdef bint has_steps
+    cdef list later
     cdef public object told
     cdef public tuple roles
     cdef public bint mandatory
     cdef int add(self, long long number, long long ts_ns) except? -1
+    cdef int _begin_step(self, long long ts_ns) except? -1
 
 cdef class Routes:
     cdef public list of_all
     cdef public dict published, delivered
     cdef public bint full, consumed
     cdef Vocabularies words
+    cdef int count
     cdef dict by_codes
     cdef Route recent_published, recent_delivered
     cdef long long recent_exchange, recent_key
@@ -26,4 +29,4 @@ cdef class Routes:
     cdef int _begin(self, Vocabularies words) except? -1
     cdef Route _publishes(self, long long exchange, long long key)
     cdef Route _deliveries(self, tuple codes)
-    cdef Route _known(self, dict routes, tuple names)
+    cdef Route _known(self, dict routes, tuple names, long long known)

@@ -40,10 +40,9 @@ _CODES = cython.declare(cython.longlong, 1 << 31)
 class Route:
     """Messages on one route: their number, packet and time of the first and the last.
 
-    `steps` are (time, messages before it), a step every 2 to the power of `step_bits` ns; None of
-    deliveries. `roles`: what its messages are to frameworks, see `packs.catalogue.ROLES`.
-    `mandatory`: the publisher learns what was not routed, of one message at least. `told`: what a
-    rule says of its connection, when that is over.
+    `has_steps`: how they came is kept, see `steps`. `roles`: what its messages are to frameworks,
+    see `packs.catalogue.ROLES`. `mandatory`: the publisher learns what was not routed, of one
+    message at least. `told`: what a rule says of its connection, when that is over.
     """
 
     count: int
@@ -53,9 +52,10 @@ class Route:
     last_ns: int
     step: int
     step_bits: int
+    has_steps: cython.bint
     mandatory: cython.bint
 
-    steps: list[Any]
+    later: list[Any]
     told: Any
     roles: tuple[Any, ...]
 
@@ -65,24 +65,35 @@ class Route:
         self.first_ns = self.last_ns = _NULL
         self.step = -1
         self.step_bits = _STEP_BITS
-        self.steps = []
-        self.told = None
+        self.has_steps = True
+        self.later = self.told = None
         self.roles = ()
         self.mandatory = False
 
     def add(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
         """One more message."""
-        if self.steps is not None and ts_ns >> self.step_bits != self.step:
-            self.steps.append((ts_ns, self.count))
-            if len(self.steps) > _MAX_STEPS:
-                del self.steps[1::2]
-                self.step_bits += 1
-            self.step = ts_ns >> self.step_bits
         if self.count == 0:
             self.first_number, self.first_ns = number, ts_ns
+            self.step = ts_ns >> self.step_bits
+        elif self.has_steps and ts_ns >> self.step_bits != self.step:
+            self._begin_step(ts_ns)
         self.count += 1
         self.last_number, self.last_ns = number, ts_ns
         return 0
+
+    def _begin_step(self, ts_ns: cython.longlong) -> cython.int:
+        if self.later is None:
+            self.later = []
+        self.later.append((ts_ns, self.count))
+        if len(self.later) >= _MAX_STEPS:
+            del self.later[::2]
+            self.step_bits += 1
+        self.step = ts_ns >> self.step_bits
+        return 0
+
+    def steps(self) -> tuple[Any, ...]:
+        """(Time, messages before it) of each step: one every 2 to the power of `step_bits` ns."""
+        return ((self.first_ns, 0), *(self.later or ()))
 
 
 def known_until(steps: Any, ts_ns: Any) -> Any:
@@ -95,45 +106,39 @@ def known_after(count: Any, steps: Any, ts_ns: Any) -> Any:
     return next((count - before for at, before in steps if at > ts_ns), 0)
 
 
-@cython.cfunc
-@cython.exceptval(-1, check=False)
-def _keep(
-    kept: Any, name: tuple[Any, ...], route: Route, told: Any, most: Any, of_each: Any
-) -> cython.int:
-    """Put a route among those of a name; gives how many names had to go."""
-    lost: cython.int = 0
-    listed = kept.get(name)
-    if listed is None:
-        if len(kept) >= most:
-            kept.popitem(last=False)
-            lost = 1
-        listed = kept[name] = []
-    if len(listed) < of_each:
-        route.told = told
-        listed.append(route)
-    return lost
-
-
-_NOBODY = cython.declare(tuple, (None, None, None))
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=False)
-def _is_of(names: tuple[Any, ...], name: tuple[Any, ...]) -> cython.bint:
-    """True if a name of `Routes.delivered` is known to begin with that of a consumer."""
-    return names[2] is name[2] and names[1] == name[1] and names[0] == name[0]
+def keep(
+    kept: Any, where: tuple[Any, ...], routes: Any, told: Any, most: cython.Py_ssize_t,
+    of_each: cython.Py_ssize_t,
+) -> bool:  # fmt: skip
+    """Put routes by exchange and routing key where those of all connections are: lists of at most
+    `of_each` by (*where, exchange, routing key). False if there would be more than `most` of them.
+    """
+    names: tuple[Any, ...]
+    route: Route
+    for names, route in routes.items():
+        name = where + names
+        listed = kept.get(name)
+        if listed is None:
+            if len(kept) >= most:
+                return False
+            listed = kept[name] = []
+        if len(listed) < of_each:
+            route.told = told
+            listed.append(route)
+    return True
 
 
 class Routes:
     """The routes of a connection.
 
-    `published` by exchange and routing key; `delivered` by channel number, its incarnation,
-    consumer tag (None for basic.get), exchange and routing key. `consumed`: some of that came to
-    consumers. `full`: there are more. `of_all` has the number of routes of all connections.
+    `published` by exchange and routing key; `delivered` the same by consumer: channel number, its
+    incarnation, consumer tag (None for basic.get). `consumed`: some of that came to consumers.
+    `full`: there are more than `count`. `of_all` has the number of routes of all connections.
     """
 
     full: cython.bint
     consumed: cython.bint
+    count: int
     recent_exchange: int
     recent_key: int
     delivered_exchange: int
@@ -155,6 +160,7 @@ class Routes:
         self.published = {}
         self.delivered = {}
         self.full = self.consumed = False
+        self.count = 0
         self.words = None
         self.by_codes = {}
         self.recent_published = self.recent_delivered = None
@@ -220,50 +226,10 @@ class Routes:
             route.roles = (*route.roles, role)
         return 0
 
-    def keep(self, kept: Any, where: tuple[Any, ...], told: Any, most: Any, of_each: Any) -> Any:
-        """Put what was published by where it went: lists of at most `of_each` `Route` by (*where,
-        exchange, routing key). Of more than `most` the oldest go; gives how many.
-        """
-        lost: cython.longlong = 0
-        for names, route in self.published.items():
-            lost += _keep(kept, where + names, route, told, most, of_each)
-        return lost
-
-    def keep_delivered(
-        self, kept: Any, where: tuple[Any, ...], consumers: Any, most: Any, of_each: Any
-    ) -> Any:
-        """The same of what was delivered; `consumers` has what is told, by channel
-        number, incarnation and consumer tag.
-        """
-        lost: cython.longlong = 0
-        names: tuple[Any, ...]
-        name: tuple[Any, ...] = _NOBODY
-        told: Any = None
-        for names, route in self.delivered.items():
-            if not _is_of(names, name):
-                name = names[:3]
-                told = consumers[name]
-            lost += _keep(kept, where + names[3:], route, told, most, of_each)
-        return lost
-
-    def by_consumer(self) -> Any:
-        """Lists of ((exchange, routing key), `Route`) of what was delivered, by channel number,
-        incarnation and consumer tag.
-        """
-        found: dict[Any, Any] = {}
-        rows: list[Any] = []
-        names: tuple[Any, ...]
-        name: tuple[Any, ...] = _NOBODY
-        for names, route in self.delivered.items():
-            if not _is_of(names, name):
-                name = names[:3]
-                rows = found.setdefault(name, [])
-            rows.append((names[3:], route))
-        return found
-
     def forget(self) -> cython.int:
         """The connection is over."""
-        self.of_all[0] -= len(self.published) + len(self.delivered)
+        self.of_all[0] -= self.count
+        self.count = 0
         self.published, self.delivered = {}, {}
         return 0
 
@@ -280,34 +246,37 @@ class Routes:
         """The route that codes stand for; None where there are too many."""
         words: Vocabularies = self.words
         names: tuple[Any, ...] = (words.exchange.text(exchange), words.routing_key.text(key))
-        route: Route = self._known(self.published, names)
+        route: Route = self._known(self.published, names, len(self.published))
         if route is not None:
             self.by_codes[exchange * _CODES + key] = route
         return route
 
     def _deliveries(self, codes: tuple[Any, ...]) -> Route:
         words: Vocabularies = self.words
-        names: tuple[Any, ...] = (
-            codes[3],
-            codes[4],
-            words.consumer_tag.text(codes[2]),
-            words.exchange.text(codes[0]),
-            words.routing_key.text(codes[1]),
-        )
-        route: Route = self._known(self.delivered, names)
+        tag = words.consumer_tag.text(codes[2])
+        consumer = codes[3], codes[4], tag
+        routes: dict[Any, Any] = self.delivered.get(consumer, {})
+        names: tuple[Any, ...] = (words.exchange.text(codes[0]), words.routing_key.text(codes[1]))
+        known = self.count - len(self.published)
+        route: Route = self._known(routes, names, known)
         if route is not None:
-            route.steps = None
-            if names[2] is not None:
+            route.has_steps = False
+            self.delivered[consumer] = routes
+            if tag is not None:
                 self.consumed = True
             self.by_codes[codes] = route
         return route
 
-    def _known(self, routes: dict[Any, Any], names: tuple[Any, ...]) -> Route:
+    def _known(
+        self, routes: dict[Any, Any], names: tuple[Any, ...], known: cython.longlong
+    ) -> Route:
+        """The route of some names, new where there are not too many `known`; else None."""
         route: Route = routes.get(names)
         if route is None:
-            if len(routes) >= _MAX_ROUTES or self.of_all[0] >= _MAX_OF_ALL:
+            if known >= _MAX_ROUTES or self.of_all[0] >= _MAX_OF_ALL:
                 self.full = True
                 return None
             route = routes[names] = Route()
+            self.count += 1
             self.of_all[0] += 1
         return route

@@ -133,8 +133,8 @@ def _was_resumed(context: RuleContext, channel: Any, tag: str, ts_ns: int) -> bo
     what timed out is settled.
     """
     routes, place = context.session.routes, (channel.number, channel.incarnation, tag)
-    delivered = () if routes is None else routes.delivered.items()
-    return any(names[:3] == place and one.last_ns > ts_ns for names, one in delivered)
+    delivered = {} if routes is None else routes.delivered.get(place, {})
+    return any(one.last_ns > ts_ns for one in delivered.values())
 
 
 def judge_lost(

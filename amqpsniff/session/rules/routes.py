@@ -9,7 +9,6 @@ of the capture, nothing is said. Everything is judged at the end, whatever the o
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import CLIENT, SERVER
-from amqpsniff.session.routes import known_after, known_until
+from amqpsniff.session.routes import keep, known_after, known_until
 from amqpsniff.session.rules.consuming import OF_BROKER
 from amqpsniff.session.rules.context import CONSUMES, EXTENDED, SINCE, Place, Rule, requires
 from amqpsniff.session.rules.context import where as asked_where
@@ -305,6 +304,8 @@ class _Consumer(NamedTuple):
 
 def ended(context: RuleContext) -> None:
     """connection-ends: its messages by route, and what it declared and bound."""
+    if is_given_up(context):
+        return
     session: Session = context.session
     peer: Connection = session.peer
     memory: dict[str, Any] = context.memory
@@ -359,29 +360,49 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     capture, ends = session.capture, peer.name()
     who = client.application or client.host
     if context.log.recorded is None:
-        kept = _kept(context, PUBLISHED)
-        _lose(context, routes.keep(kept, where, (who, capture, ends), MAX_KEPT, MAX_LISTED))
+        _keep(context, PUBLISHED, where, routes.published, (who, capture, ends))
         return []
     return [
         (
-            exchange, key, one.count, tuple(one.steps), one.last_number, one.last_ns,
+            exchange, key, one.count, one.steps(), one.last_number, one.last_ns,
             one.mandatory, one.roles, who, (capture, one.first_number, one.first_ns, *ends),
         )
         for (exchange, key), one in routes.published.items()
     ]  # fmt: skip
 
 
-def _kept(context: RuleContext, name: str) -> OrderedDict[Any, Any]:
-    shared: dict[str, Any] = context.shared
-    kept: Any = shared.get(name)
-    if kept is None:
-        kept = shared[name] = OrderedDict()
+def _keep(context: RuleContext, name: str, where: Vhost, routes: Any, told: Any) -> None:
+    """Put routes among those of all connections; where there is no more room, give up."""
+    if not keep(_kept(context, name), where, routes, told, MAX_KEPT, MAX_LISTED):
+        _give_up(context)
+
+
+def _kept(context: RuleContext, name: str) -> dict[Any, list[Any]]:
+    """What is kept under a name of what all connections published, or were delivered, by route."""
+    kept: dict[Any, list[Any]] = context.shared.setdefault(name, {})
     return kept
 
 
-def _lose(context: RuleContext, lost: int) -> None:
-    if lost:
-        context.forget("clients", lost)
+def _listed(context: RuleContext, name: str, key: Any) -> list[Any]:
+    """The same of one route, for one more; where there is no more room, give up."""
+    kept = _kept(context, name)
+    if key not in kept and len(kept) >= MAX_KEPT:
+        _give_up(context)
+        return []
+    return kept.setdefault(key, [])
+
+
+def _give_up(context: RuleContext) -> None:
+    """There are too many routes: keep none, for none is judged; see `is_given_up`."""
+    for name in (PUBLISHED, DELIVERED):
+        context.shared.pop(name, None)
+    context.forget("routes", MAX_KEPT)
+
+
+def is_given_up(context: RuleContext) -> bool:
+    """True if something was forgotten that may say where messages go: nothing is judged then."""
+    forgotten = context.shared.get("forgotten", ())
+    return "routes" in forgotten or "clients" in forgotten
 
 
 def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
@@ -391,27 +412,26 @@ def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     session: Session = context.session
     peer: Connection = session.peer
     routes: Routes = session.routes
-    told: dict[Any, Any] = {}
-    for name in routes.by_consumer() if routes else ():
+    rows: list[tuple[Any, ...]] = []
+    for name, by_route in routes.delivered.items():
         channel: Channel = _channel_of(context, name)
         consumer = None if channel is None else channel.by_tag.get(name[2])
-        queue = None if consumer is None else consumer.queue
-        told[name] = (peer.name()[0], *name), queue
-    if context.log.recorded is None and routes is not None:
-        kept = _kept(context, DELIVERED)
-        _lose(context, routes.keep_delivered(kept, where, told, MAX_KEPT, MAX_LISTED))
-        return []
-    return [
-        (*names[3:], *told[names[:3]], one.last_ns, one.count, one.roles)
-        for names, one in (routes.delivered.items() if routes else ())
-    ]
+        told = (peer.name()[0], *name), None if consumer is None else consumer.queue
+        if context.log.recorded is None:
+            _keep(context, DELIVERED, where, by_route, told)
+        else:
+            rows += [
+                (*names, *told, one.last_ns, one.count, one.roles)
+                for names, one in by_route.items()
+            ]
+    return rows
 
 
 def _consumers(context: RuleContext) -> list[tuple[Any, ...]]:
     """The consumers that are there, but those whose window is known to be full."""
     gone, routes = context.memory.get(CANCELLED, {}), context.session.routes
     told = []
-    for name, rows in routes.by_consumer().items() if routes else ():
+    for name, rows in routes.delivered.items() if routes else ():
         channel = _channel_of(context, name)
         is_open = channel is not None and not any(channel.closing)
         if is_open and name[2] is not None and (name[0], name[2]) not in gone:
@@ -447,21 +467,21 @@ def _channel_of(context: RuleContext, name: tuple[Any, ...]) -> Any:
 
 
 def _consumer(
-    context: RuleContext, name: tuple[Any, ...], channel: Any, rows: list[Any]
+    context: RuleContext, name: tuple[Any, ...], channel: Any, rows: dict[Any, Any]
 ) -> tuple[Any, ...] | None:
     """The facts of a consumer; None if its window is known to be full."""
     known = channel.by_tag.get(name[2])
     if _is_full(channel, known):
         return None
-    last = max((one for _, one in rows), key=lambda one: int(one.last_ns))
+    last = max(rows.values(), key=lambda one: int(one.last_ns))
     held = len(channel.deliveries)
     queue = None if known is None else known.queue
     kept = f", and {number_of(held, 'delivery', 'deliveries')} of its channel not acknowledged"
     place = context.place._replace(packet_number=last.last_number, ts_ns=last.last_ns)
     return (
         f"consumer '{name[2]}' of {queue_text(queue)}", kept if channel.times.acks and held else "",
-        queue, (place.connection_id, *name), tuple(names for names, _ in rows),
-        sum(one.count for _, one in rows), min(one.first_ns for _, one in rows),
+        queue, (place.connection_id, *name), tuple(rows),
+        sum(one.count for one in rows.values()), min(one.first_ns for one in rows.values()),
         last.last_number, last.last_ns, name[0], tuple(place),
     )  # fmt: skip
 
@@ -515,6 +535,8 @@ def judge_connection(
     """Take a connection's bindings and declarations, its messages, and its consumers, which were
     there until `heard_ns`.
     """
+    if is_given_up(context):
+        return
     bindings, queues, types, limits, waiting = made
     for (source, *binding), _ in bindings:
         known = remembered(context, "exchanges of routes", (*where, source), _Exchange)
@@ -537,11 +559,11 @@ def judge_connection(
         unused: list[Any] = remembered(context, "idle consumers", where, list)
         unused.extend((heard_ns, *row) for row in idle[: MAX_LISTED - len(unused)])
     for row in published:
-        listed: list[Any] = remembered(context, PUBLISHED, (*where, *row[:2]), list)
+        listed = _listed(context, PUBLISHED, (*where, *row[:2]))
         if len(listed) < MAX_LISTED:
             listed.append(_Published._make((*row[2:-1], Place(*row[-1]))))
     for exchange, key, name, *rest in delivered:
-        got: list[Any] = remembered(context, DELIVERED, (*where, exchange, key), list)
+        got = _listed(context, DELIVERED, (*where, exchange, key))
         if len(got) < MAX_LISTED:
             got.append(_Delivered(tuple(name), *rest))
     for row in consumers:
@@ -553,7 +575,7 @@ def judge_connection(
 def judge_routes(context: RuleContext) -> None:
     """capture-ends: messages that nobody takes, and consumers that get nothing."""
     shared = context.shared
-    if "clients" in shared.get("forgotten", {}):
+    if is_given_up(context):
         return
     hidden = shared.get("hidden from routes", {})
     published = shared.get(PUBLISHED, {})
@@ -597,7 +619,7 @@ def _publishes(one: Any) -> _Published:
     who, capture, ends = one.told
     place = Place(capture, one.first_number, one.first_ns, *ends)
     said = one.mandatory, one.roles
-    return _Published(one.count, one.steps, one.last_number, one.last_ns, *said, who, place)
+    return _Published(one.count, one.steps(), one.last_number, one.last_ns, *said, who, place)
 
 
 def extent(publishes: Collection[_Published]) -> tuple[_Published, int, int]:

@@ -36,6 +36,7 @@ from amqpsniff.session.rules.routes import (
     PUBLISHED,
     extent,
     got_on,
+    is_given_up,
     note,
     queues_of,
     read_all,
@@ -136,7 +137,7 @@ def judge_noted(context: RuleContext, at: Sequence[str], noted: Iterable[Any]) -
 def judge_unread(context: RuleContext) -> None:
     """capture-ends: queues with messages that nobody reads, and what else routes show."""
     shared = context.shared
-    if "clients" in shared.get("forgotten", {}):
+    if is_given_up(context):
         return
     hidden = shared.get("hidden from routes", {})
     published: Seen = shared.get(PUBLISHED, {})
