@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.session.rules import requeueing
+from amqpsniff.session.rules import requeueing, routes
 from amqpsniff.tables.schema import schema_of
 from tests.conftest import CAPTURES, own_capture
 from tests.findings.cases import packets_of as packets_of_script
@@ -159,12 +159,14 @@ def test_what_is_forgotten_does_not_depend_on_the_cuts(
 ) -> None:
     monkeypatch.setattr(requeueing, "MAX_MESSAGES", 5)
     monkeypatch.setattr(requeueing, "MAX_REDELIVERED", 2)
+    monkeypatch.setattr(routes, "MAX_KEPT", 1)
     chance = random.Random(7)
     paths = deal(traffic(chance, 600), tmp_path, chance, 6)
     alone = by_one_engine(paths, ("findings",))["findings"]
     together = by_tasks(paths, ("findings",), task_bytes=2_000)["findings"]
     assert together == alone
     assert {"rules-limit", "poison-message"} <= {row[CODE] for row in alone}
+    assert any("routes (1)" in str(row) for row in alone)
 
 
 @pytest.mark.parametrize("name", ["php_churn", "zerowindow", "node"])

@@ -6,7 +6,9 @@ from __future__ import annotations
 import pytest
 
 from amqpsniff.session.routes import known_after, known_until
+from amqpsniff.session.rules import routes
 from amqpsniff.session.rules.routes import _takes
+from tests.session.rules.found import details
 from tests.session.rules.saying import said
 
 OPEN = """
@@ -30,6 +32,16 @@ def test_a_routing_key_that_no_binding_takes() -> None:
     assert said(BOUND + ORDER + LOST + LOST.replace("[p2] ", ""), "publishes-unbound") == [
         "publishes-unbound p2 - x2: 2 messages to exchange 'e' with routing key 'ordre.paid': taken by none of the 1 binding that the capture shows, and delivered to nobody"
     ]
+
+
+def test_nothing_is_judged_of_more_routes_than_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = BOUND + ORDER + LOST
+    monkeypatch.setattr(routes, "MAX_KEPT", 2)
+    assert said(text, "publishes-unbound")
+    assert details(text, "rules-limit") == []
+    monkeypatch.setattr(routes, "MAX_KEPT", 1)
+    assert said(text, "publishes-unbound") == []
+    assert details(text, "rules-limit") == ["forgotten: routes (1)"]
 
 
 @pytest.mark.parametrize(
