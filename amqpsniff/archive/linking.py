@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ from amqpsniff.tables.export import ParquetRows
 from amqpsniff.tables.schema import EVERYTHING, LINKED, LINKED_MESSAGES
 
 from .filesystem import Folder
-from .ordered_merge import Sighted, WitnessFile, buffer_of, in_order, number_columns
+from .ordered_merge import Sighted, WitnessFile, buffer_of, in_order, number_columns, ordinals
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,7 +61,7 @@ def with_ordinals(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
     """Messages with the column `ROW`, from an ordinal on."""
     import pyarrow as pa
 
-    rows = pa.array(range(first, first + batch.num_rows), pa.int64())
+    rows = ordinals(first, batch.num_rows)
     return pa.RecordBatch.from_arrays([*batch.columns, rows], names=[*batch.schema.names, ROW])
 
 
@@ -177,7 +176,9 @@ class LinksFile:
                 self._sink, rows.schema, compression="zstd", compression_level=1
             )
         for column in rows.columns:
-            self._digest.update(array("q", column.fill_null(-(2**63)).to_pylist()))
+            for chunk in column.fill_null(-(2**63)).chunks:
+                octets = memoryview(chunk.buffers()[1])
+                self._digest.update(octets[8 * chunk.offset : 8 * (chunk.offset + len(chunk))])
         self._writer.write_table(rows, row_group_size=GROUP_ROWS)
 
 

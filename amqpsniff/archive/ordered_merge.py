@@ -98,17 +98,24 @@ class WitnessFile:
 def number_columns(witness: EventLog, names: Sequence[str]) -> dict[str, pa.Array]:
     """When each row was, and further columns of integers."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     rows = witness.rows
     columns = {}
     for name in [*ORDER, *names]:
         storage = bytes(memoryview(getattr(witness, name).storage)[: 8 * rows])
         columns[name] = pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(storage)])
-    codes = [None if code < 0 else code for code in columns["capture"].to_pylist()]
-    columns["capture"] = pa.DictionaryArray.from_arrays(
-        pa.array(codes, pa.int32()), pa.array(map(bytes_of, witness.captures), pa.binary())
-    ).cast(pa.binary())
+    codes = pc.if_else(pc.less(columns["capture"], 0), None, columns["capture"])
+    columns["capture"] = pc.take(pa.array(map(bytes_of, witness.captures), pa.binary()), codes)
     return columns
+
+
+def ordinals(first: int, count: int) -> pa.Array:
+    """Numbers that rise by one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), count), start=first - 1)
 
 
 def bytes_of(capture: str) -> bytes:
@@ -163,9 +170,8 @@ class _Lane:
         ranks = pc.index_in(read["capture"], value_set=self._ranks)
         at = read.column_names.index("capture")
         read = read.set_column(at, "capture", pc.fill_null(ranks, -1))
-        rows = pa.array(range(self._rows, self._rows + read.num_rows), pa.int64())
+        read = read.append_column("row", ordinals(self._rows, read.num_rows))
         self._rows += read.num_rows
-        read = read.append_column("row", rows)
         task = pa.repeat(pa.scalar(self._task, pa.int64()), read.num_rows)
         return read.append_column("task", task)
 
