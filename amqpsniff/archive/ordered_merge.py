@@ -106,7 +106,7 @@ def number_columns(witness: EventLog, names: Sequence[str]) -> dict[str, pa.Arra
         storage = bytes(memoryview(getattr(witness, name).storage)[: 8 * rows])
         columns[name] = pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(storage)])
     codes = pc.if_else(pc.less(columns["capture"], 0), None, columns["capture"])
-    columns["capture"] = pc.take(pa.array(map(bytes_of, witness.captures), pa.binary()), codes)
+    columns["capture"] = pa.array(map(bytes_of, witness.captures), pa.binary()).take(codes)
     return columns
 
 

@@ -6,6 +6,7 @@ Words and places of what was found are read in the end, of those rows alone.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from amqpsniff.session.message_replay import COLUMNS, MessageReplay, ReplayedCha
 from amqpsniff.session.rules.publishing import REPEATED, repeat_words
 from amqpsniff.session.rules.queues import RESIDENCE, is_long, residence_words
 from amqpsniff.session.rules.requeueing import POISON, poison_words
+from amqpsniff.tables.batches import integer_array
 
 from .filesystem import Folder
 from .ordered_merge import Open, Sighted, WitnessFile, buffer_of, bytes_of, in_order, number_columns
@@ -45,13 +47,15 @@ def _columns(sightings: MessageLog) -> dict[str, pa.Array]:
     for name in TEXTS:
         kind = pa.binary() if name == "message_id" else pa.string()
         columns[name] = pa.array(getattr(sightings, name), kind)
-    places: list[list[Any]] = [[None] * rows for _ in PLACES]
-    for row, *place in sightings.places:
-        for values, value in zip(places, place, strict=True):
-            values[row] = value
-    places[0] = [None if name is None else bytes_of(name) for name in places[0]]
-    for name, values in zip(PLACES, places, strict=True):
-        columns[name] = pa.array(values, _PLACE_TYPES.get(name, "string"))
+    codes = array("q", [NULL]) * rows
+    for code, (row, *_) in enumerate(sightings.places):
+        codes[row] = code
+    for at, name in enumerate(PLACES, 1):
+        values = [place[at] for place in sightings.places]
+        if name == "place":
+            values = [None if one is None else bytes_of(one) for one in values]
+        places = pa.array(values, _PLACE_TYPES.get(name, "string"))
+        columns[name] = places.take(integer_array(bytearray(codes), rows))
     return columns
 
 

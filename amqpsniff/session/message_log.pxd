@@ -1,6 +1,6 @@
 from amqpsniff.columns cimport Integers, Vocabulary
 from amqpsniff.decode.octets cimport ByteReader
-from amqpsniff.decode.rows cimport MessageRows
+from amqpsniff.decode.rows cimport MessageRows, Vocabularies
 from amqpsniff.session.entities cimport Channel, Session
 from amqpsniff.session.event_log cimport EventLog
 
@@ -8,6 +8,9 @@ cdef class MessageLog(EventLog):
     cdef public ByteReader reader
     cdef public list places, exchange, routing_key, queue, message_id
     cdef public set returning
+    cdef Vocabularies words
+    cdef int recent_exchange, recent_key
+    cdef long long recent_route
     cdef public Integers kind, connection, channel, mark, route, seen_ns, seen_number
     cpdef finish(self)
     cdef int publish(self, Channel channel, MessageRows messages, long long row) except? -1

@@ -16,6 +16,7 @@ import cython
 from cython.cimports.amqpsniff.decode.octets import (
     ByteReader,
 )
+from cython.cimports.amqpsniff.decode.rows import Vocabularies
 from cython.cimports.amqpsniff.session.event_log import EventLog
 from cython.cimports.amqpsniff.session.fingerprint import mixed
 
@@ -66,6 +67,10 @@ class MessageLog(EventLog):
     queue: list[Any]
     message_id: list[Any]
     returning: set[Any]
+    words: Vocabularies
+    recent_exchange: int
+    recent_key: int
+    recent_route: int
     kind: Integers
     connection: Integers
     channel: Integers
@@ -78,6 +83,8 @@ class MessageLog(EventLog):
         EventLog.__init__(self, seed, give, NUMBERS)
         self.reader = ByteReader()
         self.returning = set()
+        self.words = None
+        self.recent_exchange = self.recent_key = self.recent_route = -1
         self._begin()
 
     def _begin(self) -> None:
@@ -175,14 +182,19 @@ class MessageLog(EventLog):
     def _put(
         self, kind: cython.longlong, channel: Channel, messages: MessageRows, row: cython.longlong
     ) -> cython.int:
-        words = messages.vocabularies
-        h: cython.ulonglong = self._word(words.exchange, messages.exchange.values[row])
-        h = mixed(h, self._word(words.routing_key, messages.routing_key.values[row]))
+        words: Vocabularies = messages.vocabularies
+        exchange: cython.int = messages.exchange.values[row]
+        key: cython.int = messages.routing_key.values[row]
+        h: cython.ulonglong
+        if words is not self.words or exchange != self.recent_exchange or key != self.recent_key:
+            self.words, self.recent_exchange, self.recent_key = words, exchange, key
+            h = mixed(self._word(words.exchange, exchange), self._word(words.routing_key, key))
+            self.recent_route = cython.cast(cython.longlong, h >> 1)
         self._add(
             kind,
             channel,
             messages.mark.values[row],
-            cython.cast(cython.longlong, h >> 1),
+            self.recent_route,
             messages.ts_ns.values[row],
             messages.packet_number.values[row],
         )
