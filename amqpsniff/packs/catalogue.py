@@ -43,6 +43,7 @@ VALUED = (
     "clocks-differ",
     "delay-too-long",
     "fanout-by-header",
+    "federation-hops",
     "header-secret",
     "message-expired",
     "message-loops",

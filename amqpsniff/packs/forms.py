@@ -123,6 +123,12 @@ def _many(value: object, _: int | None) -> int | None:
     return len(value) if isinstance(value, list) and len(value) > MANY else None
 
 
+def _several(value: object, _: int | None) -> int | None:
+    """The length of a list of tables, where there are two or more."""
+    count = len(_hops(value))
+    return count if count > 1 else None
+
+
 FORMS: dict[str, Callable[[object, int | None], object]] = {
     "unix_s": lambda value, _: _time(value, 1_000_000),
     "unix_ms": lambda value, _: _time(value, 1_000),
@@ -130,6 +136,7 @@ FORMS: dict[str, Callable[[object, int | None], object]] = {
     "after_ms": lambda value, ts_ns: _after(value, 1_000, ts_ns),
     "delay_bits": _delay_bits,
     "hex64": _hex64,
+    "several": _several,
     "shovelled_twice": _shovelled_twice,
     "visited": _visited,
     "with_password": _with_password,

@@ -73,6 +73,13 @@ def _moved(*names: str) -> str:
     return OPEN + _published({"x-shovelled": hops})
 
 
+def _federated(count: int) -> str:
+    hops = [{"uri": f"amqp://b{number}", "exchange": "e"} for number in range(count)]
+    return OPEN + _published({"x-received-from": hops}).replace(
+        "C1: basic.publish", "S1: basic.deliver consumer_tag=c delivery_tag=1"
+    )
+
+
 def _told(command: str) -> str:
     body = table(method=command, arguments={}, ticket="t")
     start = OPEN.replace("handshake", """handshake client='{"product": "py-amqp"}'""", 1)
@@ -349,6 +356,7 @@ PAIRS: dict[str, Pair] = {
         OPEN + _published({"x-delay": 86_400_001}), OPEN + _published({"x-delay": 86_400_000})
     ),
     "message-loops": Pair(_moved("a", "b", "a"), _moved("a", "b", "c")),
+    "federation-hops": Pair(_federated(2), _federated(1)),
     "workers-controlled": Pair(_told("shutdown"), _told("stats")),
     "message-expired": Pair(_expiring("1970-01-02T00:00:00+00:00"), _expiring("2170-01-01")),
     "rpc-answered-twice": Pair(_answered(2), _answered(1)),

@@ -149,7 +149,7 @@ MADE_IN: dict[str, str] = {
         "message-skipped retries-exhausted delay-too-long message-loops message-expired "
         "rpc-answered-twice delayed-mandatory publish-number-wrong headers-near-frame-limit "
         "header-secret attempts-exceeded message-id-missing delay-levels-old clocks-differ "
-        "trace-unsampled trace-id-reused notifications-unread".split(),
+        "trace-unsampled trace-id-reused notifications-unread federation-hops".split(),
         "findings/pairs_of_frameworks.py",
     ),
 }

@@ -49,6 +49,14 @@ FRAMEWORKS = (
          "Remove one of the shovels that feed each other; let consumers of a federated queue be "
          "on one side only.",
          "A message that was moved back by hand."),
+    Kind("federation-hops", "info", "medium",
+         "Messages come over more than one federation link",
+         "The header x-received-from of a delivery has two entries or more. An upstream takes "
+         "messages that came over another link only where its max-hops is above 1.",
+         "See that max-hops of the upstreams is no more than the brokers on the way: with more, "
+         "brokers that federate in a ring hand messages round.",
+         "Brokers in a line, where messages are to go on to the next.",
+         category="note"),
     Kind("workers-controlled", "info", "high",
          "Celery workers were told to stop or to drop work",
          "A command to workers is published: revoke, terminate, shutdown, pool_restart, "

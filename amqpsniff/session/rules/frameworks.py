@@ -70,6 +70,9 @@ _WORDS = {
         "a message is to wait {span} in the delayed message exchange", "client", 0
     ),
     "fanout-by-header": _Words("{client} names {value} more routing keys for {route}", "client", 0),
+    "federation-hops": _Words(
+        "a message from {route} came over {value} federation links", sender=1
+    ),
     "firehose-on": _Words("{client}", "client"),
     "header-secret": _Words("{operation}: {value}, in the clear", "operation"),
     "message-expired": _Words("{operation} was delivered {span} after it had expired", sender=1),
