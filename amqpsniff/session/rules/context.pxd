@@ -6,7 +6,7 @@ cdef class RuleContext:
     cdef public FindingLog log
     cdef public Session session
     cdef public dict facts, memory, shared
-    cdef object _complete, _place, _messages
+    cdef object _complete, _place, _messages, _order
     cdef place_at(
         self, Session session, object channel, object number, object ts_ns, object frame,
         object request, dict facts

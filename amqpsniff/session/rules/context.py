@@ -12,6 +12,7 @@ from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Ses
 
 from amqpsniff.columns import NULL
 from amqpsniff.findings import Finding
+from amqpsniff.findings.records import Order, order_of, order_of_end
 from amqpsniff.session.counts import SECOND_NS
 
 EVENTS = {
@@ -200,6 +201,7 @@ class RuleContext:
     _complete: Any
     _place: Any
     _messages: Any
+    _order: Any
 
     def __init__(
         self,
@@ -232,7 +234,7 @@ class RuleContext:
         self.ts_ns = None if ts_ns is None or ts_ns == NULL else ts_ns
         self.frame, self.request = frame, request
         self.facts = _NO_FACTS if facts is None else facts
-        self._complete = self._place = self._messages = None
+        self._complete = self._place = self._messages = self._order = None
 
     @property
     def complete(self) -> bool:
@@ -276,6 +278,22 @@ class RuleContext:
                 session.capture, self.number, self.ts_ns, connection_id, client, server
             )
         return place
+
+    @property
+    def order(self) -> Order:
+        """When this is known: of a connection's end when it was taken for over."""
+        known = self._order
+        if known is None:
+            session: Session = self.session
+            peer: Connection = session.peer
+            if self.frame is None and not self.facts:
+                known = order_of_end(peer.conversation, session.capture)
+            else:
+                now = self.tracker.now()
+                capture, number, ts_ns = now or (session.capture, self.number, self.ts_ns)
+                known = order_of(ts_ns, capture, number)
+            self._order = known
+        return known
 
     @property
     def queue(self) -> str | None:

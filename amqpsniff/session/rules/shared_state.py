@@ -6,6 +6,7 @@ Everything here is bounded: an attacker can open connections, and invent names, 
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -18,7 +19,6 @@ from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
-from amqpsniff.findings.records import Order, order_of, order_of_end
 from amqpsniff.session.rules.context import ANYTHING, Place, Rule, requires
 from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_SAID_BYTES
 
@@ -99,19 +99,6 @@ def first_place(context: RuleContext) -> Place:
     return Place(session.capture, conversation.first_packet_number or None, time, *peer.name())
 
 
-def order(context: RuleContext) -> Order:
-    """When a context is known: that of a connection's end is when it was taken for over."""
-    session = context.session
-    conversation = session.peer.conversation
-    if context.frame is None and not context.facts:
-        return order_of_end(conversation, session.capture)
-    now = context.tracker.now()
-    if now is not None:
-        capture, number, ts_ns = now
-        return order_of(ts_ns, capture, number)
-    return order_of(context.ts_ns, session.capture, context.number)
-
-
 def contribute(context: RuleContext, judge: Callable[..., None], *payload: Any) -> None:
     """Tell a judge what a connection contributes to what is about many.
 
@@ -125,8 +112,13 @@ def contribute(context: RuleContext, judge: Callable[..., None], *payload: Any) 
         judge(context, *payload)
     else:
         plain = (tuple(one) if isinstance(one, Place) else one for one in payload)
-        name = f"{judge.__module__.rpartition('.')[2]}.{judge.__name__}"
-        records.note(order(context), name, *plain)
+        records.note(context.order, _name_of(judge), *plain)
+
+
+@functools.cache
+def _name_of(judge: Callable[..., None]) -> str:
+    """By which a judge is found again; see `registry`."""
+    return f"{judge.__module__.rpartition('.')[2]}.{judge.__name__}"
 
 
 def remembered(context: RuleContext, name: str, key: object, make: Callable[[], Kept]) -> Kept:
@@ -195,7 +187,7 @@ def report_once(
     here = place or context.place
     records = log.recorded
     if records is not None:
-        records.seen(order(context), (code, key), detail, tuple(here))
+        records.seen(context.order, (code, key), detail, tuple(here))
         return
     first = remembered(context, code, key, lambda: here)
     words = detail() if log.has_room(code) else ""  # not shown without a place
