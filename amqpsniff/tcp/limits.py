@@ -15,7 +15,7 @@ SECOND = 1_000_000_000
 class Limits(NamedTuple):
     """The bounds of one `Reassembler`; the defaults are for captures of any size in 300 MB."""
 
-    # Conversations followed at once. One costs 1.1 kB here, and 4.5 kB in all where it is AMQP and
+    # Conversations followed at once. One costs 1.1 kB here, and 4 kB in all where it is AMQP and
     # judged (measured): with 48,000 `diff` took 399 MB, and should not take 400. A SYN flood would
     # open them without end. A broker with more clients is rare; quiet ones are forgotten first.
     conversations: int = 45_000
