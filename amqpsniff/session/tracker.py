@@ -1693,7 +1693,6 @@ class Tracker:
                 messages, row, session.number, session.server_seen
             )
             if first >= 0:
-                times: MessageTimes = channel.own_times()
                 times.repeats += 1
                 times.last_repeat = number
                 if times.repeats == 1:
