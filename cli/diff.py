@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from amqpsniff.errors import UsageError
 from amqpsniff.process_tuning import release_memory
@@ -13,12 +13,15 @@ from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
 from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 
 from .entry import FOUND, complain
-from .options import FailOn, Two, at_least, one_of, spread
+from .options import FailOn, Input, Two, at_least, one_of, spread
 from .output import write_answer
 from .reading import Reading
 from .render.grid import METHOD, Column, Grid, facts, or_none, table
 from .render.text import NONE, Words
 from .topology import VHOST, arguments_text
+
+if TYPE_CHECKING:
+    from amqpsniff.compare import CaptureProfile
 
 FORMATS = ("text", "json")
 TOP = 20
@@ -74,10 +77,9 @@ def diff(
 
     profiles, code = [], 0
     for side in two.sides():
-        reading = Reading(side)
-        with reading.passing() as capture:
-            profiles.append(capture.profile())
-        code = max(code, reading.exit_code)
+        profile, failed = _profile(side)
+        profiles.append(profile)
+        code = max(code, failed)
         release_memory()
     report = before_and_after(*profiles, fail_on=fail_on, fail_slower=fail_slower)
     write_answer(report, format_, sections(report, limit))
@@ -85,6 +87,14 @@ def diff(
         for failure in report["failures"]:
             complain(failure)
     return code or (FOUND if report["failures"] else 0)
+
+
+def _profile(side: Input) -> tuple[CaptureProfile, int]:
+    """The profile of a capture and the exit code of its reading, of which nothing else stays."""
+    reading = Reading(side)
+    with reading.passing() as capture:
+        profile = capture.profile()
+    return profile, reading.exit_code
 
 
 Row = dict[str, Any]

@@ -16,6 +16,7 @@ from amqpsniff.analysis.diagnosis import diagnosis_of
 from amqpsniff.analysis.selection import RowFilter
 from amqpsniff.analysis.times import outside
 from amqpsniff.errors import UsageError
+from amqpsniff.process_tuning import forget_manufacturers
 
 from .entry import FAILED, complain
 from .event_loop import Steps
@@ -235,6 +236,7 @@ class Live:
         buffer = self.sources.buffer
         octets = size(BUFFER if buffer is None else buffer, "buffer", *BUFFER_BYTES)
         source = InterfaceCapture(self.sources.interface or (), expression, octets)
+        forget_manufacturers()
         written = self.recording.write
         folders = [written.absolute().parent] if written is not None else []
         try:

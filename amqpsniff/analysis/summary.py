@@ -11,6 +11,7 @@ from amqpsniff.analysis.clients import Clients
 from amqpsniff.analysis.finding_tree import cases, finding_row
 from amqpsniff.analysis.quality import quality
 from amqpsniff.analysis.verdict import Verdict, verdict
+from amqpsniff.session.census import CLIENT
 from amqpsniff.units import plural
 from amqpsniff.wire_text import harmless
 
@@ -256,21 +257,12 @@ def _connection(volume: Any, peer: Any, session: Any, *, whole: bool) -> Row:
     }
 
 
-def _clients(counts: dict[bytes, int]) -> list[Row]:
+def _clients(kinds: dict[tuple[str | None, ...], int]) -> list[Row]:
     """Kinds of clients and how many connections each has, the most first."""
-    from amqpsniff.decode.json_objects import read_object
-    from amqpsniff.spec import peer_property
-
-    said = ("product", "version", "platform")
-    kinds: Counter[tuple[Any, ...]] = Counter()
-    for octets, number in counts.items():
-        properties = read_object(octets).get("client_properties")
-        told = properties if isinstance(properties, dict) else {}
-        kinds[tuple(peer_property(told, name) for name in said)] += number
-    names = [f"client_{name}" for name in said]
+    names = [f"client_{name}" for name in CLIENT]
     return [
         {**dict(zip(names, kind, strict=True)), "connections": number}
-        for kind, number in kinds.most_common()
+        for kind, number in Counter(kinds).most_common()
     ]
 
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from amqpsniff.compare import topology
-from amqpsniff.compare.names import lasting, subjects
 from amqpsniff.compare.noise import FRACTIONS, direction, per_second, slower
-from amqpsniff.compare.profile import CaptureProfile, Row
-from amqpsniff.findings import KINDS, SEVERITIES, Finding
+from amqpsniff.compare.profile import CaptureProfile, FindingKey, Row
+from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.findings.kind import at_least
 from amqpsniff.spec import FIRST_ERROR_CODE
 from amqpsniff.units import duration
@@ -265,8 +264,6 @@ def regressions(before: CaptureProfile, after: CaptureProfile, percent: float) -
 FINDING_RATIO = 2.0
 """Factor between how often a finding is seen in a second from which on it changed."""
 
-Key = tuple[str, str | None, tuple[str, ...]]
-
 
 def compared_findings(before: CaptureProfile, after: CaptureProfile) -> list[Row]:
     """A row for each finding, the important first: those that are new, changed, gone, the same.
@@ -280,7 +277,7 @@ def compared_findings(before: CaptureProfile, after: CaptureProfile) -> list[Row
     there, else `places` (connections and channels), `count`, and `capture`, `packet_number` and
     `detail` of the first.
     """
-    old, new = dict(_grouped(before)), dict(_grouped(after))
+    old, new = dict(before.findings), dict(after.findings)
     _join_folded(old, new)
     spans = (before.span_ns, after.span_ns)
     rows = []
@@ -305,7 +302,7 @@ def compared_findings(before: CaptureProfile, after: CaptureProfile) -> list[Row
     return sorted(rows, key=_importance)
 
 
-def _join_folded(old: dict[Key, Row], new: dict[Key, Row]) -> None:
+def _join_folded(old: dict[FindingKey, Row], new: dict[FindingKey, Row]) -> None:
     """Give what is the same but for its first case one key.
 
     A finding that stands for several cases on one connection has the detail of the first one, and
@@ -341,29 +338,3 @@ CHANGES = ("new", "changed", "gone", "same")
 
 def _importance(row: Row) -> tuple[int, int, str]:
     return CHANGES.index(row["change"]), -SEVERITIES.index(row["severity"]), row["code"]
-
-
-def _grouped(facts: CaptureProfile) -> Iterator[tuple[Key, Row]]:
-    """The findings of one side by what they are about."""
-    groups: dict[Key, Row] = {}
-    for finding in facts.findings:
-        key = _key(finding, facts)
-        known: Any = groups.get(key)
-        if known is None:
-            known = groups[key] = {
-                "places": 0,
-                "count": 0,
-                "capture": finding.capture,
-                "packet_number": finding.packet_number,
-                "connection_id": finding.connection_id,
-                "detail": finding.detail,
-            }
-        known["places"] += 1
-        known["count"] += finding.count
-    yield from groups.items()
-
-
-def _key(finding: Finding, facts: CaptureProfile) -> Key:
-    client = facts.clients.get(finding.connection_id)
-    about = subjects(finding.detail or "")
-    return finding.code, None if client is None else lasting(client), about

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.analysis import topology
 from amqpsniff.analysis.quality import flaws, quality
 from amqpsniff.analysis.topology import Topology, TopologyResult
+from amqpsniff.compare.names import lasting, subjects
 from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
 from amqpsniff.tables.values import rows_of
 
@@ -17,20 +18,18 @@ if TYPE_CHECKING:
     from amqpsniff.pipeline import Totals
 
 Row = dict[str, Any]
+FindingKey = tuple[str, str | None, tuple[str, ...]]
 
 TABLES = ("frames", "messages", "connections", "channels", "links", "findings")
 COLUMNS = topology.COLUMNS | {
     "connections": (
-        "connection_id", "connection_name", "midstream", "client_bytes", "server_bytes",
-        "client_product", "client_version", "client_platform", "server_product", "server_version",
-        "closed_by", "close_code", "close_text",
+        "midstream", "client_bytes", "server_bytes", "client_product", "client_version",
+        "client_platform", "server_product", "server_version", "closed_by", "close_code",
+        "close_text",
     ),
     "channels": ("opened_packet_number", "closed_by", "close_code", "close_text"),
 }  # fmt: skip
 """Tables that a profile is made of, and their columns."""
-
-MAX_CLIENTS = 50_000
-"""Connections of which it is kept who their client is, for findings about them: 200 bytes each."""
 
 MAX_KINDS = 10_000
 """Kinds of ends, and of clients and servers, that are counted apart; further ones together."""
@@ -49,8 +48,7 @@ class CaptureProfile:
         counts: Things by name: `published`, `frames`, `connections opened` and so on.
         events: How many things those counts are of that are not counts of things themselves.
         latencies: A `session.counts.Histogram` by (`outcome` or `reply`, its name).
-        findings: All findings.
-        clients: Who the client of a connection is, by connection id.
+        findings: All findings by what they are about: code, client, names in the detail.
         products: Connections by (`client` or `server`, product, version, platform).
         closes: Ends by (`connection` or `channel`, who closed it, code), each with a text of one.
         topology: All of the topology.
@@ -66,8 +64,7 @@ class CaptureProfile:
     counts: Counter[str] = field(default_factory=Counter)
     events: dict[str, int] = field(default_factory=dict)
     latencies: dict[tuple[str, str], Any] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    clients: dict[str, str] = field(default_factory=dict)
+    findings: dict[FindingKey, Row] = field(default_factory=dict)
     products: Counter[tuple[Any, ...]] = field(default_factory=Counter)
     closes: Counter[tuple[Any, ...]] = field(default_factory=Counter)
     close_texts: dict[tuple[Any, ...], str] = field(default_factory=dict)
@@ -100,8 +97,9 @@ class CaptureProfile:
         self.midstream, self.start_ns = totals.midstream, totals.first_ns
         if totals.first_ns is not None and totals.last_ns is not None:
             self.span_ns = totals.last_ns - totals.first_ns
-        self.topology = self._topology.result()
-        self.findings = found
+        for finding in found:
+            self.add_finding(finding)
+        self.topology, self._topology = self._topology.result(), Topology()
         codes = {finding.code for finding in found}
         self.flaws = flaws(quality(totals) | {"messages": statistics["statuses"]}, codes)
 
@@ -112,9 +110,6 @@ class CaptureProfile:
             self.counts["connections closed"] += 1
             self._closed("connection", row)
         self.counts["bytes"] += (row["client_bytes"] or 0) + (row["server_bytes"] or 0)
-        name = row["connection_name"] or row["client_product"]
-        if name and len(self.clients) < MAX_CLIENTS:
-            self.clients[row["connection_id"]] = name
         for side in SIDES:
             parts = (row[f"{side}_product"], row[f"{side}_version"], row.get(f"{side}_platform"))
             if any(parts):
@@ -125,6 +120,24 @@ class CaptureProfile:
         self.counts["channels opened"] += row["opened_packet_number"] is not None
         if row["close_code"] is not None:  # else it ended with its connection, or did not
             self._closed("channel", row)
+
+    def add_finding(self, finding: Finding) -> None:
+        """Count a finding with those that are about the same."""
+        client = self._topology.client_name(finding.connection_id)
+        about = subjects(finding.detail or "")
+        known = self.findings.setdefault(
+            (finding.code, None if client is None else lasting(client), about),
+            {
+                "places": 0,
+                "count": 0,
+                "capture": finding.capture,
+                "packet_number": finding.packet_number,
+                "connection_id": finding.connection_id,
+                "detail": finding.detail,
+            },
+        )
+        known["places"] += 1
+        known["count"] += finding.count
 
     def add_census(self, counted: Row, outcomes: dict[str, Any], replies: dict[str, Any]) -> None:
         """Take what `session.Census.facts` counted, and `reader.Capture` knows with it."""

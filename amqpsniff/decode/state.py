@@ -128,7 +128,8 @@ class StreamBuffer(Octets):
 
 @lru_cache(256)
 def _alike(text: str | None) -> str | None:
-    """One object for texts that are equal: very many connections have one user and one server."""
+    """One object for texts that are equal: very many connections have one user and one server, and
+    a client is named by several findings of one time."""
     return text
 
 
@@ -211,7 +212,7 @@ class Connection:
         if self.client_direction < 0 and conversation.ports[0] < conversation.ports[1]:
             client = 1
         ends = (conversation.a, conversation.b)
-        return conversation.connection_id, ends[client], _alike(ends[1 - client])
+        return conversation.connection_id, _alike(ends[client]), _alike(ends[1 - client])
 
 
 class Repeated:

@@ -33,19 +33,22 @@ RATES = ("published_per_s", "delivered_per_s", "sent_per_s", "received_per_s")
 """Messages that a client publishes and is delivered; bytes that it sends and receives."""
 
 
+_NOTHING: Row = {}
+"""What a peer begins with, as very many stay so: shared and never written to."""
+
+
 class Peer:
     """An open connection: its counts at the last ticks, each (time, published, delivered, bytes
-    sent and received).
+    sent and received); None before the first tick, which may never come.
     """
 
-    __slots__ = ("peer", "samples", "login", "said")
+    __slots__ = ("began", "login", "peer", "said", "samples")
 
     def __init__(self, peer: Any) -> None:
         self.peer = peer
-        began = (time.monotonic(), 0.0, 0.0, 0.0, 0.0)
-        self.samples: deque[tuple[float, ...]] = deque([began], maxlen=WINDOW + 1)
-        self.login: Row = {}
-        self.said: Row = {}
+        self.began = time.monotonic()
+        self.samples: deque[tuple[float, ...]] | None = None
+        self.login = self.said = _NOTHING
 
     def tick(self, now: float, now_ns: int) -> Row:
         """The connection as a row; `now_ns` is the time of the last packet of all."""
@@ -54,6 +57,8 @@ class Peer:
         open_channels = [] if session is None else channels(session)
         sent = (0, 0) if session is None else messages_of(session)
         counts = (now, *sent, *bytes_of(peer))
+        if self.samples is None:
+            self.samples = deque([(self.began, 0.0, 0.0, 0.0, 0.0)], maxlen=WINDOW + 1)
         self.samples.append(counts)
         first = self.samples[0]
         connection_id, client, server = peer.name()
@@ -84,7 +89,7 @@ class Peer:
         """Take what a message says of the client: the first of each kind stays."""
         for name, value in said.items():
             if value and not (name == "consumer_tag" and _GENERATED.match(value)):
-                self.said.setdefault(name, value)
+                self.said = {name: value, **self.said}
 
     def label(self) -> str | None:
         """The client's name, else its application, else its consumer; None if it said nothing."""
@@ -124,7 +129,7 @@ def channel_row(channel: Any) -> Row:
         "delivered": channel.delivered,
         "unacked": unacked(channel),
         "requeued": channel.times.requeued,
-        "returned": channel.returned,
+        "returned": channel.times.returned,
     }
 
 

@@ -982,7 +982,9 @@ class Amqp10Tracker:
                 times = channel.own_times()
                 times.waited_publishes += 1
             channel.unconfirmed += 1
-            channel.unconfirmed_max = max(channel.unconfirmed_max, channel.unconfirmed)
+            if channel.unconfirmed > channel.times.unconfirmed_max:
+                times = channel.own_times()
+                times.unconfirmed_max = channel.unconfirmed
         else:
             settler._count_unsettled(channel, entry)
 
@@ -1185,7 +1187,8 @@ class Amqp10Tracker:
             facts = {"of": transferred_of(entry, said)}
             self.tracker.emit("publish-outcome", channel, number, ts_ns, facts)
         if outcome == _RELEASED or outcome == _MODIFIED:
-            channel.returned += 1
+            times = channel.own_times()
+            times.returned += 1
             return settler.settle(entry, _RETURNED, number, ts_ns)
         settler.outstanding += 1  # which is counted out by it
         channel.unconfirmed += 1

@@ -32,15 +32,22 @@ from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
 from amqpsniff.decode.rows import STATUS_NAMES
 from amqpsniff.session import method_flags
 from amqpsniff.session.counts import MAX_NAMES, TopCounts
-from amqpsniff.spec import DELIVERIES, FIRST_ERROR_CODE, PUBLISHES
+from amqpsniff.spec import DELIVERIES, FIRST_ERROR_CODE, PUBLISHES, peer_property
 from amqpsniff.spec.amqp010 import overhead_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+CLIENT = ("product", "version", "platform")
+"""What a client says that it is."""
+
 MAX_ERRORS = 1_000
 """Distinct errors kept; reply texts often name what differs each time."""
+
+MAX_SAID = 1_000
+"""Different start-oks that are kept until they are read: most clients say what others said. With
+20,000 of them very many connections with names of their own took 5 MB more."""
 
 MAX_OTHERS = 4_096
 """Methods that no dialect knows which are counted by name, of 2^32; later ones are frames alone."""
@@ -102,6 +109,7 @@ class Census:
     flows: RouteCounters
     by_queue: RouteCounters
     errors: dict[Any, Any]
+    said: dict[Any, Any]
     clients: dict[Any, Any]
     kept: list[Any]
     ended: cython.longlong
@@ -137,7 +145,7 @@ class Census:
         self.flows = RouteCounters()
         self.by_queue = RouteCounters()
         self.errors = {}
-        self.clients = {}
+        self.said, self.clients = {}, {}
         self.kept = []
         self.ended = 0
 
@@ -388,17 +396,27 @@ class Census:
         self.ended += 1
         octets = session.handshake_json("connection.start-ok") if session is not None else None
         if octets is not None:
-            count = self.clients.get(octets, 0)
-            if count == 0 and len(self.clients) >= MAX_NAMES:
-                octets = b""
-                count = self.clients.get(octets, 0)
-            self.clients[octets] = count + 1
+            self.said[octets] = self.said.get(octets, 0) + 1
+            if len(self.said) > MAX_SAID:
+                self._read_clients()
         place = (volume.client_bytes + volume.server_bytes, -self.ended)
         entry = (place, volume, peer, session)
         if len(self.kept) < self.most:
             heappush(self.kept, entry)
         elif place > self.kept[0][0]:
             heappushpop(self.kept, entry)
+
+    def _read_clients(self) -> Any:
+        """Count clients by what they said that they are; of too many kinds some together."""
+        for octets, count in self.said.items():
+            properties = read_object(octets).get("client_properties")
+            told = properties if isinstance(properties, dict) else {}
+            kind = tuple([peer_property(told, name) for name in CLIENT])
+            if kind not in self.clients and len(self.clients) >= MAX_NAMES:
+                kind = (None,) * len(CLIENT)
+            self.clients[kind] = self.clients.get(kind, 0) + count
+        self.said.clear()
+        return self.clients
 
     def rotate(self) -> Any:
         """(routes, queues) since the last call, as `TopCounts`; `facts` does not have them any
@@ -430,7 +448,7 @@ class Census:
         `frames` and `methods` by name, `statuses` of messages, `sizes` and `rates` by method,
         `routes` and `queues` as `TopCounts`, `depths` as (messages, consumers) by queue, as the
         broker said last where a client declared it, else of links (`consume`), `errors`
-        as dicts, `clients` by the JSON of start-ok's arguments, `connections` as
+        as dicts, `clients` by `CLIENT`, `connections` as
         (`ConnectionCounters`, decoder's connection, session), the largest first, `whole`: whether
         all channels and all times of those were counted.
         """
@@ -458,7 +476,7 @@ class Census:
             "queues": self.queues,
             "depths": depths,
             "errors": list(self.errors.values()),
-            "clients": self.clients,
+            "clients": self._read_clients(),
             "connections": [entry[1:] for entry in sorted(self.kept, reverse=True)],
             "whole": self.channel < 0 and not self.bounded,
         }

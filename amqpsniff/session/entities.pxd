@@ -47,6 +47,9 @@ cdef class Closeable:
     cdef public object closed_by, close
 
 cdef class MessageTimes:
+    cdef public long long confirmed, returned, unconfirmed_max
+    cdef public long long maybe_confirmed_to, maybe_returned_to
+    cdef public long long first_tag, repeats, last_repeat, first_logged
     cdef public long long waits, wait_ns, wait_ns_min
     cdef public long long most_number, slow_confirm_number, slow_ack_number
     cdef public long long most_ns, slow_confirm_ns, slow_ack_ns
@@ -63,29 +66,26 @@ cdef class Channel(Closeable):
     cdef public Session session
     cdef public ChannelSlot slot
     cdef public object capture
-    cdef public int number, incarnation
+    cdef public int number, incarnation, recent_consumer_code
     cdef public bint known, numbering, numbered, in_transaction, broker_discards
+    cdef public bint publishes_uncertain, deliveries_uncertain
     cdef public object closed_packet_number, end_ns
     cdef public long long opened_number, opened_ns
     cdef public object mode, prefetch_count, amqp10
     cdef public object blamed_packet_number
     cdef public object prefetch_each, prefetch_shared
-    cdef public long long published, confirmed, returned, delivered, acknowledged
-    cdef public long long unsettled, unsettled_max, unconfirmed, unconfirmed_max
-    cdef public long long consumers, next_number, maybe_confirmed_to, maybe_settled_to
-    cdef public long long maybe_returned_to, publish_before_loss
-    cdef public long long first_tag, last_tag, tag_before_loss
-    cdef public long long repeats, last_repeat, first_logged
+    cdef public long long published, delivered, acknowledged
+    cdef public long long unsettled, unsettled_max, unconfirmed
+    cdef public long long consumers, next_number, maybe_settled_to
+    cdef public long long publish_before_loss, last_tag, tag_before_loss
     cdef public MessageTimes times
     cdef public Ledger publishes, deliveries
     cdef public dict awaiting_return, by_fingerprint, by_tag
     cdef public Consumer recent_consumer
     cdef public dict cancelled
-    cdef public int recent_consumer_code
     cdef public long long recent_consumer_batch
     cdef public list noted, committing
     cdef public object tentative
-    cdef public bint publishes_uncertain, deliveries_uncertain
     cdef public object last_queue, declaring, midstream_confirms, uncommitted
     cdef public long long uncommitted_start
     cdef public tuple unfinished
@@ -106,8 +106,9 @@ cdef class Session(Closeable):
     cdef public ChannelSlot newest
     cdef public dict by_key
     cdef public int slot_count
+    cdef public bint has_loss, server_seen, over
+    cdef public signed char state_code, no_reply_expected, missing
     cdef public object amqp10, client
-    cdef public bint has_loss, server_seen
     cdef public long long pending_rpcs, frames
     cdef public long long traced_published, traced_delivered, untraced_published, looked
     cdef public object confirms, acks
@@ -115,9 +116,7 @@ cdef class Session(Closeable):
     cdef public long long last_client_ns, last_server_ns, silence_client_ns, silence_server_ns
     cdef public long long opening_client_ns, opening_server_ns
     cdef public ChannelSlot last
-    cdef public bint over
     cdef public str blocking
-    cdef public int state_code, no_reply_expected, missing
     cdef public long long channels_opened, published, delivered, acknowledged
     cdef public long long publish_bytes, deliver_bytes
     cdef public object close_packet_number, close_ns, blocked_since, blocked_ns, owed

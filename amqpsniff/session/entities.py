@@ -425,15 +425,27 @@ class Closeable:
 class MessageTimes:
     """Times and numbers of messages of a channel, which very many channels have none of.
 
-    `confirm_ns`, `ack_ns`: sums over the messages that its `confirmed` and `acknowledged` count,
-    `_max` the longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or delivery
-    of the longest. `most_…`: the delivery with which `unsettled` was at its most. `waits`:
+    `confirm_ns`, `ack_ns`: sums over the messages that `confirmed` and the channel's `acknowledged`
+    count, `_max` the longest; `slow_confirm_…`, `slow_ack_…`: packet and time of the publish or
+    delivery of the longest. `most_…`: the delivery with which `unsettled` was at its most. `waits`:
     deliveries that came while none was unsettled, within `MAX_WAIT_NS` of the last acknowledgement.
     `queued`: deliveries whose publish is known; `longest`: that with the most time since then, as
     (packet, time, queue, packet of the publish). `waited_publishes`: publishes made while none was
-    unconfirmed.
+    unconfirmed. `repeats`: publishes that came before. `first_logged`: ordinal of its first
+    sighting, negative for none. `first_tag`: the tag of the first delivery, else -1.
+    `maybe_confirmed_to`: the number up to which what waits may have been answered by a method that
+    was cut; `maybe_returned_to`: or have come back.
     """
 
+    confirmed: int
+    returned: int
+    unconfirmed_max: int
+    maybe_confirmed_to: int
+    maybe_returned_to: int
+    first_tag: int
+    repeats: int
+    last_repeat: int
+    first_logged: int
     waits: int
     wait_ns: int
     wait_ns_min: int
@@ -472,6 +484,9 @@ class MessageTimes:
     longest: tuple[Any, ...]
 
     def __init__(self) -> None:
+        self.confirmed = self.returned = self.unconfirmed_max = 0
+        self.maybe_confirmed_to = self.maybe_returned_to = self.repeats = self.last_repeat = 0
+        self.first_tag = self.first_logged = -1
         self.waits, self.wait_ns, self.wait_ns_min = 0, 0, _NULL
         self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
         self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = _NULL
@@ -493,26 +508,24 @@ _NO_TIMES = cython.declare(MessageTimes, MessageTimes())
 class Channel(Closeable):
     """One incarnation of a channel; `known` is whether its beginning was seen.
 
-    `repeats`: publishes that came before. `first_logged`: ordinal of its first sighting, negative
-    for none. `blamed_packet_number`: the oldest request that waited when the server closed the
-    channel and blamed its method. Times are ns since the epoch. `numbering`: publishes are numbered
-    now; `numbered`: they were once. `uncommitted`: publishes of transactions that may come back,
+    `blamed_packet_number`: the oldest request that waited when the server closed the channel and
+    blamed its method. Times are ns since the epoch. `numbering`: publishes are numbered now;
+    `numbered`: they were once. `uncommitted`: publishes of transactions that may come back,
     `uncommitted_start` how many were before them. `recent_consumer`: the consumer of deliveries
     with `recent_consumer_code` for a tag, in batch `recent_consumer_batch`. `midstream_confirms`:
-    what is known of one that was open before, where recent times are measured. `first_tag`,
-    `last_tag`: tags of the first and last delivery, else -1. `tag_before_loss`: the tag of the last
-    delivery before frames of the client may be missing, else -1; `publish_before_loss`: the number
-    of the last publish before those of the broker may be. `maybe_confirmed_to`, `maybe_settled_to`:
-    the numbers up to which what waits may have been answered by a method that was cut;
-    `maybe_returned_to`: or have come back. `cancelled`: the last consumers that the broker
-    cancelled, by tag: RabbitMQ 4.3 may deliver to them again. `publishes_uncertain`,
-    `deliveries_uncertain`: frames may be missing, or more waited than is remembered, so that the
-    number of those that wait is not known. `tentative`: acknowledgements that take effect unless
-    the broker refuses them, as tuples (entry, 0, outcome, packet number, ts_ns), each behind the
-    one that it may refuse: (None, tag, 0, -1, ts_ns). None without any. `broker_discards`: a side
-    has closed it, so the broker discards what the client sends. `unfinished`: the last content that
-    was not whole, as (side, packet, time, bytes of the body captured, its size). `amqp10`: the
-    `Amqp10Session` that it stands for, else None.
+    what is known of one that was open before, where recent times are measured. `last_tag`: the tag
+    of the last delivery, else -1. `tag_before_loss`: the tag of the last delivery before frames of
+    the client may be missing, else -1; `publish_before_loss`: the number of the last publish before
+    those of the broker may be. `maybe_settled_to`: the tag up to which what waits may have been
+    answered by a method that was cut. `cancelled`: the last consumers that the broker cancelled, by
+    tag: RabbitMQ 4.3 may deliver to them again. `publishes_uncertain`, `deliveries_uncertain`:
+    frames may be missing, or more waited than is remembered, so that the number of those that wait
+    is not known. `tentative`: acknowledgements that take effect unless the broker refuses them, as
+    tuples (entry, 0, outcome, packet number, ts_ns), each behind the one that it may refuse: (None,
+    tag, 0, -1, ts_ns). None without any. `broker_discards`: a side has closed it, so the broker
+    discards what the client sends. `unfinished`: the last content that was not whole, as (side,
+    packet, time, bytes of the body captured, its size). `amqp10`: the `Amqp10Session` that it
+    stands for, else None.
     """
 
     number: int
@@ -523,26 +536,17 @@ class Channel(Closeable):
     in_transaction: cython.bint
     broker_discards: cython.bint
     published: int
-    confirmed: int
-    returned: int
     delivered: int
     acknowledged: int
     unsettled: int
     unsettled_max: int
     unconfirmed: int
-    unconfirmed_max: int
     consumers: int
     next_number: int
-    maybe_confirmed_to: int
     maybe_settled_to: int
-    maybe_returned_to: int
     publish_before_loss: int
-    first_tag: int
     last_tag: int
     tag_before_loss: int
-    repeats: int
-    last_repeat: int
-    first_logged: int
     recent_consumer_code: int
     recent_consumer_batch: int
     publishes_uncertain: cython.bint
@@ -588,16 +592,13 @@ class Channel(Closeable):
         self.closed_by = self.close = self.blamed_packet_number = None
         self.mode = self.uncommitted = self.midstream_confirms = None
         self.prefetch_count = self.prefetch_each = self.prefetch_shared = None
-        self.published = self.confirmed = self.returned = 0
-        self.delivered = self.acknowledged = self.consumers = 0
-        self.unsettled = self.unsettled_max = self.unconfirmed = self.unconfirmed_max = 0
-        self.first_tag = self.last_tag = self.tag_before_loss = self.publish_before_loss = -1
+        self.published = self.delivered = self.acknowledged = self.consumers = 0
+        self.unsettled = self.unsettled_max = self.unconfirmed = self.uncommitted_start = 0
+        self.last_tag = self.tag_before_loss = self.publish_before_loss = -1
         self.times = _NO_TIMES
-        self.repeats = self.last_repeat = self.uncommitted_start = 0
-        self.first_logged = -1
         self.numbering = self.numbered = self.in_transaction = False
         self.next_number = 1
-        self.maybe_confirmed_to = self.maybe_settled_to = self.maybe_returned_to = 0
+        self.maybe_settled_to = 0
         self.publishes = self.deliveries = _NO_ENTRIES
         self.awaiting_return = self.by_fingerprint = self.by_tag = _NO_NAMES
         self.cancelled = None
@@ -635,7 +636,7 @@ class Channel(Closeable):
         session: Session = self.session
         if not session.server_seen or session.missing & 1 << SERVER:
             return self.next_number
-        return max(self.maybe_confirmed_to, self.publish_before_loss)
+        return max(self.times.maybe_confirmed_to, self.publish_before_loss)
 
     def doubtful_delivery(self) -> Any:
         """The highest tag of a delivery that may have been settled by what was not captured."""
@@ -651,7 +652,7 @@ class Channel(Closeable):
             and not session.missing
             and (self.known or self.numbered)
             and not self.publishes_uncertain
-            and not self.maybe_confirmed_to
+            and not self.times.maybe_confirmed_to
         )
 
     def counts_deliveries(self) -> Any:

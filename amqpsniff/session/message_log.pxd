@@ -1,7 +1,7 @@
 from amqpsniff.columns cimport Integers, Vocabulary
 from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport MessageRows, Vocabularies
-from amqpsniff.session.entities cimport Channel, Session
+from amqpsniff.session.entities cimport Channel, MessageTimes, Session
 from amqpsniff.session.event_log cimport EventLog
 
 cdef class MessageLog(EventLog):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from amqpsniff.columns import Integers, Vocabulary
     from amqpsniff.decode.rows import MessageRows
-    from amqpsniff.session.entities import Channel, Session
+    from amqpsniff.session.entities import Channel, MessageTimes, Session
 
 NUMBERS = "kind connection channel mark route seen_ns seen_number".split()
 """Columns of integers. `channel` is the ordinal of the first sighting on that incarnation of a
@@ -144,7 +144,7 @@ class MessageLog(EventLog):
 
     def close(self, channel: Channel) -> None:
         """A channel is over."""
-        if channel.first_logged >= 0:
+        if channel.times.first_logged >= 0:
             self.note(CLOSED, channel, 0, 0, 0, None, None, None)
 
     def end(self, session: Session) -> None:
@@ -216,13 +216,14 @@ class MessageLog(EventLog):
         seen_ns: cython.longlong,
         seen_number: cython.longlong,
     ) -> cython.int:
-        if channel.first_logged < 0:
-            channel.first_logged = self.count
+        times: MessageTimes = channel.own_times()
+        if times.first_logged < 0:
+            times.first_logged = self.count
             self.places.append(
                 (self.rows, channel.capture, *channel.session.peer.name(), channel.number)
             )
         self._write(
-            kind, channel.session.number, channel.first_logged, mark, route, seen_ns, seen_number
+            kind, channel.session.number, times.first_logged, mark, route, seen_ns, seen_number
         )
         return 0
 

@@ -11,6 +11,7 @@ cdef class RecentPublishes:
     cdef bint _may_be_refused(self, long long slot) except? -1
     cpdef long long place_of(self, long long mark, long long route) except? -2
     cdef long long slot_of(self, MessageRows messages, long long row) except? -2
+    cdef int _make_room(self) except? -1
     cdef long long _free(self) except? -2
     cdef long long _route(self, MessageRows messages, long long row) except? -2
     cpdef int forget(self, long long mark) except? -1

@@ -68,9 +68,13 @@ class RecentPublishes:
         self.numbers = Integers()
         self.times = Integers()
         self.since = Integers()
+
+    def _make_room(self) -> cython.int:
+        """The first publish: make room for all."""
         columns = (self.marks, self.routes, self.numbers, self.times, self.since)
         for column in (*columns, self.owners, self.stamps):
             column.reserve(MAX_PUBLISHES)
+        return 0
 
     def first(
         self,
@@ -107,6 +111,8 @@ class RecentPublishes:
         owner: cython.longlong,
     ) -> cython.longlong:
         """The same of a publish with an id, as numbers."""
+        if self.published == 0:
+            self._make_room()
         self.published += 1
         place: Any = self.places.get(mark)
         slot: cython.longlong

@@ -177,8 +177,9 @@ class Settler:
             times = channel.own_times()
             times.waited_publishes += 1
         channel.unconfirmed += 1
-        if channel.unconfirmed > channel.unconfirmed_max:
-            channel.unconfirmed_max = channel.unconfirmed
+        if channel.unconfirmed > channel.times.unconfirmed_max:
+            times = channel.own_times()
+            times.unconfirmed_max = channel.unconfirmed
         if self.outstanding >= self.most:
             channel.publishes_uncertain = True
             return self.limit_reached("outstanding")
@@ -267,7 +268,9 @@ class Settler:
         if self.recent_latencies is not None and not channel.known and not channel.numbered:
             return self.recent_latencies.estimate(channel, tag, multiple, ts_ns)
         if multiple:
-            doubt: cython.longlong = max(channel.maybe_confirmed_to, channel.publish_before_loss)
+            doubt: cython.longlong = max(
+                channel.times.maybe_confirmed_to, channel.publish_before_loss
+            )
             for entry in channel.publishes.pop_until(until):
                 sure: cython.bint = entry.number > doubt or entry.number == tag
                 self._confirm(channel, entry, outcome if sure else _UNKNOWN, number, ts_ns)
@@ -291,14 +294,16 @@ class Settler:
         channel.unconfirmed -= 1
         if entry.ended:
             return 0
-        if outcome == _UNKNOWN or (entry.number <= channel.maybe_returned_to and entry.may_return):
+        if outcome == _UNKNOWN or (
+            entry.number <= channel.times.maybe_returned_to and entry.may_return
+        ):
             return self._be_done(entry)
         took: cython.longlong = 0
         if ts_ns != _NULL and entry.ts_ns != _NULL:
             took = ts_ns - entry.ts_ns
         if outcome == _CONFIRMED:
-            channel.confirmed += 1
             times: MessageTimes = channel.own_times()
+            times.confirmed += 1
             times.confirm_ns += took
             if took > times.confirm_ns_max:
                 times.confirm_ns_max = took
@@ -317,7 +322,8 @@ class Settler:
         """The broker's ack or nack, of which not all was captured."""
         last: cython.longlong = channel.next_number - 1
         channel.session.has_loss = True
-        channel.maybe_confirmed_to = max(channel.maybe_confirmed_to, tag if tag > 0 else last)
+        times: MessageTimes = channel.own_times()
+        times.maybe_confirmed_to = max(times.maybe_confirmed_to, tag if tag > 0 else last)
         return 0
 
     def acknowledge(
@@ -478,7 +484,7 @@ class Settler:
         while channel.tentative is not None:
             item = channel.tentative[0]
             tag = item[1]
-            if item[0] is None and (channel.known or tag >= channel.first_tag >= 0):
+            if item[0] is None and (channel.known or tag >= channel.times.first_tag >= 0):
                 break
             self._accept_next(channel)
         if channel.tentative is None:

@@ -387,11 +387,11 @@ def _channel_bits(channel: Channel) -> cython.int:
     memory: dict[Any, Any] = channel.session.memory
     times: MessageTimes = channel.times
     if channel.published:
-        if channel.confirmed or channel.publishes or channel.amqp10 is not None:
+        if times.confirmed or channel.publishes or channel.amqp10 is not None:
             bits |= _CONFIRMS_BIT
         if not channel.mode:
             bits |= _UNPROTECTED_BIT
-        if channel.repeats > 1:
+        if times.repeats > 1:
             bits |= _REPEATS_BIT
     if channel.delivered:
         if times.deliver_bytes >= _BUSY_BYTES:
@@ -1094,9 +1094,10 @@ class Tracker:
         if kind == _PUBLISH:
             return entry if self._publish(session, channel, entry, frames, row) else channel
         if kind == _RETURN:
-            channel.returned += 1
+            times: MessageTimes = channel.own_times()
+            times.returned += 1
             if frames.flags.values[row] & _CUT:
-                channel.maybe_returned_to = channel.next_number - 1
+                times.maybe_returned_to = channel.next_number - 1
             return entry
         entry.number = frames.delivery_tag.values[row]
         if 0 <= entry.number <= channel.last_tag == channel.tag_before_loss:
@@ -1104,7 +1105,7 @@ class Tracker:
             channel = reopen_channel(self, session, slot, capture, entry.ts_ns)
             entry.channel = channel
         channel.delivered += 1
-        times: MessageTimes = channel.own_times()
+        times = channel.own_times()
         if times.first_delivery_ns == _NULL:
             times.first_delivery_ns = entry.ts_ns
         times.last_delivery_ns = entry.ts_ns
@@ -1112,8 +1113,8 @@ class Tracker:
             facts = {"tag": entry.number, "last": channel.last_tag}
             self.emit("delivery-tag-gap", channel, entry.packet_number, entry.ts_ns, facts)
         channel.last_tag = entry.number
-        if channel.first_tag < 0:
-            channel.first_tag = entry.number
+        if times.first_tag < 0:
+            times.first_tag = entry.number
         consumer: Consumer = self.consumer_for(session, slot, frames, row, kind)
         entry.consumer = consumer
         if consumer is not None:
@@ -1692,9 +1693,9 @@ class Tracker:
                 messages, row, session.number, session.server_seen
             )
             if first >= 0:
-                channel.repeats += 1
-                channel.last_repeat = number
-                if channel.repeats == 1:
+                times.repeats += 1
+                times.last_repeat = number
+                if times.repeats == 1:
                     facts = {"first": first, "rows": messages, "row": row}
                     self.emit("published-again", channel, number, ts_ns, facts)
         elif messages.redelivered.values[row] != 1:

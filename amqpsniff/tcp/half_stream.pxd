@@ -41,11 +41,11 @@ cdef class HalfStream:
     cdef HoldingPool pool
     cdef Held held
     cdef readonly int index
-    cdef readonly bint open
     cdef int cell, strange
+    cdef unsigned int ack_seq, strange_seq
+    cdef readonly signed char open
     cdef signed char slow, ack_seen, fin_acked, waiting_acked, absent, doubted, probed
     cdef readonly long long isn, next_seq, fin_offset, next_offset, acked
-    cdef long long ack_seq
     cdef long long last_row, fin_number, fin_ns
     cdef readonly long long packets, retransmissions, gaps, lost_bytes, cut_bytes
     cdef readonly long long last_number, last_ns, activity
@@ -55,7 +55,6 @@ cdef class HalfStream:
     cdef long long forsaken, waiting_until, deadline_segments, deadline_ns, linger_ns, linger_turn
     cdef tuple repeated, shut
     cdef object shuts
-    cdef long long strange_seq
     cdef int count(self, long long number, long long ts_ns, long long serial) except? -1
     cdef int start_at(self, long long seq) except? -1
     cdef long long ahead(self, long long seq) except? -1

@@ -15,10 +15,10 @@ SECOND = 1_000_000_000
 class Limits(NamedTuple):
     """The bounds of one `Reassembler`; the defaults are for captures of any size in 300 MB."""
 
-    # Conversations followed at once. One costs 1.2 kB here, and 5 kB in all where it is AMQP and
-    # judged (measured): with 65,536 `follow` and `report` took more than 400 MB. A SYN flood would
+    # Conversations followed at once. One costs 1.1 kB here, and 4 kB in all where it is AMQP and
+    # judged (measured): with 48,000 `diff` took 399 MB, and should not take 400. A SYN flood would
     # open them without end. A broker with more clients is rare; quiet ones are forgotten first.
-    conversations: int = 48_000
+    conversations: int = 45_000
 
     # Conversations remembered after their end, so that the last acknowledgements and
     # retransmissions of one do not open another. They follow within seconds; a record costs about

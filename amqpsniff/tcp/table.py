@@ -42,6 +42,10 @@ QUIETEST = cython.declare(cython.int, 1_024)
 KEY_BYTES = cython.declare(cython.longlong, 40)
 IPV4_KEY_BYTES = cython.declare(cython.longlong, 12)
 
+# What stands in the place of half-streams whose conversation has ended: one that is not open.
+_ENDED = cython.declare(HalfStream, HalfStream(None, -1))
+_ENDED.open = 0
+
 
 def key_of(rows: IntView, at: cython.longlong) -> bytes:
     """The addresses and ports of the segment at `at`, as bytes."""
@@ -140,6 +144,7 @@ class ConversationTable:
         slot: cython.Py_ssize_t
         for slot in self._free_next_batch:
             self.conversations[slot] = None
+            self.halves[slot * 2] = self.halves[slot * 2 + 1] = _ENDED
         self._free.extend(self._free_next_batch)
         self._free_next_batch.clear()
         return 0

@@ -183,7 +183,7 @@ def test_a_confirming_publish_that_waits_for_long_does_not_come_back() -> None:
     talk.say("S1: basic.return reply_code=312 routing_key=k1 | body=5\n", [0])
     assert talk.channel.unconfirmed == 1
     talk.say("S1: basic.ack delivery_tag=1\n", [0])
-    assert (talk.outstanding, talk.channel.confirmed) == (0, 49)
+    assert (talk.outstanding, talk.channel.times.confirmed) == (0, 49)
 
 
 def test_nothing_is_kept_of_publishes_beyond_the_limit() -> None:

@@ -144,8 +144,8 @@ def _not_taken(context: RuleContext, entry: Any) -> None:
 def repeated_more(context: RuleContext) -> None:
     """A channel ended: count what it published again after the first time."""
     channel = context.channel
-    if channel.repeats > 1:
-        more, last = channel.repeats - 1, channel.last_repeat
+    if channel.times.repeats > 1:
+        more, last = channel.times.repeats - 1, channel.times.last_repeat
         context.report(REPEATED, "", number=last, count=more, last=last)
 
 
@@ -280,14 +280,16 @@ def _late_text(context: RuleContext) -> str:
 def judge_confirms(context: RuleContext) -> None:
     """channel-ends: confirms that came late, or did not come while the broker sent other frames."""
     channel = context.channel
-    if not (channel.confirmed or channel.publishes or LATE in context.memory):
+    if not (channel.times.confirmed or channel.publishes or LATE in context.memory):
         return
     details, number, ts_ns = [], channel.times.slow_confirm_number, channel.times.slow_confirm_ns
-    mean = channel.times.confirm_ns / max(channel.confirmed, 1)
-    often = channel.confirmed >= MIN_SAMPLES and mean >= LATE_CONFIRM_NS
+    mean = channel.times.confirm_ns / max(channel.times.confirmed, 1)
+    often = channel.times.confirmed >= MIN_SAMPLES and mean >= LATE_CONFIRM_NS
     if context.complete and (often or channel.times.confirm_ns_max >= VERY_SLOW_NS):
-        took = took_text(channel.confirmed, channel.times.confirm_ns, channel.times.confirm_ns_max)
-        details.append(f"{number_of(channel.confirmed, 'confirm')}, after {took}")
+        took = took_text(
+            channel.times.confirmed, channel.times.confirm_ns, channel.times.confirm_ns_max
+        )
+        details.append(f"{number_of(channel.times.confirmed, 'confirm')}, after {took}")
     late = _late_text(context)
     if late and not details and context.complete:
         details.append(late)
@@ -346,7 +348,7 @@ def judge_waiting(context: RuleContext) -> None:
         return
     if spent <= 0 or channel.times.confirm_ns < WAITED_SHARE * spent:
         return
-    average_ns = channel.times.confirm_ns / max(channel.confirmed, 1)
+    average_ns = channel.times.confirm_ns / max(channel.times.confirmed, 1)
     detail = (
         f"{channel.times.waited_publishes} publishes, each after the confirm of the one before; "
         f"a confirm took {duration(average_ns)} on average, "
