@@ -17,7 +17,7 @@ from .options import TABLES, By, Decoding, Rows, at_least, group, offer, one_of,
 FORMATS = ("dashboard", "ndjson", "csv", "arrow")
 TABLE = "messages"
 SETTLE = "10s"
-BUFFER = "32MiB"
+BUFFER = "64MiB"
 FILE_BYTES = 10_000, None, "from 10kB; a number without a unit is bytes"
 BUFFER_BYTES = 4 << 20, 4 << 30, "from 4MiB to 4GiB"
 """Bounds of a file of a rotation and of the ring, and how they are said."""

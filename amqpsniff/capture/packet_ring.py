@@ -27,9 +27,9 @@ BLOCK_BYTES = 1 << 18
 that is not full too, so the ring holds traffic of at most `RETIRE_MS` times its blocks, however
 little that is: blocks are to be small."""
 
-RING_BYTES = 32 << 20
-"""Default size of the ring: a quarter of a second of traffic at 1 Gbit/s, five seconds of little
-traffic; time for a slow disk or a reader that stops. All of it counts as memory of the process."""
+RING_BYTES = 64 << 20
+"""Default size of the ring: half a second of traffic at 1 Gbit/s, ten of little traffic; time for a
+slow disk or a reader that stops."""
 
 MIN_BLOCKS = 4
 
