@@ -141,5 +141,5 @@ FORMS: dict[str, Callable[[object, int | None], object]] = {
 }
 """Forms by name."""
 
-ABSOLUTE = (None, "unix_s", "unix_ms")
-"""Forms of times that do not count from the message's own."""
+RELATIVE = ("after_s", "after_ms", "delay_bits", "past", "ahead")
+"""Forms that are told by the message's own time."""
