@@ -586,9 +586,9 @@ class MeaningWriter:
             octets = _property(out, row, field.source.name)
             if octets is None:
                 return False
-        elif place < 0 or field.path:
+        elif place < 0:
             pass
-        elif field.plain:
+        elif field.plain and not field.path:
             octets = names.text(place)
         elif field.template is not None:
             octets = self._cut(field, names, place)
