@@ -28,6 +28,7 @@ cdef class SeenBodies(Cache):
 cdef class Field:
     cdef public int place, kind, at, within, begin, end
     cdef public str column
+    cdef public long long scale, most
     cdef public bytes template
     cdef public tuple path
     cdef public object only

@@ -38,7 +38,7 @@ from amqpsniff.packs.catalogue import (
     WORDS,
     Shape,
 )
-from amqpsniff.packs.forms import FORMS, RELATIVE, instant, whole
+from amqpsniff.packs.forms import FORMS, MAX_US, RELATIVE, SCALES, instant, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ TEXTS = ("message_id", "correlation_id")
 _DEMANDS = cython.declare(cython.int, DEMANDS)
 _MAX = cython.declare(cython.int, MAX_ENTRIES)
 _MAX_BODY = cython.declare(cython.longlong, MAX_BODY_BYTES)
+_MOST = (1 << 63) - 1
 _NULL = cython.declare(cython.longlong, NULL)
 _QUOTE = cython.declare(cython.int, ord('"'))
 _OBJECT = cython.declare(cython.int, ord("{"))
@@ -301,12 +302,15 @@ class Field:
     at it in every message.
 
     `template`, `begin` and `end` stand for a pattern, None for none, see `template`; `within` and
-    `path` lead into a value, see `along`. `plain`: the value at the end is taken as it is.
+    `path` lead into a value, see `along`. `plain`: the value at the end is taken as it is. `scale`:
+    a whole number up to `most` is multiplied by it; 0: it needs a form.
     """
 
     place: int
     kind: int
     at: int
+    scale: int
+    most: int
     only: Any
     in_body: cython.bint
     looked: cython.bint
@@ -341,6 +345,9 @@ class Field:
         self.path = tuple(one.encode() if isinstance(one, str) else one for one in steps)
         bare = not (source.form or source.only or (source.path and self.at < 0))
         self.plain = bare and source.pattern is None
+        whole_number = self.at >= 0 and not (source.pattern or source.only or self.path)
+        self.scale = SCALES.get(source.form, 0) if whole_number else 0
+        self.most = MAX_US // self.scale if self.scale > 1 else _MOST
         alone = bare and self.at >= 0 and not self.path and source.pattern is not None
         fixed = template(source.pattern.pattern) if alone else None
         self.template, self.begin, self.end = fixed or (None, 0, 0)
@@ -620,10 +627,14 @@ class MeaningWriter:
     ) -> cython.bint:
         """Write the value of a field of numbers, which may stand at a place of some names."""
         number: cython.longlong = -1
-        if place >= 0 and field.plain and not field.path:
+        if field.scale:
             number = names.digits(place)
-            if number < 0 and field.place == _NOT_BEFORE:
+            if 0 <= number <= field.most:
+                number *= field.scale
+            elif field.plain and field.place == _NOT_BEFORE:
                 number = names.instant(place)
+            else:
+                number = -1
         if number < 0:
             value = self._value(out, row, field)
             value = None if value is None else as_number(value, COLUMNS[field.place])

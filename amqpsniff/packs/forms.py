@@ -123,9 +123,12 @@ def _many(value: object, _: int | None) -> int | None:
     return len(value) if isinstance(value, list) and len(value) > MANY else None
 
 
+SCALES = {None: 1, "unix_s": 1_000_000, "unix_ms": 1_000}
+"""What a whole number is multiplied by, by its form, where that is all."""
+
 FORMS: dict[str, Callable[[object, int | None], object]] = {
-    "unix_s": lambda value, _: _time(value, 1_000_000),
-    "unix_ms": lambda value, _: _time(value, 1_000),
+    "unix_s": lambda value, _: _time(value, SCALES["unix_s"]),
+    "unix_ms": lambda value, _: _time(value, SCALES["unix_ms"]),
     "after_s": lambda value, ts_ns: _after(value, 1_000_000, ts_ns),
     "after_ms": lambda value, ts_ns: _after(value, 1_000, ts_ns),
     "delay_bits": _delay_bits,
