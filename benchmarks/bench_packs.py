@@ -10,6 +10,7 @@ packs alternate, and the median of the pairs is told, so that a busy machine mat
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import time
 from collections.abc import Callable
@@ -79,10 +80,14 @@ REAL = (
     "dead_letters", "firehose", "streams",
 )  # fmt: skip
 REAL_BYTES = 12_000_000
+IDS = re.compile(
+    rb"\b[0-9a-f]{6}([0-9a-f]{2}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{24}|[0-9a-f]{8}))\b"
+)
+"""Ids in messages, hexadecimal digits of 128 bits or 64."""
 
 
 def real(name: str) -> list:
-    """Packets of a real capture that is repeated."""
+    """Packets of a real capture that is repeated, each time with other ids in its messages."""
     records = captures.records_of(name)
     link = int.from_bytes(captures.bytes_of(name)[20:24], "little")
     packets: list[Packet] = []
@@ -90,7 +95,8 @@ def real(name: str) -> list:
     while size < REAL_BYTES:
         for offset, record in records:
             captures.renew(record, micros + offset, turn)
-            packets.append(Packet(bytes(record[16:]), (micros + offset) * 1000, link_type=link))
+            octets = IDS.sub(b"%06x\\1" % turn, bytes(record[16:]))
+            packets.append(Packet(octets, (micros + offset) * 1000, link_type=link))
             size += len(record)
         micros += records[-1][0] + 1000
         turn += 1

@@ -1,4 +1,5 @@
 cimport cython
+from amqpsniff.columns cimport Octets
 
 @cython.final
 cdef class ObjectNames:
@@ -8,18 +9,24 @@ cdef class ObjectNames:
     cdef int[::1] slots
     cdef unsigned long long[::1] hashes, sizes
     cdef long long[::1] starts, ends, rounds
-    cdef unsigned char[::1] plain
     cdef long long round, outer_round
     cdef public list inside
+    cdef ObjectNames nested
+    cdef Octets octets
     cdef bint has(self, int place) except? -1
     cpdef int forget(self) except? -1
+    cdef bint is_plain(self, int place) except? -1
     cdef bytes part(self, long long start, long long end)
     cdef bytes text(self, int place)
     cdef Py_ssize_t digits(self, int place) except? -2
+    cpdef Py_ssize_t instant(self, int place) except? -2
+    cdef Py_ssize_t _number(self, long long at, int count) except? -2
     cpdef object value(self, int place)
     cdef object _value_of(self, bytes octets)
     cpdef object along(self, int place, int within, tuple path)
-    cdef bytearray _unescaped(self, long long at, long long end)
+    cdef ObjectNames enter(self, int place)
+    cdef Py_ssize_t _open(self, ObjectNames outer, long long start, long long end) except? -2
+    cdef bint _unescape(self, long long at, long long end, Octets out) except? -1
     cdef object _along(self, long long at, long long end, tuple path)
     cdef Py_ssize_t _member(self, long long at, long long end, bytes name) except? -2
     cdef Py_ssize_t _item(self, long long at, long long end, long long index) except? -2

@@ -10,6 +10,7 @@ that is cut has what came before the cut. What is not JSON ends the pass where i
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.columns import Octets
 
 from amqpsniff.decode.json_objects import read_json
 
@@ -27,6 +28,9 @@ _SINGLE = dict(zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True))
 _ESCAPES = cython.declare(bytes, bytes(_SINGLE.get(one, 0) for one in range(256)))
 """By the character after a backslash, the character that both are; 0 where they are none."""
 
+_INSTANT = cython.declare(bytes, b'"9999-99-99T99:99:99.999999+00:00"')
+"""A time: a nine is any digit."""
+
 _QUOTE = cython.declare(cython.int, 34)
 _BACKSLASH = cython.declare(cython.int, 92)
 _MAX_SIZE = cython.declare(cython.int, 63)
@@ -41,6 +45,9 @@ class ObjectNames:
     `shape` is the same for objects with the same known names, whatever their order. `sizes` has, by
     first byte, a bit for each size that a known name has, so that few others are hashed.
 
+    `nested` reads what is in a text at the middle of a path, `octets` are those of such a text
+    without its escapes.
+
     Args:
         names: The names, as UTF-8 wherever objects are. A dict has for each the names that are
             known inside its value, see `along`.
@@ -49,6 +56,8 @@ class ObjectNames:
     shape: int
     round: int
     inside: list[ObjectNames | None]
+    nested: ObjectNames
+    octets: Octets
     outer_round: int
 
     data: ByteView
@@ -58,7 +67,6 @@ class ObjectNames:
     starts: IntView
     ends: IntView
     rounds: IntView
-    plain: IntView
     sizes: IntView
 
     def __init__(self, names: Any) -> None:
@@ -73,9 +81,9 @@ class ObjectNames:
         self.starts = memoryview(bytearray(8 * max(count, 1))).cast("q")
         self.ends = memoryview(bytearray(8 * max(count, 1))).cast("q")
         self.rounds = memoryview(bytearray(8 * max(count, 1))).cast("q")
-        self.plain = memoryview(bytearray(max(count, 1)))
         self.sizes = memoryview(bytearray(8 * 256)).cast("Q")
         self.round = self.shape = self.outer_round = 0
+        self.nested = self.octets = None
         inside = names if isinstance(names, dict) else {}
         self.inside = [ObjectNames(inside[name]) if inside.get(name) else None for name in names]
         octet: cython.uchar
@@ -106,9 +114,16 @@ class ObjectNames:
         self.shape = 0
         return 0
 
+    def is_plain(self, place: cython.int) -> cython.bint:
+        """True if the value that the last object has is a text of ASCII without escapes."""
+        start: cython.longlong = self.starts[place]
+        if start < 0 or self.ends[place] > len(self.data):
+            raise IndexError("a value outside the data")
+        return self._is_plain(start, self.ends[place])
+
     def text(self, place: cython.int) -> bytes:
         """The bytes of a text without escapes that the last object has; None for other values."""
-        if not self.plain[place]:
+        if not self.is_plain(place):
             return None
         return self.part(self.starts[place] + 1, self.ends[place] - 1)
 
@@ -137,6 +152,48 @@ class ObjectNames:
             number = number * 10 + (self.data[at] - 48)
         return number
 
+    @cython.boundscheck(False)  # the range is checked
+    def instant(self, place: cython.int) -> cython.Py_ssize_t:
+        """Microseconds since 1970 of a text like 2026-11-28T09:26:36.491398+00:00, with a fraction
+        or none, that the last object has; -1 for another value.
+        """
+        start: cython.longlong = self.starts[place]
+        size: cython.longlong = self.ends[place] - start
+        if start < 0 or start + size > len(self.data) or (size != 27 and size != 34):
+            return -1
+        marks: cython.p_const_uchar = _INSTANT
+        at: cython.longlong
+        for at in range(size):
+            mark: cython.int = marks[at + 7 if size == 27 and at > 19 else at]
+            octet: cython.int = self.data[start + at]
+            if octet != mark and (mark != 57 or octet < 48 or octet > 57):
+                return -1
+        year: cython.longlong = self._number(start + 1, 4)
+        month: cython.longlong = self._number(start + 6, 2)
+        day: cython.longlong = self._number(start + 9, 2)
+        seconds: cython.longlong = self._number(start + 18, 2)
+        minutes: cython.longlong = self._number(start + 15, 2)
+        hours: cython.longlong = self._number(start + 12, 2)
+        if not (1970 <= year < 2100 and 0 < month < 13 and 0 < day < 29):  # days of every month
+            return -1
+        if hours > 23 or minutes > 59 or seconds > 59:
+            return -1
+        # The civil date: years begin in March.
+        year -= month < 3
+        day += 365 * year + year // 4 - year // 100 + year // 400 - 719469
+        day += (153 * ((month + 9) % 12) + 2) // 5
+        seconds += (day * 24 + hours) * 3600 + minutes * 60
+        return seconds * 1_000_000 + (self._number(start + 21, 6) if size == 34 else 0)
+
+    @cython.boundscheck(False)  # `instant` checked the range
+    def _number(self, at: cython.longlong, count: cython.int) -> cython.Py_ssize_t:
+        """The number that some digits are."""
+        number: cython.longlong = 0
+        place: cython.longlong
+        for place in range(at, at + count):
+            number = number * 10 + (self.data[place] - 48)
+        return number
+
     def value(self, place: cython.int) -> Any:
         """Value of a name, by its index in `names`; None if the last object does not have it."""
         if not self.has(place):
@@ -145,8 +202,8 @@ class ObjectNames:
         end: cython.longlong = self.ends[place]
         if start < 0 or end > len(self.data):
             raise IndexError("a value outside the data")
-        if self.plain[place]:
-            return self.text(place).decode(errors="replace")
+        if self.is_plain(place):
+            return self.part(start + 1, end - 1).decode()
         return self._value_of(self.part(start, end))
 
     def _value_of(self, octets: bytes) -> Any:
@@ -173,42 +230,67 @@ class ObjectNames:
         """
         if not self.has(place):
             return None
-        start: cython.longlong = self.starts[place]
         if within < 0:
-            return self._along(start, self.ends[place], path)
-        inner: ObjectNames = self.inside[place]
-        if inner.outer_round != self.round:
-            inner.outer_round = self.round
-            if self.data[start] == _QUOTE:
-                octets = self._unescaped(start + 1, self.ends[place] - 1)
-                if octets is None:
-                    octets = bytearray((self.value(place) or "").encode(errors="replace"))
-                inner.read(octets, 0, len(octets))
-            else:
-                inner.read(self.data, start, self.ends[place])
+            return self._along(self.starts[place], self.ends[place], path)
+        inner: ObjectNames = self.enter(place)
         if not path or not inner.has(within):
             return inner.value(within)
         return inner._along(inner.starts[within], inner.ends[within], path)
 
-    def _unescaped(self, at: cython.longlong, end: cython.longlong) -> bytearray | None:
-        """Bytes of a text without its escapes; None where one of them is no single character."""
-        octets = bytearray(max(end - at, 0))
-        out: cython.uchar[::1] = octets
-        size: cython.Py_ssize_t = 0
+    def enter(self, place: cython.int) -> ObjectNames:
+        """What is known inside the value of a name that the last object has, see `along`."""
+        inner: ObjectNames = self.inside[place]
+        if inner.outer_round != self.round:
+            inner.outer_round = self.round
+            start: cython.longlong = self.starts[place]
+            end: cython.longlong = self.ends[place]
+            if self.data[start] == _QUOTE:
+                start, end = 0, inner._open(self, start, end)
+                inner.read(inner.octets.octets, start, end)
+            else:
+                inner.read(self.data, start, end)
+        return inner
+
+    def _open(
+        self, outer: ObjectNames, start: cython.longlong, end: cython.longlong
+    ) -> cython.Py_ssize_t:
+        """Take the text of another object that is there with its quotes, without its escapes, as
+        the data; its size.
+        """
+        if self.octets is None:
+            self.octets = Octets()
+        self.octets.used = 0
+        if not outer._unescape(start + 1, end - 1, self.octets):
+            text = outer._value_of(outer.part(start, end)) or ""
+            self.octets.used = 0
+            self.octets.put_bytes(text.encode(errors="replace"))
+        self.data = self.octets.octets
+        return self.octets.used
+
+    @cython.boundscheck(False)  # the range is checked, and there is room
+    def _unescape(self, at: cython.longlong, end: cython.longlong, out: Octets) -> cython.bint:
+        """Append a text without its escapes; false where one of them is no single character."""
+        if at < 0 or end > len(self.data):
+            raise IndexError("a text outside the data")
+        if end > at:
+            out.room(end - at)
+        size: cython.longlong = out.used
         octet: cython.uchar
+        escapes: cython.p_const_uchar = _ESCAPES
+        data = self.data  # in C a variable of its own, which what is written cannot change
+        octets = out.octets
         while at < end:
-            octet = self.data[at]
+            octet = data[at]
             if octet == _BACKSLASH:
                 at += 1
-                octet = _ESCAPES[self.data[at]] if at < end else 0
+                octet = escapes[data[at]] if at < end else 0
                 if octet == 0:
-                    return None
-            out[size] = octet
+                    return False
+            octets[size] = octet
             size += 1
             at += 1
-        out = None
-        del octets[size:]
-        return octets
+        out.used = size
+        return True
 
     def _along(self, at: cython.longlong, end: cython.longlong, path: tuple[Any, ...]) -> Any:
         """Value at the end of a path within the value at `at`."""
@@ -228,17 +310,18 @@ class ObjectNames:
         stop: cython.longlong = self._value_end(at, end)
         if stop < 0:
             return None
-        if self.data[at] == _QUOTE and self._is_plain(at + 1, stop - 1):
-            value = self.part(at + 1, stop - 1).decode()
-        else:
-            value = self._value_of(self.part(at, stop))
         if done == len(path):
-            return value
-        if not isinstance(value, str) or value.lstrip().startswith('"'):
+            if self._is_plain(at, stop):
+                return self.part(at + 1, stop - 1).decode()
+            return self._value_of(self.part(at, stop))
+        if self.nested is None:
+            self.nested = ObjectNames(())
+        nested: ObjectNames = self.nested
+        end = nested._open(self, at, stop)
+        at = nested._blank(0, end)
+        if at < end and nested.data[at] == _QUOTE:
             return None  # a text in a text has no names
-        nested: ObjectNames = ObjectNames(())
-        nested.data = value.encode(errors="replace")
-        return nested._along(0, len(nested.data), path[done:])
+        return nested._along(at, end, path[done:])
 
     def _member(self, at: cython.longlong, end: cython.longlong, name: bytes) -> cython.Py_ssize_t:
         """The place of the value that the object at `at` has of a name; negative for none."""
@@ -356,7 +439,6 @@ class ObjectNames:
                 self.rounds[place] = self.round
                 self.starts[place] = start
                 self.ends[place] = at
-                self.plain[place] = data[start] == _QUOTE and self._is_plain(start + 1, at - 1)
                 if wanted is not None and left == 0:
                     return 0
             at = self._blank(at, end)
@@ -368,9 +450,11 @@ class ObjectNames:
     @cython.boundscheck(False)  # `read` checked the range
     def _blank(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
         """The place of the next byte that is not white space."""
-        while at < end and (
-            self.data[at] == 32 or self.data[at] == 10 or self.data[at] == 13 or self.data[at] == 9
-        ):
+        octet: cython.uchar
+        while at < end:
+            octet = self.data[at]
+            if octet > 32 or (octet != 32 and octet != 10 and octet != 13 and octet != 9):
+                break
             at += 1
         return at
 
@@ -401,7 +485,7 @@ class ObjectNames:
             return -1
         while at < end:
             octet = self.data[at]
-            if octet == 44 or octet == 125 or octet == 93 or octet <= 32:
+            if octet == 125 or octet == 93 or (octet < 45 and (octet == 44 or octet <= 32)):
                 return at
             at += 1
         return -1
@@ -410,19 +494,25 @@ class ObjectNames:
     def _text_end(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
         """The end of a text whose quote is at `at`."""
         at += 1
-        if cython.compiled and at < end:  # most texts have no escape
-            first = cython.cast(cython.p_char, cython.address(self.data[at]))
-            quote = cython.cast(cython.p_char, memchr(first, _QUOTE, end - at))
-            if quote == cython.NULL:
-                return -1
-            if memchr(first, _BACKSLASH, quote - first) == cython.NULL:
-                return at + (quote - first) + 1
+        if cython.compiled:
+            first: cython.longlong = at
+            back: cython.longlong
+            while at < end:
+                here = cython.cast(cython.p_char, cython.address(self.data[at]))
+                quote = cython.cast(cython.p_char, memchr(here, _QUOTE, end - at))
+                if quote == cython.NULL:
+                    return -1
+                back = at + (quote - here) - 1
+                at = back + 2
+                while back >= first and self.data[back] == _BACKSLASH:
+                    back -= 1
+                if (at - back) & 1 == 0:  # a backslash before it would be one too many
+                    return at
+            return -1
         while at < end:
             if self.data[at] == _QUOTE:
                 return at + 1
-            if self.data[at] == _BACKSLASH:
-                at += 1
-            at += 1
+            at += 2 if self.data[at] == _BACKSLASH else 1
         return -1
 
     @cython.boundscheck(False)  # `read` checked the range
@@ -436,9 +526,13 @@ class ObjectNames:
 
     @cython.boundscheck(False)  # `read` checked the range
     def _is_plain(self, at: cython.longlong, end: cython.longlong) -> cython.bint:
-        """True if a text has no backslash and no control character, and is ASCII."""
-        while at < end:
-            if self.data[at] < 32 or self.data[at] >= 127 or self.data[at] == _BACKSLASH:
-                return False
-            at += 1
-        return True
+        """True if a value is a text of ASCII that has no backslash and no control character."""
+        if self.data[at] != _QUOTE:
+            return False
+        odd: cython.uchar = 0
+        octet: cython.uchar
+        place: cython.longlong
+        for place in range(at + 1, end - 1):  # one wide loop instead of tests
+            octet = self.data[place]
+            odd |= (octet < 32) | (octet > 126) | (octet == 92)
+        return odd == 0

@@ -1,5 +1,5 @@
 from amqpsniff.columns cimport Octets, Vocabulary
-from amqpsniff.decode.cache cimport TableCache
+from amqpsniff.decode.cache cimport Cache, TableCache
 from amqpsniff.decode.json_names cimport ObjectNames
 from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport MessageRows
@@ -14,9 +14,21 @@ cdef class MeaningColumns:
     cdef int put_key(self, int place, long long row, bytes octets) except? -1
     cdef int put_number(self, int place, long long row, long long number) except? -1
 
+    cdef int copy(self, long long row, long long source) except? -1
+
+cdef class SeenBodies(Cache):
+    cdef MessageRows batch
+    cdef long long first
+    cdef int last
+    cdef long long[::1] rows
+    cdef ByteReader reader
+    cdef long long row_like(self, MessageRows out, long long row, Octets body, long long count) except? -2
+    cdef int forget(self) except? -1
+
 cdef class Field:
     cdef public int place, kind, at, within, begin, end
-    cdef public str column, text
+    cdef public str column
+    cdef public long long scale, most
     cdef public bytes template
     cdef public tuple path
     cdef public object only
@@ -33,6 +45,7 @@ cdef class MeaningWriter:
     cdef unsigned char[::1] nameless
     cdef list recent
     cdef unsigned long long[::1] recent_keys
+    cdef SeenBodies seen
     cdef int write(self, MessageRows out, long long row, Octets body, long long count, TableCache tables) except? -1
     cdef tuple _recognised(self, MessageRows out, long long row, Octets body, long long count, TableCache tables)
     cdef object _value(self, MessageRows out, long long row, Field field)
@@ -41,8 +54,9 @@ cdef class MeaningWriter:
     cdef tuple _more(self, object reading)
     cdef tuple _reading(self, tuple words, unsigned long long body_shape, bint opened)
     cdef int _read_body(self, Octets body, long long count, bytes wanted) except? -1
-    cdef bytes _cut(self, Field field)
+    cdef bytes _cut(self, Field field, ObjectNames names, int place)
     cdef bint _put(self, MessageRows out, long long row, MeaningColumns found, Field field) except? -1
+    cdef bint _put_number(self, MessageRows out, long long row, MeaningColumns found, Field field, ObjectNames names, int place) except? -1
 
 cdef class Note:
     cdef public bint traced, internal

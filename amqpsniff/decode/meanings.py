@@ -5,7 +5,9 @@
 type and type, the known names of its headers, and those of its body where these leave it open. How
 messages of a shape are read is found out once and remembered; a message of a known shape costs a
 pass over its headers, and one over the first bytes of its body where a pack wants those. Headers
-that the decoder remembers and in which no name is known are not gone through again.
+that the decoder remembers and in which no name is known are not gone through again. A message that
+comes again as it was, mostly the delivery of what was published, takes its columns from the row
+before.
 
 The columns hang on the rows they belong to (`MessageRows.meanings`), only where a run wants them.
 """
@@ -18,13 +20,13 @@ import zlib
 
 import cython
 from cython.cimports.amqpsniff.columns import Codes, Integers, Texts, Vocabulary
-from cython.cimports.amqpsniff.decode.cache import TableCache
+from cython.cimports.amqpsniff.decode.cache import Cache, TableCache
 from cython.cimports.amqpsniff.decode.json_names import ObjectNames
 from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import Vocabularies
 
 from amqpsniff.columns import NULL
-from amqpsniff.decode.cache import MAX_ENTRIES
+from amqpsniff.decode.cache import MAX_ENTRIES, integers
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.packs.catalogue import (
     CALLS,
@@ -36,7 +38,7 @@ from amqpsniff.packs.catalogue import (
     WORDS,
     Shape,
 )
-from amqpsniff.packs.forms import ABSOLUTE, FORMS, instant, whole
+from amqpsniff.packs.forms import FORMS, MAX_US, RELATIVE, SCALES, instant, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,8 +52,14 @@ MAX_BODY_BYTES = 4096
 """Bytes of a body that are looked at: in the bodies of frameworks what names the message stands
 before the arguments."""
 
-MAX_WORD_BYTES = 256
-"""Bytes of a value of which the word made of it is remembered: of types, not of stack traces."""
+MAX_WORD_BYTES = 1024
+"""Bytes of a value of which the word made of it is remembered: of types, and of stack traces, which
+come again with each try."""
+
+SMALL_BYTES = 128
+"""Bytes of headers and body below which a message is read sooner than looked for."""
+
+_SMALL = cython.declare(cython.longlong, SMALL_BYTES)
 
 MAX_CLIENTS = 64
 """What clients said of themselves that is remembered: most of them say what others said."""
@@ -63,18 +71,29 @@ without an id."""
 MAX_SHAPES = 4096
 """Shapes that are remembered: exchanges can be named after each message."""
 
-_RECENT = cython.declare(cython.int, 64)
+_RECENT = cython.declare(cython.int, 256)
 """Shapes that are told by numbers alone, without making texts of words."""
 
 TEXTS = ("message_id", "correlation_id")
 """Properties that differ from message to message."""
 
 _DEMANDS = cython.declare(cython.int, DEMANDS)
+_MAX = cython.declare(cython.int, MAX_ENTRIES)
 _MAX_BODY = cython.declare(cython.longlong, MAX_BODY_BYTES)
+_MOST = (1 << 63) - 1
 _NULL = cython.declare(cython.longlong, NULL)
+_QUOTE = cython.declare(cython.int, ord('"'))
 _OBJECT = cython.declare(cython.int, ord("{"))
 _SPACE = cython.declare(cython.int, ord(" "))
 _MASK32 = cython.declare(cython.ulonglong, 0xFFFFFFFF)
+_MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
+_MIXER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
+
+
+_FIRST_KEY = cython.declare(cython.int, COLUMNS.index(KEYS[0]))
+_FIRST_NUMBER = cython.declare(cython.int, COLUMNS.index(NUMBERS[0]))
+_NOT_BEFORE = cython.declare(cython.int, COLUMNS.index("not_before"))
+_PLACES = cython.declare(cython.int, len(COLUMNS))
 
 
 class MeaningColumns:
@@ -148,14 +167,119 @@ class MeaningColumns:
         column.values[row] = number
         return 0
 
+    def copy(self, row: cython.longlong, source: cython.longlong) -> cython.int:
+        """Write in a row what another one has."""
+        place: cython.int
+        for place in range(_PLACES):
+            if place < _FIRST_KEY:
+                codes: Codes = self.by_place[place]
+                codes.values[row] = codes.values[source]
+            elif place < _FIRST_NUMBER:
+                texts: Texts = self.by_place[place]
+                if texts.has(source):
+                    start: cython.longlong = texts.offsets[source]
+                    texts.begin(row)
+                    texts.put_from(texts, start, texts.offsets[source + 1] - start)
+                    texts.end()
+            else:
+                numbers: Integers = self.by_place[place]
+                numbers.values[row] = numbers.values[source]
+        return 0
+
+
+class SeenBodies(Cache):
+    """Bodies of the rows of a batch, and the last row that each of them came in: what is published
+    is delivered mostly as it is.
+
+    `last` is the code of the body looked for last.
+    """
+
+    first: int
+    last: int
+
+    batch: MessageRows
+    rows: IntView
+    reader: ByteReader
+
+    def __init__(self) -> None:
+        Cache.__init__(self)
+        self.batch = None
+        self.first = self.last = -1
+        self.rows = integers(MAX_ENTRIES)
+        self.reader = ByteReader()
+
+    def row_like(
+        self, out: MessageRows, row: cython.longlong, body: Octets, count: cython.longlong
+    ) -> cython.longlong:
+        """The last row of which packs see the same as of this one; -1 where none is known."""
+        self.last = -1
+        count = 0 if body is None else min(count, _MAX_BODY)
+        headers: Texts = out.headers
+        start: cython.longlong = 0
+        size: cython.longlong = 0
+        if headers.has(row):
+            start = headers.offsets[row]
+            size = headers.offsets[row + 1] - start
+        if size + count < _SMALL or not self.is_worthwhile():
+            return -1
+        if out is not self.batch or out.first != self.first:
+            self.batch, self.first = out, out.first
+            self.clear()
+        reader: ByteReader = self.reader
+        reader.data = headers.octets
+        digest: cython.ulonglong = reader.hash_of(start, size)
+        if count:
+            reader.data = body.octets
+            digest = reader.hash_with(digest, 0, count)
+        words: Vocabulary = self.words
+        code: cython.int = words.find(digest, count)
+        while code >= 0 and not reader._equals(words, words.ends[code], 0, count):
+            code = words.next(digest, count)
+        same: cython.longlong = -1
+        if code >= 0:
+            same = self.rows[code]
+        else:
+            if words.count >= _MAX:
+                self.clear()
+                words = self.words
+                words.find(digest, count)
+            reader.copy_to(words, 0, count)
+            code = words.add(digest)
+        self.last = code
+        self.rows[code] = row
+        if same < 0 or not _are_alike(out, row, same):
+            return -1
+        self.hits += 1
+        return same
+
+    def forget(self) -> cython.int:
+        """What the last row means does not hold for others."""
+        if self.last >= 0:
+            self.rows[self.last] = -1
+        return 0
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _are_alike(out: MessageRows, one: cython.longlong, other: cython.longlong) -> cython.bint:
+    """True if rows have the same headers, and the same of all else that packs look at."""
+    return (
+        out.exchange.values[one] == out.exchange.values[other]
+        and out.routing_key.values[one] == out.routing_key.values[other]
+        and out.content_type.values[one] == out.content_type.values[other]
+        and out.type.values[one] == out.type.values[other]
+        and out.reply_to.values[one] == out.reply_to.values[other]
+        and out.app_id.values[one] == out.app_id.values[other]
+        and out.headers.bytes_of(one) == out.headers.bytes_of(other)
+        and out.message_id.bytes_of(one) == out.message_id.bytes_of(other)
+        and out.correlation_id.bytes_of(one) == out.correlation_id.bytes_of(other)
+    )
+
 
 _FIXED = re.compile(r"\^(?:\[0-9a-f\]\{\d+\}|[()]|[\w:-])*")
 _PART = re.compile(r"\[0-9a-f\]\{(\d+)\}|([()])|([\w:-])")
 _HEX = b"\x00"
 """Stands for a hexadecimal digit in a template."""
-
-
-_digits = cython.declare(bytes, bytes(chr(one) in "0123456789abcdef" for one in range(256)))
 
 
 def template(pattern: str) -> tuple[bytes, int, int] | None:
@@ -177,13 +301,16 @@ class Field:
     """A column and one place where its value may stand, made ready to be read; `looked`: rules look
     at it in every message.
 
-    `template`, `begin` and `end` stand for a pattern, None for none, see `template`; `text` is the
-    column of texts that a property stands in, `within` and `path` lead into a value, see `along`.
+    `template`, `begin` and `end` stand for a pattern, None for none, see `template`; `within` and
+    `path` lead into a value, see `along`. `plain`: the value at the end is taken as it is. `scale`:
+    a whole number up to `most` is multiplied by it; 0: it needs a form.
     """
 
     place: int
     kind: int
     at: int
+    scale: int
+    most: int
     only: Any
     in_body: cython.bint
     looked: cython.bint
@@ -191,7 +318,6 @@ class Field:
     source: Any
 
     column: str
-    text: str | None
     template: bytes | None
     within: int
     path: tuple[bytes | int, ...]
@@ -211,16 +337,19 @@ class Field:
         self.in_body = source.place == "body"
         if source.place != "property":
             self.at = self.names.names.index(source.name)
-        self.plain = source.plain
         steps = source.path
         self.within = -1
         if self.at >= 0 and steps and isinstance(steps[0], str):
             self.within = self.names.inside[self.at].names.index(steps[0])
             steps = steps[1:]
         self.path = tuple(one.encode() if isinstance(one, str) else one for one in steps)
-        self.text = source.name if self.at < 0 and source.name in TEXTS else None
-        bare = source.pattern is not None and not (source.path or source.form or source.only)
-        fixed = template(source.pattern.pattern) if bare and self.at >= 0 else None
+        bare = not (source.form or source.only or (source.path and self.at < 0))
+        self.plain = bare and source.pattern is None
+        whole_number = self.at >= 0 and not (source.pattern or source.only or self.path)
+        self.scale = SCALES.get(source.form, 0) if whole_number else 0
+        self.most = MAX_US // self.scale if self.scale > 1 else _MOST
+        alone = bare and self.at >= 0 and not self.path and source.pattern is not None
+        fixed = template(source.pattern.pattern) if alone else None
         self.template, self.begin, self.end = fixed or (None, 0, 0)
 
 
@@ -242,6 +371,7 @@ class MeaningWriter:
     last: tuple[Any, ...]
     recent: list[Any]
     recent_keys: IntView
+    seen: SeenBodies
 
     def __init__(self, packs: Any, columns: Any = COLUMNS) -> None:
         self.packs = packs
@@ -251,6 +381,7 @@ class MeaningWriter:
         self.shapes = {}
         self.words = self.last = self.remembered = None
         self.nameless = memoryview(bytearray(MAX_ENTRIES))
+        self.seen = SeenBodies()
         self.recent = []
         self.recent_keys = memoryview(bytearray(8 * 4 * _RECENT)).cast("Q")
 
@@ -263,16 +394,19 @@ class MeaningWriter:
         tables: TableCache,
     ) -> cython.int:
         """Write what a row means that has all else; `count` bytes of its body are in `body`."""
-        fields: tuple[Any, ...] = self._recognised(out, row, body, count, tables)
-        framework: bytes = fields[0]
-        steps: list[Any] = fields[1]
-        if framework is None and not steps:
-            return 0
         found: MeaningColumns = out.meanings
         if found is None:
             found = out.meanings = MeaningColumns()
         if found.capacity < out.capacity:
             found.reserve(out.capacity)
+        same: cython.longlong = self.seen.row_like(out, row, body, count)
+        if same >= 0:
+            return found.copy(row, same)
+        fields: tuple[Any, ...] = self._recognised(out, row, body, count, tables)
+        framework: bytes = fields[0]
+        steps: list[Any] = fields[1]
+        if fields[4]:
+            self.seen.forget()
         if framework is not None:
             found.put_word(0, row, framework)
         done: cython.int = 0
@@ -327,8 +461,8 @@ class MeaningWriter:
         head: cython.ulonglong = (exchange << 32) | content_type
         rest: cython.ulonglong = (type_ << 1) | opened
         shape: cython.ulonglong = self.headers.shape
-        mixed: cython.ulonglong = exchange + content_type + rest + (shape ^ body_shape) % 1021
-        slot: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, mixed % _RECENT)
+        mixed: cython.ulonglong = ((head ^ shape) * _MIXER + (rest ^ body_shape)) * _MIXER
+        slot: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, (mixed & _MASK64) >> 56)
         at: cython.Py_ssize_t = slot * 4
         known = self.recent_keys
         if self.recent[slot] is None or not (
@@ -384,8 +518,9 @@ class MeaningWriter:
         return (framework, fields, reading.needs_body, wanted, *self._more(reading))
 
     def _more(self, reading: Any) -> tuple[Any, ...]:
-        """What else is kept of a reading."""
-        return ()
+        """What else is kept of a reading: whether its values depend on the time of a message."""
+        sources = (one for _, some in reading.fields for one in some)
+        return (any(one.form in RELATIVE for one in sources),)
 
     def _read_body(self, body: Octets, count: cython.longlong, wanted: bytes) -> cython.int:
         """Go through the beginning of a body, which is unpacked where it is packed."""
@@ -402,7 +537,8 @@ class MeaningWriter:
         value: Any = None
         names: ObjectNames = field.names
         if field.at < 0:
-            value = _property(out, row, field.source.name)
+            octets = _property(out, row, field.source.name)
+            value = None if octets is None else octets.decode(errors="replace")
         elif field.within >= 0 or field.path:
             value = names.along(field.at, field.within, field.path)
         else:
@@ -419,28 +555,23 @@ class MeaningWriter:
         return make(field.source, value, out.ts_ns.values[row])
 
     @cython.boundscheck(False)  # the range is checked
-    def _cut(self, field: Field) -> bytes:
-        """The value that a template cuts from a text without escapes; None for no such text."""
-        names: ObjectNames = field.names
-        if not names.plain[field.at]:
-            return None
-        start: cython.longlong = names.starts[field.at] + 1
+    def _cut(self, field: Field, names: ObjectNames, place: cython.int) -> bytes:
+        """The value that a template cuts from a text; None for no such text."""
+        start: cython.longlong = names.starts[place] + 1
         size: cython.Py_ssize_t = len(field.template)
-        if names.ends[field.at] - 1 - start < size or names.ends[field.at] > len(names.data):
+        if names.ends[place] - 1 - start < size or names.ends[place] > len(names.data):
             return None
-        if start < 1 or field.end > size:
+        if start < 1 or field.end > size or names.data[start - 1] != _QUOTE:
             return None
         at: cython.Py_ssize_t
-        wanted: cython.uchar
         octet: cython.uchar
+        odd: cython.uchar = 0
         marks: cython.p_const_uchar = field.template
-        digits: cython.p_const_uchar = _digits
-        for at in range(size):
-            wanted = marks[at]
+        for at in range(size):  # one wide loop instead of tests
             octet = names.data[start + at]
-            if not digits[octet] if wanted == 0 else wanted != octet:
-                return None
-        return names.part(start + field.begin, start + field.end)
+            digit: cython.uchar = ((octet >= 48) & (octet <= 57)) | ((octet >= 97) & (octet <= 102))
+            odd |= (octet != marks[at]) & ((marks[at] != 0) | (digit == 0))
+        return None if odd else names.part(start + field.begin, start + field.end)
 
     def _put(
         self, out: MessageRows, row: cython.longlong, found: MeaningColumns, field: Field
@@ -448,41 +579,31 @@ class MeaningWriter:
         """Write the value of a field; false where it has none."""
         octets: bytes = None
         names: ObjectNames = field.names
-        if field.at >= 0 and not names.has(field.at):
+        place: cython.int = field.at
+        if place >= 0 and not names.has(place):
             return False
-        if field.at < 0:
-            if field.plain and field.kind == 1 and field.text is not None:
-                texts: Texts = out.message_id
-                if field.text == "correlation_id":
-                    texts = out.correlation_id
-                octets = texts.bytes_of(row)
-                if octets is None:
-                    return False
-                if not octets.isascii():
-                    octets = None
-        elif field.plain and field.kind == 2:
-            digits: cython.longlong = names.digits(field.at)
-            if digits >= 0:
-                found.put_number(field.place, row, digits)
-                return True
-        elif field.plain:
-            octets = names.text(field.at)
-        elif field.template is not None:
-            octets = self._cut(field)
+        if field.within >= 0:
+            names, place = names.enter(place), field.within
+            if not names.has(place):
+                return False
+        if field.kind == 2:
+            return self._put_number(out, row, found, field, names, place)
         word: tuple[Any, ...] = None
-        if field.kind == 0 and field.at >= 0 and not field.plain and field.source.form is None:
-            word = _word_of(field)
+        if place < 0 and field.plain:
+            octets = _property(out, row, field.source.name)
+            if octets is None:
+                return False
+        elif place < 0:
+            pass
+        elif field.plain and not field.path:
+            octets = names.text(place)
+        elif field.template is not None:
+            octets = self._cut(field, names, place)
+        elif field.kind == 0 and field.source.form is None and field.only is None:
+            word = _word_of(field, names, place)
             octets = None if word is None else self.shapes.get(word)
         if octets is None:
-            value = self._value(out, row, field)
-            if value is None:
-                return False
-            if field.kind == 2:
-                number = as_number(value, COLUMNS[field.place])
-                if number is not None:
-                    found.put_number(field.place, row, number)
-                return number is not None
-            octets = as_text(value)
+            octets = as_text(self._value(out, row, field))
             if word is not None and octets:
                 if len(self.shapes) >= MAX_SHAPES:
                     self.shapes.clear()
@@ -493,6 +614,34 @@ class MeaningWriter:
             found.put_word(field.place, row, octets)
         else:
             found.put_key(field.place, row, octets)
+        return True
+
+    def _put_number(
+        self,
+        out: MessageRows,
+        row: cython.longlong,
+        found: MeaningColumns,
+        field: Field,
+        names: ObjectNames,
+        place: cython.int,
+    ) -> cython.bint:
+        """Write the value of a field of numbers, which may stand at a place of some names."""
+        number: cython.longlong = -1
+        if field.scale:
+            number = names.digits(place)
+            if 0 <= number <= field.most:
+                number *= field.scale
+            elif field.plain and field.place == _NOT_BEFORE:
+                number = names.instant(place)
+            else:
+                number = -1
+        if number < 0:
+            value = self._value(out, row, field)
+            value = None if value is None else as_number(value, COLUMNS[field.place])
+            if value is None:
+                return False
+            number = value
+        found.put_number(field.place, row, number)
         return True
 
 
@@ -684,7 +833,7 @@ class NoteWriter(MeaningWriter):
                 there = self._value(out, row, step) if step.at < 0 else self._there(step)
                 if there:  # when it was due is known from its publish, if it does not say it
                     said["delayed"] = True
-                    if step.source.form in ABSOLUTE:
+                    if step.source.form not in RELATIVE:
                         self._say(out, row, step, said)
             elif step.looked:
                 self._say(out, row, step, said)
@@ -779,15 +928,12 @@ def _is_followed(fields: list[Any]) -> cython.bint:
 
 
 @cython.cfunc
-def _word_of(field: Field) -> tuple[Any, ...]:
+def _word_of(field: Field, names: ObjectNames, place: cython.int) -> tuple[Any, ...]:
     """A field and the bytes that it reads, under which the word it makes of them is remembered;
     None where they are not worth it.
     """
-    names: ObjectNames = field.names
-    if field.only is not None or not names.has(field.at):
-        return None
-    start: cython.longlong = names.starts[field.at]
-    end: cython.longlong = names.ends[field.at]
+    start: cython.longlong = names.starts[place]
+    end: cython.longlong = names.ends[place]
     if end - start > MAX_WORD_BYTES:
         return None
     return field, names.part(start, end)
@@ -818,6 +964,8 @@ def may_be_object(
 
 def as_number(value: Any, column: Any) -> Any:
     """A value as the number of a column; None for what is none."""
+    if type(value) is int and -(1 << 63) < value < 1 << 63:
+        return value
     number = whole(value)
     return instant(value) if number is None and column == "not_before" else number
 
@@ -829,15 +977,16 @@ def as_text(value: Any) -> Any:
     return value.encode(errors="replace") if isinstance(value, str) else None
 
 
-def _property(out: Any, row: Any, name: Any) -> Any:
-    """A property of a message as text; None where it has none."""
-    if name in Vocabularies.NAMES:
-        words: Vocabulary = getattr(out.vocabularies, name)
-        codes: Codes = getattr(out, name)
-        return words.text(codes.values[row])
-    texts: Texts = getattr(out, name)
-    octets = texts.bytes_of(row)
-    return None if octets is None else octets.decode(errors="replace")
+@cython.cfunc
+def _property(out: MessageRows, row: cython.longlong, name: str) -> bytes:
+    """A property of a message as UTF-8; None where it has none."""
+    if name in TEXTS:
+        texts: Texts = getattr(out, name)
+        return texts.bytes_of(row)
+    codes: Codes = getattr(out, name)
+    words: Vocabulary = getattr(out.vocabularies, name)
+    code: cython.int = codes.values[row]
+    return None if code < 0 else words.bytes_between(words.ends[code], words.ends[code + 1])
 
 
 def taken(source: Any, value: Any, ts_ns: Any) -> Any:

@@ -126,11 +126,6 @@ class Source:
     form: str | None = None
     only: tuple[str, str | None] | None = None
 
-    @property
-    def plain(self) -> bool:
-        """True if the value is taken as it is."""
-        return not (self.path or self.pattern or self.form or self.only)
-
 
 @dataclass(frozen=True)
 class Condition:

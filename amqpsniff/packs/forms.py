@@ -130,8 +130,8 @@ def _several(value: object, _: int | None) -> int | None:
 
 
 FORMS: dict[str, Callable[[object, int | None], object]] = {
-    "unix_s": lambda value, _: _time(value, 1_000_000),
-    "unix_ms": lambda value, _: _time(value, 1_000),
+    "unix_s": lambda value, _: _time(value, SCALES["unix_s"]),
+    "unix_ms": lambda value, _: _time(value, SCALES["unix_ms"]),
     "after_s": lambda value, ts_ns: _after(value, 1_000_000, ts_ns),
     "after_ms": lambda value, ts_ns: _after(value, 1_000, ts_ns),
     "delay_bits": _delay_bits,
@@ -148,5 +148,8 @@ FORMS: dict[str, Callable[[object, int | None], object]] = {
 }
 """Forms by name."""
 
-ABSOLUTE = (None, "unix_s", "unix_ms")
-"""Forms of times that do not count from the message's own."""
+RELATIVE = ("after_s", "after_ms", "delay_bits", "past", "ahead")
+"""Forms that are told by the message's own time."""
+
+SCALES = {None: 1, "unix_s": 1_000_000, "unix_ms": 1_000}
+"""What a whole number is multiplied by, by its form, where that is all."""

@@ -276,9 +276,16 @@ def _put_text(out: Octets, cell: Cell, start: cython.longlong, end: cython.longl
     """Text between quotes, what JSON does not allow in strings escaped."""
     out.put_byte(34)
     octet: cython.uchar
+    odd: cython.uchar = 0
     clean: cython.longlong = start
     at: cython.longlong
-    for at in range(start, end):
+    if start < 0 or end > len(cell.octets):
+        raise IndexError("text outside a buffer")
+    with cython.boundscheck(False):  # one wide loop, which is all there is for most texts
+        for at in range(start, end):
+            octet = cell.octets[at]
+            odd |= (octet < 32) | (octet == 34) | (octet == 92)
+    for at in range(start, end if odd else start):
         octet = cell.octets[at]
         if octet >= 32 and octet != 34 and octet != 92:
             continue

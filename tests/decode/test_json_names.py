@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as some
 
 from amqpsniff.decode.json_names import ObjectNames
+from amqpsniff.packs import forms
 
 LONG = "a name of more than so many bytes as there are bits in the widest number"
 NAMES = ("a", "task", 'with "quotes"', "back\\slash", "é", LONG)
@@ -93,3 +95,24 @@ def test_along(value: object, steps: list[str | int], indent: int | None) -> Non
     within = ("a", "b", "c d").index(first) if isinstance(first, str) else -1
     rest = tuple(one.encode() if isinstance(one, str) else one for one in steps[within >= 0 :])
     assert found.along(0, within, rest) == inside(value, tuple(steps))
+
+
+def micros(text: str) -> int:
+    """A time that the value of a name is."""
+    found = ObjectNames(("eta",))
+    octets = json.dumps({"eta": text}).encode()
+    found.read(octets, 0, len(octets))
+    return found.instant(0)
+
+
+@given(some.datetimes(datetime(1970, 1, 1), datetime(2099, 12, 31), timezones=some.just(UTC)))
+def test_instants(time: datetime) -> None:
+    text = time.isoformat()
+    assert micros(text) == (forms.instant(text) if time.day < 29 else -1)
+
+
+@given(some.integers(0, 31), some.characters(codec="ascii"))
+def test_no_instants(place: int, other: str) -> None:
+    text = "2026-11-28T09:26:36.491398+00:00"
+    text = text[:place] + other + text[place + 1 :]
+    assert micros(text) in (-1, forms.instant(text))

@@ -12,7 +12,8 @@ import pytest
 from amqpsniff.decode.meanings import MAX_BODY_BYTES, MAX_SHAPES
 from amqpsniff.packs import COLUMNS, load
 from amqpsniff.tables.batches import Maker
-from tests.decode.script import sent
+from tests.decode.feeding import Feeder
+from tests.decode.script import CLIENT, OPENING, sent
 from tests.packs.rebuilt import ROWS, Rebuilt
 
 PACKS = load()
@@ -114,3 +115,41 @@ def test_clients() -> None:
     assert PACKS.client({"Type": "Rebus/.NET", "InputQueue": 3}) == ("rebus", None)
     assert PACKS.client({"product": "py-amqp"}) == ("kombu", None)
     assert PACKS.client({"product": "pika"}) == (None, None)
+
+
+PAD = "x" * 200
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"exchange": "nameko-rpc"},
+        {"routing_key": "other"},
+        {"headers": {"pad": PAD, "x-delivery-count": 2}},
+        {"properties": {"message_id": "2", "type": "a"}},
+        {"properties": {"message_id": "1", "type": "b"}},
+        {"properties": {"message_id": "1", "type": "a", "content_type": "application/json"}},
+        {"body": {"pad": PAD, "n": 2}},
+    ],
+    ids=str,
+)
+def test_again_but_for_one_thing(other: dict[str, Any]) -> None:
+    row = Rebuilt(
+        "hutch", "hutch", {}, {"pad": PAD}, {"pad": PAD, "n": 1}, exchange="hutch",
+        properties={"message_id": "1", "type": "a"},
+    )  # fmt: skip
+    rows = (row, row._replace(**other), row, row, row._replace(**other))
+    assert meanings(*rows) == [one for row in rows for one in meanings(row)]
+
+
+def test_again_later() -> None:
+    """A delay counts from each message's own time."""
+    row = Rebuilt("delayed-exchange", None, {}, {"x-delay": 5000, "pad": PAD})
+    feeder = Feeder(packs=PACKS, meanings=True).data(CLIENT, OPENING)
+    for number in (2_000, 3_000, 4_000):
+        feeder.data(CLIENT, row.octets(), number)
+    done = feeder.finish()
+    rows = Maker("messages", columns=["ts_ns", "not_before"]).make(done.taken).to_pylist()
+    assert len({one["ts_ns"] for one in rows}) == 3
+    for one in rows:
+        assert _number(one["not_before"]) == one["ts_ns"] // 1000 + 5_000_000
