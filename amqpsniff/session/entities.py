@@ -128,8 +128,9 @@ class PendingMessage:
     that row may still change. `wants`: it is known that the peer should answer it; `held`: a ledger
     has it; `ended`: it will get no outcome. `outcome`: a code of `OUTCOMES`, -1 for none.
     `may_return`: it may come back; `route`, where it may or did: exchange and routing key, else
-    None; `mark` and `body_mark` are its row's, 0 and `NULL` while that is not known. There may be
-    very many: small types, in an order that leaves no gaps, make 136 bytes.
+    None; `mark` and `body_mark` are its row's, 0 and `NULL` while that is not known. `losses`: its
+    channel's when it came, of one that may return and of AMQP 1.0. There may be very many: small
+    types, in an order that leaves no gaps, make 136 bytes.
     """
 
     rows: MessageRows
@@ -141,6 +142,7 @@ class PendingMessage:
     mark: int
     body_mark: int
     row: int
+    losses: int
     outcome: int
     kind: int
     wants: int
@@ -154,7 +156,7 @@ class PendingMessage:
 
     if not cython.compiled:
         rows = consumer = route = None
-        row = mark = number = outcome_number = 0
+        row = losses = mark = number = outcome_number = 0
         body_mark = NULL
         wants = held = open_row = ended = may_return = False
 
@@ -502,7 +504,8 @@ class Channel(Closeable):
     what is known of one that was open before, where recent times are measured. `first_tag`,
     `last_tag`: tags of the first and last delivery, else -1. `tag_before_loss`: the tag of the last
     delivery before frames of the client may be missing, else -1; `publish_before_loss`: the number
-    of the last publish before those of the broker may be. `maybe_confirmed_to`, `maybe_settled_to`:
+    of the last publish before those of the broker may be; `losses`: how often what waits may have
+    been answered by frames that are missing. `maybe_confirmed_to`, `maybe_settled_to`:
     the numbers up to which what waits may have been answered by a method that was cut;
     `maybe_returned_to`: or have come back. `cancelled`: the last consumers that the broker
     cancelled, by tag: RabbitMQ 4.3 may deliver to them again. `publishes_uncertain`,
@@ -540,6 +543,7 @@ class Channel(Closeable):
     first_tag: int
     last_tag: int
     tag_before_loss: int
+    losses: int
     repeats: int
     last_repeat: int
     first_logged: int
@@ -592,6 +596,7 @@ class Channel(Closeable):
         self.delivered = self.acknowledged = self.consumers = 0
         self.unsettled = self.unsettled_max = self.unconfirmed = self.unconfirmed_max = 0
         self.first_tag = self.last_tag = self.tag_before_loss = self.publish_before_loss = -1
+        self.losses = 0
         self.times = _NO_TIMES
         self.repeats = self.last_repeat = self.uncommitted_start = 0
         self.first_logged = -1

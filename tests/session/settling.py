@@ -46,6 +46,7 @@ class Message:
         self.noted: str | None = None  # the outcome that waits for a commit [D8]
         self.taken = False  # a commit was sent since
         self.tentative = False  # settled, unless the broker refuses it [D13]
+        self.losses = 0  # those of its incarnation that were before it [P4]
 
     def settle(self, outcome: str, event: Event) -> None:
         """The outcome is decided by an event [D10, D11]."""
@@ -113,7 +114,7 @@ class Incarnation:
         self.selected = False  # the mode comes from a select that was sent
         self.next_number: int | None = None
         self.numbered = False
-        self.lost_publish = 0  # [P3]
+        self.lost_publish = self.losses = 0  # [P3, P4]
         self.publishes: list[Message] = []
         self.deliveries: list[Message] = []
         self.consumers: dict[str, Consumer] = {}
@@ -144,6 +145,7 @@ class Incarnation:
     def publish(self, event: Event, row: Row) -> None:
         """[P1]"""
         message = Message(event, row)
+        message.losses = self.losses
         self.row["published"] += 1
         if self.next_number is not None:
             row["publish_number"] = self.next_number
@@ -177,6 +179,10 @@ class Incarnation:
             and (message.event.body or b"") == (event.body or b"")
             and message.event.properties == event.properties
         ]
+        if same and same[0].losses < self.losses:
+            for message in same:
+                message.unknown = message.done = True
+            return
         for message in same[:1]:
             message.settle("returned", event)
 
@@ -342,6 +348,7 @@ class Incarnation:
     def lose(self, sender: str) -> None:
         """Frames of a sender may be missing up to here [P3, D10, C2]."""
         self.uncertain = True
+        self.losses += 1
         if sender == "client":
             self.lost_tag = max(self.lost_tag, self.last_tag)
         else:
