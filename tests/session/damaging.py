@@ -160,7 +160,7 @@ def compare(whole: Said, packets: Sequence[Packet], damage: Damage) -> Verdict:
                 f"whole: {one['outcome']} in {one['outcome_packet_number']}"
             )
     _compare_channels(whole, said, unseen, damage, verdict)
-    _compare_replies(whole, said, damage, verdict)
+    _compare_replies(whole, said, unseen, damage, verdict)
     return verdict
 
 
@@ -215,6 +215,11 @@ class Unseen:
                 if one.acknowledged is not None and _after(one.acknowledged, answer.end - 1):
                     return False
         return True
+
+    def again(self, number: int, other: int | None) -> bool:
+        """True if two packets end with the same byte of a direction: one was sent again."""
+        one, two = self._segments.get(number), self._segments.get(other or 0)
+        return one is not None and two is not None and one[:3] == two[:3]
 
 
 def _after(one: int, other: int) -> bool:
@@ -289,7 +294,9 @@ def _compare_channels(
             )
 
 
-def _compare_replies(whole: Said, said: Said, damage: Damage, verdict: Verdict) -> None:
+def _compare_replies(
+    whole: Said, said: Said, unseen: Unseen, damage: Damage, verdict: Verdict
+) -> None:
     """A request has one of the replies that it has in the whole capture, or none; one behind the
     end of its connection, which may be lost, has any.
     """
@@ -304,7 +311,7 @@ def _compare_replies(whole: Said, said: Said, damage: Damage, verdict: Verdict) 
         request, reply = tuple(row[name] for name in METHODS[:-1]), row["response_packet_number"]
         if reply is None or request not in known:
             continue
-        right = reply in known[request]
+        right = any(reply == one or unseen.again(reply, one) for one in known[request])
         verdict.counts["replies right" if right else "replies wrong"] += 1
         if not right:
             verdict.wrong.append(f"{damage.kind}: {request}: reply in {reply}")
