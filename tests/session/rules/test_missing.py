@@ -286,3 +286,12 @@ def test_what_amqp_1_0_says_before(path: str, without: Sequence[int], code: str)
     part = [one for at, one in enumerate(packets, 1) if at not in without]
     for some in (packets, part):
         assert code not in sent(some).codes()
+
+
+def test_a_link_whose_answer_is_missing() -> None:
+    """Of what was deleted it was attached all the same."""
+    packets = packets_of(EVERY["link-detached"].shown)
+    for lost in ({10}, {3, 10}):
+        codes = sent([one for at, one in enumerate(packets, 1) if at not in lost]).codes()
+        assert "link-detached" in codes
+        assert "link-refused" not in codes
