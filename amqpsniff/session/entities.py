@@ -648,6 +648,12 @@ class Channel(Closeable):
             return _MAX_TAG
         return max(self.maybe_settled_to, self.tag_before_loss)
 
+    def may_be_committed(self) -> Any:
+        """True if the answer to a commit may be in what was not captured."""
+        session: Session = self.session
+        lost = session.missing & 1 << SERVER or self.publish_before_loss >= 0
+        return lost or not session.server_seen
+
     def counts_publishes(self) -> Any:
         """True if the number of publishes that wait for a confirm is known."""
         session: Session = self.session

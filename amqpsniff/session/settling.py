@@ -684,8 +684,12 @@ class Settler:
             self._leave_open(entry)
         if channel.in_transaction:
             channel.uncommitted.clear()
-            for noted in (channel.noted, *channel.committing):
+            for entry, _ in channel.noted:
+                self._leave_open(entry)
+            for noted in channel.committing:
                 for entry, _ in noted:
+                    if channel.may_be_committed():
+                        self._close_row(entry, _UNKNOWN)
                     self._leave_open(entry)
             channel.noted, channel.committing = [], []
         return 0

@@ -126,7 +126,8 @@ D8  In tx mode (by a tx.select that was sent, here and in P6; with an unlinked s
     commit; those can be settled again (unless their tag has been taken, D5). recover takes effect
     at once, on what is not noted.
 D9  At the end an outstanding delivery is `unsettled` when it is known to want an ack and not to
-    have been settled in a loss (D10), else null. Packet and ns are null.
+    have been settled in a loss (D10), else null. Packet and ns are null. One that a commit took
+    (D8) is not known where the answer may be missing: after a loss in the server's direction.
 D10 A loss changes no outcome. Deliveries before a loss in the client's direction, or before its
     first method after that, those with tags
     up to that of the last one, may have been settled in it: what then settles several (multiple, a

@@ -115,6 +115,7 @@ class Incarnation:
         self.next_number: int | None = None
         self.numbered = False
         self.lost_publish = self.losses = 0  # [P3, P4]
+        self.lost_answers = False  # [D9]
         self.publishes: list[Message] = []
         self.deliveries: list[Message] = []
         self.consumers: dict[str, Consumer] = {}
@@ -352,6 +353,7 @@ class Incarnation:
         if sender == "client":
             self.lost_tag = max(self.lost_tag, self.last_tag)
         else:
+            self.lost_answers = True
             numbered = (one.row["publish_number"] for one in self.publishes)
             self.lost_publish = max((one or 0 for one in numbered), default=0)
 
@@ -423,5 +425,6 @@ class Incarnation:
         for message in self.deliveries:
             seen = message.tag > self.lost_tag and "client" not in self.missing
             seen = not message.in_hole if message.replaced else seen
+            seen = seen and not (message.taken and (self.lost_answers or not answered))
             if seen and message.wants_ack and message.row["outcome"] is None:
                 message.row["outcome"] = None if message.unknown else "unsettled"

@@ -92,6 +92,13 @@ def test_a_return_behind_a_loss() -> None:
         assert (outcomes[23], outcomes.get(24)) == (None, None)
 
 
+def test_an_acknowledgement_whose_commit_may_have_been_answered() -> None:
+    packets = packets_of(CAPTURES / "settling" / "rabbitmq310.pcap.gz")
+    for lost, wanted in ((0, ["acked", *["unsettled"] * 3]), (736, [None] * 4)):
+        said = rows_of([one for one in packets if one[0] != lost])
+        assert [r["outcome"] for r in said.messages if r["packet_number"] == 730] == wanted
+
+
 @pytest.mark.parametrize(
     ("name", "snap"),
     [
