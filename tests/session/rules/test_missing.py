@@ -295,3 +295,11 @@ def test_a_link_whose_answer_is_missing() -> None:
         codes = sent([one for at, one in enumerate(packets, 1) if at not in lost]).codes()
         assert "link-detached" in codes
         assert "link-refused" not in codes
+
+
+def test_a_link_of_which_the_address_is_missing() -> None:
+    """It may be for tokens, where nobody settles."""
+    packets = packets_of(EVERY["token-refused"].near)
+    assert "automatic-acknowledgement" not in sent(packets).codes()
+    cut_ones = [cut(one, 91) for one in packets]
+    assert "automatic-acknowledgement" not in sent(cut_ones).codes()
