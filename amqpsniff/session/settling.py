@@ -265,8 +265,6 @@ class Settler:
         entry: PendingMessage
         if channel.numbering and tag >= channel.next_number:
             channel.session.has_loss = True  # its publish was captured later, or not at all
-        if not channel.numbering:
-            channel.losses += 1  # it may mean any publish that may come back
         if self.recent_latencies is not None and not channel.known and not channel.numbered:
             return self.recent_latencies.estimate(channel, tag, multiple, ts_ns)
         if multiple:

@@ -156,7 +156,6 @@ class Incarnation:
     def confirm(self, event: Event, outcome: str) -> None:
         """[P3]"""
         tag, multiple = event.arguments["delivery_tag"], event.arguments["multiple"]
-        self.losses += self.next_number is None
         for message in self.publishes:
             number = message.row["publish_number"]
             if number is None or message.row["outcome"] is not None or message.unknown:
