@@ -303,3 +303,10 @@ def test_a_link_of_which_the_address_is_missing() -> None:
     assert "automatic-acknowledgement" not in sent(packets).codes()
     cut_ones = [cut(one, 91) for one in packets]
     assert "automatic-acknowledgement" not in sent(cut_ones).codes()
+
+
+@pytest.mark.parametrize("snap", [160, 200, 256])
+def test_a_tls_handshake_that_a_snap_length_cut(snap: int) -> None:
+    """The client's part of it may be missing."""
+    rows = cut_in("tls12_rsacbc.pcap", (), snap)
+    assert not {"tls-ended-early", "connection-silent"} & {one.code for one in rows}
