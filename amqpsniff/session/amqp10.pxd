@@ -11,7 +11,7 @@ from amqpsniff.session.tracker cimport Tracker
 
 @cython.final
 cdef class Said:
-    cdef public int state, outcome
+    cdef public int state, outcome, losses
     cdef public long long number, ts_ns
     cdef public bint undeliverable, presettled, settled
     cdef public str condition, transaction, settled_by
@@ -97,11 +97,12 @@ cdef class Amqp10Tracker:
     cdef _forget(self, Amqp10Session one, PendingMessage entry, int side, long long ts_ns)
     cdef int _let_go(self, Amqp10Session one, PendingMessage entry, int side, long long ts_ns) except? -1
     cdef _leave(self, PendingMessage entry, bint counted=*)
+    cdef bint _is_sure(self, Channel channel, int losses)
     cdef _disposition(self, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
     cdef _dispose(self, Amqp10Session one, Ledger waiting, long long number, FrameRows frames, long long row, int side, Performative found)
     cdef _note(self, PendingMessage entry, Performative found, FrameRows frames, long long row)
-    cdef int _say(self, Said said, Performative found, FrameRows frames, long long row) except? -1
-    cdef _settle(self, Amqp10Session one, PendingMessage entry, FrameRows frames, long long row, int side, Performative found)
+    cdef int _say(self, Channel channel, Said said, Performative found, FrameRows frames, long long row) except? -1
+    cdef _settle(self, Amqp10Session one, PendingMessage entry, FrameRows frames, long long row, int side, Performative found, bint sure)
     cdef int _decide(self, PendingMessage entry, Said said) except? -1
     cdef int _count_outcome(self, Link link, int outcome) except? -1
     cdef int _write(self, PendingMessage entry, Said said) except? -1

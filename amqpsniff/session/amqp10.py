@@ -4,7 +4,8 @@
 A session is a channel of each direction, joined by the second `begin`; it is followed as a
 `Channel`, a delivery as a `PendingMessage`, so that both count where those of 0-9-1 do. A
 disposition names deliveries by number, whichever link they are of. The last outcome that was said
-before a delivery is settled counts; one that was said but not settled counts at the end.
+before a delivery is settled counts; one that was said but not settled counts at the end. Behind a
+loss neither does, unless the settlement says it: another may have been said in what is missing.
 """
 
 from __future__ import annotations
@@ -114,12 +115,14 @@ class Said:
 
     It hangs on the entry's `route`, which has no other use here, once something was said that is
     not written yet; most deliveries are settled by the first word and their row is there.
+    `losses`: the channel's when it was said.
     """
 
     state: int
     outcome: int
     number: int
     ts_ns: int
+    losses: int
     undeliverable: cython.bint
     presettled: cython.bint
     settled: cython.bint
@@ -132,7 +135,7 @@ class Said:
 
     def clear(self) -> cython.int:
         """Nothing was said."""
-        self.state = self.outcome = 0
+        self.state = self.outcome = self.losses = 0
         self.number = -1
         self.ts_ns = _NULL
         self.undeliverable = self.presettled = self.settled = False
@@ -561,12 +564,17 @@ class Amqp10Tracker:
         """
         if session.peer.began and not session.has_loss:
             return None
-        one: Amqp10Session
+        one: Amqp10Session = None
         others = state.channels[1 - side]
         mine = state.channels[side]
         if len(others) == 1 and not mine:
             one = next(iter(others.values()))
-        else:
+            lost: cython.bint = not session.peer.began
+            if session.lost_at is not None and session.lost_at[1 - side]:
+                lost = True  # in which another session of that side may have begun
+            if lost and one.channel.known:
+                one = None
+        if one is None:
             one = self._new(
                 session, frames, row, number if side == 0 else _MAX_LINKS + number, False
             )
@@ -972,6 +980,7 @@ class Amqp10Tracker:
             self._leave(before, False)
         settler.outstanding += 1
         entry.wants = True
+        entry.losses = channel.losses
         if link is not None and link.unsettled == 0:
             link.oldest_number = entry.packet_number
         if side == 0:
@@ -1022,12 +1031,18 @@ class Amqp10Tracker:
         if counted:
             settler.outstanding -= 1
         if said is not None and said.state:
-            self._decide(entry, said)
-            return
-        session: Session = channel.session
-        sure: cython.bint = not session.has_loss and session.server_seen and not session.missing
+            if self._is_sure(channel, said.losses):
+                self._decide(entry, said)
+                return
+            said.clear()
+        sure: cython.bint = not channel.session.has_loss and self._is_sure(channel, entry.losses)
         open_end: cython.int = _UNCONFIRMED if entry.kind == _PUBLISH else _UNSETTLED
         settler._close_row(entry, open_end if sure else -1)
+
+    def _is_sure(self, channel: Channel, losses: cython.int) -> cython.bint:
+        """True if nothing that was said on a channel since it had so many losses is missing."""
+        session: Session = channel.session
+        return channel.losses == losses and not session.missing and session.server_seen
 
     def _disposition(
         self,
@@ -1080,16 +1095,22 @@ class Amqp10Tracker:
         side: cython.int,
         found: Performative,
     ) -> None:
-        """A delivery, if one of this number waits, gets an outcome, is settled, or both."""
+        """A delivery, if one of this number waits, gets an outcome, is settled, or both.
+
+        Behind a loss a range may go over deliveries that were settled otherwise before.
+        """
         entry: PendingMessage
         entry = waiting.pop(number) if found.settled == 1 else waiting.find(number)
         if entry is None:
             return
+        sure: cython.bint = number == found.first or number == found.last
+        if not sure:
+            sure = self._is_sure(one.channel, entry.losses)
         if found.condition is not None and side == 1 and entry.kind == _DELIVER:
             self._tell("settlement-refused", one, link_of(entry), frames, row, side, found)
         if found.settled == 1:
-            self._settle(one, entry, frames, row, side, found)
-        elif found.state:
+            self._settle(one, entry, frames, row, side, found, sure)
+        elif found.state and sure:
             self._note(entry, found, frames, row)
 
     def _note(
@@ -1100,12 +1121,17 @@ class Amqp10Tracker:
         if said is None:
             said = Said()
             entry.route = (said,)
-        self._say(said, found, frames, row)
+        self._say(entry.channel, said, found, frames, row)
 
     def _say(
-        self, said: Said, found: Performative, frames: FrameRows, row: cython.longlong
+        self,
+        channel: Channel,
+        said: Said,
+        found: Performative,
+        frames: FrameRows,
+        row: cython.longlong,
     ) -> cython.int:
-        """An outcome is said of a delivery."""
+        """An outcome is said of a delivery: 1 if so."""
         if found.state <= _RECEIVED:
             return 0
         if found.transaction:
@@ -1116,9 +1142,10 @@ class Amqp10Tracker:
         said.outcome = found.outcome or _ACCEPTED
         said.number = frames.packet_number.values[row]
         said.ts_ns = frames.ts_ns.values[row]
+        said.losses = channel.losses
         said.condition = found.condition
         said.undeliverable = found.undeliverable == 1
-        return 0
+        return 1
 
     def _settle(
         self,
@@ -1128,27 +1155,36 @@ class Amqp10Tracker:
         row: cython.longlong,
         side: cython.int,
         found: Performative,
+        sure: cython.bint,
     ) -> None:
-        """A delivery is settled by a side."""
+        """A delivery is settled by a side, `sure`ly so."""
         sender: cython.int = 0 if entry.kind == _PUBLISH else 1
         link: Link = link_of(entry)
         said: Said = said_of(entry)
+        channel: Channel = one.channel
+        if sender == 1 and side == 0:
+            times = channel.own_times()
+            times.acks += 1
+            times.last_ack_ns = frames.ts_ns.values[row]
+        self._let_go(one, entry, sender, frames.ts_ns.values[row])
+        if not sure:
+            if said is not None:
+                said.clear()
+                said.settled = True
+            self.settler._close_row(entry, -1)
+            return
         if said is None:
             said = self.scratch
             if not said.settled:
                 said.clear()
         if said is not self.scratch or not said.settled:
-            self._say(said, found, frames, row)
+            if not self._say(channel, said, found, frames, row):
+                if not self._is_sure(channel, said.losses):
+                    said.clear()
             said.settled = True
             said.settled_by = SIDES[side]
-        if sender == 1 and side == 0:
-            channel: Channel = one.channel
-            times = channel.own_times()
-            times.acks += 1
-            times.last_ack_ns = frames.ts_ns.values[row]
-        self._let_go(one, entry, sender, frames.ts_ns.values[row])
         default: str = None if said.state or link is None else link.default_outcome
-        if default is not None and default in _STATES:
+        if default is not None and default in _STATES and self._is_sure(channel, entry.losses):
             said.state = said.outcome = _STATES.index(default)
             said.number = frames.packet_number.values[row]
             said.ts_ns = frames.ts_ns.values[row]

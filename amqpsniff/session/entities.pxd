@@ -14,7 +14,7 @@ cdef class LastSent:
 cdef class PendingMessage:
     cdef public MessageRows rows
     cdef public long long number, packet_number, ts_ns, outcome_number, outcome_ns, mark, body_mark
-    cdef public int row
+    cdef public int row, losses
     cdef public signed char outcome, kind, wants, held, open_row, ended, may_return
     cdef public Consumer consumer
     cdef public Channel channel
@@ -78,6 +78,7 @@ cdef class Channel(Closeable):
     cdef public long long unsettled, unsettled_max, unconfirmed
     cdef public long long consumers, next_number, maybe_settled_to
     cdef public long long publish_before_loss, last_tag, tag_before_loss
+    cdef public int losses
     cdef public MessageTimes times
     cdef public Ledger publishes, deliveries
     cdef public dict awaiting_return, by_fingerprint, by_tag

@@ -128,8 +128,9 @@ class PendingMessage:
     that row may still change. `wants`: it is known that the peer should answer it; `held`: a ledger
     has it; `ended`: it will get no outcome. `outcome`: a code of `OUTCOMES`, -1 for none.
     `may_return`: it may come back; `route`, where it may or did: exchange and routing key, else
-    None; `mark` and `body_mark` are its row's, 0 and `NULL` while that is not known. There may be
-    very many: small types, in an order that leaves no gaps, make 136 bytes.
+    None; `mark` and `body_mark` are its row's, 0 and `NULL` while that is not known. `losses`: its
+    channel's when it came, of one that may return and of AMQP 1.0. There may be very many: small
+    types, in an order that leaves no gaps, make 136 bytes.
     """
 
     rows: MessageRows
@@ -141,6 +142,7 @@ class PendingMessage:
     mark: int
     body_mark: int
     row: int
+    losses: int
     outcome: int
     kind: int
     wants: int
@@ -154,7 +156,7 @@ class PendingMessage:
 
     if not cython.compiled:
         rows = consumer = route = None
-        row = mark = number = outcome_number = 0
+        row = losses = mark = number = outcome_number = 0
         body_mark = NULL
         wants = held = open_row = ended = may_return = False
 
@@ -516,8 +518,9 @@ class Channel(Closeable):
     what is known of one that was open before, where recent times are measured. `last_tag`: the tag
     of the last delivery, else -1. `tag_before_loss`: the tag of the last delivery before frames of
     the client may be missing, else -1; `publish_before_loss`: the number of the last publish before
-    those of the broker may be. `maybe_settled_to`: the tag up to which what waits may have been
-    answered by a method that was cut. `cancelled`: the last consumers that the broker cancelled, by
+    those of the broker may be; `losses`: how often what waits may have been answered by frames that
+    are missing. `maybe_settled_to`: the tag up to which what waits may have been answered by a
+    method that was cut. `cancelled`: the last consumers that the broker cancelled, by
     tag: RabbitMQ 4.3 may deliver to them again. `publishes_uncertain`, `deliveries_uncertain`:
     frames may be missing, or more waited than is remembered, so that the number of those that wait
     is not known. `tentative`: acknowledgements that take effect unless the broker refuses them, as
@@ -547,6 +550,7 @@ class Channel(Closeable):
     publish_before_loss: int
     last_tag: int
     tag_before_loss: int
+    losses: int
     recent_consumer_code: int
     recent_consumer_batch: int
     publishes_uncertain: cython.bint
@@ -595,6 +599,7 @@ class Channel(Closeable):
         self.published = self.delivered = self.acknowledged = self.consumers = 0
         self.unsettled = self.unsettled_max = self.unconfirmed = self.uncommitted_start = 0
         self.last_tag = self.tag_before_loss = self.publish_before_loss = -1
+        self.losses = 0
         self.times = _NO_TIMES
         self.numbering = self.numbered = self.in_transaction = False
         self.next_number = 1
@@ -643,6 +648,12 @@ class Channel(Closeable):
         if self.session.missing & 1 << CLIENT:
             return _MAX_TAG
         return max(self.maybe_settled_to, self.tag_before_loss)
+
+    def may_be_committed(self) -> Any:
+        """True if the answer to a commit may be in what was not captured."""
+        session: Session = self.session
+        lost = session.missing & 1 << SERVER or self.publish_before_loss >= 0
+        return lost or not session.server_seen
 
     def counts_publishes(self) -> Any:
         """True if the number of publishes that wait for a confirm is known."""

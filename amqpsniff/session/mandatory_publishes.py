@@ -84,7 +84,8 @@ def discard_returnable(entry: PendingMessage) -> cython.longlong:
 
 def find_returned(returned: PendingMessage) -> list[Any]:
     """The publishes that a return may mean, as a list: the only one, or the oldest of several
-    that are the same in all. Others that may differ are as many candidates.
+    that are the same in all. Others that may differ are as many candidates; so are all that are
+    the same where the oldest may have been answered by what is missing.
     """
     found: list[Any]
     entry: PendingMessage
@@ -107,7 +108,10 @@ def find_returned(returned: PendingMessage) -> list[Any]:
         return found + _open(same)
     if same is None:
         return []
-    return [same] if type(same) is PendingMessage else [same[0]]
+    if type(same) is not PendingMessage:
+        entry = same[0]
+        return [entry] if entry.losses == channel.losses else _open(same)
+    return [same]
 
 
 def _may_be(entry: PendingMessage, returned: PendingMessage) -> cython.bint:

@@ -18,7 +18,7 @@ cdef class MessageLog(EventLog):
     cpdef int note(self, long long kind, Channel channel, long long mark, long long tag, long long number, object ts_ns, object queue, object message_id) except? -1
     cpdef close(self, Channel channel)
     cpdef end(self, Session session)
-    cpdef lose(self, Session session)
+    cpdef lose(self, Session session, int side)
     cpdef long long key(self, str text, bytes octets, unsigned long long mark) except? -1
     cdef unsigned long long _hash(self, bytes octets) except? 1
     cdef unsigned long long _word(self, Vocabulary vocabulary, int code) except? 1

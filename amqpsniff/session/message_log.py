@@ -47,7 +47,7 @@ CLOSED, OVER, LOST = 9, 10, 11
 a message with either; a publish that the broker did not take. A delivery of which the broker says
 how often it has come (in `mark`); one that comes again with a message-id, and one without; one that
 is given back, and one that is rejected. The end of a channel of which there are sightings, and of a
-connection on which messages came again. A connection on which frames of the broker may be
+connection on which messages came again. A connection on which frames of a side (in `mark`) may be
 missing."""
 
 _NULL = cython.declare(cython.longlong, NULL)
@@ -154,10 +154,10 @@ class MessageLog(EventLog):
             self._text(None, None, None, None)
             self._write(OVER, session.number, -1, 0, 0, _NULL, 0)
 
-    def lose(self, session: Session) -> None:
-        """Frames of the broker may be missing on a connection."""
+    def lose(self, session: Session, side: cython.int) -> None:
+        """Frames of a side may be missing on a connection."""
         self._text(None, None, None, None)
-        self._write(LOST, session.number, -1, 0, 0, _NULL, 0)
+        self._write(LOST, session.number, -1, side, 0, _NULL, 0)
 
     def key(
         self, text: str | None, octets: bytes | None, mark: cython.ulonglong

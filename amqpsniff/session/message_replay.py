@@ -124,6 +124,7 @@ class MessageReplay:
         first: cython.longlong
         slot: cython.longlong
         waited: cython.longlong
+        owner: cython.longlong
         seen: ReplayedChannel
         for at in range(count):
             kind = kinds[at]
@@ -157,7 +158,8 @@ class MessageReplay:
             elif kind == _CLOSED:
                 self._close(tasks[at], channels[at])
             elif kind == _LOST:
-                self.recent_publishes.lose((tasks[at] << _CHANNEL_BITS) | connections[at])
+                owner = (tasks[at] << _CHANNEL_BITS) | connections[at]
+                self.recent_publishes.lose(owner, cython.cast(cython.int, marks[at]))
             else:
                 self._again(
                     kind, tasks[at], rows[at], connections[at], channels[at], marks[at],

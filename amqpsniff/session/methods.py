@@ -647,9 +647,11 @@ def resume_side(session: Session, side: cython.int) -> cython.int:
 def mark_uncertain(channel: Channel, side: cython.int) -> cython.int:
     """What waits on a channel may have been answered by frames of a side that are missing."""
     channel.publishes_uncertain = channel.deliveries_uncertain = True
+    channel.losses += 1
     channel.midstream_confirms = None  # what was confirmed until then is unknown
     if side == _CLIENT:
-        channel.tag_before_loss = max(channel.tag_before_loss, channel.last_tag)
+        last: cython.longlong = max(channel.last_tag, channel.deliveries.last)  # one may be cut
+        channel.tag_before_loss = max(channel.tag_before_loss, last)
     else:
         channel.publish_before_loss = channel.next_number - 1
     return 0

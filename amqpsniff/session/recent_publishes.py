@@ -5,7 +5,8 @@ A message is known by the `mark` of its content header (size and properties) and
 are not compared, so only messages with a message-id or a correlation-id are looked at. The last
 `MAX_PUBLISHES` are kept, in a ring; of those with one mark the last. What is forgotten is not
 found, and nothing is found that is not there: where frames of a broker are missing after a publish,
-it may have been returned or refused in them, and the next one is not taken for a repetition.
+it may have been returned or refused in them, and the next one is not taken for a repetition. Where
+frames of a client are, it may have been published again, and a delivery is perhaps of that.
 `amqpsniff.session.link_recorder` finds more, for those who ask for links, at several times the
 cost.
 """
@@ -17,6 +18,7 @@ from cython.cimports.amqpsniff.columns import Integers
 from cython.cimports.amqpsniff.session.fingerprint import coded, mixed
 
 from amqpsniff.columns import NULL
+from amqpsniff.session import entities
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ WITHIN_NS = 300_000_000_000
 """Time within which a publisher that is in doubt tries again; later ones mean it."""
 
 _NULL = cython.declare(cython.longlong, NULL)
+_CLIENT = cython.declare(cython.int, entities.CLIENT)
 _MAX = cython.declare(cython.longlong, MAX_PUBLISHES)
 _WITHIN = cython.declare(cython.longlong, WITHIN_NS)
 _MASK63 = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
@@ -41,12 +44,14 @@ class RecentPublishes:
 
     `since` is when one was published whose deliveries can only be of it, else null. `owners`: its
     connection, by a number; `lost`: how many publishes came before the last loss of what the broker
-    sent, by connection; `stamps`: how many came before it.
+    sent, by connection; `stamps`: how many came before it; `hidden`: how many came before the last
+    loss of what a client sent.
     """
 
     count: int
     forgotten: int
     published: int
+    hidden: int
 
     places: dict[Any, Any]
     lost: dict[Any, Any]
@@ -60,7 +65,7 @@ class RecentPublishes:
 
     def __init__(self) -> None:
         self.places, self.lost = {}, {}
-        self.count = self.forgotten = self.published = 0
+        self.count = self.forgotten = self.published = self.hidden = 0
         self.owners = Integers()
         self.stamps = Integers()
         self.marks = Integers()
@@ -138,8 +143,11 @@ class RecentPublishes:
         self.stamps.values[slot] = self.published
         return -1
 
-    def lose(self, owner: cython.longlong) -> cython.int:
-        """Frames that the broker sent on a connection may be missing."""
+    def lose(self, owner: cython.longlong, side: cython.int) -> cython.int:
+        """Frames that a side sent on a connection may be missing."""
+        if side == _CLIENT:
+            self.hidden = self.published
+            return 0
         if len(self.lost) >= 2 * MAX_PUBLISHES:
             kept = {self.owners.values[at] for at in range(min(self.count, _MAX))}
             self.lost = {one: stamp for one, stamp in self.lost.items() if one in kept}
@@ -168,7 +176,7 @@ class RecentPublishes:
         if place is None:
             return -1
         slot: cython.longlong = place
-        if self.since.values[slot] == _NULL:
+        if self.since.values[slot] == _NULL or self.stamps.values[slot] <= self.hidden:
             return -1
         return slot if self.routes.values[slot] == route else -1
 

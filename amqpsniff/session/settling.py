@@ -232,6 +232,7 @@ class Settler:
         if self.outstanding >= self.most:
             return self.limit_reached("outstanding")
         self.outstanding += 1
+        entry.losses = channel.losses
         self.outstanding -= add_returnable(entry, self.unanswered)
         if len(self.unanswered) > self.max_returnable:
             self._give_up(self.unanswered.popleft())
@@ -503,9 +504,8 @@ class Settler:
     def acknowledge_in_part(self, channel: Channel, tag: cython.longlong) -> cython.int:
         """A client's ack, nack, reject or recover, of which not all was captured."""
         channel.session.has_loss = True
-        channel.maybe_settled_to = max(
-            channel.maybe_settled_to, tag if tag > 0 else channel.last_tag
-        )
+        last: cython.longlong = max(channel.last_tag, channel.deliveries.last)
+        channel.maybe_settled_to = max(channel.maybe_settled_to, tag if tag > 0 else last)
         return 0
 
     def refuse_in_part(self, channel: Channel, tag: cython.longlong) -> cython.int:
@@ -631,18 +631,22 @@ class Settler:
     def settle_returned(self, returned: PendingMessage) -> PendingMessage:
         """A returned message: find its publish, or None; `returned` is the entry of the return.
 
-        Where one of several publishes may be meant, none of them has an outcome.
+        Where one of several publishes may be meant, none of them has an outcome. Nor has one before
+        a loss: it may have been answered there, and the same message published again.
         """
         if None in returned.route:
             return None  # it was cut
         entry: PendingMessage
         candidates: list[Any] = find_returned(returned)
-        if len(candidates) != 1:
-            for entry in candidates:
-                self._be_done(entry)
-                entry.channel.publishes_uncertain = True
+        channel: Channel = returned.channel
+        if not candidates:
             return None
         entry = candidates[0]
+        if len(candidates) > 1 or entry.losses != channel.losses:
+            channel.publishes_uncertain = True
+            for entry in candidates:
+                self._be_done(entry)
+            return None
         if entry.wants:
             entry.channel.unconfirmed -= 1
         self.settle(entry, _RETURNED, returned.packet_number, returned.ts_ns)
@@ -686,8 +690,12 @@ class Settler:
             self._leave_open(entry)
         if channel.in_transaction:
             channel.uncommitted.clear()
-            for noted in (channel.noted, *channel.committing):
+            for entry, _ in channel.noted:
+                self._leave_open(entry)
+            for noted in channel.committing:
                 for entry, _ in noted:
+                    if channel.may_be_committed():
+                        self._close_row(entry, _UNKNOWN)
                     self._leave_open(entry)
             channel.noted, channel.committing = [], []
         return 0

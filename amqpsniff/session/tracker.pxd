@@ -114,7 +114,7 @@ cdef class Tracker:
     cdef int _move(self, Session session, ChannelSlot slot, int method, int side) except? -1
     cdef object _on_connection(self, Session session, FrameRows frames, long long row, int method, int side, Request request)
     cdef object _on_channel(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side, Request request)
-    cdef int _lose_answers(self, Session session) except? -1
+    cdef int _lose_publishes(self, Session session, int side) except? -1
     cdef int on_loss(self, Connection peer, int direction, object place) except? -1
     cdef int _lose_refusals(self, Session session) except? -1
     cpdef int end(self, Connection peer, object capture) except? -1

@@ -949,18 +949,18 @@ class Tracker:
             lose_frames(session, side, place)
             if side == 1:
                 self._lose_refusals(session)
-                self._lose_answers(session)
+            self._lose_publishes(session, side)
             if self.rules_enabled:
                 self.emit_connection("frames-lost", session, None, None, {"side": side})
         return 0
 
-    def _lose_answers(self, session: Session) -> cython.int:
-        """Frames of the broker may be missing, among them what it said of publishes."""
+    def _lose_publishes(self, session: Session, side: cython.int) -> cython.int:
+        """Frames of a side may be missing: publishes, or what the broker said of some."""
         message_log: MessageLog = self.dated_log(session)
         if message_log is not None:
-            message_log.lose(session)
+            message_log.lose(session, side)
         elif self.recent_publishes is not None:
-            self.recent_publishes.lose(session.number)
+            self.recent_publishes.lose(session.number, side)
         return 0
 
     def _lose_refusals(self, session: Session) -> cython.int:

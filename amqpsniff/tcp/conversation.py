@@ -290,7 +290,10 @@ class Conversation:
     @property
     def zero_windows(self) -> tuple[ZeroWindow | None, ZeroWindow | None]:
         """How long each direction's sender could receive nothing while data waited for it."""
-        return zero_window(self.first, self.end_ns), zero_window(self.second, self.end_ns)
+        return (
+            zero_window(self.first, self.second, self.end_ns),
+            zero_window(self.second, self.first, self.end_ns),
+        )
 
     @property
     def syn_ignored(self) -> bool:

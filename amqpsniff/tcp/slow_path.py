@@ -438,7 +438,8 @@ class SlowPath:
         if self._is_early(segment):
             return 0
         if flags & NO_WINDOW or half.shut is not None or other.shut is not None:
-            update_window(half, other, seq, length, flags & NO_WINDOW, number, ts_ns)
+            ack: cython.longlong = segment.ack if flags & ACK else -1
+            update_window(half, other, seq, length, ack, flags & NO_WINDOW, number, ts_ns)
         if length > 0:
             half.strange = 0
             self._payload(segment)

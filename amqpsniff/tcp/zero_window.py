@@ -4,6 +4,9 @@
 Its window is 0 from the segment that says so to its next one that does not. That counts only if the
 other side had something to send meanwhile: it then sends probes, which repeat the byte before the
 next one or carry the next one (RFC 9293 §3.8.6.1).
+
+Bytes beyond the next one are sent only to an open window. If the segment that opened it was not
+captured, the window was closed until the last segment that says so.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ def update_window(
     other: HalfStream,
     seq: cython.longlong,
     length: cython.longlong,
+    ack: cython.longlong,
     closed: cython.bint,
     number: cython.longlong,
     ts_ns: cython.longlong,
@@ -52,25 +56,40 @@ def update_window(
     """A segment of direction `half`; its sender's window is `closed`, or the other side's was."""
     if other.shut is not None and (length > 0 or ((seq + 1) & MASK) == half.next_seq):
         other.probed = True
-    if closed and half.shut is None:
-        half.shut = number & NUMBER_MASK, ts_ns
-        half.probed = False
-    elif half.shut is not None and not closed:
+    if half.shut is not None and (not closed or _was_open(half, ack)):
         if half.probed:
-            half.shuts = _with(half, ts_ns)
+            half.shuts = _with(half, ack, ts_ns)
         half.shut = None
+    if closed:
+        if half.shut is None:
+            half.shut = number & NUMBER_MASK, ts_ns, ts_ns, ack
+            half.probed = False
+        else:
+            half.shut = half.shut[0], half.shut[1], ts_ns, ack
     return 0
 
 
-def zero_window(half: HalfStream, end_ns: cython.longlong) -> Any:
+def zero_window(half: HalfStream, other: HalfStream, end_ns: cython.longlong) -> Any:
     """The `ZeroWindow` of a direction's sender, until `end_ns`; null when nothing waited for it."""
-    return _with(half, end_ns) if half.shut is not None and half.probed else half.shuts
+    if half.shut is not None and half.probed:
+        return _with(half, other.next_seq, end_ns)
+    return half.shuts
 
 
 @cython.cfunc
-def _with(half: HalfStream, end_ns: cython.longlong) -> Any:
-    """The `ZeroWindow` with the time that ends now."""
-    shut_number, shut_ns = half.shut
+@cython.exceptval(-1, check=False)
+def _was_open(half: HalfStream, seq: cython.longlong) -> cython.bint:
+    """True if the other side sent more than a probe, up to `seq`, since a window was closed."""
+    closed_at: cython.longlong = half.shut[3]
+    return seq >= 0 and 1 < ((seq - closed_at) & MASK) < 0x80000000
+
+
+@cython.cfunc
+def _with(half: HalfStream, seq: cython.longlong, end_ns: cython.longlong) -> Any:
+    """The `ZeroWindow` with the time that ends now, with bytes up to `seq`."""
+    shut_number, shut_ns, seen_ns, _ = half.shut
+    if _was_open(half, seq):
+        end_ns = seen_ns
     since: cython.longlong = shut_ns
     lasted: cython.longlong = 0
     if since != _NO_TIME and end_ns > since:

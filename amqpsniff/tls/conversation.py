@@ -802,7 +802,8 @@ class TlsConversation:
         client, server = self.client_of(conversation), 1 - self.client_of(conversation)
         first, told = self.directions[client].first, self.handshake
         ended, octets = conversation.ended is not None, conversation.octets
-        if told.server is None or not ended or any(conversation.gaps) or self.why == WRONG_KEYS:
+        missing = any(conversation.gaps) or any(conversation.cut_bytes)
+        if told.server is None or not ended or missing or self.why == WRONG_KEYS:
             return None
         all_sent = first is not None and octets[client] == first.end
         if first is not None and told.version == TLS_1_3:

@@ -12,7 +12,7 @@ import pytest
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.ordered_merge import Sighted, in_order
 from amqpsniff.archive.sightings import SightingsFile
-from amqpsniff.session.entities import Channel, ChannelSlot, Session
+from amqpsniff.session.entities import SERVER, Channel, ChannelSlot, Session
 from amqpsniff.session.message_log import CLOSED, COUNTED, DELIVER, LOST, NAMED, NUMBERS, PUBLISH
 from amqpsniff.session.message_replay import COLUMNS, MessageReplay
 from amqpsniff.session.recent_publishes import MAX_PUBLISHES
@@ -96,7 +96,8 @@ def test_what_a_broker_said_of_a_publish_may_be_missing(
     review = MessageReplay()
     first = {"kind": NAMED, "mark": 7, "connection": 4, "channel": 1}
     again = {**first, "connection": 9, "channel": 2, "seen_number": 2}
-    _feed(review, first, {"kind": LOST, "task": task, "connection": connection}, again)
+    lost = {"kind": LOST, "task": task, "connection": connection, "mark": SERVER}
+    _feed(review, first, lost, again)
     assert sum(one.repeats for one in review.seen.values()) == repeats
     _feed(review, {**again, "seen_number": 3})
     assert sum(one.repeats for one in review.seen.values()) == repeats + 1

@@ -106,8 +106,9 @@ CLIENTS = {
 """What recognises a client, and the queue of its replies."""
 
 
-def found(framework: str, second: str) -> set[str]:
-    """Findings about a request that waits for a reply; two before it were answered.
+def found(framework: str, second: str, lines: tuple[str, ...] = (), ms: int = 20) -> set[str]:
+    """Findings about a request that waits for a reply; two before it were answered. The reply is
+    delivered after other `lines`, `ms` later.
 
     Their ids are among those that are followed of frameworks whose requests need no reply.
     """
@@ -122,7 +123,8 @@ def found(framework: str, second: str) -> set[str]:
         f"C1: basic.consume queue={queue} consumer_tag=c", "S1: basic.consume-ok consumer_tag=c",
         *(f"C1: basic.publish exchange={to} | {one}" for one in before),
         f"C1: basic.publish exchange={to} | {first}",
-        f"@+20ms S1: basic.deliver exchange={to} delivery_tag=1 consumer_tag=c | {second}",
+        *lines,
+        f"@+{ms}ms S1: basic.deliver exchange={to} delivery_tag=1 consumer_tag=c | {second}",
         "@+11000ms C1: basic.ack delivery_tag=1",
     ):  # fmt: skip
         script.add(line)
@@ -134,3 +136,12 @@ def test_a_request_without_a_reply_is_found(framework: str) -> None:
     _, reply, other = MESSAGES[framework]
     assert "rpc-unanswered" not in found(framework, reply)
     assert "rpc-unanswered" in found(framework, other)
+
+
+@pytest.mark.parametrize("framework", MESSAGES)
+def test_a_late_reply_after_what_is_missing(framework: str) -> None:
+    """The first reply may be there: several have the same key."""
+    reply = MESSAGES[framework][1]
+    assert "rpc-slow" not in found(framework, reply)
+    assert "rpc-slow" in found(framework, reply, ms=10_001)
+    assert "rpc-slow" not in found(framework, reply, ("GAP S 100",), 10_001)

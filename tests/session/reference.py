@@ -85,8 +85,9 @@ P3  basic.ack of the server: `confirmed`; basic.nack: `rejected`. delivery_tag n
 P4  basic.return belongs to the oldest publish of the incarnation that was mandatory or immediate,
     has no outcome, is not done with (P6), and has the same exchange and routing_key, body and
     properties (where not all of these were captured, and several may be meant, none of them has an
-    outcome). That one is `returned`, with
-    the packet and time of the return. The ack that follows changes nothing.
+    outcome; nor has any where the oldest is from before a loss in any direction, or before the
+    first method after it). That one is `returned`, with the packet and time of the return. The ack
+    that follows changes nothing.
 P5  At the end a numbered publish without an outcome is `unconfirmed` (packet and ns null), unless
     it may have been answered in a loss (P3); one without a number has a null outcome.
 P6  In tx mode the publishes up to a tx.commit are done with when commit-ok answers it, those up to
@@ -125,7 +126,8 @@ D8  In tx mode (by a tx.select that was sent, here and in P6; with an unlinked s
     commit; those can be settled again (unless their tag has been taken, D5). recover takes effect
     at once, on what is not noted.
 D9  At the end an outstanding delivery is `unsettled` when it is known to want an ack and not to
-    have been settled in a loss (D10), else null. Packet and ns are null.
+    have been settled in a loss (D10), else null. Packet and ns are null. One that a commit took
+    (D8) is not known where the answer may be missing: after a loss in the server's direction.
 D10 A loss changes no outcome. Deliveries before a loss in the client's direction, or before its
     first method after that, those with tags
     up to that of the last one, may have been settled in it: what then settles several (multiple, a

@@ -13,7 +13,8 @@ S1  A begin without remote-channel begins a session; one with it joins the sessi
 S2  `end` of a side frees its number. The second one ends the session, the first is its close.
 S3  What a side sends on a number without a session means nothing. After a loss, and in a capture
     that begins late, it is a session whose beginning is not known: the only one of the other side,
-    if this side has none yet, else a new one.
+    if this side has none yet, and its own beginning is not known either or nothing of the other
+    side is missing, else a new one.
 S4  A session that is open at the end ends with the connection: closed_by is that of the connection,
     the packet that of its close.
 S5  The window of a side is the incoming-window that it said last. The least that was left of it is
@@ -50,6 +51,9 @@ D3  A disposition means the deliveries of the other side (role sender: of its ow
 D4  A delivery whose number is begun again while it waits, or whose session is over, is left: an
     outcome that was said counts, otherwise it is `unconfirmed` or `unsettled`; null after a loss.
 D5  An aborted delivery does not wait.
+D6  Behind a loss since the delivery began, of either side, a disposition says nothing of the inside
+    of first..last: who is settled by it has no outcome. Behind a loss since an outcome was said it
+    counts no more, unless the settlement says one itself. A loss lasts until its side says more.
 """
 
 from __future__ import annotations
@@ -90,6 +94,8 @@ class Delivery:
         self.id = said.fields.get("delivery_id")
         self.status = "incomplete"
         self.presettled = self.waits = self.holed = False
+        self.losses = 0 if session is None else session.losses
+        self.said_losses = 0
         self.said: Any = None
         self.settled_by: str | None = None
         self.outcome: Any = (None, None, None)
@@ -155,7 +161,7 @@ class Session:
         self.links: list[Link] = []
         self.handles: list[dict[int, Link]] = [{}, {}]
         self.deliveries: list[Delivery] = []
-        self.uncertain = False
+        self.uncertain, self.losses = False, 0
         self.most = [0, 0]
         self.error: str | None = None
         self.window: list[int | None] = [None, None]
@@ -212,6 +218,7 @@ class Conversation:
     def _lose(self, side: int) -> None:
         for session in self.sessions:
             session.uncertain = session.uncertain or session.row is None
+            session.losses += 1
         self.lost = True
         self.missing.add(side)
 
@@ -250,9 +257,9 @@ class Conversation:
         if not (self.lost or self.late):
             return None
         mine, others = self.open[said.side], self.open[1 - said.side]
-        session = (
-            next(iter(others.values())) if len(others) == 1 and not mine else self._new(said, False)
-        )
+        session = next(iter(others.values())) if len(others) == 1 and not mine else None
+        if session is None or (session.known and 1 - said.side in self.lossy):
+            session = self._new(said, False)
         self._use(session, said)
         return session
 
@@ -434,11 +441,26 @@ class Conversation:
                 continue
             if (one.id - fields["first"]) % 2**32 > span:
                 continue
+            at_an_end = one.id in (fields["first"], fields.get("last", fields["first"]))
+            sure = at_an_end or self._sure(one, one.losses)
+            if fields.get("settled"):
+                one.waits = False
+            if not sure:
+                if fields.get("settled"):
+                    one.over, one.said = True, None
+                continue
             if fields.get("state") is not None and fields["state"][0] in OUTCOMES[0]:
                 one.said = (*fields["state"], said.packet, said.ts_ns)
+                one.said_losses = session.losses
+            elif fields.get("settled") and not self._sure(one, one.said_losses):
+                one.said = None
             if fields.get("settled"):
-                one.waits, one.settled_by = False, SIDES[said.side]
+                one.settled_by = SIDES[said.side]
                 self._decide(one)
+
+    def _sure(self, one: Delivery, losses: int) -> bool:
+        """True if nothing is missing since its session had so many losses."""
+        return one.session.losses == losses and not self.missing
 
     def _decide(self, one: Delivery) -> None:
         """The last word counts."""
@@ -453,6 +475,8 @@ class Conversation:
     def _left(self, one: Delivery) -> None:
         """Nobody settles it any more."""
         one.waits = False
+        if not self._sure(one, one.said_losses):
+            one.said = None
         self._decide(one)
         if one.said is None and not (self.lost or self.late):
             one.outcome = (("unconfirmed", "unsettled")[one.first.side], None, None)

@@ -46,6 +46,7 @@ class Message:
         self.noted: str | None = None  # the outcome that waits for a commit [D8]
         self.taken = False  # a commit was sent since
         self.tentative = False  # settled, unless the broker refuses it [D13]
+        self.losses = 0  # those of its incarnation that were before it [P4]
 
     def settle(self, outcome: str, event: Event) -> None:
         """The outcome is decided by an event [D10, D11]."""
@@ -113,7 +114,8 @@ class Incarnation:
         self.selected = False  # the mode comes from a select that was sent
         self.next_number: int | None = None
         self.numbered = False
-        self.lost_publish = 0  # [P3]
+        self.lost_publish = self.losses = 0  # [P3, P4]
+        self.lost_answers = False  # [D9]
         self.publishes: list[Message] = []
         self.deliveries: list[Message] = []
         self.consumers: dict[str, Consumer] = {}
@@ -144,6 +146,7 @@ class Incarnation:
     def publish(self, event: Event, row: Row) -> None:
         """[P1]"""
         message = Message(event, row)
+        message.losses = self.losses
         self.row["published"] += 1
         if self.next_number is not None:
             row["publish_number"] = self.next_number
@@ -177,6 +180,10 @@ class Incarnation:
             and (message.event.body or b"") == (event.body or b"")
             and message.event.properties == event.properties
         ]
+        if same and same[0].losses < self.losses:
+            for message in same:
+                message.unknown = message.done = True
+            return
         for message in same[:1]:
             message.settle("returned", event)
 
@@ -342,9 +349,11 @@ class Incarnation:
     def lose(self, sender: str) -> None:
         """Frames of a sender may be missing up to here [P3, D10, C2]."""
         self.uncertain = True
+        self.losses += 1
         if sender == "client":
             self.lost_tag = max(self.lost_tag, self.last_tag)
         else:
+            self.lost_answers = True
             numbered = (one.row["publish_number"] for one in self.publishes)
             self.lost_publish = max((one or 0 for one in numbered), default=0)
 
@@ -416,5 +425,6 @@ class Incarnation:
         for message in self.deliveries:
             seen = message.tag > self.lost_tag and "client" not in self.missing
             seen = not message.in_hole if message.replaced else seen
+            seen = seen and not (message.taken and (self.lost_answers or not answered))
             if seen and message.wants_ack and message.row["outcome"] is None:
                 message.row["outcome"] = None if message.unknown else "unsettled"

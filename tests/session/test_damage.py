@@ -70,9 +70,52 @@ def test_a_session_begun_again_where_one_direction_was_not_captured(server: bool
     assert not {"unconfirmed", "unsettled"} & {row["outcome"] for row in said.messages}
 
 
-def test_answers_in_bytes_that_a_snap_length_cut() -> None:
-    said = rows_of(packets_of(HOSTILE / "snap120_reorder.pcap"))
+@pytest.mark.parametrize("lost", [{97}, {97, 99}])
+def test_an_outcome_that_was_said_before_a_settlement_that_is_missing(lost: set[int]) -> None:
+    """Azure settles as rejected, with an error, what the client had accepted."""
+    packets = packets_of(CAPTURES / "amqp10" / "azure_lock_lost.pcap.gz")
+    (whole,) = [row for row in rows_of(packets).messages if row["packet_number"] == 94]
+    assert (whole["outcome"], whole["settled_by"]) == ("discarded", "server")
+    said = rows_of([one for one in packets if one[0] not in lost])
+    (row,) = [row for row in said.messages if row["packet_number"] == 94]
+    assert (row["outcome"], row["state"], row["settled_by"]) == (None, None, None)
+
+
+def test_a_return_behind_a_loss() -> None:
+    """It may be of the same message published again, which is missing with the first confirm."""
+    packets = packets_of(HOSTILE / "bad8_blk.pcap")
+    outcomes = {row["packet_number"]: row["outcome"] for row in rows_of(packets).messages}
+    assert (outcomes[23], outcomes[24]) == ("confirmed", "returned")
+    for lost in ({24, 25}, {25}):
+        said = rows_of([one for one in packets if one[0] not in lost])
+        outcomes = {row["packet_number"]: row["outcome"] for row in said.messages}
+        assert (outcomes[23], outcomes.get(24)) == (None, None)
+
+
+def test_an_acknowledgement_whose_commit_may_have_been_answered() -> None:
+    packets = packets_of(CAPTURES / "settling" / "rabbitmq310.pcap.gz")
+    for lost, wanted in ((0, ["acked", *["unsettled"] * 3]), (736, [None] * 4)):
+        said = rows_of([one for one in packets if one[0] != lost])
+        assert [r["outcome"] for r in said.messages if r["packet_number"] == 730] == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "snap"),
+    [
+        ("hostile/snap120_reorder.pcap", 65_535),
+        ("cases/deliveries_after_cancel.pcap.gz", 120),  # the tag of the last delivery is cut too
+    ],
+)
+def test_answers_in_bytes_that_a_snap_length_cut(name: str, snap: int) -> None:
+    packets = packets_of(CAPTURES / name)
+    said = rows_of([(n, t, octets[:snap], full, link) for n, t, octets, full, link in packets])
     assert not {"unconfirmed", "unsettled"} & {row["outcome"] for row in said.messages}
+
+
+def test_an_outcome_in_bytes_that_a_snap_length_cut() -> None:
+    packets = packets_of(CAPTURES / "amqp10" / "azure_lock_lost.pcap.gz")
+    cut = [(n, t, o[: 110 if n == 97 else 65_535], full, link) for n, t, o, full, link in packets]
+    assert [r["outcome"] for r in rows_of(cut).messages if r["packet_number"] == 94] == [None]
 
 
 def test_replies_in_a_damaged_capture() -> None:

@@ -158,6 +158,6 @@ def test_a_commit_that_is_not_answered(ask: Ask) -> None:
         """,
         """
         messages:
-            d deliver queue=q unsettled
+            d deliver queue=q -
         """,
     )

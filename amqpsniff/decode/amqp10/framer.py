@@ -291,9 +291,7 @@ class Amqp10Framer:
         if state.first_part == 0:
             state.current = None
         payload: cython.longlong = self.frames.frame(half, reader, begin, end, size, state)
-        if payload < 0 and begin + size > end:
-            self.handler.contents.note_loss(half)
-        elif state.current is not None and begin + size <= end and state.first_part == 0:
+        if state.current is not None and begin + size <= end and state.first_part == 0:
             self.frames.transfer_end(half, state)
         return payload
 

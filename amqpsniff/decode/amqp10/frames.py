@@ -213,9 +213,9 @@ class Amqp10Frames:
                 reader._bytes(at, end - at)
             frames.arguments.put_byte(125)
             frames.arguments.end()
-        frames.rows += 1
         if answer != _EXACT or reader.oddities or decoder.wrong >= 0:
             self._complain(half, reader, answer, whole)
+        frames.rows += 1
         if found is None:
             return -1
         if code == _ATTACH or code == _OPEN or code == _INIT:
@@ -295,8 +295,10 @@ class Amqp10Frames:
         return 0
 
     def _complain(self, half: Any, reader: Any, answer: Any, whole: Any) -> None:
-        """Report what is wrong with a frame."""
+        """Report what is wrong with a frame; of one that was cut, words are missing."""
         name = _NAMES.get(self.decoder.code, "a performative")
+        if not whole and answer != _EXACT and answer != _LONG:
+            self.handler.contents.note_loss(half)
         if not whole and answer != _EXACT and answer != _UNKNOWN:
             self.report("arguments-cut", half, name)
         elif answer == _UNKNOWN:

@@ -47,6 +47,9 @@ def automatic(context: RuleContext) -> None:
     frame = context.frame
     if not frame.flags & NO_ACK or context.channel.broker_discards:
         return
+    lost = context.session.lost_at
+    if not context.session.peer.began or (lost and lost[CLIENT]):
+        return  # the declaration may be missing
     queue, private = context.queue, context.memory.get("exclusive", {})
     if not queue or queue.startswith(OF_BROKER) or queue in private or None in private:
         return

@@ -379,7 +379,8 @@ def judge_requests(context: RuleContext) -> None:
         )
         report_at(context, first.place, "rpc-unanswered", words, count, last)
     for what, (count, total, longest, place) in known.times.items():
-        if total >= SLOW_NS * count or longest >= VERY_SLOW_NS:
+        slow = total >= SLOW_NS * count or longest >= VERY_SLOW_NS
+        if slow and known.complete:  # else an earlier answer may be missing
             words = f"{number_of(count, 'answer')} to {_named(what)}, after "
             words += f"{duration(total / count)} on average; the latest after {duration(longest)}"
             report_at(context, place, "rpc-slow", words)

@@ -27,6 +27,7 @@ LOOP_NS = 60 * SECOND_NS
 WINDOW = "amqp:session:window-violation"
 STOLEN = "amqp:link:stolen"
 DETACH_FORCED = "amqp:link:detach-forced"
+DELETED = "amqp:resource-deleted"
 TOO_LARGE = "amqp:link:message-size-exceeded"
 UNAUTHORIZED = "amqp:unauthorized-access"
 _LIMITS = ("amqp:resource-limit-exceeded", "amqp:not-allowed", "amqp:connection:framing-error")
@@ -127,6 +128,7 @@ def _code_of(context: RuleContext, link: Any, condition: str, description: str |
     since = None if context.ts_ns is None else context.ts_ns - link.attached_ns
     attached = since is not None and since >= ATTACHED_NS and link.answered == 3
     used = link.deliveries or link.name is None  # its attach was not captured
+    used = used or condition in (DETACH_FORCED, DELETED)  # the broker's may be missing
     if link.refused or not (attached or used):
         return "link-refused"
     return "link-detached"

@@ -168,7 +168,8 @@ def _in_doubt(context: RuleContext, side: int, link: Any, some: list[Any], close
 def presettled(context: RuleContext) -> None:
     """link-ends: messages that nobody can refuse."""
     link = context.facts["link"]
-    unknown = link.name is None  # its attach, which says where it leads, was not captured
+    lossy = link.address is None and context.session.has_loss
+    unknown = link.name is None or lossy  # its attach says where it leads
     if not link.presettled or link.presettled != link.deliveries or unknown or _is_service(link):
         return
     code = "publishes-unprotected" if link.sends else "automatic-acknowledgement"

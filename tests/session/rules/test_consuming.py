@@ -56,6 +56,16 @@ def test_private_queues_and_acknowledgements() -> None:
     assert said(script, "automatic-acknowledgement") == []
 
 
+def test_a_queue_that_may_be_private() -> None:
+    """Its declaration may be missing."""
+    consume = "C1: basic.consume queue=work consumer_tag=t no_ack=1\n"
+    assert said(OPEN + consume, "automatic-acknowledgement")
+    assert said(OPEN + "GAP S 100\n" + consume, "automatic-acknowledgement")
+    assert said(OPEN + "GAP C 100\n" + consume, "automatic-acknowledgement") == []
+    late = OPEN.replace("handshake", "midstream") + consume
+    assert said(late, "automatic-acknowledgement") == []
+
+
 def test_cancelled_because_another_client_deleted_the_queue() -> None:
     ops = OPEN.replace("handshake", "b.handshake").replace("C1:", "b.C1:").replace("S1:", "b.S1:")
     deleted = "\nb.C1: queue.delete queue=q\n[gone] b.S1: queue.delete-ok\n"

@@ -286,3 +286,27 @@ def test_what_amqp_1_0_says_before(path: str, without: Sequence[int], code: str)
     part = [one for at, one in enumerate(packets, 1) if at not in without]
     for some in (packets, part):
         assert code not in sent(some).codes()
+
+
+def test_a_link_whose_answer_is_missing() -> None:
+    """Of what was deleted it was attached all the same."""
+    packets = packets_of(EVERY["link-detached"].shown)
+    for lost in ({10}, {3, 10}):
+        codes = sent([one for at, one in enumerate(packets, 1) if at not in lost]).codes()
+        assert "link-detached" in codes
+        assert "link-refused" not in codes
+
+
+def test_a_link_of_which_the_address_is_missing() -> None:
+    """It may be for tokens, where nobody settles."""
+    packets = packets_of(EVERY["token-refused"].near)
+    assert "automatic-acknowledgement" not in sent(packets).codes()
+    cut_ones = [cut(one, 91) for one in packets]
+    assert "automatic-acknowledgement" not in sent(cut_ones).codes()
+
+
+@pytest.mark.parametrize("snap", [160, 200, 256])
+def test_a_tls_handshake_that_a_snap_length_cut(snap: int) -> None:
+    """The client's part of it may be missing."""
+    rows = cut_in("tls12_rsacbc.pcap", (), snap)
+    assert not {"tls-ended-early", "connection-silent"} & {one.code for one in rows}

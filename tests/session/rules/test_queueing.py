@@ -76,6 +76,18 @@ def test_messages_that_are_not_to_be_told_apart() -> None:
     assert found(OPEN + text.partition("\n")[2], "queue-residence-long")
 
 
+@pytest.mark.parametrize("name", ["", "b.", "c."])
+def test_a_message_that_may_have_been_published_again(name: str) -> None:
+    """On any connection, in what is missing."""
+    text = OPEN + "c.handshake\nC1: basic.publish exchange=e routing_key=k | body=9 message_id=a\n"
+    deliver = (
+        "@+20000ms b.S1: basic.deliver consumer_tag=t delivery_tag=1 exchange=e routing_key=k "
+        "| body=9 message_id=a"
+    )
+    assert found(f"{text}{name}GAP S 100\n{deliver}", "queue-residence-long")
+    assert not found(f"{text}{name}GAP C 100\n{deliver}", "queue-residence-long")
+
+
 def test_a_redelivery_waited_for_something_else() -> None:
     text = (
         "C1: basic.publish exchange=e routing_key=k | body=9 message_id=a\n"

@@ -76,6 +76,28 @@ def test_a_window_that_is_closed_twice() -> None:
     assert row["detail"] == ("the broker's window was closed for 1.60 s in 2 times, 900 ms at most")
 
 
+@pytest.mark.parametrize("lost", [{7, 8, 9}, {7, 9, 11}, {7, 9}])
+def test_a_window_that_was_opened_in_what_is_missing(lost: set[int]) -> None:
+    """The opening, and with it what was sent then, or all that the reader says."""
+    talk = wire.Talk(step_ns=MS, start_ns=START_NS)
+    talk.hands()
+    talk.put(0, HELLO)
+    talk.put(1)
+    talk.packets.append(closed(talk.packets.pop()))
+    talk.put(0, at=talk.sent[0] - 1)
+    talk.put(1)
+    for pause_ms in (0, 5000):
+        talk.now += pause_ms * MS
+        talk.put(0, b"\x08\0\0\0\0\0\0\xce")
+        talk.put(1)
+    engine = Engine()
+    for number, packet in enumerate(talk.packets, 1):
+        if number not in lost:
+            engine.feed_packet(packet.octets, packet.ts_ns, packet.link_type)
+    engine.finish()
+    assert "broker-not-reading" not in {row["code"] for row in engine.take("findings").to_pylist()}
+
+
 def test_both_in_a_real_capture() -> None:
     rows = {row["code"]: row for row in of_capture(SAMPLES / "zerowindow.pcap")}
     assert rows["client-not-reading"]["detail"] == "the client's window was closed for 29.8 s"
