@@ -129,6 +129,9 @@ def _several(value: object, _: int | None) -> int | None:
     return count if count > 1 else None
 
 
+SCALES = {None: 1, "unix_s": 1_000_000, "unix_ms": 1_000}
+"""What a whole number is multiplied by, by its form, where that is all."""
+
 FORMS: dict[str, Callable[[object, int | None], object]] = {
     "unix_s": lambda value, _: _time(value, SCALES["unix_s"]),
     "unix_ms": lambda value, _: _time(value, SCALES["unix_ms"]),
@@ -150,6 +153,3 @@ FORMS: dict[str, Callable[[object, int | None], object]] = {
 
 RELATIVE = ("after_s", "after_ms", "delay_bits", "past", "ahead")
 """Forms that are told by the message's own time."""
-
-SCALES = {None: 1, "unix_s": 1_000_000, "unix_ms": 1_000}
-"""What a whole number is multiplied by, by its form, where that is all."""
