@@ -61,6 +61,7 @@ cdef class HalfStream:
     cdef bint possible(self, long long seq) except? -1
     cdef long long offset_of(self, long long ack) except? -1
     cdef int acknowledge(self, long long ack) except? -1
+    cdef int extend_to(self, long long seq) except? -1
     cdef bint finish_at(self, long long seq, long long number, long long ts_ns) except? -1
     cdef bint holds(self) except? -1
     cdef bint finished(self) except? -1

@@ -441,10 +441,16 @@ class HalfStream:
         offset: cython.longlong = self.offset_of(ack)
         self.ack_seen = 1
         self.ack_seq = ack
+        if offset > 0 and self.fin_offset >= 0 and offset > self.fin_offset:
+            self.fin_acked = 1
+        return self.extend_to(ack)
+
+    def extend_to(self, seq: cython.longlong) -> cython.int:
+        """Every byte before the one numbered `seq` was sent, as what is numbered after it shows."""
+        offset: cython.longlong = self.offset_of(seq)
         if offset > 0:
-            if self.fin_offset >= 0 and offset > self.fin_offset:
-                self.fin_acked = 1
-                offset = self.fin_offset
+            if self.fin_offset >= 0:
+                offset = min(offset, self.fin_offset)
             self.acked = max(self.acked, offset)
         return 0
 

@@ -351,10 +351,8 @@ class Reassembler:
                 other.ack_seen = 1
                 ahead = (rows[at + 7] - other.next_seq) & MASK
                 if ahead == 0 or ahead > self.ahead_limit or other.next_seq < 0:
-                    if length == 0 or (
-                        rows[at + 6] == half.next_seq
-                        and rows[at + 11] == length
-                        and rows[at + 9] < 0
+                    if rows[at + 6] == half.next_seq and (
+                        length == 0 or (rows[at + 11] == length and rows[at + 9] < 0)
                     ):
                         half.packets += 1
                         half.last_number = number

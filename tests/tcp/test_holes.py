@@ -215,6 +215,24 @@ def test_last_segment_lost() -> None:
     assert run(talk.packets).stream(0) == [b"kept", 4]
 
 
+def test_last_segment_lost_before_an_empty_one_of_the_same_side() -> None:
+    talk = Talk().hands()
+    talk.client(b"kept")
+    talk.client(b"lost")
+    talk.packets.pop()
+    talk.client()
+    result = alike_in_any_batches(talk.packets)
+    assert result.stream(0) == [b"kept", 4]
+    assert result.conversations[0][16][0] == 4
+
+
+def test_an_empty_segment_behind_a_fin_that_was_not_captured_is_no_gap() -> None:
+    talk = Talk().hands()
+    talk.client(b"kept")
+    talk.client(at=5)
+    assert run(talk.packets).stream(0) == [b"kept"]
+
+
 def test_acknowledged_fin_that_was_not_captured_is_no_gap() -> None:
     talk = Talk().hands()
     talk.client(b"kept")
