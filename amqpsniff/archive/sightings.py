@@ -50,12 +50,13 @@ def _columns(sightings: MessageLog) -> dict[str, pa.Array]:
     codes = array("q", [NULL]) * rows
     for code, (row, *_) in enumerate(sightings.places):
         codes[row] = code
+    taken = integer_array(bytearray(codes), rows)
     for at, name in enumerate(PLACES, 1):
         values = [place[at] for place in sightings.places]
         if name == "place":
             values = [None if one is None else bytes_of(one) for one in values]
         places = pa.array(values, _PLACE_TYPES.get(name, "string"))
-        columns[name] = places.take(integer_array(bytearray(codes), rows))
+        columns[name] = places.take(taken)
     return columns
 
 

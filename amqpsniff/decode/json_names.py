@@ -238,7 +238,7 @@ class ObjectNames:
         return inner._along(inner.starts[within], inner.ends[within], path)
 
     def enter(self, place: cython.int) -> ObjectNames:
-        """What is known inside the value of a name that the last object has, see `along`."""
+        """The names inside the value that the last object has of a name; see `along`."""
         inner: ObjectNames = self.inside[place]
         if inner.outer_round != self.round:
             inner.outer_round = self.round

@@ -253,7 +253,7 @@ class SeenBodies(Cache):
         return same
 
     def forget(self) -> cython.int:
-        """What the last row means does not hold for others."""
+        """Do not take columns from the last row: some of its values hold for it alone."""
         if self.last >= 0:
             self.rows[self.last] = -1
         return 0
@@ -518,7 +518,7 @@ class MeaningWriter:
         return (framework, fields, reading.needs_body, wanted, *self._more(reading))
 
     def _more(self, reading: Any) -> tuple[Any, ...]:
-        """What else is kept of a reading: whether its values depend on the time of a message."""
+        """Further facts of a reading: (True if a value depends on the time of the message,)."""
         sources = (one for _, some in reading.fields for one in some)
         return (any(one.form in RELATIVE for one in sources),)
 

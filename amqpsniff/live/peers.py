@@ -34,7 +34,7 @@ RATES = ("published_per_s", "delivered_per_s", "sent_per_s", "received_per_s")
 
 
 _NOTHING: Row = {}
-"""What a peer begins with, as very many stay so: shared and never written to."""
+"""The empty row of peers of which nothing is known yet: shared, never written to."""
 
 
 class Peer:

@@ -130,7 +130,7 @@ def _several(value: object, _: int | None) -> int | None:
 
 
 SCALES = {None: 1, "unix_s": 1_000_000, "unix_ms": 1_000}
-"""What a whole number is multiplied by, by its form, where that is all."""
+"""Factors of whole numbers, by form, for the forms that only multiply."""
 
 FORMS: dict[str, Callable[[object, int | None], object]] = {
     "unix_s": lambda value, _: _time(value, SCALES["unix_s"]),

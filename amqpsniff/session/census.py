@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 CLIENT = ("product", "version", "platform")
-"""What a client says that it is."""
+"""The client properties that tell kinds of clients apart."""
 
 MAX_ERRORS = 1_000
 """Distinct errors kept; reply texts often name what differs each time."""

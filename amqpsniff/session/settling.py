@@ -692,9 +692,10 @@ class Settler:
             channel.uncommitted.clear()
             for entry, _ in channel.noted:
                 self._leave_open(entry)
+            unknown: cython.bint = channel.may_be_committed()
             for noted in channel.committing:
                 for entry, _ in noted:
-                    if channel.may_be_committed():
+                    if unknown:
                         self._close_row(entry, _UNKNOWN)
                     self._leave_open(entry)
             channel.noted, channel.committing = [], []

@@ -438,10 +438,9 @@ class HalfStream:
 
     def acknowledge(self, ack: cython.longlong) -> cython.int:
         """The other side has every byte before the one numbered `ack`."""
-        offset: cython.longlong = self.offset_of(ack)
         self.ack_seen = 1
         self.ack_seq = ack
-        if offset > 0 and self.fin_offset >= 0 and offset > self.fin_offset:
+        if self.fin_offset >= 0 and self.offset_of(ack) > self.fin_offset:
             self.fin_acked = 1
         return self.extend_to(ack)
 

@@ -280,16 +280,15 @@ def _late_text(context: RuleContext) -> str:
 def judge_confirms(context: RuleContext) -> None:
     """channel-ends: confirms that came late, or did not come while the broker sent other frames."""
     channel = context.channel
-    if not (channel.times.confirmed or channel.publishes or LATE in context.memory):
+    times = channel.times
+    if not (times.confirmed or channel.publishes or LATE in context.memory):
         return
-    details, number, ts_ns = [], channel.times.slow_confirm_number, channel.times.slow_confirm_ns
-    mean = channel.times.confirm_ns / max(channel.times.confirmed, 1)
-    often = channel.times.confirmed >= MIN_SAMPLES and mean >= LATE_CONFIRM_NS
-    if context.complete and (often or channel.times.confirm_ns_max >= VERY_SLOW_NS):
-        took = took_text(
-            channel.times.confirmed, channel.times.confirm_ns, channel.times.confirm_ns_max
-        )
-        details.append(f"{number_of(channel.times.confirmed, 'confirm')}, after {took}")
+    details, number, ts_ns = [], times.slow_confirm_number, times.slow_confirm_ns
+    mean = times.confirm_ns / max(times.confirmed, 1)
+    often = times.confirmed >= MIN_SAMPLES and mean >= LATE_CONFIRM_NS
+    if context.complete and (often or times.confirm_ns_max >= VERY_SLOW_NS):
+        took = took_text(times.confirmed, times.confirm_ns, times.confirm_ns_max)
+        details.append(f"{number_of(times.confirmed, 'confirm')}, after {took}")
     late = _late_text(context)
     if late and not details and context.complete:
         details.append(late)

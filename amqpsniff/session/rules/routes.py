@@ -378,13 +378,13 @@ def _keep(context: RuleContext, name: str, where: Vhost, routes: Any, told: Any)
 
 
 def _kept(context: RuleContext, name: str) -> dict[Any, list[Any]]:
-    """What is kept under a name of what all connections published, or were delivered, by route."""
+    """The routes of all connections that are kept: `PUBLISHED` or `DELIVERED`."""
     kept: dict[Any, list[Any]] = context.shared.setdefault(name, {})
     return kept
 
 
 def _listed(context: RuleContext, name: str, key: Any) -> list[Any]:
-    """The same of one route, for one more; where there is no more room, give up."""
+    """What is kept of one route, new if need be; where there is no more room, give up."""
     kept = _kept(context, name)
     if key not in kept and len(kept) >= MAX_KEPT:
         _give_up(context)
@@ -412,11 +412,12 @@ def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     session: Session = context.session
     peer: Connection = session.peer
     routes: Routes = session.routes
+    connection_id = peer.name()[0]
     rows: list[tuple[Any, ...]] = []
     for name, by_route in routes.delivered.items():
         channel: Channel = _channel_of(context, name)
         consumer = None if channel is None else channel.by_tag.get(name[2])
-        told = (peer.name()[0], *name), None if consumer is None else consumer.queue
+        told = (connection_id, *name), None if consumer is None else consumer.queue
         if context.log.recorded is None:
             _keep(context, DELIVERED, where, by_route, told)
         else:
