@@ -170,9 +170,8 @@ def _sentences(
     full = len(unlike) == 1 or rows[0] is not row
     kinds = [gist(one["detail"], MAX_DETAIL * (full and one is rows[0])) for one in unlike]
     who = "" if clients.named_in(row) else clients.who(lead.rows)
-    times = count(lead.count)
-    once = lead.count == 1 or f"{times} " in kinds[0]
-    said = [who, "" if once else f"{times} times", _when(lead, start_ns, day, named)]
+    times = _times(lead, kinds[0])
+    said = [who, times, _when(lead, start_ns, day, named)]
     parts = [", ".join(filter(None, said)), *kinds]
     if lead is not case:
         parts.append(f"likely because {_result(case, kinds[0])}")
@@ -200,10 +199,16 @@ def _unlike(rows: Sequence[Row]) -> list[Row]:
 def _result(case: Case, before: str) -> str:
     """A consequence; `before` was said already."""
     detail = gist(case.first["detail"], 0)
-    said = [] if detail in before else [detail]
-    if case.count > 1 and f"{count(case.count)} " not in detail:
-        said.insert(0, f"{count(case.count)} times")
+    said = list(filter(None, (_times(case, detail), "" if detail in before else detail)))
     return inner(KINDS[case.code].title) + (f" ({', '.join(said)})" if said else "")
+
+
+def _times(case: Case, detail: str) -> str:
+    """How often, as `4 times`; empty if it was once or the detail has that number."""
+    number = count(case.count)
+    if case.count == 1 or re.search(rf"(?<![\d.,]){number} ", detail):
+        return ""
+    return f"{number} times"
 
 
 def _when(case: Case, start_ns: int | None, day: bool, named: bool) -> str:

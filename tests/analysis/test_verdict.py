@@ -55,6 +55,12 @@ def test_what_is_wrong_since_when_who_and_how_sure() -> None:
     ]
 
 
+def test_how_often_is_left_out_where_the_detail_has_the_number() -> None:
+    for detail, told in (("404 NOT_FOUND", True), ("12.4 s in all", True), ("4 messages", False)):
+        found = str(judged(row("channel-closed-by-broker", count=4, detail=detail)))
+        assert ("4 times" in found) is told, found
+
+
 def test_clients_are_named_together() -> None:
     rows = [row("disconnect-unclean", at, one) for at, one in enumerate("abcde", 1)]
     names = Clients(connection(one, f"web-{one}") for one in "abcde")

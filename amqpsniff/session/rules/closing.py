@@ -14,7 +14,7 @@ from cython.cimports.amqpsniff.session.rules.shared_state import remembered
 from amqpsniff.session.method_flags import NAMES
 from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import BY_BROKER, Place, Rule, requires, where
-from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reason_text
+from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reply_text
 from amqpsniff.session.rules.opening import step
 from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.queues import Key, owner_words
@@ -43,7 +43,7 @@ def _connection_closed(context: RuleContext) -> None:
     _note_failure(context, context.session.close_text)
     if code == "authentication-failed":
         _, number = step(context, "connection.start-ok")
-        answer = f"{context.frame.reply_code} {reason_text(context.session.close_text)}"
+        answer = reply_text(context.frame.reply_code, context.session.close_text)
         context.report(
             "authentication-failed", f"{client_of(context).words}{in_packet(number)}: {answer}"
         )
@@ -119,7 +119,7 @@ def _queue_of(context: RuleContext, text: str) -> Key | None:
 def _note_failure(context: RuleContext, text: str | None) -> None:
     """Why the connection failed; without its text it may be for any of many reasons."""
     if text is not None:
-        context.memory["failure"] = f"{context.frame.reply_code} {reason_text(text)}"
+        context.memory["failure"] = reply_text(context.frame.reply_code, text)
 
 
 def judge_locked(
@@ -193,17 +193,17 @@ def objection(context: RuleContext) -> str:
     """A broker's close as text: code, reply text, and the frame that it answers."""
     frame = context.frame
     closed = context.session if context.channel is None else context.channel
-    text = reason_text(closed.close_text).rstrip(".")
+    said = reply_text(frame.reply_code, closed.close_text).rstrip(".")
     method = closed.close_method
     number = request_packet(context, method)
     if method is not None:
-        return f"{frame.reply_code} {text}; answer to {method}{in_packet(number)}"
+        return f"{said}; answer to {method}{in_packet(number)}"
     if number:
         last = _last_method(context)
         name = f" {last}" if last else ""
         before = f"the client's last frame before is{name}{in_packet(number)}"
-        return f"{frame.reply_code} {text}; {before}"
-    return f"{frame.reply_code} {text}"
+        return f"{said}; {before}"
+    return said
 
 
 def _last_method(context: RuleContext) -> str | None:

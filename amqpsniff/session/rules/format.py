@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from heapq import nsmallest
 from typing import Any
 
+from amqpsniff.spec import reply_code
 from amqpsniff.units import duration
 
 
@@ -52,6 +53,17 @@ def route(exchange: str | None, routing_key: str | None) -> str:
 def reason_text(reason: str | None) -> str:
     """What the broker gives as its reason."""
     return "reason not captured" if reason is None else reason or "no reason given"
+
+
+def reply_text(code: int | None, reason: str | None) -> str:
+    """The broker's code and reason; the code's name, where the reason is not there."""
+    if reason:
+        return f"{code} {reason}"
+    if code is None:
+        return "code and reason not captured"
+    known = reply_code(code)
+    name = f" {known.name.upper().replace('-', '_')}" if known else ""
+    return f"{code}{name}, {reason_text(reason)}"
 
 
 def packets_text(first: int, last: int) -> str:

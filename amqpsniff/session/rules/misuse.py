@@ -6,6 +6,7 @@ from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.method_frame import read_reason
 from amqpsniff.session.rules.context import BY_BROKER, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.deferred import MAX_DEFERRED, defer
+from amqpsniff.session.rules.format import reply_text
 from amqpsniff.session.state_machine import MODE
 from amqpsniff.spec import SIDES
 
@@ -105,7 +106,7 @@ def not_implemented(context: RuleContext) -> None:
     request = f"; answer to {method}" if method else ""
     if asked:
         request += f", the last in packet {asked}"
-    context.report("feature-not-implemented", f"{code} {text or ''}".strip() + request)
+    context.report("feature-not-implemented", reply_text(code, text) + request)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -14,7 +14,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.entities import SERVER
 from amqpsniff.session.method_frame import read_reason
 from amqpsniff.session.rules.context import BY_BROKER, PASSIVE, Rule, RuleContext, requires, where
-from amqpsniff.session.rules.format import name_at, reason_text, route
+from amqpsniff.session.rules.format import name_at, reply_text, route
 from amqpsniff.session.rules.peers import ender
 from amqpsniff.session.rules.remedies import is_exclusive, remedy
 from amqpsniff.session.rules.shared_state import drop, remember
@@ -62,7 +62,7 @@ def closed(context: RuleContext) -> None:
     code, text, method = read_reason(context.frame.arguments_json)
     if code is None or code < FIRST_ERROR_CODE:
         return
-    said = f"{code} {text or ''}".strip() + _request(context.channel, method)
+    said = reply_text(code, text) + _request(context.channel, method)
     text = text or ""
     if code == _FAILED and "inequivalent arg" in text:
         context.report("declaration-mismatch", said)
@@ -152,8 +152,7 @@ def _report_refused(context: RuleContext, subject: tuple[str, str | None]) -> No
 def _take_back(context: RuleContext, subject: tuple[str, str | None]) -> None:
     probe = drop(context, context.memory[REFUSED], subject)
     context.withdraw("channel-closed-by-broker", probe.channel)
-    failure = f"{_MISSING} {reason_text(probe.channel.close_text)}"
-    if context.memory.get("failure") == failure:
+    if context.memory.get("failure") == reply_text(_MISSING, probe.channel.close_text):
         del context.memory["failure"]
 
 

@@ -192,15 +192,15 @@ def test_a_commit_in_a_mode_that_is_known() -> None:
 ])  # fmt: skip
 def test_whatever_is_not_implemented(method: str, number: int) -> None:
     class_id = 20 if method.startswith("channel") else 60
-    close = f"connection.close reply_code=540 class_id={class_id} method_id={number}"
+    close = f"connection.close reply_code=540 reply_text=NOT_IMPLEMENTED class_id={class_id} method_id={number}"
     text = f"{OPEN}C1: {method}\n[asked] C1: {method}\n"
     assert said(f"{text}[close] S: {close}", "feature-not-implemented") == [
-        f"feature-not-implemented close -: 540; answer to {method}, the last in packet asked"
+        f"feature-not-implemented close -: 540 NOT_IMPLEMENTED; answer to {method}, the last in packet asked"
     ]
     assert said(f"{text}C: {close}", "feature-not-implemented") == []
     by_broker = f"{OPEN}S1: {method}\n[close] S: {close}"
     assert said(by_broker, "feature-not-implemented") == [
-        f"feature-not-implemented close -: 540; answer to {method}"
+        f"feature-not-implemented close -: 540 NOT_IMPLEMENTED; answer to {method}"
     ]
 
 
@@ -208,8 +208,8 @@ def test_the_last_publish_of_a_connection() -> None:
     text = (
         OPEN + "C2: channel.open\nS2: channel.open-ok\nC2: basic.publish\n[p] C1: basic.publish\n"
     )
-    close = "[close] S: connection.close reply_code=540 class_id=60 method_id=40"
+    close = "[close] S: connection.close reply_code=540 reply_text=NOT_IMPLEMENTED class_id=60 method_id=40"
     (line,) = said(text + close, "feature-not-implemented")
-    assert line.endswith("540; answer to basic.publish, the last in packet p")
+    assert line.endswith("540 NOT_IMPLEMENTED; answer to basic.publish, the last in packet p")
     (line,) = said(OPEN + close.replace("class_id=60 method_id=40", ""), "feature-not-implemented")
-    assert line == "feature-not-implemented close -: 540"
+    assert line == "feature-not-implemented close -: 540 NOT_IMPLEMENTED"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from amqpsniff.session.rules.format import reply_text
 from tests.session.rules import saying
 from tests.session.rules.found import findings, of_capture
 from tests.session.rules.saying import said
@@ -219,7 +220,7 @@ OTHERS = "channel-closed-by-broker"
 ])  # fmt: skip
 def test_texts_and_codes_belong_together(code: int, text: str, finding: str) -> None:
     lines = said(OPEN + _closed(code, text, (0, 0)), *CODES)
-    assert lines == ([f"{finding} close 1: {code} {text}".rstrip()] if finding else [])
+    assert lines == ([f"{finding} close 1: {reply_text(code, text)}"] if finding else [])
 
 
 def test_what_was_published_before_is_not_blamed() -> None:

@@ -116,7 +116,7 @@ def test_a_reason_that_was_cut_is_not_missing() -> None:
     text = "handshake\nS: connection.close reply_code=501 reply_text=bad\nC: connection.close-ok"
     assert found(text)["connection-closed-by-broker"].startswith("501 bad")
     assert found(text, {-2: 14})["connection-closed-by-broker"].startswith(
-        "501 reason not captured"
+        "501 FRAME_ERROR, reason not captured"
     )
     text = "handshake\nS: connection.blocked reason=low"
     assert found(text)["connection-blocked"].startswith("low")
