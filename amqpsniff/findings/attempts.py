@@ -3,7 +3,9 @@
 ICMP's destination unreachable is an answer too: port unreachable and what is prohibited refuse a
 connection, a network or host that cannot be reached does not answer.
 
-Attempts of one client host at one server endpoint are one finding. Which of them are about AMQP is
+Attempts of one client host at one server endpoint are one finding. Those at ::1 are none where each
+was followed by a connection to the same port of 127.0.0.1: localhost has two addresses, and clients
+try ::1 first. Which of them are about AMQP is
 known at the end: those at ports that have AMQP in the capture, or that brokers listen on. In a
 capture without AMQP, which may consist of nothing else, attempts at every port are told.
 
@@ -12,6 +14,7 @@ All of it is sums, minima and maxima, so that readers of some connections each m
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,11 +56,14 @@ MAX_SERVERS = 1_000
 """Server endpoints of which it is remembered when connections were established."""
 
 MAX_ESTABLISHED = 1_000
-"""Established connections of one server whose times are remembered; with more of them it is not
-said whether anybody could connect meanwhile."""
+"""Connections to one server, and refused attempts at ::1, whose times are remembered; with more of
+them it is not said whether anybody could connect meanwhile."""
 
 MAX_PORTS = 8
 """Ports of one server host at which a client failed, beyond which it is a scan and one finding."""
+
+FALLBACK_NS = 1_000_000_000
+"""Time within which a client that was refused at ::1 connects to 127.0.0.1."""
 
 MIN_UNANSWERED_NS = 500_000_000
 """Time between the first and the last SYN without an answer: TCP sends one again after a second."""
@@ -81,6 +87,7 @@ class Attempts:
         self.served = False
         self._pairs: dict[Key, list[Any]] = {}
         self._established: dict[str, list[int]] = {}
+        self._refused: dict[str, list[int]] = {}
 
     def failed(self, conversation: Any, capture: str | None) -> Key | None:
         """An attempt that failed; its key if it is one of a finding for certain, for `known`."""
@@ -98,7 +105,10 @@ class Attempts:
             first += [conversation.connection_id, client]
         reasons = [] if reason is None else [reason]
         counted = self._add(key, [1, conversation.packets[0], first, last, reasons])
-        sure = code == REFUSED and conversation.ports[1] in self.ports
+        may_fall_back = _other_localhost(server) is not None
+        if code == REFUSED and may_fall_back:
+            self._note(self._refused, server, [conversation.start_ns])
+        sure = code == REFUSED and conversation.ports[1] in self.ports and not may_fall_back
         return key if counted and sure else None
 
     def known(self, key: Key) -> Finding:
@@ -109,7 +119,7 @@ class Attempts:
         """A connection to a server endpoint."""
         times = self._established.get(server)
         if times is None or len(times) <= MAX_ESTABLISHED:
-            self._note(server, [ts_ns])
+            self._note(self._established, server, [ts_ns])
 
     def merge(self, other: Attempts) -> None:
         """Add what another reader counted."""
@@ -118,7 +128,9 @@ class Attempts:
         for key, pair in other._pairs.items():
             self._add(key, pair)
         for server, times in other._established.items():
-            self._note(server, times)
+            self._note(self._established, server, times)
+        for server, times in other._refused.items():
+            self._note(self._refused, server, times)
 
     def report(self) -> Iterator[Finding]:
         """The findings, at the end."""
@@ -126,6 +138,8 @@ class Attempts:
         for key in sorted(self._pairs):
             code, client, server = key
             if code == UNANSWERED and not self._is_unanswered(self._pairs[key]):
+                continue
+            if code == REFUSED and self._fell_back(server):
                 continue
             host, _, port = server.rpartition(":")
             if int(port) in self.ports:
@@ -156,12 +170,12 @@ class Attempts:
         known[4] = sorted({*known[4], *pair[4]})
         return True
 
-    def _note(self, server: str, times: list[int]) -> None:
-        known = self._established.get(server)
+    def _note(self, servers: dict[str, list[int]], server: str, times: list[int]) -> None:
+        known = servers.get(server)
         if known is None:
-            if len(self._established) >= MAX_SERVERS:
+            if len(servers) >= MAX_SERVERS:
                 return
-            known = self._established[server] = []
+            known = servers[server] = []
         if len(known) <= MAX_ESTABLISHED:
             known += times
 
@@ -217,6 +231,18 @@ class Attempts:
             last_packet_number=last[1] or None,
         )
 
+    def _fell_back(self, server: str) -> bool:
+        """True if each attempt was followed by a connection to the other address of localhost."""
+        refused = self._refused.get(server, [])
+        there = sorted(self._established.get(_other_localhost(server) or "", []))
+        if not refused or max(len(refused), len(there)) > MAX_ESTABLISHED:
+            return False
+        places = [bisect_left(there, one) for one in refused]
+        return all(
+            at < len(there) and there[at] - one <= FALLBACK_NS
+            for at, one in zip(places, refused, strict=True)
+        )
+
     def _nobody(self, server: str, first_ns: int, last_ns: int) -> bool:
         """True if it is known that no connection was established in a time."""
         times = self._established.get(server)
@@ -225,3 +251,9 @@ class Attempts:
         return len(times) <= MAX_ESTABLISHED and not any(
             first_ns <= one <= last_ns for one in times
         )
+
+
+def _other_localhost(server: str) -> str | None:
+    """The endpoint that clients try after an endpoint at ::1; None for any other."""
+    host, _, port = server.rpartition(":")
+    return f"127.0.0.1:{port}" if host == "[::1]" else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scapy.layers.inet import TCP
+from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import ICMPv6DestUnreach, IPv6
 
 from amqpsniff import Engine
@@ -155,6 +155,38 @@ def test_icmp_about_a_connection() -> None:
     """Packets of one that is established were lost, which TCP knows to mend."""
     talk = wire.Talk().hands()
     assert not found([*talk.packets, *unreachable(1, 1)[1:]])
+
+
+def localhost(at: float, source: int, answer: str, host: str = "::1") -> list[Packet]:
+    """A SYN to an address of localhost, and the answer; an established connection says hello."""
+    kind = IP if "." in host else IPv6
+    link = 228 if kind is IP else IPV6_LINK
+    there = kind(src=host, dst=host) / TCP(sport=source, dport=5672, flags="S", seq=1)
+    back = kind(src=host, dst=host) / TCP(sport=5672, dport=source, flags=answer, seq=9, ack=2)
+    hello = kind(src=host, dst=host) / TCP(sport=source, dport=5672, flags="PA", seq=2, ack=10)
+    talk = [there, back] if answer == "RA" else [there, back, hello / HELLO]
+    now = wire.START_NS + int(at * SECOND)
+    return [Packet(bytes(one), now + n * 1000, link_type=link) for n, one in enumerate(talk)]
+
+
+def test_localhost_has_two_addresses(tmp_path: Path) -> None:
+    """Who is refused at ::1 and then connects to 127.0.0.1 has no fault."""
+    first = localhost(0, 40000, "RA") + localhost(0.002, 40001, "SA", "127.0.0.1")
+    again = localhost(3, 40002, "RA") + localhost(3.002, 40003, "SA", "127.0.0.1")
+    assert not found(first + again)
+    alone = localhost(6, 40004, "RA")
+    (detail,) = details(first + again + alone)
+    assert detail.startswith("[::1] was refused by [::1]:5672 3 times in 6.00 s")
+    late = localhost(7.001, 40005, "SA", "127.0.0.1")
+    assert len(found(alone + late)) == 1
+    assert len(found(localhost(0, 40000, "RA", "127.0.0.1") + localhost(0.002, 40001, "SA"))) == 1
+    chance = random.Random(1)
+    for packets in (first + again, first + again + alone):
+        folder = tmp_path / str(len(packets))
+        folder.mkdir()
+        paths = deal(captured(packets), folder, chance)
+        rows = by_one_engine(paths, ("findings",))
+        assert by_tasks(paths, ("findings",), task_bytes=200, max_reads=4) == rows
 
 
 def test_a_storm() -> None:

@@ -7,7 +7,7 @@ HANDSHAKE = (
          "Connections were refused",
          "SYN, and RST or ICMP (port unreachable, prohibited) instead of an answer, at a port that "
          "has AMQP in the capture or is usual for brokers. In a capture without AMQP any port "
-         "counts.",
+         "counts. At ::1 only if no connection to 127.0.0.1 follows within a second.",
          "Nothing listens at that address and port: see whether the broker runs, and whether host "
          "and port of the client's configuration are right. Where ICMP says that it is prohibited, "
          "a firewall or a route rejects it. Let clients wait longer after each attempt.",
