@@ -380,7 +380,7 @@ class Streams:
 
 
 class Stream:
-    """What the decoder wants to know of a conversation (`amqpsniff.tcp.Conversation`).
+    """A conversation as far as the decoder needs it (`amqpsniff.tcp.Conversation`).
 
     All that is public there is here, but for sequence numbers and what names captured packets.
     """

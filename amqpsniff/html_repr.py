@@ -1,4 +1,4 @@
-"""How objects are shown: one line in a console, a small table in a notebook.
+"""Objects as text: one line in a console, a small table in a notebook.
 
 What is shown came off a wire: nothing of it is taken for HTML or moves a cursor, and none of it is
 shown at any length. Secrets are not here: rows have `[redacted]` in their place.

@@ -1,4 +1,4 @@
-"""How captures are decoded: what the Python API, the command line and the Spark jobs may choose."""
+"""Options of decoding: those of the Python API, the command line and the Spark jobs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def files(given: Files) -> tuple[File, ...]:
 
 @dataclass(frozen=True)
 class Options:
-    """How captures are decoded.
+    """Options of decoding.
 
     Attributes:
         ports: Follow only conversations with one of these ports; empty for any port, by content.

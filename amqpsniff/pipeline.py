@@ -1,4 +1,4 @@
-"""The way through the house: packets → segments → half-streams → frames → rows.
+"""The stages joined: packets → segments → half-streams → frames → rows.
 
 `Pipeline` joins the stages and is fed; it never reads by itself, so that the same object serves
 files, a live interface, a Spark task and a test. Bytes of a connection that came some other way

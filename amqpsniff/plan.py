@@ -1,4 +1,4 @@
-"""What is asked of one run."""
+"""The plan of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked of one run. Every stage takes it in its constructor.
+    """The plan of a run: the output it has to produce. Every stage takes it in its constructor.
 
     Attributes:
         tables: Tables whose rows are made. A finding that shows while a message's row is made needs

@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 
 
 class Rereadable(ABC, Generic[Item]):
-    """What a loop reads from its beginning every time, without keeping any of it.
+    """A result that every loop reads from its beginning, and of which nothing is kept.
 
     `next()` goes through one reading of its own, as an iterator would. An input that can be read
     only once (standard input) raises UsageError when it is read again.

@@ -1,4 +1,4 @@
-"""How amounts are written wherever a person reads them: in lines, tables, pages and findings.
+"""Amounts as a person reads them: in lines, tables, pages and findings.
 
 Bytes have prefixes that are powers of 1000, as networks and disks count. What is not an amount but
 a bound that is a power of two, such as a broker's limit, is called by its own name: 16 MiB.

@@ -1,4 +1,4 @@
-"""What a shell offers for values of options and arguments: typer's `autocompletion`.
+"""Values of options and arguments that a shell offers: typer's `autocompletion`.
 
 A shell asks by starting the program with an environment variable, so nothing here reads a capture,
 and what has to be imported is imported when it is asked for. Where nothing is offered the shell

@@ -1,4 +1,4 @@
-"""What commands write to: standard output, or a file that is there once all of it is written."""
+"""Output of commands: standard output, or a file that is there once all of it is written."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ DUMB = ("dumb", "unknown")
             sudo, else nobody.
 """)
 class Sources:
-    """Where the packets come from."""
+    """Options for the source of packets."""
 
     captures: list[str] | None = None
     interface: Annotated[list[str] | None, offer(interfaces)] = None
@@ -66,7 +66,7 @@ class Sources:
         --keep N: Keep only this many files of a rotation, the latest.
 """)
 class Recording:
-    """Where the packets are kept."""
+    """Options for keeping the packets."""
 
     write: Path | None = None
     rotate_size: str | None = None

@@ -170,7 +170,7 @@ def group(text: str) -> Callable[[_Class], _Class]:
         -q --quiet: No warnings, no summary, no progress.
 """)
 class Decoding:
-    """How what is read is decoded."""
+    """Options of decoding."""
 
     port: Port = None
     dialect: Annotated[str | None, offer(words(DIALECTS))] = None
@@ -190,7 +190,7 @@ class Decoding:
             cannot read (auto). [default]
 """)
 class Input(Decoding):
-    """What is read, and how it is decoded."""
+    """The captures, and options of decoding."""
 
     captures: list[str]
     reader: Reader = "auto"
@@ -278,7 +278,7 @@ class Names:
         --channel N: Number of a channel.
 """)
 class Scope(Names):
-    """Which part of the traffic is wanted."""
+    """Options that select a part of the traffic."""
 
     connection: str | None = None
     channel: Annotated[int | None, at_least(0, 65535)] = None
@@ -292,7 +292,7 @@ class Scope(Names):
             packets.
 """)
 class Conditions(Scope):
-    """Which part of the traffic is wanted, by any condition."""
+    """Options that select a part of the traffic, by any condition."""
 
     where: str | None = None
 
@@ -302,7 +302,7 @@ class Conditions(Scope):
         -n --limit N: Stop after this many rows.
 """)
 class Rows(Conditions):
-    """Which rows of a table are wanted."""
+    """Options that select rows of a table."""
 
     limit: Annotated[int | None, at_least(0)] = None
 
@@ -317,7 +317,7 @@ class Rows(Conditions):
             less; empty, or cat, for none.
 """)
 class Terminal:
-    """How text is shown; `amqpsniff.cli.output` does it."""
+    """Options of showing text; `amqpsniff.cli.output` does it."""
 
     color: Annotated[str, one_of(COLOURS, "no colour {}")] = COLOURS[0]
     width: Annotated[int | None, at_least(20)] = None

@@ -52,7 +52,7 @@ def write_answer(value: Any, form: str, blocks: Iterable[Grid | Words]) -> None:
 
 @dataclass
 class Settings:
-    """How a command shows its text, as its options say.
+    """The settings of a command's text, from its options.
 
     Attributes:
         color: One of `COLOURS`.
@@ -205,7 +205,7 @@ class Paged:
 
 
 class Output:
-    """Where a command writes its text: a file, standard output by default.
+    """The target of a command's text: a file, standard output by default.
 
     Attributes:
         terminal: Whether a person watches.

@@ -1,4 +1,4 @@
-"""How far a long run is, on a terminal."""
+"""The progress of a long run, on a terminal."""
 
 from __future__ import annotations
 

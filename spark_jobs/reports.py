@@ -49,7 +49,7 @@ BATCH_ROWS = 8_192
 
 @dataclass(frozen=True)
 class Config:
-    """What a report is about.
+    """The subject of a report.
 
     Attributes:
         inputs: The folder that a batch has written; or captures, folders, patterns.

@@ -103,7 +103,7 @@ class AmqpDataSource(DataSource):
 
 
 class Since(NamedTuple):
-    """What of a stream's rows is new: those of some captures, of connections those not over before
+    """The new rows of a stream: those of some captures, of connections those not over before
     the first packet of these.
     """
 
@@ -152,7 +152,7 @@ class Written(InputPartition):
 
 
 class Reading:
-    """From files to partitions, from partitions to rows; for batch and stream readers."""
+    """Reading of files as partitions, and of partitions as rows; for batch and stream readers."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self.options: SourceOptions = parse(options)

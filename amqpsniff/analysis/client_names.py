@@ -1,4 +1,4 @@
-"""What clients are called: by the name of their connection where it was said, else by address."""
+"""Names of clients: that of their connection where it was given, else the address."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SHAPES = {
 
 
 class Edge(NamedTuple):
-    """From node to node, by number; `bound` is a binding along which nothing was seen to go.
+    """A line between two nodes, by number; `bound` is a binding that no message was seen to take.
 
     `weight` is the number of messages.
     """

@@ -1,4 +1,4 @@
-"""Which part of the traffic is wanted, and the rows of a table that belong to it.
+"""The selection of a part of the traffic, and the rows of a table that belong to it.
 
 A filter by name is a condition on columns of a table (`TEXTS`, `ERRORS`, `PACKETS`). Rows of a
 table without these columns are chosen by what they belong to: frames by their message, channels and

@@ -85,7 +85,7 @@ LONGER = 1.2
 
 @dataclass
 class Summary:
-    """What a run came to.
+    """The outcome of a run.
 
     Attributes:
         files, bad_files: Files named, and those among them that could not be read as a whole.

@@ -1,4 +1,4 @@
-"""Where an archive is: files on this machine or on any file system that Arrow or fsspec know.
+"""The file system of an archive: this machine's, or any that Arrow or fsspec know.
 
 A name with `://` in it is a URI; it goes to Arrow's file systems (s3, gs, hdfs, abfs …), or to
 fsspec where storage options are given or Arrow does not know it. Any other name is a path here.

@@ -70,7 +70,7 @@ def with_ordinals(batch: pa.RecordBatch, first: int) -> pa.RecordBatch:
 
 @dataclass
 class Linked:
-    """What came of linking: `digests` of the links of tasks, by key, and limits that were hit.
+    """The result of linking: `digests` of the links of tasks, by key, and limits that were hit.
 
     `of` is what it was made of.
     """

@@ -1,4 +1,4 @@
-"""What a caller names, as files of an archive: paths, folders, patterns and URIs.
+"""Files of an archive from the paths, folders, patterns and URIs that a caller names.
 
 Unlike for a single reader, every file in a folder is a capture until it was looked at: what is
 none is a row of the table `errors`, not a silence. Files whose names begin with `.` or `_` are left

@@ -1,4 +1,4 @@
-"""What tasks write down as they go (`amqpsniff.session.event_log`), in files, and all as one again.
+"""Event logs of tasks (`amqpsniff.session.event_log`) in files, and their merge in order of time.
 
 A task writes beside its rows, a row group at a time. Whoever brings tasks together reads the files
 in the order of time: each from when its first row was, and of those that are open about a row group

@@ -1,4 +1,4 @@
-"""Who reads what: the files of an archive, and the conversations in them, as tasks.
+"""The plan of a run: the files of an archive, and the conversations in them, as tasks.
 
 Files stand in the order of time and are packed in that order, `TASK_BYTES` to a pack, or a part
 of it: small tasks come last and fill what cores have left. A conversation whose packets are all in

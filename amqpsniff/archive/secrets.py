@@ -1,4 +1,4 @@
-"""What opens TLS, carried to tasks that see neither the files of keys nor all captures.
+"""Secrets of TLS, carried to tasks that see neither the files of keys nor all captures.
 
 Keys travel by their contents. Secrets that stand inside captures may open conversations in other
 captures, so every task is given those of all. Nothing of it is kept in the folder of the tables.

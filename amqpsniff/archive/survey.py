@@ -1,4 +1,4 @@
-"""What is in one capture file, without following a conversation: the facts that a plan is made of.
+"""The survey of a capture file, without following a conversation: the facts that a plan is made of.
 
 A survey reads every packet's headers once. It is the same for every choice of options, so it is
 kept beside the tables of an archive and made again only when the file has changed.

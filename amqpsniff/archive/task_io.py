@@ -114,7 +114,7 @@ _FINDING_VALUES = attrgetter(*(one.name for one in fields(Finding)))
 
 @dataclass
 class TaskResult:
-    """What a task left: files and rows by table, findings of its connections, files it lost.
+    """The result of a task: files and rows by table, findings of its connections, files it lost.
 
     `base` is the key without what opens TLS, `encrypted` how many conversations were TLS: without
     any the result holds whatever is known of TLS. `dealt_bytes` were read of packets that were

@@ -54,7 +54,7 @@ class Lost(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What changes when a file is written, and when its rights do."""
+    """The state of a file that changes when it is written, and when its rights do."""
 
     modified_ns: int
     octets: int
@@ -63,7 +63,7 @@ class _State(NamedTuple):
 
 @dataclass
 class _File:
-    """What is known of a file; `head` are its first bytes, empty if it was not opened."""
+    """A file; `head` are its first bytes, empty if it was not opened."""
 
     path: str
     state: _State

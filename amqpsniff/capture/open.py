@@ -1,4 +1,4 @@
-"""Who reads a capture: our own readers, or tshark where they cannot or where it is asked for."""
+"""The choice of a reader: our own, or tshark where they cannot or where it is asked for."""
 
 from __future__ import annotations
 

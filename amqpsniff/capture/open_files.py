@@ -71,7 +71,7 @@ class _Reading:
         self._at = place
 
     def fileno(self) -> int:
-        """Of no use to those who wait: all that will be there is."""
+        """No descriptor to wait for: all bytes are there already."""
         raise OSError
 
     def close(self) -> None:

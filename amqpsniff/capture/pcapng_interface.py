@@ -1,4 +1,4 @@
-"""What a pcapng section says about its interfaces: link type, clock, snap length, statistics.
+"""Interfaces of a pcapng section: link type, clock, snap length, statistics.
 
 Times in a pcapng file are 64-bit counts of an interface's own unit, 10^-n or 2^-n seconds, from an
 offset in seconds. `instant` is exact for all of them, in Python integers; `multiplier` and

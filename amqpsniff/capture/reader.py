@@ -1,4 +1,4 @@
-"""What the readers of pcap and pcapng share: bytes in, in any pieces, batches of packets out.
+"""The base of the readers of pcap and pcapng: bytes in, in any pieces, batches of packets out.
 
 A reader is fed the bytes of one capture file in order, cut anywhere. Every `feed` returns the
 packets that are complete by then, over the very block that was fed, or over that block joined to

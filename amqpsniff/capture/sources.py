@@ -1,4 +1,4 @@
-"""What a caller names, as captures: files, directories, patterns and standard input."""
+"""Captures from the files, directories and patterns that a caller names, or standard input."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ Taken = tuple[PacketBatch, Sequence[int]]
 
 
 class _Followed(ABC):
-    """What captures of this module have in common; `live` is whether the kernel counts drops."""
+    """The base of captures of this module; `live` is whether the kernel counts drops."""
 
     live = False
     _bytes: PushReader

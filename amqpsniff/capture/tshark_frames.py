@@ -1,4 +1,4 @@
-"""What tshark makes of the AMQP in a capture: its frames, packet by packet, as it shows them.
+"""Frames as tshark shows them, packet by packet.
 
 tshark is asked for PDML of the AMQP layer alone, which is the only one of its outputs that keeps
 frames of one packet apart, fields in their order and tables nested; it is read as it comes, without

@@ -55,7 +55,7 @@ def _is_known(name: str) -> bool:
 
 
 def _refused(error: TsharkError) -> str:
-    """That tshark does not read a file, and why where that is more than that it does not."""
+    """Words for tshark's refusal of a file, with its reason if it gives one."""
     return "does not read it" + ("" if NOT_READ in str(error) else f" ({error})")
 
 
@@ -89,7 +89,7 @@ class _Pipe:
 
 
 class TsharkCapture:
-    """What `CaptureFile` is, for a capture that tshark reads.
+    """A `CaptureFile` that tshark reads.
 
     `why` says in words why it does. With `segments` it looks for TCP by itself from the beginning.
     Raises TsharkError without a tshark that can be used, NotACapture when that cannot read it.

@@ -32,7 +32,7 @@ PACKET_OVERHEAD_BYTES = 36
 
 @dataclass(frozen=True)
 class Rotation:
-    """When to begin the next file, and how many to keep; None for never and for all."""
+    """The limit at which the next file begins, and how many to keep; None for never and for all."""
 
     octets: int | None = None
     seconds: float | None = None

@@ -1,4 +1,4 @@
-"""How far two hosts' clocks are apart, told from the traffic between them.
+"""The difference of two hosts' clocks, told from the traffic between them.
 
 What leaves one host at t on its clock and comes to the other at u on that one's took u - t: its
 delay, plus how far the second clock is ahead. The other way it is the delay minus that. No delay is

@@ -1,4 +1,4 @@
-"""What of one direction was lost between two captures, or is missing from one of them.
+"""Bytes of one direction that were lost between two captures, or are missing from one of them.
 
 TCP tells which it was. Bytes that the sender's side saw go out more often than the receiver's side
 saw them come were lost on the way, and sent again. Bytes that never came, in a stream that went on

@@ -1,4 +1,4 @@
-"""Which connection of one capture is which of the other.
+"""Connections of one capture matched with those of the other.
 
 Addresses, ports and the originator's initial sequence number name a connection; behind a
 translation of addresses only the sequence numbers stay. A proxy that ends TCP makes a connection of

@@ -1,4 +1,4 @@
-"""When a difference is more than chance.
+"""The test whether a difference is more than chance.
 
 Two captures of one application never agree: there are some messages more, some confirms slower. A
 difference is notable when it is both larger than what chance makes of so many, and large enough to

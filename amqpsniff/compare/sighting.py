@@ -63,7 +63,7 @@ class Vocabulary:
 
 
 class Direction:
-    """What one direction of a connection carried.
+    """One direction of a connection in one capture.
 
     Attributes:
         frames: Rows of `FRAME`.
@@ -149,7 +149,7 @@ class Talk:
 
 @dataclass
 class Sighting:
-    """What one capture saw.
+    """A connection as one capture saw it.
 
     Attributes:
         names: The captures.

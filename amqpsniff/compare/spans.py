@@ -34,7 +34,7 @@ class Repeat(NamedTuple):
 
 
 class Coverage:
-    """Which bytes of a half-stream the segments of one capture carried, and which of them again.
+    """Bytes of a half-stream that the segments of one capture carried, and those sent again.
 
     Attributes:
         spans: Sorted, disjoint [begin, end) in stream offsets.

@@ -1,4 +1,4 @@
-"""What routes messages in two captures: what is new, gone, or declared otherwise.
+"""Topologies of two captures compared: parts that are new, gone, or declared otherwise.
 
 A name is compared within its virtual host. Where a connection began before the capture its virtual
 host and its client are not known; such a row is taken for the one of the other capture that is
@@ -22,7 +22,7 @@ MAX_KEYS = 100
 
 @dataclass(frozen=True)
 class Section:
-    """How rows of one section of the topology are compared.
+    """A section of the topology, and how its rows are compared.
 
     Attributes:
         name: In the topology's report.

@@ -1,4 +1,4 @@
-"""What bytes of a half-stream are: for those who write them again and must know each one.
+"""Names for all bytes of a half-stream, for those who write them again and must know each one.
 
 A claim is made for every frame that is read (a body's when it begins), for every end byte that is
 right, for protocol headers, and for what stands before them. Bytes that no claim covers were not

@@ -324,7 +324,7 @@ class FrameHandler:
         end: cython.longlong,
         whole: cython.bint,
     ) -> cython.int:
-        """The same of a method."""
+        """Write the row of a method frame."""
         connection: Connection = half.connection
         known: CachedMethod
         if whole and connection.dialect and end - at >= 4:

@@ -659,7 +659,7 @@ SAID = (
 
 
 class Note:
-    """What rules are told of a message: of many the same object, of one that stands out its own.
+    """Facts of a message for rules: one object for all with nothing special, else one of its own.
 
     `traced`: it carries the context of a trace. `formats`: the conventions of tracing that it
     follows. `internal`: it is the framework's own. `role`: as a `Reading` says it. `fields`:

@@ -55,7 +55,7 @@ _OUT_OF_RANGE = cython.declare(cython.int, OUT_OF_RANGE)
 
 
 class DecodedMethod:
-    """What later stages ask of a method, beside its arguments as JSON.
+    """Values of a method that later stages ask for, beside its arguments as JSON.
 
     `starts` and `lengths` say where its texts are, by role (`method_layout.roles`): counted from
     the first byte of its payload, -1 where it has none. Texts stay where they are, so that no

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""What made rows known, for those who bring rows of several readers into one order.
+"""Packets that completed rows, for those who bring rows of several readers into one order.
 
 A row is known when the packet comes that ends its frame, or its content. But bytes behind a hole
 wait until another packet fills it or makes it known that nothing will, or until a deadline: then

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""What the decoder remembers: one `Connection` per conversation, one `Half` per direction of it,
+"""The decoder's state: one `Connection` per conversation, one `Half` per direction of it,
 one `Content` per channel on which a message is under way.
 
 A `Content` is in one of three states, as in RabbitMQ's command assembler: no content is open;
@@ -69,8 +69,8 @@ _MAX_IDLE_BUFFERS = cython.declare(cython.longlong, MAX_IDLE_BUFFERS)
 
 
 class MemoryBudget:
-    """How many bytes all half-streams `held` of frames and contents that are not whole, in so many
-    `stores`; `refused` counts what was not kept for that, by what it is."""
+    """Bytes `held` of frames and contents that are not whole yet, in so many `stores`, and their
+    bound; `refused` counts those that were not kept for it, by kind."""
 
     held: int
     stores: int

@@ -1,4 +1,4 @@
-"""What brought findings about: the catalogue says what may, place and time say what did."""
+"""Causes of findings: the catalogue has the possible ones, place and time decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What concerns several connections, kept for whoever will know all of them.
+"""Records that concern several connections, kept for whoever will know all of them.
 
 A reader of a share of the connections cannot judge what is about many: it records what its own
 connections contribute. `once` holds findings that stand for many places, `notes` what rules have

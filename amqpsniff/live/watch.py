@@ -50,7 +50,7 @@ Batches = Iterator[tuple[str, Any]]
 
 
 class Source(Protocol):
-    """Where packets come from: `amqpsniff.capture.live_capture`, `.tail`."""
+    """A source of packets: `amqpsniff.capture.live_capture`, `.tail`."""
 
     capture: str
     findings: list[Finding]

@@ -48,7 +48,7 @@ their order."""
 
 
 class Comparison:
-    """What both see in a capture.
+    """The two views of a capture, compared.
 
     Iterate once over it for the `Difference`s, in the order of packets; the counts are whole after.
     Credentials are compared, and shown where the capture's options show them. Raises TsharkError

@@ -1,4 +1,4 @@
-"""What has to be known of a capture's connections to judge a disagreement about their frames."""
+"""Facts of a capture's connections by which a disagreement about their frames is judged."""
 
 from __future__ import annotations
 

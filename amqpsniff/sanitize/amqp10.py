@@ -59,7 +59,7 @@ Span = tuple[int, bytes]
 
 @dataclass
 class _Link:
-    """What messages of a link hold: `manages` at a node that manages, `secret` tokens."""
+    """The messages of a link: `manages` at a node that manages, `secret` tokens."""
 
     manages: bool = False
     secret: bool = False

@@ -1,4 +1,4 @@
-"""What becomes of each value of the protocol, as rows.
+"""The policy of sanitizing: a row for each value of the protocol.
 
 Deny by default: a text that no row names is filler, and so is what is in a table under a name that
 no row has. Numbers and bits of methods stay, for they are counts, tags and codes; numbers in tables
@@ -86,7 +86,7 @@ class SanitizeOptions:
 
 
 class Rule(NamedTuple):
-    """What becomes of values of a name; `why` is for a person."""
+    """The treatment of values of a name; `why` is for a person."""
 
     name: str
     action: str

@@ -41,7 +41,7 @@ Ends = frozenset[End]
 
 @dataclass
 class Sanitized:
-    """What was done.
+    """The outcome of sanitizing.
 
     Attributes:
         totals: Counts of the reading.

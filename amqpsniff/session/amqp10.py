@@ -111,7 +111,7 @@ _FIRST = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 
 
 class Said:
-    """What was said of a delivery: the last outcome, and what else later words of it depend on.
+    """The last outcome that was given for a delivery, and what later ones depend on.
 
     It hangs on the entry's `route`, which has no other use here, once something was said that is
     not written yet; most deliveries are settled by the first word and their row is there.

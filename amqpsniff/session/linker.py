@@ -2,7 +2,7 @@
 """The way of messages from connection to connection: a publish, and the deliveries of it.
 
 A broker gives a message no name, so a delivery is matched by what it is: virtual host, exchange,
-routing key, size, properties and, where it was computed, the hash of the body (`fingerprinter`).
+routing key, size, properties and, where it was computed, the hash of the body (`fingerprint`).
 Publishes that are alike form a line, and each queue hands them on in their order: the next that it
 has not handed on yet is the one. A delivery that says it is not the first (`redelivered`, or
 dead-lettered) is matched with what its queue has handed on before.

@@ -1,9 +1,10 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
 """The publishes that a return may mean: lists of entries by route, each in its order.
 
-Where a route has several, `Channel.alike` has further lists of them: by route and mark (the same
-for the same properties and size), and by route, mark and body mark (the same for the same bytes of
-the body). A mark of 0 or a body mark of `NULL` is unknown: then the publish may be any.
+Where a route has several, `Channel.by_fingerprint` has further lists of them: by route and mark
+(the same for the same properties and size), and by route, mark and body mark (the same for the
+same bytes of the body). A mark of 0 or a body mark of `NULL` is unknown: then the publish may be
+any.
 
 A list is an entry alone, for most keys have one, or a deque. What is answered is at the head of one
 only until it is trimmed, and no key is there without an entry.

@@ -2,8 +2,8 @@
 """Log of messages that readers of other connections may see too.
 
 Whether a message was published before, how long it was in its queue, how often it came again: that
-takes the messages of every connection. A reader of a share of them writes down what `repeats` and
-`rules.requeueing` would have used, in the order in which it happened, and
+takes the messages of every connection. A reader of a share of them writes down what
+`recent_publishes` and `rules.requeueing` would have used, in the order in which it happened, and
 `amqpsniff.session.message_replay` goes over what all readers wrote as if it were one.
 
 Only messages with a message-id or a correlation-id are written down, those that come again, and

@@ -1,4 +1,4 @@
-"""Who owes whom: what each side of a connection still had to send.
+"""Debts of a connection: what each side still had to send.
 
 What the broker owes: replies, confirms, the end of a block, the rest of a delivery. What the
 client owes: replies, acknowledgements, the rest of a publish. After a close nothing but its answer

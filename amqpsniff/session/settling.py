@@ -53,12 +53,12 @@ _REFUSAL_NS = cython.declare(cython.longlong, REFUSAL_NS)
 
 
 class Settler:
-    """The entries of any number of channels that an answer means, and their outcomes.
+    """Outcomes of messages: finds those that a confirm, return or acknowledgement is about.
 
     `hits` counts, by name of the limit, what was not remembered because of one. `emitter`, when
     there is one, is told of what rules want to know. `ended` counts messages by outcome,
-    `histograms` their times, once `measure` was called; `lately`, where it was set, has the latest
-    times.
+    `histograms` their times, once `measure` was called; `recent_latencies`, where it was set, has
+    the latest times.
     """
 
     unanswered: Any

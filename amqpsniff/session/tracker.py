@@ -631,9 +631,9 @@ class Tracker:
     ) -> None:
         """Follow the rows from these on, and the ends of connections where they stand between them.
 
-        `ended` are connections, each with the row before which it ended, `tell` is called with
-        those of them that lack something, before they end; see `feed` for the rest. They keep their
-        sessions for those that are still to look at them.
+        `ended` are connections, each with the row before which it ended. `report_incomplete` is
+        called with those of them that lack something, before they end; see `feed` for the rest.
+        They keep their sessions for those that are still to look at them.
         """
         peer: Connection
         row: cython.longlong

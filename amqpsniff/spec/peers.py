@@ -1,4 +1,4 @@
-"""What a client and a broker say of themselves as they connect: `client_properties` of
+"""Properties of client and broker that they send as they connect: `client_properties` of
 connection.start-ok, `server_properties` of connection.start.
 
 The protocol asks for `product`, `version` and `platform` (0-9-1 §1.4.2.2.1); libraries have names

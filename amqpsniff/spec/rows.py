@@ -1,4 +1,4 @@
-"""What a row of the protocol tables is.
+"""Rows of the protocol tables.
 
 A row is written once, when its table is imported, and never changes. The classes are plain slots
 classes because importing `typing` or `dataclasses` would cost more time than parsing all tables.

@@ -23,7 +23,7 @@ READINGS = ("rabbitmq", "spec091", "py-amqp")
 
 
 class FieldTag(Row):
-    """What a tag octet means in one reading. `unusual`: readable, but not regular."""
+    """The meaning of a tag octet in one reading. `unusual`: readable, but not regular."""
 
     __slots__ = columns("reading tag type unusual note")
     reading: str

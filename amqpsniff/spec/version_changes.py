@@ -1,4 +1,4 @@
-"""What newer versions of RabbitMQ do otherwise with what clients of AMQP 0-8 to 0-9-1 send.
+"""Changes in newer versions of RabbitMQ that concern clients of AMQP 0-8 to 0-9-1.
 
 `amqpsniff.analysis.readiness` finds in rows of a capture what each row here is about. Sources are
 the release notes of RabbitMQ and measurements: RabbitMQ 3.10.8, 4.0.5 and 4.3.6, with pika 1.4.

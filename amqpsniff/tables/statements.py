@@ -1,4 +1,4 @@
-"""What an SQL expression says, by DuckDB's tree of it, and what is wrong with it, in one line.
+"""SQL expressions by DuckDB's tree of them, and what is wrong with one, in one line.
 
 The tree is that of `json_serialize_sql`: objects with a `class` (of an expression) or a `type`.
 Nothing here knows more of it than that names of columns and tables are strings in it.

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""How a conversation begins: who is who, and where its streams begin.
+"""The beginning of a conversation: who is who, and where its streams begin.
 
 A SYN tells the first sequence number of its direction, its answer tells both (RFC 9293 §3.5). A
 SYN with another number than the known one means that the endpoints are used again. In a

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""From an IP header inwards: extension headers, fragments and tunnels, to the TCP header.
+"""Layers from an IP header inwards: extension headers, fragments and tunnels, to the TCP header.
 
 `Layers.walk` goes layer by layer, `MAX_LAYERS` of them at most, and keeps where it is: `at` in
 `octets`, and two ends. `end` is where the captured bytes stop and `wire_end` where the packet
@@ -94,7 +94,7 @@ def _signed64(octets: cython.const[cython.uchar][::1], at: cython.longlong) -> c
 
 
 class Layers:
-    """Where a packet's innermost header is; the caller sets `end`, `wire_end` and `ts_ns`.
+    """The place of a packet's innermost header; the caller sets `end`, `wire_end` and `ts_ns`.
 
     `source` is -1 while `octets` are the batch's; after a packet put together from fragments it is
     where that is in `extra`. Addresses are 128 bits in two signed halves (IPv4: 0 and 32 bits).

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Which conversations are whose, when several readers share the work on one capture.
+"""Conversations dealt to readers that share the work on one capture.
 
 A conversation is known by its mark: a hash of its two endpoints in no order, the same on every
 machine. Endpoints that are used again have the mark they had before, so that whoever reads one use

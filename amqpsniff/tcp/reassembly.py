@@ -243,9 +243,7 @@ class Reassembler:
         return 0
 
     def finish_some(self, most: int) -> StreamBatch | None:
-        """As `finish`, which is to be called behind it, of `most` conversations; null where there
-        are no more.
-        """
+        """Close up to `most` open conversations; None where `finish` closes the rest."""
         return self._finish(most) if self.slow_path.table.open > most else None
 
     def finish(self) -> StreamBatch:

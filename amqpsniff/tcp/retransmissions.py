@@ -43,7 +43,7 @@ CONFLICT = cython.declare(cython.int, 2)
 
 
 class History:
-    """Where the bytes of the last segments are; one object for all half-streams.
+    """Places of the bytes of the last segments; one object for all half-streams.
 
     `seen`, wherever it is asked for, is the number of bytes of packets captured so far;
     `identification` that of the IP packet being read, -1 when it has none.

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""What reassembly hands on: events of TCP conversations as rows over the packets' own bytes.
+"""Output of reassembly: events of TCP conversations as rows over the packets' own bytes.
 
 Four kinds of event, in the order in which they became known:
 

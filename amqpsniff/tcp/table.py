@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""Which conversations there are: open ones by slot, ended ones for a while, and who goes first.
+"""The table of conversations: open ones by slot, ended ones for a while, and who goes first.
 
 A slot is the place of an open conversation in the lists that the hot loop indexes. It is free
 again in the batch after the conversation's end, so that within a batch it means one conversation.
@@ -75,7 +75,7 @@ def _before(half: HalfStream) -> cython.longlong:
 
 
 class Closed:
-    """What is remembered of a conversation after its end, by direction; -1 for unknown.
+    """Facts of a conversation that are kept after its end, by direction; -1 for unknown.
 
     `over`: it ended; otherwise it was given up and may go on.
     """

@@ -1,4 +1,4 @@
-"""What a certificate says of its holder: names, issuer, validity, and the RSA modulus.
+"""Facts of a certificate: names, issuer, validity, and the RSA modulus.
 
 A walk over the DER that reads these fields and steps over everything else; damaged or unusual
 certificates give what can be read. Nothing is verified and nothing raises.

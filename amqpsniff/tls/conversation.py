@@ -121,7 +121,7 @@ MAX_OFFERED = 128
 
 
 class Sink(Protocol):
-    """What is given the bytes that were encrypted."""
+    """The receiver of decrypted bytes."""
 
     def put(
         self, direction: int, octets: bytes, offset: int, number: int, ts_ns: int

@@ -1,4 +1,4 @@
-"""From secrets to keys: the PRF of TLS 1.0 to 1.2, the key schedule of TLS 1.3.
+"""Keys from secrets: the PRF of TLS 1.0 to 1.2, the key schedule of TLS 1.3.
 
 Source: RFC 5246 §5, §6.3 and §8.1, RFC 2246 §5, RFC 7627 §4, RFC 8446 §7.1 to §7.3.
 """

@@ -41,7 +41,7 @@ thousand."""
 
 @cython.cclass
 class Handshake:
-    """What a handshake has told so far; None or empty where it has not.
+    """Facts that a handshake has told so far; None or empty where it has not.
 
     Attributes:
         early: Whether the server takes the early data of TLS 1.3 that the client offered; None

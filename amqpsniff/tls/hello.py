@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=True, wraparound=False, initializedcheck=False, cdivision=True
-"""What the messages of a handshake say in clear: ClientHello, ServerHello, and their extensions.
+"""Messages of a handshake that are in clear: ClientHello, ServerHello, and their extensions.
 
 A message may be cut: the fields that are there are read, the others stay unknown. Nothing raises.
 
@@ -75,7 +75,7 @@ class Fields:
 
 
 class ClientHello(NamedTuple):
-    """What a client offers; empty where it does not say."""
+    """The offers of a client; empty where it does not say."""
 
     random: bytes
     session_id: bytes
@@ -89,7 +89,7 @@ class ClientHello(NamedTuple):
 
 
 class ServerHello(NamedTuple):
-    """What the server chose; `protocol` is empty where the choice is encrypted."""
+    """The choices of the server; `protocol` is empty where it is encrypted."""
 
     random: bytes
     session_id: bytes

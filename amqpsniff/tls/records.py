@@ -54,7 +54,7 @@ class FirstRecord(NamedTuple):
 
 @cython.cclass
 class Direction:
-    """What one side sends; `conversation` is given the records.
+    """Records that one side sends; `conversation` is given them.
 
     Attributes:
         offset: Bytes given on so far: where the next ones stand in the stream that was encrypted.

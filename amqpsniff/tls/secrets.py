@@ -1,4 +1,4 @@
-"""What opens TLS conversations: lines of key logs, sessions that were resumed, RSA private keys.
+"""Secrets that open TLS conversations: lines of key logs, resumed sessions, RSA private keys.
 
 Lines come from a file, which may grow while it is used, and from Decryption Secrets Blocks of
 captures. The file is looked at again only when a conversation asks for a secret that is not there.

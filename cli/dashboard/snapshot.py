@@ -35,7 +35,7 @@ TICK_SECONDS = 1.0
 
 @dataclass
 class Picture:
-    """What is known at a moment.
+    """The state of the traffic at one moment.
 
     Attributes:
         capture: What is captured.

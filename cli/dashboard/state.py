@@ -1,4 +1,4 @@
-"""What the dashboard shows and how, changed by keys."""
+"""The choices of the dashboard's user, changed by keys."""
 
 from __future__ import annotations
 

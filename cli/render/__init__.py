@@ -1,1 +1,1 @@
-"""How rows look on a terminal and in a pipe."""
+"""Rows as text, on a terminal and in a pipe."""

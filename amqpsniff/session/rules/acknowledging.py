@@ -121,7 +121,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 class Unsettled(NamedTuple):
-    """What was outstanding on a channel when it ended: when that was, and in which packet."""
+    """Deliveries outstanding on a channel at its end, with its time and packet."""
 
     order: Order
     packet_number: int
@@ -134,7 +134,7 @@ class Unsettled(NamedTuple):
 
 
 class UnsettledChannels:
-    """What channels left, by a key; `MAX_UNSETTLED_CHANNELS` of them, whatever their keys."""
+    """Deliveries that channels left, by a key; of `MAX_UNSETTLED_CHANNELS` of them at most."""
 
     def __init__(self) -> None:
         self._by_key: dict[Any, list[Unsettled]] = {}

@@ -159,7 +159,7 @@ class ProvisionalFinding(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where something was: what a finding says of its place, without a channel."""
+    """The place of a finding, without its channel."""
 
     capture: str | None
     packet_number: int | None
@@ -180,8 +180,8 @@ class RuleContext:
         log: Collects findings; None where they are not requested.
         memory: What rules remember about the connection.
         shared: What rules remember across connections; keep it bounded.
-        event: The `frame.MethodFrame` of a method's event, else None.
-        request: The `frame.Request` that the method answers, or None.
+        frame: The `method_frame.MethodFrame` of a method's event, else None.
+        request: The `method_frame.Request` that the method answers, or None.
         number, ts_ns: Packet and time of it; ts_ns is None where the packet has none.
         facts: What `EVENTS` says.
     """

@@ -1,4 +1,4 @@
-"""What packs say of messages: operations that fail, are retried or late, and what else stands out.
+"""Findings from packs: operations that fail, are retried or late, and whatever else stands out.
 
 A pack says what a message means (`amqpsniff.packs`); what stands out of that is an event, `noted`.
 Its findings stand for all connections of a capture: there is one for an operation and an exception,
@@ -46,7 +46,7 @@ SECRET = "header-secret"  # noqa: S105 (a code)
 
 
 class _Words(NamedTuple):
-    """What is said of messages in which something stands out.
+    """The words about messages in which something stands out.
 
     `text`: names in braces are those of `_values`. `each`: what there is one finding of.
     `sender`: whose messages count, 0 of clients, 1 of the broker, None for both.

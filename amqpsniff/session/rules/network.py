@@ -123,7 +123,7 @@ CODES = (("client", "client-not-reading"), ("broker", "broker-not-reading"))
 
 
 def shut_of(session: Any, side: int) -> Any:
-    """The `tcp.Shut` of a side's window (0: the client's); None when data never waited for it."""
+    """The closed times of a side's window (0: the client's); None when data never waited for it."""
     direction = session.peer.client_direction
     return None if direction < 0 else session.peer.conversation.zero_windows[direction ^ side]
 

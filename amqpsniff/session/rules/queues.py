@@ -76,7 +76,7 @@ class Owner:
 
 
 class QueueRemainder:
-    """What a channel had outstanding of one queue when it ended.
+    """Deliveries of one queue that a channel had outstanding at its end.
 
     Attributes:
         count: Deliveries.

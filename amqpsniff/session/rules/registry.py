@@ -212,7 +212,7 @@ def _taken(items: list[Any]) -> Iterator[Any]:
 
 
 class _Records:
-    """What a context needs of a tracker: what rules remember, and where findings go."""
+    """The part of a tracker that a context needs: the memory of rules, and the log of findings."""
 
     def __init__(self, log: FindingLog) -> None:
         self.log = log

@@ -19,7 +19,7 @@ VARIANTS = 1_000
 
 
 class Remedy(NamedTuple):
-    """What to do about an error: its code, words of its text, and what to do."""
+    """A remedy of an error: its code, words of its text, and what to do."""
 
     code: int
     words: str

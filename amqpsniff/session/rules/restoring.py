@@ -48,7 +48,7 @@ MAX_CANCELLED = 64
 
 
 class _Consumed:
-    """What is known of a client and a queue that it consumed from.
+    """A client and a queue that it consumed from.
 
     Attributes:
         until_ns: Time until which it did, on connections that it closed or that stay open.
