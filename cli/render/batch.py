@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import os
+import re
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
+from amqpsniff.units import plural
 from amqpsniff.wire_text import harmless
 
 from ..entry import tell
-from ..output import UNCUT
-from .text import folded
+from ..output import Output
+from .grid import Grid
+from .text import Words, folded
 
-WIDEST = (48, 32, 24, 18, 12)
-"""Characters of a cell that are shown at most: the most with which all columns have room."""
-
-TIME_WIDTH = 19
-"""Characters of a time to the second, which says nothing when it is cut."""
-
-GAP = 2
-"""Spaces between columns."""
+_NUMBER = re.compile(r"-?[\d,]*\.?\d*")
+"""A cell of a column of numbers, which may be empty."""
 
 UNITS = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6))
 
@@ -88,13 +84,9 @@ class Shown:
                 tell("".join(f"{part}\n" for part in folded(line, width)))
         if self._page is not None and not self._quiet:
             tell(f"report: {self._page}\n")
-        wide = sys.stdout.isatty() or os.environ.get("COLUMNS")
-        console = Console() if wide else Console(width=UNCUT)
+        output = Output()
         for report in self._reports:
-            with console.capture() as shown:
-                _show(console, report)
-            # rich itself exits with 1 where nobody reads any more
-            sys.stdout.writelines(f"{line.rstrip(' ')}\n" for line in shown.get().splitlines())
+            _show(output, report)
 
     def _progress(self, fact: dict[str, Any]) -> None:
         if not self._wanted:
@@ -159,7 +151,7 @@ def _summed(summary: dict[str, Any], seconds: float) -> list[str]:
     done = f" ({before:,} of {summary['tasks']:,} tasks were done before)" if before else ""
     rows = summary["rows"]
     lines = [
-        f"{count:,} {'file' if count == 1 else 'files'}{known}, in {seconds:.0f} s{done}",
+        f"{plural(count, 'file')}{known}, in {seconds:.0f} s{done}",
         "rows: " + ", ".join(f"{name} {count:,}" for name, count in rows.items()),
     ]
     if summary["bad_files"]:
@@ -169,56 +161,38 @@ def _summed(summary: dict[str, Any], seconds: float) -> list[str]:
     return lines
 
 
-def _show(console: Console, report: dict[str, Any]) -> None:
+def _show(output: Output, report: dict[str, Any]) -> None:
     """A report as a table: the columns that a terminal has room for, in a pipe all."""
-    rows = [[harmless(cell) for cell in row] for row in report["rows"]]
-    names = [name.replace("_", " ") for name in report["columns"]]
-    widths: list[int] = []
-    for widest in WIDEST:
-        widths = [_width(name, [row[at] for row in rows], widest) for at, name in enumerate(names)]
-        if sum(widths) + GAP * (len(widths) - 1) <= console.width:
-            break
-    shown, room = 0, console.width
-    while shown < len(names) and room >= widths[shown]:
-        room -= widths[shown] + GAP
-        shown += 1
-    console.print(report["title"], style="bold")
+    output.show(Words(report["title"], "heading"))
+    rows = report["rows"]
     if not rows:
-        console.print("nothing of the kind was captured\n")
+        output.lines(["nothing of the kind was captured", ""])
         return
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
-    for at, name in enumerate(names[:shown]):
-        numbers = all(_is_number(row[at]) for row in rows) and any(row[at] for row in rows)
-        right = "right" if numbers else "left"
-        table.add_column(name, justify=right, width=widths[at], vertical="bottom")  # type: ignore[arg-type]
+    marks = [_mark(cells, at) for at, cells in enumerate(zip(*rows, strict=True))]
+    names = [name.replace("_", " ") for name in report["columns"]]
+    grid = Grid("|".join(map(str.__add__, marks, names)))
     for row in rows:
-        cells = zip(row[:shown], widths, strict=False)
-        table.add_row(*(Text(_cut(cell, width)) for cell, width in cells))
-    console.print(table)
+        grid.add(*map(harmless, row))
     left = [f"{len(rows)} of {report['total']} rows"] if str(len(rows)) != report["total"] else []
-    if shown < len(names):
-        left.append(f"without {', '.join(names[shown:])}")
+    unseen = ", ".join(grid.left_out(output.room))
+    left += [f"without {unseen}"] if unseen else []
+    lines = [line.rstrip() for line in grid.lines(output.room, output.paint)]
     if left:
-        console.print(f"({'; '.join(left)}: see reports/{report['report']}.csv)", style="dim")
-    console.print()
+        note = f"({'; '.join(left)}: see reports/{report['report']}.csv)"
+        lines += Words(note, "key").lines(output.room, output.paint)
+    output.lines([*lines, ""])
 
 
-def _width(name: str, cells: list[str], widest: int) -> int:
-    """The width of a column: that of its longest word or cell, within bounds; times are whole."""
-    words = max(map(len, name.split()), default=1)
-    longest = max(map(len, cells), default=1)
-    if longest <= TIME_WIDTH and all(map(_is_time, cells)):
-        return max(words, longest)
-    return max(words, min(widest, longest), 1)
+def _mark(cells: Sequence[str], place: int) -> str:
+    """The marks of a column in its place: the later, the sooner left out; times are not cut."""
+    if all(map(_is_number, cells)) and any(cells):
+        return "?" * place + ">"
+    return "?" * place + ("" if all(map(_is_time, cells)) else "*")
 
 
 def _is_time(cell: str) -> bool:
     return cell[4:5] == cell[7:8] == "-" and cell[13:14] == ":"
 
 
-def _cut(cell: str, width: int) -> str:
-    return cell if len(cell) <= width else cell[: width - 1] + "…"
-
-
 def _is_number(cell: str) -> bool:
-    return cell.replace(",", "").replace(".", "").replace("-", "").isdigit() or not cell
+    return _NUMBER.fullmatch(cell) is not None
