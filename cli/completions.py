@@ -90,15 +90,3 @@ def interfaces(incomplete: str) -> list[tuple[str, str]]:
     except OSError:
         return []
     return words(("any", *names))(incomplete)
-
-
-def methods(incomplete: str) -> list[tuple[str, str]]:
-    """What `spec` takes: methods, classes, reply codes with their names, and the other topics."""
-    from amqpsniff.spec import METHODS, REPLY_CODES
-
-    from .spec import TOPICS
-
-    names = {row.name: "" for row in METHODS}
-    known = dict.fromkeys([*TOPICS, *(name.partition(".")[0] for name in names)], "") | names
-    known |= {str(row.code): row.name for row in REPLY_CODES}
-    return [(name, about) for name, about in known.items() if name.startswith(incomplete)]

@@ -17,7 +17,7 @@ from .options import FailOn, Input, Two, at_least, one_of, spread
 from .output import write_answer
 from .reading import Reading
 from .render.grid import METHOD, Column, Grid, facts, or_none, table
-from .render.text import NONE, Words
+from .render.text import NONE, Words, heading
 from .topology import VHOST, arguments_text
 
 if TYPE_CHECKING:
@@ -127,12 +127,6 @@ def sections(report: Row, top: int) -> Iterator[Grid | Words]:
         yield from _findings(findings[:top])
     yield Words("")
     yield _verdict(report)
-
-
-def heading(title: str, shown: int, number: int) -> Words:
-    """The heading of a section that shows so many of that number."""
-    more = f" ({count(shown)} of {count(number)})" if shown < number else ""
-    return Words(f"\n{title}{more}", "heading")
 
 
 def _sides(row: Row) -> tuple[Row | None, Row | None]:

@@ -10,14 +10,13 @@ from amqpsniff.compare.same_traffic import WAYS
 from amqpsniff.units import count, duration, octets, plural, some
 from amqpsniff.wire_text import harmless
 
-from .diff import heading
 from .entry import FOUND, complain
 from .options import Two
 from .output import write_answer
 from .progress import Progress
 from .reading import Reading
 from .render.grid import METHOD, Column, Grid, facts, table
-from .render.text import NONE, Words
+from .render.text import NONE, Words, heading
 
 
 def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:

@@ -21,7 +21,6 @@ from amqpsniff.spec import (
 )
 from amqpsniff.spec.describe import describe
 
-from .completions import methods
 from .options import offer, one_of, spread
 from .output import Output, write_json
 from .render.grid import METHOD, Column, Grid
@@ -38,6 +37,14 @@ TOPICS: dict[str, tuple[Row, ...]] = {
 """What is not a method, by the word a person types for it."""
 
 
+def names(incomplete: str) -> list[tuple[str, str]]:
+    """Names that a shell offers: methods, classes, reply codes, and the other topics."""
+    methods = {row.name: "" for row in METHODS}
+    known = dict.fromkeys([*TOPICS, *(name.partition(".")[0] for name in methods)], "") | methods
+    known |= {str(row.code): row.name for row in REPLY_CODES}
+    return [(name, about) for name, about in known.items() if name.startswith(incomplete)]
+
+
 @spread("""
     Arguments:
         NAME: A method (basic.publish, publish, 60/40), a class (queue, 50), a reply code (404), or
@@ -48,7 +55,7 @@ TOPICS: dict[str, tuple[Row, ...]] = {
         --format F: Output format: {FORMATS}. [default]
 """)
 def spec(
-    name: Annotated[str, offer(methods)] = "",
+    name: Annotated[str, offer(names)] = "",
     dialect: Annotated[str | None, one_of(DIALECTS, "no dialect {}")] = None,
     format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from amqpsniff.units import count
+
 ELLIPSIS = "…"
 NONE = "-"
 """Written where there is nothing."""
@@ -159,3 +161,9 @@ class Words:
             shown = shown[len(piece) :]
             done += paint(style, piece) if piece and style else piece
         return done + shown
+
+
+def heading(title: str, shown: int, number: int) -> Words:
+    """The heading of a section that shows so many of that number."""
+    more = f" ({count(shown)} of {count(number)})" if shown < number else ""
+    return Words(f"\n{title}{more}", "heading")

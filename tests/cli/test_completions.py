@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import typer
 
-from amqpsniff.cli import batch, commands, completions, options
+from amqpsniff.cli import batch, commands, completions, options, spec
 from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.spec import METHODS
 from amqpsniff.tables.schema import EVERYTHING
@@ -184,7 +184,7 @@ def test_offers() -> None:
     assert completions.words(("a", "ab", "b"))("a") == [("a", ""), ("ab", "")]
     assert completions.listed(completions.words(("a", "b")))("a,") == [("a,b", "")]
     assert {code for code, _ in completions.codes("")} == set(KINDS)
-    assert {row.name for row in METHODS} < {name for name, _ in completions.methods("")}
+    assert {row.name for row in METHODS} < {name for name, _ in spec.names("")}
 
 
 @pytest.mark.skipif(not Path("/sys/class/net").is_dir(), reason="no /sys/class/net")
