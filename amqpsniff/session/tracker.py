@@ -765,6 +765,8 @@ class Tracker:
                 session.server_seen = True
             if session.missing & (1 << side):
                 resume_side(session, side)
+                if side == 1:
+                    self._lose_refusals(session)
             slot: ChannelSlot = session.last
             if slot is None or slot.number != number:
                 slot = self._slot(session, number)

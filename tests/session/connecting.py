@@ -194,14 +194,14 @@ class Connection:
             if event.sender == "client":
                 incarnation.next_number = None
                 incarnation.declared = None
-            else:
-                incarnation.doubt(None)
 
     def _lose_answers(self, sender: str) -> None:
-        """[C2, P3, P5, D9, D10]"""
+        """[C2, P3, P5, D9, D10, D13]"""
         for incarnation in self.incarnations:
             if not incarnation.ended and not self.over:
                 incarnation.lose(sender)
+                if sender == "server":
+                    incarnation.doubt(None)
 
     def _no_reply(
         self, channels: list[int], senders: tuple[str, ...], but: tuple[str, ...]

@@ -145,8 +145,9 @@ D13 An ack, nack or reject of a tag that is not outstanding may be refused: the 
     refused, with all that follows, by the server's channel.close with "unknown delivery tag" and
     its tag, or without this text but with close_method basic.ack, basic.nack or basic.reject (then
     the first). Where neither comes before another channel.close of the server, a loss in its
-    direction or the end of the incarnation, the outcome is null; but where the beginning of the
-    incarnation is not known and the tag is below its first one, it takes effect.
+    direction, its first method after one, or the end of the incarnation, the outcome is null; but
+    where the beginning of the incarnation is not known and the tag is below its first one, it
+    takes effect.
 
 Connections
 

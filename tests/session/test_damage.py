@@ -43,6 +43,13 @@ def test_an_acknowledgement_that_may_be_missing() -> None:
     assert [row["unsettled_max"] for row in said.channels] == [None]
 
 
+def test_an_acknowledgement_refused_while_the_broker_is_not_captured() -> None:
+    """The hole is known before the acknowledgement, and goes on until the broker is heard again."""
+    packets = packets_of(HOSTILE / "sem2_multi_ack_settled_tag.pcap")
+    said = rows_of([one for one in packets if one[0] not in (5, 12, 16, 17, 20)])
+    assert [(row["delivery_tag"], row["outcome"]) for row in said.messages] == [(1, None)]
+
+
 def test_a_late_nack_of_several_behind_a_loss() -> None:
     """What of it was sent before the loss may have been confirmed in the hole."""
     packets = packets_of(CAPTURES / "incidents" / "c_maxlen.pcap")

@@ -364,7 +364,7 @@ def test_a_method_whose_number_another_dialect_has_for_another() -> None:
 
 
 @pytest.mark.parametrize(("end", "loop"), [
-    ("S: connection.close reply_code=501", "3 connections in 16.0 ms ended with: 501 no reason given"),
+    ("S: connection.close reply_code=501", "3 connections in 16.0 ms ended with: 501 FRAME_ERROR, no reason given"),
     ("FIN S", "3 connections in 16.0 ms ended with: the broker ended TCP (FIN)"),
     ("FIN C", ""),
 ])  # fmt: skip
