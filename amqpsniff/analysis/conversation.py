@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from amqpsniff.analysis.selection import RowFilter, Selection, Started
+from amqpsniff.analysis.clients import MAX_NAME
+from amqpsniff.analysis.selection import OF_CONNECTIONS, RowFilter, Selection, Started
 from amqpsniff.analysis.timeline import FOLDED, Entry, Gaps, Timeline
 from amqpsniff.columns import NUMBER_MASK
 from amqpsniff.errors import UsageError
 from amqpsniff.session.owing import Silence
 from amqpsniff.tables.values import values
+from amqpsniff.wire_text import harmless, shortened
 
 if TYPE_CHECKING:
     from amqpsniff.tcp.partition import Partition
@@ -50,7 +52,8 @@ class ConversationFinder:
     """Finds the connection that a selection names, or the only one, in rows of two tables.
 
     Args:
-        selection: `connection` names it; its `channel`, `from_` and `to` choose findings.
+        selection: `connection`, `client`, `user` and `vhost` name it; `channel`, `from_` and `to`
+            choose findings.
         started: Gives the time at which the capture began.
         packets: The first and the last of the packets with bytes of it; None for any.
     """
@@ -62,7 +65,9 @@ class ConversationFinder:
     ) -> None:
         self._selection = selection
         timed = Selection(from_=selection.from_, to=selection.to)
-        named = Selection(connection=selection.connection)
+        named = Selection(
+            **{name: getattr(selection, name) for name in ("connection", *OF_CONNECTIONS)}
+        )
         self._timed = RowFilter(timed, "findings", started)
         self._named = RowFilter(named, "connections", started)
         self._all, self._meant = _Connections(), _Connections()
@@ -112,7 +117,9 @@ class ConversationFinder:
         return Conversation(row, findings, silences)
 
     def _one(self) -> Row:
-        wanted, meant = self._selection.connection, self._meant
+        meant = self._meant
+        named = (getattr(self._selection, name) for name in ("connection", *OF_CONNECTIONS))
+        wanted = " ".join(filter(None, named))
         if meant.only is not None:
             return meant.only
         if not meant.number and self._packets is not None:
@@ -122,7 +129,7 @@ class ConversationFinder:
             )
         if not meant.number:
             raise UsageError(f"no connection `{wanted}`; there are {self._all.names()}")
-        if wanted is None:
+        if self._selection.connection is None:
             raise UsageError(f"{meant.number} connections; give --connection: {meant.names()}")
         raise UsageError(
             f"{meant.number} connections are `{wanted}`; give more of it: {meant.names()}"
@@ -148,19 +155,22 @@ def _of(batch: Any, connections: set[str]) -> Any:
 
 
 class _Connections:
-    """Clients of connections by id, `MAX_KEPT` of them, how many there are in all, and the row of
-    the only one.
+    """Clients of connections by id, with their names, `MAX_KEPT` of them; how many there are in
+    all, and the row of the only one.
     """
 
     def __init__(self) -> None:
-        self.clients: dict[str, str | None] = {}
+        self.clients: dict[str, str] = {}
         self.number = 0
         self.only: Row | None = None
 
     def add(self, batch: Any) -> None:
         self.number += batch.num_rows
         kept = batch.slice(0, MAX_KEPT - len(self.clients))
-        self.clients.update(zip(values(kept, "connection_id"), values(kept, "client"), strict=True))
+        columns = (values(kept, name) for name in ("connection_id", "connection_name", "client"))
+        for connection_id, name, client in zip(*columns, strict=True):
+            shown = (shortened(harmless(name or ""), MAX_NAME), client or "client not known")
+            self.clients[connection_id] = " ".join(filter(None, shown))
         if len(self.clients) > 1:
             self.only = None
         elif kept.num_rows:
@@ -170,9 +180,7 @@ class _Connections:
         """The connections, each by as much of its id as tells it from the others."""
         ids = sorted(self.clients)
         length = 8 if len({one[:8] for one in ids}) == len(ids) else 16
-        names = [
-            f"{one[:length]} ({self.clients[one] or 'client not known'})" for one in ids[:MAX_NAMED]
-        ]
+        names = [f"{one[:length]} ({self.clients[one]})" for one in ids[:MAX_NAMED]]
         more = f" and {self.number - MAX_NAMED} more" if self.number > MAX_NAMED else ""
         return ", ".join(names) + more
 

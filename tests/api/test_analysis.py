@@ -184,6 +184,7 @@ def test_a_packet_names_the_connection_that_is_followed() -> None:
     assert by_name is not None
     assert by_packet.row == by_name.row
     assert len(list(by_packet.entries)) == len(list(by_name.entries))
+    assert capture.follow(client=":43706").row == by_name.row
     chosen = capture.follow(":43706", packet=333)
     assert chosen is not None
     assert {entry.packet_number for entry in chosen.entries} == {333}

@@ -83,11 +83,11 @@ DELIVERY = (
     Kind("consumer-stuck", "error", "medium",
          "A consumer holds all it may hold and acknowledges nothing",
          "At its cancel, or at the end of its channel or the capture, unacknowledged deliveries "
-         "have reached the prefetch count (1000 without one). There was no acknowledgement for "
-         "30 s and ten times longer than usual, or for 10 s and a hundred times longer (a thousand "
-         "times where few were acknowledged). Tasks with "
-         "an eta header that lies ahead do not count. In AMQP 1.0: the link's credit is used up "
-         "and all of it is held.",
+         "have reached the prefetch count (1000 without one, 100 if the channel acknowledged "
+         "nothing at all). There was no acknowledgement for 30 s and ten times longer than usual, "
+         "or for 10 s and a hundred times longer (a thousand times where few were acknowledged). "
+         "Tasks with an eta header that lies ahead do not count. In AMQP 1.0: the link's credit is "
+         "used up and all of it is held.",
          "Find the handler that hangs (a lock, a call without timeout). A higher prefetch count, "
          "or more credit, only puts it off.",
          "Jobs may really take that long."),

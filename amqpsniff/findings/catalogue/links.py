@@ -116,10 +116,14 @@ LINKS = (
          "for (message-unroutable); Artemis and routers those that they cannot deliver now."),
     Kind("deliveries-rejected", "warning", "low",
          "A consumer rejects many of its deliveries",
-         "A consumer rejected 5 deliveries of a link or more, and more than a twentieth of them: "
-         "the broker dead-letters or drops them.",
-         "Read the condition that the consumer gives (`state_error` of `messages`), and look into "
-         "the dead-letter queue.",
+         "Consumers rejected 5 deliveries of a queue or more (basic.reject or basic.nack without "
+         "requeue), and the capture, which has all connections to the broker from their beginning, "
+         "declares no dead-letter exchange for it. In AMQP 1.0: 5 of a link or more, and more than "
+         "a twentieth of them.",
+         "Find out why the handler rejects them: a message that an older program does not know, an "
+         "exception. In AMQP 1.0 read the condition it gives (`state_error` of `messages`). "
+         "Without a dead-letter exchange of the queue (x-dead-letter-exchange, or a policy) they "
+         "are gone; with one, look into the dead-letter queue.",
          "A consumer that sorts failures."),
     Kind("delivery-aborted", "warning", "high",
          "A sender gave up a message in the middle",

@@ -13,7 +13,7 @@ TIMING = (
          "Captured at the client, the network's round trip is included.",
          ("connection-blocked", "broker-not-reading", "message-oversized")),
     Kind("consumer-slow", "info", "medium",
-         "Deliveries are acknowledged late",
+         "Deliveries are acknowledged late, or not at all",
          "The time from a delivery to its acknowledgement is a second on average, or 30 once. Of a "
          "delivery from before the capture: since its connection's first packet.",
          "Make the handler faster or start more consumers.",
@@ -73,8 +73,10 @@ TIMING = (
          "Nothing came from it for two heartbeat intervals of tune-ok, or for one and then the "
          "other side ended TCP without a close method. In AMQP 1.0 the interval is the other "
          "side's idle-time-out, and a close that names it shows the same.",
-         "Let the client send heartbeats while it works: do not block its I/O thread in a "
-         "handler. An interval of 5 to 20 s suits most networks.",
+         "Where the client was silent, let it send heartbeats while it works: do not block its I/O "
+         "thread in a handler. Where the broker was, look between the two hosts (a proxy or load "
+         "balancer, which may also end TCP in its name), then at the broker's load. An interval of "
+         "5 to 20 s suits most networks.",
          "Any frame counts as a heartbeat.",
          ("broker-not-reading", "client-not-reading")),
     Kind("path-interrupted", "error", "medium",

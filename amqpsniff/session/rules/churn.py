@@ -54,6 +54,8 @@ def judge_connection(context: RuleContext) -> None:
     conversation = connection.conversation
     if not context.certain or "connection.open" not in session.handshake:
         return
+    if session.closed_by == "server":
+        return  # not the client
     if session.closed_by is None and conversation.ended is None:
         return  # it may go on for long after the capture
     client: Client = client_of(context)

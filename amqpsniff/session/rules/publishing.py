@@ -189,6 +189,9 @@ def in_doubt(context: RuleContext) -> None:
         sent = [entry for entry in entries if entry.packet_number <= closed]
         count -= len(entries) - len(sent)
         entries = sent
+    refused = channel.closed_by == "server" and channel.close_method == "basic.publish"
+    if refused and count == 1:
+        return  # the close is the answer
     if not count:
         return
     span = ""
@@ -198,6 +201,8 @@ def in_doubt(context: RuleContext) -> None:
         if last is not first:
             span = f", numbers {first.number} to {last.number} in "
             span += packets_text(first.packet_number, last.packet_number)
+    if refused:
+        span += ", of which it refused one, and read none after it"
     context.report(
         "publishes-in-doubt",
         f"{number_of(count, 'publish', 'publishes')}{span}, {when_closed(channel.closed_by)}",

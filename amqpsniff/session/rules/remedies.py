@@ -27,6 +27,8 @@ class Remedy(NamedTuple):
 
 
 REMEDIES = (
+    Remedy(320, "is deleted", "the virtual host was deleted, and its queues and messages with it: "
+           "declare it and all that was in it again, or take clients elsewhere"),
     Remedy(403, "in exclusive use", "queues have one exclusive consumer or several that are not: "
            "end the other consumer or consume without the flag exclusive; x-single-active-consumer "
            "lets consumers take turns"),
@@ -81,6 +83,8 @@ REMEDIES = (
            "acknowledgements"),
     Remedy(540, "active=false", "a client cannot stop the broker: set a prefetch count"),
     Remedy(540, "queue.purge", "a stream cannot be emptied: set its retention"),
+    Remedy(541, "metadata store operation timed out", "most often the cluster has no majority of "
+           "its nodes: see rabbitmqctl cluster_status, and start those that are down"),
     Remedy(541, "`transient_nonexcl_queues`", "declare it durable, or exclusive to its "
            "connection; x-expires deletes it when it is not used"),
     Remedy(541, "`queue_master_locator`", "leave out x-queue-master-locator: its successor is "

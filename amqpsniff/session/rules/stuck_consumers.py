@@ -41,6 +41,9 @@ FEW_ACKNOWLEDGED = 3
 HELD_WITHOUT_LIMIT = 1_000
 """Deliveries that count as a full window where there is no prefetch count."""
 
+NEVER_ACKNOWLEDGED = 100
+"""The same where the channel never acknowledged one: that was forgotten, more likely than not."""
+
 FEW_HELD = 1_000
 """Deliveries that are gone through whenever something is asked of a channel."""
 
@@ -107,7 +110,10 @@ def _stuck_now(
     channel = context.channel
     if not context.certain or not channel.known or not channel.unsettled or now_ns is None:
         return
-    quiet_ns = now_ns - max(channel.times.last_ack_ns, channel.times.last_delivery_ns)
+    since_ns = max(channel.times.last_ack_ns, channel.times.last_delivery_ns)
+    if not channel.times.acks and channel.unsettled >= NEVER_ACKNOWLEDGED:
+        since_ns = channel.times.first_delivery_ns
+    quiet_ns = now_ns - since_ns
     if channel.times.last_delivery_ns <= 0 or not _is_long(channel, quiet_ns):
         return
     later = Counter(entry.consumer for entry in held_for_later(context, now_ns))
@@ -162,11 +168,12 @@ def _full(
     What they hold on purpose, `later` by consumer, does not count.
     """
     shared = channel.prefetch_shared
+    most = HELD_WITHOUT_LIMIT if channel.times.acks else NEVER_ACKNOWLEDGED
     for consumer in consumers:
         limit = consumer.prefetch
         if shared and channel.unsettled - later.total() >= shared:
             yield consumer, shared
-        elif consumer.unsettled - later[consumer] >= (limit or HELD_WITHOUT_LIMIT):
+        elif consumer.unsettled - later[consumer] >= (limit or most):
             yield consumer, limit
 
 

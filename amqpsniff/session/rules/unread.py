@@ -50,6 +50,9 @@ from amqpsniff.session.rules.shared_state import (
 WAITED_NS = 10 * SECOND_NS
 """Time in a queue after which a message that nobody reads is told."""
 
+REJECTED_TIMES = 5
+"""Deliveries from a queue that were rejected for good, from which on it is told."""
+
 CODES = {
     "dead-letter": "dead-letter-unread", "notification": "notifications-unread",
     "result": "task-result-unread",
@@ -158,8 +161,12 @@ def judge_unread(context: RuleContext) -> None:
                 listed += places
     targets = shared.get(TARGETS, {})
     for (*at, queue), rows in shared.get(REJECTED, {}).items():
-        for exchange, key in targets.get((*at, queue), ()) if at[0] not in hidden else ():
-            dead = [(count, Place(*place), last) for count, place, last in rows]
+        if at[0] in hidden:
+            continue
+        dead = [(count, Place(*place), last) for count, place, last in rows]
+        if (*at, queue) not in targets:
+            _report_rejected(context, queue, dead)
+        for exchange, key in targets.get((*at, queue), ()):
             for target in _unread(context, at, exchange, queue if key is None else key):
                 listed = found.setdefault((CODES["dead-letter"], *at), {}).setdefault(target, [])
                 listed += dead
@@ -203,6 +210,18 @@ def _report(
         f"reads in the capture"
     )
     report_at(context, place, code, detail, count, max(row[2] for row in rows))
+
+
+def _report_rejected(context: RuleContext, queue: str, rows: list[tuple[int, Place, int]]) -> None:
+    """Say that deliveries were rejected for good, as far as the capture shows."""
+    count = sum(row[0] for row in rows)
+    if count >= REJECTED_TIMES:
+        _, place, _ = min(rows, key=lambda row: row[1].ts_ns or 0)
+        detail = (
+            f"{number_of(count, 'delivery', 'deliveries')} from {queue_text(queue)} without "
+            f"requeue; the capture declares no dead-letter exchange for it"
+        )
+        report_at(context, place, "deliveries-rejected", detail, count, max(row[2] for row in rows))
 
 
 def judge_mandatory(context: RuleContext, published: Seen) -> None:

@@ -222,3 +222,20 @@ def test_a_java_client_with_a_small_cache() -> None:
 )
 def test_other_clients_and_a_lower_rate(client: str, apart_ms: int) -> None:
     assert not found(channels(20, 0, client, apart_ms=apart_ms), "spring-channel-cache")
+
+
+def test_connections_that_the_broker_closes_are_no_churn() -> None:
+    closed = """
+        c{n}.handshake
+        c{n}.S: connection.close reply_code=530
+        c{n}.C: connection.close-ok
+        c{n}.FIN C
+    """
+    assert not found(several(closed, 7), "connection-churn")
+    assert found(
+        several(
+            closed.replace("S:", "C:").replace("C: connection.close-ok", "S: connection.close-ok"),
+            7,
+        ),
+        "connection-churn",
+    )

@@ -293,3 +293,19 @@ def test_rejected_on_its_way_somewhere() -> None:
     assert said(script + "[nack] S1: basic.nack delivery_tag=1", "publish-rejected") == [
         "publish-rejected nack 1: publish 1 of the channel in packet p to exchange 'e', routing key 'k'"
     ]
+
+
+def test_a_publish_that_the_broker_refused_is_not_in_doubt() -> None:
+    """The close that names basic.publish is its answer; of several it is not known which."""
+    close = (
+        "[close] S1: channel.close reply_code=406 reply_text=PRECONDITION_FAILED class_id=60 "
+        "method_id=40\nC1: channel.close-ok"
+    )
+    one = CONFIRMING + "[p1] C1: basic.publish\n"
+    assert said(one + close, "publishes-in-doubt") == []
+    assert said(one + "[p2] C1: basic.publish\n" + close, "publishes-in-doubt") == [
+        (
+            "publishes-in-doubt close 1 x2: 2 publishes, numbers 1 to 2 in packets p1 to p2, of "
+            "which it refused one, and read none after it, when the broker closed it"
+        )
+    ]

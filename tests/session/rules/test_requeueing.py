@@ -213,3 +213,28 @@ def test_where_a_message_in_a_circle_is_now() -> None:
          "p 1: 4 times through queue 'b', now with routing key 'k'"),
     ):  # fmt: skip
         assert said(script, "dead-letter-cycle") == [f"dead-letter-cycle {place}"]
+
+
+def rejected(times: int, declared: str = "", begin: str = "handshake\n") -> str:
+    """Deliveries from queue q, of which some are rejected without requeue."""
+    lines = [begin, "C1: channel.open\nS1: channel.open-ok\n"]
+    lines.append(f"C1: queue.declare queue=q {declared}\nS1: queue.declare-ok queue=q\n")
+    lines.append("C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-ok consumer_tag=t\n")
+    lines += [f"S1: basic.deliver consumer_tag=t delivery_tag={tag}\n" for tag in range(1, 9)]
+    lines += [
+        f"C1: basic.nack delivery_tag={tag} requeue={int(tag > times)}\n" for tag in range(1, 9)
+    ]
+    return "".join(lines)
+
+
+def test_deliveries_rejected_for_good() -> None:
+    """Not with a dead-letter exchange, nor where an older connection may have declared one."""
+    (line,) = said(rejected(5), "deliveries-rejected")
+    assert line.endswith(
+        "x5: 5 deliveries from queue 'q' without requeue; the capture declares no dead-letter "
+        "exchange for it"
+    )
+    assert said(rejected(4), "deliveries-rejected") == []
+    dead = f"arguments='{json.dumps({'x-dead-letter-exchange': 'dead'})}'"
+    assert said(rejected(5, dead), "deliveries-rejected") == []
+    assert said(rejected(5, begin=""), "deliveries-rejected") == []

@@ -70,10 +70,16 @@ def test_a_limit_for_consumers_lifts_that_of_the_channel() -> None:
 
 
 def test_stuck_without_a_limit() -> None:
+    """A hundred where none was ever acknowledged, though more come; else a thousand."""
     script = OPEN.replace("prefetch_count=2", "prefetch_count=0")
-    more = "".join(f"S1: basic.deliver consumer_tag=t delivery_tag={n}\n" for n in range(3, 1001))
-    assert "1000 deliveries without a limit" in said(script + more + ALIVE, "consumer-stuck")[0]
-    assert said(script + ALIVE, "consumer-stuck") == []
+    lines = [f"S1: basic.deliver consumer_tag=t delivery_tag={n}\n" for n in range(3, 1002)]
+    late = f"@+20000ms {lines[98]}@+20000ms"
+    forgotten = script + "".join(lines[:98]) + ALIVE.replace("@+40000ms", late)
+    assert "101 deliveries without a limit" in said(forgotten, "consumer-stuck")[0]
+    assert said(script + "".join(lines[:97]) + ALIVE, "consumer-stuck") == []
+    acknowledged = script + "C1: basic.ack delivery_tag=1\n" + "".join(lines)
+    assert "1000 deliveries without a limit" in said(acknowledged + ALIVE, "consumer-stuck")[0]
+    assert said(acknowledged.replace(lines[-1], "") + ALIVE, "consumer-stuck") == []
 
 
 def test_waiting_for_messages_is_not_being_stuck() -> None:
@@ -229,6 +235,6 @@ def test_what_was_asked_for_is_no_consumers() -> None:
 
 
 def test_almost_as_many_as_nobody_should_hold() -> None:
-    script = OPEN.replace("prefetch_count=2", "prefetch_count=0")
-    more = "".join(f"S1: basic.deliver consumer_tag=t delivery_tag={n}\n" for n in range(3, 1000))
+    script = OPEN.replace("prefetch_count=2", "prefetch_count=0") + "C1: basic.ack delivery_tag=1\n"
+    more = "".join(f"S1: basic.deliver consumer_tag=t delivery_tag={n}\n" for n in range(3, 1001))
     assert said(script + more + ALIVE, "consumer-stuck") == []
