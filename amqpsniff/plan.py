@@ -56,9 +56,9 @@ class Plan:
 
     @property
     def rows_only(self) -> bool:
-        """True if nothing but rows of `frames` and `messages` is made."""
+        """True if nothing but rows of `frames`, `messages` and `links` is made."""
         counted = self.census is not None or self.links
-        return not counted and {"frames", "messages"}.issuperset(self.tables)
+        return not counted and {"frames", "messages", "links"}.issuperset(self.tables)
 
     @property
     def judged(self) -> bool:

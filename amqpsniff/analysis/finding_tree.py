@@ -6,7 +6,7 @@ same path, on however many connections, are the places of one case.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from operator import attrgetter
@@ -30,6 +30,7 @@ _OWN = (
 """Columns of the findings table that are a finding's own, but for `timestamp`."""
 
 _values = attrgetter(*_OWN)
+_CODE = _OWN.index("code")
 
 _REPEAT = frozenset("capture connection_id client server code cause_code".split())
 """Columns with texts that other rows have too."""
@@ -98,26 +99,26 @@ def finding_row(finding: Finding) -> Row:
     return row
 
 
-def _row(own: Iterable[Any]) -> Row:
+def _row(own: Sequence[Any]) -> Row:
     """A row of the values of `_OWN`, with what the catalogue says of its code."""
-    row = dict(zip(_OWN, own, strict=True))
-    row.update(_shown(row["code"]))
+    row = _blank(own[_CODE]).copy()  # has room for all of them
+    row.update(zip(_OWN, own, strict=True))
     return row
 
 
 @cache
-def _shown(code: str) -> Row:
-    return {name: getattr(KINDS[code], name) for name in SHOWN}
+def _blank(code: str) -> Row:
+    """A row that has only what the catalogue says of a code."""
+    return dict.fromkeys(_OWN) | {name: getattr(KINDS[code], name) for name in SHOWN}
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
     """Rows by importance: severity, problems before costs and notes, how sure they are, time."""
-    return sorted(rows, key=_order)
+    return sorted(_in_time(rows), key=lambda row: _importance_of(row["code"]))
 
 
-def _order(row: Row) -> tuple[int, int, int, int]:
-    """The order of importance: severity, category, confidence, time."""
-    return *_importance_of(row["code"]), row["ts_ns"] or 0
+def _in_time(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: row["ts_ns"] or 0)
 
 
 @cache
@@ -129,7 +130,7 @@ def _importance_of(code: str) -> tuple[int, int, int]:
 
 def cases(rows: Iterable[Row]) -> list[Case]:
     """The cases that stand for themselves, the one with the worst in it first."""
-    listed = sorted(rows, key=lambda row: row["ts_ns"] or 0)
+    listed = _in_time(rows)
     paths = _Causes(listed).paths
     by_path: dict[tuple[str, ...], Case] = {}
     roots: list[Case] = []
@@ -151,7 +152,8 @@ def headings(roots: Iterable[Case], severity: str) -> list[Case]:
 
 def _importance(case: Case) -> tuple[int, int, int, int]:
     worst = max(rank(one.first["severity"]) for one in case.walk())
-    return -worst, *_order(case.first)[1:]
+    _, category, confidence = _importance_of(case.code)
+    return -worst, category, confidence, case.first["ts_ns"] or 0
 
 
 class _Causes:

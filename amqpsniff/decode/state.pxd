@@ -14,6 +14,7 @@ cdef class StreamBuffer(Octets):
     cdef bint should_release(self) except? -1
 
 cdef class Connection:
+    cdef str id
     cdef public object conversation, session, volume, login, asked, capture
     cdef public bint is_amqp, is_amqp10, is_amqp010, began, role_proved, past_login
     cdef public tuple sent_secrets

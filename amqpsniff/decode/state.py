@@ -128,9 +128,17 @@ class StreamBuffer(Octets):
 
 @lru_cache(256)
 def _alike(text: str | None) -> str | None:
-    """One object for texts that are equal: very many connections have one user and one server, and
-    a client is named by several findings of one time."""
+    """One object for texts that are equal: very many connections have one user and one server."""
     return text
+
+
+NAMED = 4_096
+"""Connections whose names are remembered, as many as a batch has: each is named ten times, by rows
+and rules. None keeps its names, as very many may be open; its id, which the conversation keeps too,
+tells which are its own."""
+
+_LAST_NAMED = cython.declare(cython.int, NAMED - 1)
+_NAMED: list[tuple[int, tuple[Any, ...]]] = cython.declare(list, [(-1, (None, None, None))] * NAMED)
 
 
 class Connection:
@@ -163,6 +171,7 @@ class Connection:
     frame_max: int
     greeted_ns: int
 
+    id: str
     session: Any
     volume: Any
     login: Any
@@ -172,6 +181,7 @@ class Connection:
 
     def __init__(self, conversation: Any) -> None:
         self.conversation = conversation
+        self.id = None
         self.session = None
         self.volume = None
         self.login = None
@@ -208,11 +218,18 @@ class Connection:
     def name(self) -> tuple[Any, ...]:
         """(id, client, server); without a known client the side with the higher port is it."""
         conversation = self.conversation
-        client = 1 if self.client_direction == 1 else 0
-        if self.client_direction < 0 and conversation.ports[0] < conversation.ports[1]:
-            client = 1
-        ends = (conversation.a, conversation.b)
-        return conversation.connection_id, _alike(ends[client]), _alike(ends[1 - client])
+        if self.id is None:
+            self.id = conversation.connection_id
+        place: cython.int = self.row_code & _LAST_NAMED
+        direction, names = _NAMED[place]
+        if names[0] is not self.id or direction != self.client_direction:
+            client = 1 if self.client_direction == 1 else 0
+            if self.client_direction < 0 and conversation.ports[0] < conversation.ports[1]:
+                client = 1
+            ends = (conversation.a, conversation.b)
+            names = self.id, ends[client], _alike(ends[1 - client])
+            _NAMED[place] = self.client_direction, names
+        return names
 
 
 class Repeated:

@@ -17,7 +17,8 @@ cdef class Routes:
     cdef public bint full, consumed
     cdef Vocabularies words
     cdef int count
-    cdef dict by_codes
+    cdef dict by_codes, consumer_routes, consumer_codes
+    cdef tuple consumer
     cdef Route recent_published, recent_delivered
     cdef long long recent_exchange, recent_key
     cdef long long delivered_exchange, delivered_key, delivered_tag, delivered_channel
@@ -28,5 +29,6 @@ cdef class Routes:
     cpdef int forget(self) except? -1
     cdef int _begin(self, Vocabularies words) except? -1
     cdef Route _publishes(self, long long exchange, long long key)
-    cdef Route _deliveries(self, tuple codes)
+    cdef int _come_to(self, long long tag, long long channel, long long incarnation) except? -1
+    cdef Route _deliveries(self, long long exchange, long long key)
     cdef Route _known(self, dict routes, tuple names, long long known)

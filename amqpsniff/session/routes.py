@@ -134,6 +134,9 @@ class Routes:
     `published` by exchange and routing key; `delivered` the same by consumer: channel number, its
     incarnation, consumer tag (None for basic.get). `consumed`: some of that came to consumers.
     `full`: there are more than `count`. `of_all` has the number of routes of all connections.
+
+    `by_codes` has what was published by its codes in a batch, and each `consumer` by its own, with
+    its routes and these by their codes.
     """
 
     full: cython.bint
@@ -152,6 +155,9 @@ class Routes:
     delivered: dict[Any, Any]
     words: Vocabularies
     by_codes: dict[Any, Any]
+    consumer: tuple[Any, ...]
+    consumer_routes: dict[Any, Any]
+    consumer_codes: dict[Any, Any]
     recent_published: Route
     recent_delivered: Route
 
@@ -163,6 +169,7 @@ class Routes:
         self.count = 0
         self.words = None
         self.by_codes = {}
+        self.consumer = self.consumer_routes = self.consumer_codes = None
         self.recent_published = self.recent_delivered = None
         self.recent_exchange = self.recent_key = -1
         self.delivered_exchange = self.delivered_key = self.delivered_tag = -1
@@ -202,19 +209,16 @@ class Routes:
         if messages.vocabularies is not self.words:
             self._begin(messages.vocabularies)
         if (
-            exchange != self.delivered_exchange
-            or key != self.delivered_key
-            or tag != self.delivered_tag
+            tag != self.delivered_tag
             or channel != self.delivered_channel
             or incarnation != self.delivered_incarnation
         ):
+            self._come_to(tag, channel, incarnation)
+        if exchange != self.delivered_exchange or key != self.delivered_key:
             self.delivered_exchange, self.delivered_key = exchange, key
-            self.delivered_tag, self.delivered_channel = tag, channel
-            self.delivered_incarnation = incarnation
-            codes = (exchange, key, tag, channel, incarnation)
-            self.recent_delivered = self.by_codes.get(codes)
+            self.recent_delivered = self.consumer_codes.get(exchange * _CODES + key)
             if self.recent_delivered is None:
-                self.recent_delivered = self._deliveries(codes)
+                self.recent_delivered = self._deliveries(exchange, key)
         if self.recent_delivered is not None:
             self.recent_delivered.add(messages.packet_number.values[row], ts_ns)
         return 0
@@ -251,20 +255,33 @@ class Routes:
             self.by_codes[exchange * _CODES + key] = route
         return route
 
-    def _deliveries(self, codes: tuple[Any, ...]) -> Route:
+    def _come_to(
+        self, tag: cython.longlong, channel: cython.longlong, incarnation: cython.longlong
+    ) -> cython.int:
+        """Another consumer gets what comes now."""
+        self.delivered_tag, self.delivered_channel = tag, channel
+        self.delivered_incarnation = incarnation
+        self.delivered_exchange = -1
+        codes = (tag, channel, incarnation)
+        known: tuple[Any, ...] = self.by_codes.get(codes)
+        if known is None:
+            consumer = channel, incarnation, self.words.consumer_tag.text(tag)
+            known = self.by_codes[codes] = (consumer, self.delivered.get(consumer, {}), {})
+        self.consumer, self.consumer_routes, self.consumer_codes = known
+        return 0
+
+    def _deliveries(self, exchange: cython.longlong, key: cython.longlong) -> Route:
+        """The same of what the consumer gets."""
         words: Vocabularies = self.words
-        tag = words.consumer_tag.text(codes[2])
-        consumer = codes[3], codes[4], tag
-        routes: dict[Any, Any] = self.delivered.get(consumer, {})
-        names: tuple[Any, ...] = (words.exchange.text(codes[0]), words.routing_key.text(codes[1]))
+        names: tuple[Any, ...] = (words.exchange.text(exchange), words.routing_key.text(key))
         known = self.count - len(self.published)
-        route: Route = self._known(routes, names, known)
+        route: Route = self._known(self.consumer_routes, names, known)
         if route is not None:
             route.has_steps = False
-            self.delivered[consumer] = routes
-            if tag is not None:
-                self.consumed = True
-            self.by_codes[codes] = route
+            if len(self.consumer_routes) == 1:
+                self.delivered[self.consumer] = self.consumer_routes
+                self.consumed = self.consumed or self.consumer[2] is not None
+            self.consumer_codes[exchange * _CODES + key] = route
         return route
 
     def _known(

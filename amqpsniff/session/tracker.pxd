@@ -88,6 +88,7 @@ cdef class Tracker:
     cdef int _set_aside(self) except? -1
     cdef public ReplyMatcher reply_matcher
     cdef Consumer consumer_for(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind)
+    cdef Channel carrier(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind)
     cdef object begin_message(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind)
     cdef bint _publish(self, Session session, Channel channel, PendingMessage entry, FrameRows frames, long long row) except? -1
     cdef bint _is_after_end(self, Session session, Channel channel, PendingMessage entry) except? -1

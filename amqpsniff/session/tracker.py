@@ -802,6 +802,9 @@ class Tracker:
             if kind == _GET_OK:
                 self.reply_matcher.reply(session, slot, frames, row, method, side)
         elif not self.settles:
+            channel: Channel = self.carrier(session, slot, frames, row, kind)
+            if kind == _DELIVER or kind == _GET_OK:
+                channel.last_tag = frames.delivery_tag.values[row]
             return self.consumer_for(session, slot, frames, row, kind)
         elif kind >= _ACK:  # or a nack, or a reject
             self.acknowledge(session, slot, frames, row, kind, side)
@@ -1078,6 +1081,27 @@ class Tracker:
             channel.recent_consumer_batch = batch
         return channel.recent_consumer
 
+    def carrier(
+        self,
+        session: Session,
+        slot: ChannelSlot,
+        frames: FrameRows,
+        row: cython.longlong,
+        kind: cython.int,
+    ) -> Channel:
+        """The channel of a method that carries content: a new one where deliveries begin again with
+        the first tag after a loss.
+        """
+        channel: Channel = slot.channel
+        if channel is None:
+            channel = self.proved_channel(session, slot, frames, row)
+        tag: cython.longlong = frames.delivery_tag.values[row]
+        came: cython.bint = kind == _DELIVER or kind == _GET_OK
+        if came and 0 <= tag <= channel.last_tag == channel.tag_before_loss:
+            ts_ns = frames.ts_ns.values[row]
+            return reopen_channel(self, session, slot, self.capture_of(frames, row), ts_ns)
+        return channel
+
     def begin_message(
         self,
         session: Session,
@@ -1089,9 +1113,7 @@ class Tracker:
         """A method that carries content; gives what its message's row needs: its entry, or only
         its channel.
         """
-        channel: Channel = slot.channel
-        if channel is None:
-            channel = self.proved_channel(session, slot, frames, row)
+        channel: Channel = self.carrier(session, slot, frames, row, kind)
         entry: PendingMessage = pending_message(
             channel, kind, frames.packet_number.values[row], frames.ts_ns.values[row]
         )
@@ -1104,10 +1126,6 @@ class Tracker:
                 times.maybe_returned_to = channel.next_number - 1
             return entry
         entry.number = frames.delivery_tag.values[row]
-        if 0 <= entry.number <= channel.last_tag == channel.tag_before_loss:
-            capture = self.capture_of(frames, row)
-            channel = reopen_channel(self, session, slot, capture, entry.ts_ns)
-            entry.channel = channel
         channel.delivered += 1
         times = channel.own_times()
         if times.first_delivery_ns == _NULL:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ import amqpsniff
 from amqpsniff.analysis.selection import RowFilter, Selection
 from amqpsniff.analysis.topology import COLUMNS, topology
 from amqpsniff.errors import UsageError
+from tests.cli.running import write_capture
 from tests.conftest import SAMPLES
+from tests.session.script import Script, wired
 from tests.waiting import PATIENCE
 
 MIX = SAMPLES / "pika_mix.pcap"
@@ -45,6 +48,39 @@ def test_a_topology_is_made_of_rows_from_anywhere(name: str, encoded: bool) -> N
     for made in (topology(rows), topology(batches(capture, encoded=encoded))):
         for section in ("exchanges", "queues", "bindings", "publishers", "consumers"):
             assert unordered(made, section) == unordered(expected, section)
+
+
+def test_a_topology_does_not_name_queues_of_an_earlier_opening(tmp_path: Path) -> None:
+    """Tags begin at 1 again after a loss: whose consumer has the tag now is not known."""
+    script = Script("""
+        handshake
+        C1: channel.open
+        S1: channel.open-ok
+        C1: basic.consume queue=q consumer_tag=t
+        S1: basic.consume-ok consumer_tag=t
+        S1: basic.deliver consumer_tag=t delivery_tag=1 | body=5
+        S1: basic.deliver consumer_tag=t delivery_tag=2 | body=5
+    """)
+    before = len(script.packets)
+    script.add("""
+        C1: channel.close reply_code=200
+        S1: channel.close-ok
+        C1: channel.open
+        S1: channel.open-ok
+        C1: basic.consume queue=r consumer_tag=t
+        S1: basic.consume-ok consumer_tag=t
+    """)
+    lost = range(before + 1, len(script.packets) + 1)
+    script.add("""
+        C1: basic.ack delivery_tag=1
+        S1: basic.deliver consumer_tag=t delivery_tag=1 | body=5
+        S1: basic.deliver consumer_tag=t delivery_tag=2 | body=5
+        S1: basic.deliver consumer_tag=t delivery_tag=3 | body=5
+    """)
+    packets = [packet for number, packet in wired(script) if number not in lost]
+    capture = amqpsniff.open(write_capture(tmp_path / "hole.pcap", packets))
+    delivered = {row["queue"]: row["delivered"] for row in capture.topology()["queues"]}
+    assert delivered == {"q": 2, None: 3}
 
 
 def test_rows_of_other_tables_are_skipped() -> None:

@@ -22,7 +22,7 @@ def context(
 ) -> Any:
     """A context of a connection; `given` is of its conversation, and its peer's."""
     conversation = SimpleNamespace(
-        connection_id="id",
+        connection_id=f"id of {client}",  # a new text each time, as of any conversation
         a=server if given.get("client_direction") == 1 else client,
         b=client if given.get("client_direction") == 1 else server,
         ports=(40000, 5672),
