@@ -2,6 +2,16 @@ cimport cython
 from amqpsniff.columns cimport Octets
 
 @cython.final
+cdef class Layout:
+    cdef long long size
+    cdef int luck
+    cdef unsigned long long shape
+    cdef bytes wanted, octets, marks
+    cdef long long[::1] places, starts, ends
+    cdef bint is_to_learn(self, long long size, bytes wanted) except? -1
+    cdef bint fits(self, const unsigned char[::1] data, long long at) except? -1
+
+@cython.final
 cdef class ObjectNames:
     cdef public list names
     cdef public unsigned long long shape
@@ -11,10 +21,12 @@ cdef class ObjectNames:
     cdef long long[::1] starts, ends, rounds
     cdef long long round, outer_round
     cdef public list inside
+    cdef list layouts
     cdef ObjectNames nested
     cdef Octets octets
     cdef bint has(self, int place) except? -1
     cpdef int forget(self) except? -1
+    cdef bint is_null(self, int place) except? -1
     cdef bint is_plain(self, int place) except? -1
     cdef bytes part(self, long long start, long long end)
     cdef bytes text(self, int place)
@@ -33,6 +45,10 @@ cdef class ObjectNames:
     cdef Py_ssize_t _next(self, long long at, long long end) except? -2
     cdef int _place(self, long long at, long long end) except? -2
     cpdef int read(self, const unsigned char[::1] data, long long at, long long end, bytes wanted=*) except? -1
+    cdef int _recall(self, Layout layout, long long at) except? -1
+    cdef int _learn(self, Layout layout, long long at, long long end, bytes marks) except? -1
+    cdef int _loosen(self, bytearray marks, long long base, long long at, long long end) except? -1
+    cdef Py_ssize_t _read(self, long long at, long long end, bytes wanted, bytearray marks) except? -2
     cdef Py_ssize_t _blank(self, long long at, long long end) except? -2
     cdef Py_ssize_t _value_end(self, long long at, long long end) except? -2
     cdef Py_ssize_t _text_end(self, long long at, long long end) except? -2

@@ -5,6 +5,9 @@ One pass over the first level of an object notes where the values of known names
 Names are told by a hash of their bytes, in which of an escape only the character after the
 backslash counts; nothing is made of a value until it is wanted. An object
 that is cut has what came before the cut. What is not JSON ends the pass where it is seen.
+
+Programs write the same names with values of the same sizes again and again. So what a pass came to
+is remembered as a `Layout`: a text that differs inside its values alone is not gone through.
 """
 
 from __future__ import annotations
@@ -39,6 +42,76 @@ _PRIME = cython.declare(cython.ulonglong, 0x100000001B3)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
+MAX_LAYOUT_BYTES = 2048
+"""Longest text that is remembered as a layout: error messages with a stack trace are as long."""
+
+LAYOUTS = 256
+"""Layouts that are remembered, one of the sizes that are the same modulo this."""
+
+PATIENCE = 8
+"""Texts more that have to miss a layout than fit it before it is replaced: to make one costs as
+much as a pass."""
+
+_MAX_LAYOUT = cython.declare(cython.longlong, MAX_LAYOUT_BYTES)
+_LAYOUTS = cython.declare(cython.longlong, LAYOUTS)
+_PATIENCE = cython.declare(cython.int, PATIENCE)
+_SAME = cython.declare(cython.int, 255)
+_DIGIT = cython.declare(cython.int, 0xF0)
+
+
+class Layout:
+    """A text that was gone through, and where its values stand: the same holds for each text that
+    differs from it only inside of values.
+
+    `marks` has the bits in which a byte may not differ: all of them; those that digits share (what
+    else has them ends no value either); or none, where any byte stands in a text but a quote and a
+    backslash. `places`, `starts` and `ends` are those of the known names.
+    """
+
+    size: int
+    luck: int
+    shape: int
+    wanted: bytes | None
+    octets: bytes
+    marks: bytes
+    places: IntView
+    starts: IntView
+    ends: IntView
+
+    def __init__(self) -> None:
+        self.size = -1
+        self.luck = 0
+        self.wanted = self.octets = None
+
+    def is_to_learn(self, size: cython.longlong, wanted: bytes | None) -> cython.bint:
+        """True if a text that did not fit is to be remembered: the second one of a size."""
+        self.luck -= 1
+        if self.luck >= 0:
+            return False
+        if self.size == size and self.wanted is wanted:
+            self.luck = _PATIENCE
+            return True
+        self.size, self.wanted, self.octets, self.luck = size, wanted, None, 0
+        return False
+
+    @cython.boundscheck(False)  # the range is checked
+    def fits(self, data: ByteView, at: cython.longlong) -> cython.bint:
+        """True if the text at `at` differs only where it may."""
+        count: cython.longlong = len(self.octets)
+        if at < 0 or at + count > len(data):
+            return False
+        known: cython.p_const_uchar = self.octets
+        marks: cython.p_const_uchar = self.marks
+        odd: cython.uchar = 0
+        octet: cython.uchar
+        place: cython.longlong
+        for place in range(count):  # one wide loop instead of tests
+            octet = data[at + place]
+            ends: cython.uchar = (octet == 34) | (octet == 92)
+            odd |= ((octet ^ known[place]) & marks[place]) | ((marks[place] ^ 255) * ends)
+        return odd == 0
+
+
 class ObjectNames:
     """Finds the values of some names; one object serves all texts in turn.
 
@@ -51,11 +124,13 @@ class ObjectNames:
     Args:
         names: The names, as UTF-8 wherever objects are. A dict has for each the names that are
             known inside its value, see `along`.
+        layouts: Whether layouts are remembered.
     """
 
     shape: int
     round: int
     inside: list[ObjectNames | None]
+    layouts: list[Layout | None]
     nested: ObjectNames
     octets: Octets
     outer_round: int
@@ -69,7 +144,7 @@ class ObjectNames:
     rounds: IntView
     sizes: IntView
 
-    def __init__(self, names: Any) -> None:
+    def __init__(self, names: Any, layouts: Any = True) -> None:
         self.names = list(names)
         self.data = b""
         count = len(self.names)
@@ -84,8 +159,11 @@ class ObjectNames:
         self.sizes = memoryview(bytearray(8 * 256)).cast("Q")
         self.round = self.shape = self.outer_round = 0
         self.nested = self.octets = None
+        self.layouts = [None] * LAYOUTS if layouts else []
         inside = names if isinstance(names, dict) else {}
-        self.inside = [ObjectNames(inside[name]) if inside.get(name) else None for name in names]
+        self.inside = [
+            ObjectNames(inside[name], False) if inside.get(name) else None for name in names
+        ]
         octet: cython.uchar
         for place, name in enumerate(self.names):
             octets = name.encode()
@@ -120,6 +198,11 @@ class ObjectNames:
         if start < 0 or self.ends[place] > len(self.data):
             raise IndexError("a value outside the data")
         return self._is_plain(start, self.ends[place])
+
+    def is_null(self, place: cython.int) -> cython.bint:
+        """True if the value that the last object has is null, or nothing that JSON knows."""
+        start: cython.longlong = self.starts[place]
+        return 0 <= start < len(self.data) and self.data[start] == 110
 
     def text(self, place: cython.int) -> bytes:
         """The bytes of a text without escapes that the last object has; None for other values."""
@@ -315,7 +398,7 @@ class ObjectNames:
                 return self.part(at + 1, stop - 1).decode()
             return self._value_of(self.part(at, stop))
         if self.nested is None:
-            self.nested = ObjectNames(())
+            self.nested = ObjectNames((), False)
         nested: ObjectNames = self.nested
         end = nested._open(self, at, stop)
         at = nested._blank(0, end)
@@ -408,12 +491,92 @@ class ObjectNames:
         """
         self.forget()
         self.data = data
-        left: cython.Py_ssize_t = 0 if wanted is None else wanted.count(1)
         if at < 0 or end > len(data):
             raise IndexError("an object outside the data")
+        size: cython.longlong = end - at
+        if size < 2 or size > _MAX_LAYOUT or not self.layouts:
+            self._read(at, end, wanted, None)
+            return 0
+        slot: cython.longlong = size & (_LAYOUTS - 1)
+        layout: Layout = self.layouts[slot]
+        if layout is None:
+            layout = self.layouts[slot] = Layout()
+        if (
+            layout.octets is not None
+            and layout.size == size
+            and layout.wanted is wanted
+            and layout.fits(data, at)
+        ):
+            if layout.luck < _PATIENCE:
+                layout.luck += 1
+            return self._recall(layout, at)
+        if not layout.is_to_learn(size, wanted):
+            self._read(at, end, wanted, None)
+            return 0
+        marks = bytearray([_SAME]) * size
+        stop: cython.longlong = self._read(at, end, wanted, marks)
+        return self._learn(layout, at, min(stop + 1, end), bytes(marks))
+
+    @cython.boundscheck(False)  # places are those of `_learn`
+    def _recall(self, layout: Layout, at: cython.longlong) -> cython.int:
+        """Take what is known of a text that fits a layout."""
+        self.shape = layout.shape
+        place: cython.longlong
+        one: cython.longlong
+        for one in range(len(layout.places)):
+            place = layout.places[one]
+            self.rounds[place] = self.round
+            self.starts[place] = at + layout.starts[one]
+            self.ends[place] = at + layout.ends[one]
+        return 0
+
+    def _learn(
+        self, layout: Layout, at: cython.longlong, end: cython.longlong, marks: bytes
+    ) -> cython.int:
+        """Remember what was found in a text, of which `at`..`end` was gone through."""
+        places = [one for one in range(len(self.names)) if self.rounds[one] == self.round]
+        layout.octets, layout.marks = self.part(at, end), marks
+        layout.shape = self.shape
+        layout.places = _longs(places)
+        layout.starts = _longs([self.starts[one] - at for one in places])
+        layout.ends = _longs([self.ends[one] - at for one in places])
+        return 0
+
+    @cython.boundscheck(False)  # `read` checked the range, `marks` is as long
+    def _loosen(
+        self, marks: bytearray, base: cython.longlong, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
+        """Mark what may differ in the value at `at`; `base` is where the marks begin."""
+        octet: cython.uchar = self.data[at]
+        texts: cython.bint = octet == _QUOTE or octet == 123 or octet == 91
+        inside: cython.bint = False
+        while at < end:
+            octet = self.data[at]
+            if octet == _QUOTE:
+                inside = texts and not inside
+            elif octet == _BACKSLASH and inside:
+                at += 1
+            elif inside:
+                marks[at - base] = 0
+            elif 48 <= octet <= 57:
+                marks[at - base] = _DIGIT
+            at += 1
+        return 0
+
+    def _read(
+        self,
+        at: cython.longlong,
+        end: cython.longlong,
+        wanted: bytes | None,
+        marks: bytearray | None,
+    ) -> cython.Py_ssize_t:
+        """Go through an object; the place where that ended. `marks` are for a layout, or None."""
+        data = self.data
+        base: cython.longlong = at
+        left: cython.Py_ssize_t = 0 if wanted is None else wanted.count(1)
         at = self._blank(at, end)
         if at >= end or data[at] != 123:
-            return 0
+            return end
         at = self._blank(at + 1, end)
         start: cython.longlong
         name: cython.longlong
@@ -422,15 +585,17 @@ class ObjectNames:
             name = at + 1
             at = self._text_end(at, end)
             if at < 0:
-                return 0
+                return end
             place = self._place(name, at - 1)
             at = self._blank(at, end)
             if at >= end or data[at] != 58:
-                return 0
+                return end
             start = at = self._blank(at + 1, end)
             at = self._value_end(at, end)
             if at < 0:
-                return 0
+                return end
+            if marks is not None:
+                self._loosen(marks, base, start, at)
             if place >= 0:
                 if self.rounds[place] != self.round:
                     if wanted is not None and wanted[place]:
@@ -440,12 +605,12 @@ class ObjectNames:
                 self.starts[place] = start
                 self.ends[place] = at
                 if wanted is not None and left == 0:
-                    return 0
+                    return at
             at = self._blank(at, end)
             if at >= end or data[at] != 44:
-                return 0
+                return end
             at = self._blank(at + 1, end)
-        return 0
+        return end
 
     @cython.boundscheck(False)  # `read` checked the range
     def _blank(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
@@ -536,3 +701,11 @@ class ObjectNames:
             octet = self.data[place]
             odd |= (octet < 32) | (octet > 126) | (octet == 92)
         return odd == 0
+
+
+def _longs(numbers: list[int]) -> IntView:
+    """Integers of 64 bits."""
+    view = memoryview(bytearray(8 * max(len(numbers), 1))).cast("q")
+    for place, number in enumerate(numbers):
+        view[place] = number
+    return view[: len(numbers)]

@@ -7,11 +7,13 @@ from amqpsniff.decode.rows cimport MessageRows
 cdef class MeaningColumns:
     cdef public long long capacity
     cdef public list by_place, codes
+    cdef list vocabularies
     cdef public dict words
     cdef ByteReader reader
     cpdef int reserve(self, long long rows) except? -1
     cdef int put_word(self, int place, long long row, bytes octets) except? -1
     cdef int put_key(self, int place, long long row, bytes octets) except? -1
+    cdef int put_part(self, int place, long long row, const unsigned char[::1] data, long long start, long long count) except? -1
     cdef int put_number(self, int place, long long row, long long number) except? -1
 
     cdef int copy(self, long long row, long long source) except? -1
@@ -22,7 +24,7 @@ cdef class SeenBodies(Cache):
     cdef int last
     cdef long long[::1] rows
     cdef ByteReader reader
-    cdef long long row_like(self, MessageRows out, long long row, Octets body, long long count) except? -2
+    cdef long long row_like(self, MessageRows out, long long row, Octets body, long long count, int table) except? -2
     cdef int forget(self) except? -1
 
 cdef class Field:
@@ -54,7 +56,6 @@ cdef class MeaningWriter:
     cdef tuple _more(self, object reading)
     cdef tuple _reading(self, tuple words, unsigned long long body_shape, bint opened)
     cdef int _read_body(self, Octets body, long long count, bytes wanted) except? -1
-    cdef bytes _cut(self, Field field, ObjectNames names, int place)
     cdef bint _put(self, MessageRows out, long long row, MeaningColumns found, Field field) except? -1
     cdef bint _put_number(self, MessageRows out, long long row, MeaningColumns found, Field field, ObjectNames names, int place) except? -1
 

@@ -28,6 +28,7 @@ from cython.cimports.amqpsniff.decode.rows import Vocabularies
 from amqpsniff.columns import NULL
 from amqpsniff.decode.cache import MAX_ENTRIES, integers
 from amqpsniff.decode.json_objects import read_object
+from amqpsniff.decode.octets import own_seed
 from amqpsniff.packs.catalogue import (
     CALLS,
     COLUMNS,
@@ -40,11 +41,14 @@ from amqpsniff.packs.catalogue import (
 )
 from amqpsniff.packs.forms import FORMS, MAX_US, RELATIVE, SCALES, instant, whole
 
+if cython.compiled:
+    from cython.cimports.libc.string import memcmp  # type: ignore[import-not-found]
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import IntView
+    from amqpsniff.byteorder import ByteView, IntView
     from amqpsniff.columns import Octets
     from amqpsniff.decode.rows import MessageRows
 
@@ -78,6 +82,7 @@ TEXTS = ("message_id", "correlation_id")
 """Properties that differ from message to message."""
 
 _DEMANDS = cython.declare(cython.int, DEMANDS)
+_SEED = cython.declare(cython.ulonglong, own_seed())
 _MAX = cython.declare(cython.int, MAX_ENTRIES)
 _MAX_BODY = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _MOST = (1 << 63) - 1
@@ -104,6 +109,7 @@ class MeaningColumns:
     by_place: list[Any]
     codes: list[Any]
     words: dict[Any, Any]
+    vocabularies: list[Any]
     reader: ByteReader
 
     CODES = ("framework", *WORDS)
@@ -117,6 +123,7 @@ class MeaningColumns:
             for name in COLUMNS
         ]
         self.words = {name: Vocabulary() for name in self.CODES}
+        self.vocabularies = list(self.words.values())
         self.codes = [{} for _ in self.CODES]
         self.reader = ByteReader()
 
@@ -146,8 +153,7 @@ class MeaningColumns:
         code = codes.get(octets)
         if code is None:
             self.reader.read_from(octets)
-            words = self.words[COLUMNS[place]]
-            code = codes[octets] = self.reader.code_in(words, 0, len(octets))
+            code = codes[octets] = self.reader.code_in(self.vocabularies[place], 0, len(octets))
         column: Codes = self.by_place[place]
         column.values[row] = code
         return 0
@@ -158,6 +164,26 @@ class MeaningColumns:
         column.begin(row)
         column.put_bytes(octets)
         return column.end()
+
+    def put_part(
+        self,
+        place: cython.int,
+        row: cython.longlong,
+        data: ByteView,
+        start: cython.longlong,
+        count: cython.longlong,
+    ) -> cython.int:
+        """Write a text that stands in some bytes, as UTF-8."""
+        reader: ByteReader = self.reader
+        reader.data = data
+        if place < _FIRST_KEY:
+            codes: Codes = self.by_place[place]
+            codes.values[row] = reader.code_in(self.vocabularies[place], start, count)
+            return 0
+        texts: Texts = self.by_place[place]
+        texts.begin(row)
+        reader.copy_to(texts, start, count)
+        return texts.end()
 
     def put_number(
         self, place: cython.int, row: cython.longlong, number: cython.longlong
@@ -176,7 +202,7 @@ class MeaningColumns:
                 codes.values[row] = codes.values[source]
             elif place < _FIRST_NUMBER:
                 texts: Texts = self.by_place[place]
-                if texts.has(source):
+                if source < texts.rows and texts.valid[source]:
                     start: cython.longlong = texts.offsets[source]
                     texts.begin(row)
                     texts.put_from(texts, start, texts.offsets[source + 1] - start)
@@ -209,9 +235,17 @@ class SeenBodies(Cache):
         self.reader = ByteReader()
 
     def row_like(
-        self, out: MessageRows, row: cython.longlong, body: Octets, count: cython.longlong
+        self,
+        out: MessageRows,
+        row: cython.longlong,
+        body: Octets,
+        count: cython.longlong,
+        table: cython.int,
     ) -> cython.longlong:
-        """The last row of which packs see the same as of this one; -1 where none is known."""
+        """The last row of which packs see the same as of this one; -1 where none is known.
+
+        `table` is the code of the headers where the decoder remembers them, else -1.
+        """
         self.last = -1
         count = 0 if body is None else min(count, _MAX_BODY)
         headers: Texts = out.headers
@@ -226,11 +260,13 @@ class SeenBodies(Cache):
             self.batch, self.first = out, out.first
             self.clear()
         reader: ByteReader = self.reader
-        reader.data = headers.octets
-        digest: cython.ulonglong = reader.hash_of(start, size)
+        digest: cython.ulonglong = table
+        if table < 0:
+            reader.data = headers.octets
+            digest = reader.hash_of(start, size)
         if count:
             reader.data = body.octets
-            digest = reader.hash_with(digest, 0, count)
+        digest = reader.hash_with(digest ^ _SEED, 0, count)
         words: Vocabulary = self.words
         code: cython.int = words.find(digest, count)
         while code >= 0 and not reader._equals(words, words.ends[code], 0, count):
@@ -270,9 +306,29 @@ def _are_alike(out: MessageRows, one: cython.longlong, other: cython.longlong) -
         and out.type.values[one] == out.type.values[other]
         and out.reply_to.values[one] == out.reply_to.values[other]
         and out.app_id.values[one] == out.app_id.values[other]
-        and out.headers.bytes_of(one) == out.headers.bytes_of(other)
-        and out.message_id.bytes_of(one) == out.message_id.bytes_of(other)
-        and out.correlation_id.bytes_of(one) == out.correlation_id.bytes_of(other)
+        and _is_same_text(out.headers, one, other)
+        and _is_same_text(out.message_id, one, other)
+        and _is_same_text(out.correlation_id, one, other)
+    )
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _is_same_text(texts: Texts, one: cython.longlong, other: cython.longlong) -> cython.bint:
+    """True if rows have the same text, or none."""
+    if not texts.has(one) or not texts.has(other):
+        return texts.has(one) == texts.has(other)
+    if not cython.compiled:
+        return texts.bytes_of(one) == texts.bytes_of(other)
+    start: cython.longlong = texts.offsets[one]
+    count: cython.longlong = texts.offsets[one + 1] - start
+    begin: cython.longlong = texts.offsets[other]
+    if texts.offsets[other + 1] - begin != count:
+        return False
+    return count == 0 or not memcmp(
+        cython.address(texts.octets[start]),
+        cython.address(texts.octets[begin]),
+        cython.cast(cython.size_t, count),
     )
 
 
@@ -381,7 +437,7 @@ class MeaningWriter:
         self.shapes = {}
         self.words = self.last = self.remembered = None
         self.nameless = memoryview(bytearray(MAX_ENTRIES))
-        self.seen = SeenBodies()
+        self.seen = None
         self.recent = []
         self.recent_keys = memoryview(bytearray(8 * 4 * _RECENT)).cast("Q")
 
@@ -399,7 +455,10 @@ class MeaningWriter:
             found = out.meanings = MeaningColumns()
         if found.capacity < out.capacity:
             found.reserve(out.capacity)
-        same: cython.longlong = self.seen.row_like(out, row, body, count)
+        if self.seen is None:
+            self.seen = SeenBodies()
+        table: cython.int = -1 if tables is None else tables.last
+        same: cython.longlong = self.seen.row_like(out, row, body, count, table)
         if same >= 0:
             return found.copy(row, same)
         fields: tuple[Any, ...] = self._recognised(out, row, body, count, tables)
@@ -554,25 +613,6 @@ class MeaningWriter:
         make = taken if field.at < 0 else fitted
         return make(field.source, value, out.ts_ns.values[row])
 
-    @cython.boundscheck(False)  # the range is checked
-    def _cut(self, field: Field, names: ObjectNames, place: cython.int) -> bytes:
-        """The value that a template cuts from a text; None for no such text."""
-        start: cython.longlong = names.starts[place] + 1
-        size: cython.Py_ssize_t = len(field.template)
-        if names.ends[place] - 1 - start < size or names.ends[place] > len(names.data):
-            return None
-        if start < 1 or field.end > size or names.data[start - 1] != _QUOTE:
-            return None
-        at: cython.Py_ssize_t
-        octet: cython.uchar
-        odd: cython.uchar = 0
-        marks: cython.p_const_uchar = field.template
-        for at in range(size):  # one wide loop instead of tests
-            octet = names.data[start + at]
-            digit: cython.uchar = ((octet >= 48) & (octet <= 57)) | ((octet >= 97) & (octet <= 102))
-            odd |= (octet != marks[at]) & ((marks[at] != 0) | (digit == 0))
-        return None if odd else names.part(start + field.begin, start + field.end)
-
     def _put(
         self, out: MessageRows, row: cython.longlong, found: MeaningColumns, field: Field
     ) -> cython.bint:
@@ -589,16 +629,25 @@ class MeaningWriter:
         if field.kind == 2:
             return self._put_number(out, row, found, field, names, place)
         word: tuple[Any, ...] = None
-        if place < 0 and field.plain:
-            octets = _property(out, row, field.source.name)
-            if octets is None:
-                return False
-        elif place < 0:
-            pass
-        elif field.plain and not field.path:
-            octets = names.text(place)
+        if place < 0:
+            if field.plain:
+                octets = _property(out, row, field.source.name)
+                if octets is None:
+                    return False
+        elif names.is_null(place):
+            return False
         elif field.template is not None:
-            octets = self._cut(field, names, place)
+            start: cython.longlong = names.starts[place] + 1
+            if _fits(field.template, names.data, start, names.ends[place] - 1):
+                start += field.begin
+                found.put_part(field.place, row, names.data, start, field.end - field.begin)
+                return True
+        elif field.plain and not field.path and names.is_plain(place):
+            start = names.starts[place] + 1
+            count: cython.longlong = names.ends[place] - 1 - start
+            if count > 0:
+                found.put_part(field.place, row, names.data, start, count)
+            return count > 0
         elif field.kind == 0 and field.source.form is None and field.only is None:
             word = _word_of(field, names, place)
             octets = None if word is None else self.shapes.get(word)
@@ -925,6 +974,30 @@ def _is_followed(fields: list[Any]) -> cython.bint:
             if octets is None or zlib.crc32(octets) % FOLLOWED == 0:
                 return True
     return False
+
+
+@cython.cfunc
+@cython.boundscheck(False)  # the range is checked
+@cython.exceptval(-1, check=False)
+def _fits(
+    template: bytes,
+    data: cython.const[cython.uchar][::1],
+    start: cython.longlong,
+    end: cython.longlong,
+) -> cython.bint:
+    """True if what is in quotes at `start`..`end` begins as a template says."""
+    size: cython.longlong = len(template)
+    if start < 1 or end - start < size or end > len(data) or data[start - 1] != _QUOTE:
+        return False
+    at: cython.longlong
+    octet: cython.uchar
+    odd: cython.uchar = 0
+    marks: cython.p_const_uchar = template
+    for at in range(size):  # one wide loop instead of tests
+        octet = data[start + at]
+        digit: cython.uchar = ((octet >= 48) & (octet <= 57)) | ((octet >= 97) & (octet <= 102))
+        odd |= (octet != marks[at]) & ((marks[at] != 0) | (digit == 0))
+    return odd == 0
 
 
 @cython.cfunc
