@@ -1,5 +1,6 @@
 cimport cython
 from amqpsniff.columns cimport Octets
+from amqpsniff.decode.octets cimport ByteReader
 
 @cython.final
 cdef class Layout:
@@ -9,13 +10,11 @@ cdef class Layout:
     cdef bytes wanted, octets, marks
     cdef long long[::1] places, starts, ends
     cdef bint is_to_learn(self, long long size, bytes wanted) except? -1
-    cdef bint fits(self, const unsigned char[::1] data, long long at) except? -1
 
 @cython.final
-cdef class ObjectNames:
+cdef class ObjectNames(ByteReader):
     cdef public list names
     cdef public unsigned long long shape
-    cdef const unsigned char[::1] data
     cdef int[::1] slots
     cdef unsigned long long[::1] hashes, sizes
     cdef long long[::1] starts, ends, rounds
@@ -28,7 +27,6 @@ cdef class ObjectNames:
     cpdef int forget(self) except? -1
     cdef bint is_null(self, int place) except? -1
     cdef bint is_plain(self, int place) except? -1
-    cdef bytes part(self, long long start, long long end)
     cdef bytes text(self, int place)
     cdef Py_ssize_t digits(self, int place) except? -2
     cpdef Py_ssize_t instant(self, int place) except? -2
@@ -45,6 +43,7 @@ cdef class ObjectNames:
     cdef Py_ssize_t _next(self, long long at, long long end) except? -2
     cdef int _place(self, long long at, long long end) except? -2
     cpdef int read(self, const unsigned char[::1] data, long long at, long long end, bytes wanted=*) except? -1
+    cdef bint _is_like(self, Layout layout, long long at) except? -1
     cdef int _recall(self, Layout layout, long long at) except? -1
     cdef int _learn(self, Layout layout, long long at, long long end, bytes marks) except? -1
     cdef int _loosen(self, bytearray marks, long long base, long long at, long long end) except? -1

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Octets
+from cython.cimports.amqpsniff.decode.octets import ByteReader
 
 from amqpsniff.decode.json_objects import read_json
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from amqpsniff.byteorder import ByteView, IntView
 
 if cython.compiled:
-    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore[import-not-found]
     from cython.cimports.libc.string import memchr  # type: ignore[import-not-found]
 
 _SINGLE = dict(zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True))
@@ -94,25 +94,8 @@ class Layout:
         self.size, self.wanted, self.octets, self.luck = size, wanted, None, 0
         return False
 
-    @cython.boundscheck(False)  # the range is checked
-    def fits(self, data: ByteView, at: cython.longlong) -> cython.bint:
-        """True if the text at `at` differs only where it may."""
-        count: cython.longlong = len(self.octets)
-        if at < 0 or at + count > len(data):
-            return False
-        known: cython.p_const_uchar = self.octets
-        marks: cython.p_const_uchar = self.marks
-        odd: cython.uchar = 0
-        octet: cython.uchar
-        place: cython.longlong
-        for place in range(count):  # one wide loop instead of tests
-            octet = data[at + place]
-            ends: cython.uchar = (octet == 34) | (octet == 92)
-            odd |= ((octet ^ known[place]) & marks[place]) | ((marks[place] ^ 255) * ends)
-        return odd == 0
 
-
-class ObjectNames:
+class ObjectNames(ByteReader):
     """Finds the values of some names; one object serves all texts in turn.
 
     `shape` is the same for objects with the same known names, whatever their order. `sizes` has, by
@@ -135,7 +118,6 @@ class ObjectNames:
     octets: Octets
     outer_round: int
 
-    data: ByteView
     names: list[Any]
     slots: IntView
     hashes: IntView
@@ -145,8 +127,8 @@ class ObjectNames:
     sizes: IntView
 
     def __init__(self, names: Any, layouts: Any = True) -> None:
+        ByteReader.__init__(self)
         self.names = list(names)
-        self.data = b""
         count = len(self.names)
         size = 16
         while size < 4 * count:
@@ -206,18 +188,10 @@ class ObjectNames:
 
     def text(self, place: cython.int) -> bytes:
         """The bytes of a text without escapes that the last object has; None for other values."""
+        start: cython.longlong = self.starts[place]
         if not self.is_plain(place):
             return None
-        return self.part(self.starts[place] + 1, self.ends[place] - 1)
-
-    def part(self, start: cython.longlong, end: cython.longlong) -> bytes:
-        """Bytes of the data."""
-        if start < 0 or end > len(self.data) or end < start:
-            raise IndexError("a value outside the data")
-        if cython.compiled and end > start:
-            first = cython.cast(cython.p_char, cython.address(self.data[start]))
-            return PyBytes_FromStringAndSize(first, end - start)
-        return bytes(self.data[start:end])
+        return self.bytes_at(start + 1, self.ends[place] - start - 2)
 
     def digits(self, place: cython.int) -> cython.Py_ssize_t:
         """The whole number, not negative, that the last object has; -1 for another value."""
@@ -286,8 +260,8 @@ class ObjectNames:
         if start < 0 or end > len(self.data):
             raise IndexError("a value outside the data")
         if self.is_plain(place):
-            return self.part(start + 1, end - 1).decode()
-        return self._value_of(self.part(start, end))
+            return self.bytes_at(start + 1, end - start - 2).decode()
+        return self._value_of(self.bytes_at(start, end - start))
 
     def _value_of(self, octets: bytes) -> Any:
         """The value that some bytes of JSON are; None if they are not JSON, and for null."""
@@ -344,7 +318,7 @@ class ObjectNames:
             self.octets = Octets()
         self.octets.used = 0
         if not outer._unescape(start + 1, end - 1, self.octets):
-            text = outer._value_of(outer.part(start, end)) or ""
+            text = outer._value_of(outer.bytes_at(start, end - start)) or ""
             self.octets.used = 0
             self.octets.put_bytes(text.encode(errors="replace"))
         self.data = self.octets.octets
@@ -395,8 +369,8 @@ class ObjectNames:
             return None
         if done == len(path):
             if self._is_plain(at, stop):
-                return self.part(at + 1, stop - 1).decode()
-            return self._value_of(self.part(at, stop))
+                return self.bytes_at(at + 1, stop - at - 2).decode()
+            return self._value_of(self.bytes_at(at, stop - at))
         if self.nested is None:
             self.nested = ObjectNames((), False)
         nested: ObjectNames = self.nested
@@ -416,7 +390,7 @@ class ObjectNames:
             at = self._text_end(at, end)
             if at < 0:
                 return -1
-            found = at - start - 2 == len(name) and self.part(start + 1, at - 1) == name
+            found = at - start - 2 == len(name) and self.bytes_at(start + 1, len(name)) == name
             at = self._blank(at, end)
             if at >= end or self.data[at] != 58:
                 return -1
@@ -505,7 +479,7 @@ class ObjectNames:
             layout.octets is not None
             and layout.size == size
             and layout.wanted is wanted
-            and layout.fits(data, at)
+            and self._is_like(layout, at)
         ):
             if layout.luck < _PATIENCE:
                 layout.luck += 1
@@ -516,6 +490,20 @@ class ObjectNames:
         marks = bytearray([_SAME]) * size
         stop: cython.longlong = self._read(at, end, wanted, marks)
         return self._learn(layout, at, min(stop + 1, end), bytes(marks))
+
+    @cython.boundscheck(False)  # `read` checked the range: a layout is not longer than its size
+    def _is_like(self, layout: Layout, at: cython.longlong) -> cython.bint:
+        """True if the text at `at` differs from that of a layout only where it may."""
+        known: cython.p_const_uchar = layout.octets
+        marks: cython.p_const_uchar = layout.marks
+        odd: cython.uchar = 0
+        octet: cython.uchar
+        place: cython.longlong
+        for place in range(len(layout.octets)):  # one wide loop instead of tests
+            octet = self.data[at + place]
+            ends: cython.uchar = (octet == 34) | (octet == 92)
+            odd |= ((octet ^ known[place]) & marks[place]) | ((marks[place] ^ 255) * ends)
+        return odd == 0
 
     @cython.boundscheck(False)  # places are those of `_learn`
     def _recall(self, layout: Layout, at: cython.longlong) -> cython.int:
@@ -535,7 +523,7 @@ class ObjectNames:
     ) -> cython.int:
         """Remember what was found in a text, of which `at`..`end` was gone through."""
         places = [one for one in range(len(self.names)) if self.rounds[one] == self.round]
-        layout.octets, layout.marks = self.part(at, end), marks
+        layout.octets, layout.marks = self.bytes_at(at, end - at), marks
         layout.shape = self.shape
         layout.places = _longs(places)
         layout.starts = _longs([self.starts[one] - at for one in places])

@@ -13,7 +13,7 @@ cdef class MeaningColumns:
     cpdef int reserve(self, long long rows) except? -1
     cdef int put_word(self, int place, long long row, bytes octets) except? -1
     cdef int put_key(self, int place, long long row, bytes octets) except? -1
-    cdef int put_part(self, int place, long long row, const unsigned char[::1] data, long long start, long long count) except? -1
+    cdef int put_part(self, int place, long long row, ObjectNames names, long long start, long long count) except? -1
     cdef int put_number(self, int place, long long row, long long number) except? -1
 
     cdef int copy(self, long long row, long long source) except? -1
@@ -44,11 +44,12 @@ cdef class MeaningWriter:
     cdef dict shapes
     cdef tuple last
     cdef Vocabulary remembered
-    cdef unsigned char[::1] nameless
+    cdef unsigned char[::1] table_bits
     cdef list recent
     cdef unsigned long long[::1] recent_keys
     cdef SeenBodies seen
     cdef int write(self, MessageRows out, long long row, Octets body, long long count, TableCache tables) except? -1
+    cdef int _table(self, TableCache tables) except? -2
     cdef tuple _recognised(self, MessageRows out, long long row, Octets body, long long count, TableCache tables)
     cdef object _value(self, MessageRows out, long long row, Field field)
     cdef tuple _fields(self, MessageRows out, long long row, unsigned long long body_shape, bint opened)

@@ -48,7 +48,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from amqpsniff.byteorder import ByteView, IntView
+    from amqpsniff.byteorder import IntView
     from amqpsniff.columns import Octets
     from amqpsniff.decode.rows import MessageRows
 
@@ -77,6 +77,10 @@ MAX_SHAPES = 4096
 
 _RECENT = cython.declare(cython.int, 256)
 """Shapes that are told by numbers alone, without making texts of words."""
+
+_NAMELESS = cython.declare(cython.int, 1)
+_BODILESS = cython.declare(cython.int, 2)
+"""What is known of headers: none of their names is, no pack looks at the body beside them."""
 
 TEXTS = ("message_id", "correlation_id")
 """Properties that differ from message to message."""
@@ -169,20 +173,18 @@ class MeaningColumns:
         self,
         place: cython.int,
         row: cython.longlong,
-        data: ByteView,
+        names: ObjectNames,
         start: cython.longlong,
         count: cython.longlong,
     ) -> cython.int:
-        """Write a text that stands in some bytes, as UTF-8."""
-        reader: ByteReader = self.reader
-        reader.data = data
+        """Write a text that stands in an object, as UTF-8."""
         if place < _FIRST_KEY:
             codes: Codes = self.by_place[place]
-            codes.values[row] = reader.code_in(self.vocabularies[place], start, count)
+            codes.values[row] = names.code_in(self.vocabularies[place], start, count)
             return 0
         texts: Texts = self.by_place[place]
         texts.begin(row)
-        reader.copy_to(texts, start, count)
+        names.copy_to(texts, start, count)
         return texts.end()
 
     def put_number(
@@ -196,20 +198,19 @@ class MeaningColumns:
     def copy(self, row: cython.longlong, source: cython.longlong) -> cython.int:
         """Write in a row what another one has."""
         place: cython.int
-        for place in range(_PLACES):
-            if place < _FIRST_KEY:
-                codes: Codes = self.by_place[place]
-                codes.values[row] = codes.values[source]
-            elif place < _FIRST_NUMBER:
-                texts: Texts = self.by_place[place]
-                if source < texts.rows and texts.valid[source]:
-                    start: cython.longlong = texts.offsets[source]
-                    texts.begin(row)
-                    texts.put_from(texts, start, texts.offsets[source + 1] - start)
-                    texts.end()
-            else:
-                numbers: Integers = self.by_place[place]
-                numbers.values[row] = numbers.values[source]
+        for place in range(_FIRST_KEY):
+            codes: Codes = self.by_place[place]
+            codes.values[row] = codes.values[source]
+        for place in range(_FIRST_KEY, _FIRST_NUMBER):
+            texts: Texts = self.by_place[place]
+            if source < texts.rows and texts.valid[source]:
+                start: cython.longlong = texts.offsets[source]
+                texts.begin(row)
+                texts.put_from(texts, start, texts.offsets[source + 1] - start)
+                texts.end()
+        for place in range(_FIRST_NUMBER, _PLACES):
+            numbers: Integers = self.by_place[place]
+            numbers.values[row] = numbers.values[source]
         return 0
 
 
@@ -251,10 +252,10 @@ class SeenBodies(Cache):
         headers: Texts = out.headers
         start: cython.longlong = 0
         size: cython.longlong = 0
-        if headers.has(row):
+        if table < 0 and headers.has(row):
             start = headers.offsets[row]
             size = headers.offsets[row + 1] - start
-        if size + count < _SMALL or not self.is_worthwhile():
+        if (table < 0 and size + count < _SMALL) or not self.is_worthwhile():
             return -1
         if out is not self.batch or out.first != self.first:
             self.batch, self.first = out, out.first
@@ -316,8 +317,10 @@ def _are_alike(out: MessageRows, one: cython.longlong, other: cython.longlong) -
 @cython.exceptval(-1, check=False)
 def _is_same_text(texts: Texts, one: cython.longlong, other: cython.longlong) -> cython.bint:
     """True if rows have the same text, or none."""
-    if not texts.has(one) or not texts.has(other):
-        return texts.has(one) == texts.has(other)
+    if one >= texts.rows or not texts.valid[one]:
+        return not texts.has(other)
+    if other >= texts.rows or not texts.valid[other]:
+        return False
     if not cython.compiled:
         return texts.bytes_of(one) == texts.bytes_of(other)
     start: cython.longlong = texts.offsets[one]
@@ -412,6 +415,7 @@ class Field:
 class MeaningWriter:
     """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`.
 
+    `table_bits` has, by the code of headers that the decoder remembers, `_NAMELESS` and `_BODILESS`.
     `tables` is the cache that headers were written from, None for others.
     """
 
@@ -420,7 +424,7 @@ class MeaningWriter:
 
     words: Any
     remembered: Vocabulary
-    nameless: IntView
+    table_bits: IntView
     headers: ObjectNames
     body: ObjectNames
     shapes: dict[Any, Any]
@@ -436,7 +440,7 @@ class MeaningWriter:
         self.body = ObjectNames(packs.names("body"))
         self.shapes = {}
         self.words = self.last = self.remembered = None
-        self.nameless = memoryview(bytearray(MAX_ENTRIES))
+        self.table_bits = memoryview(bytearray(MAX_ENTRIES))
         self.seen = None
         self.recent = []
         self.recent_keys = memoryview(bytearray(8 * 4 * _RECENT)).cast("Q")
@@ -457,15 +461,22 @@ class MeaningWriter:
             found.reserve(out.capacity)
         if self.seen is None:
             self.seen = SeenBodies()
-        table: cython.int = -1 if tables is None else tables.last
-        same: cython.longlong = self.seen.row_like(out, row, body, count, table)
+        table: cython.int = self._table(tables)
+        known: cython.int = 0 if table < 0 else self.table_bits[table]
+        bodiless: cython.bint = known & _BODILESS != 0
+        same: cython.longlong = -1
+        if known != _NAMELESS | _BODILESS:
+            same = self.seen.row_like(out, row, None if bodiless else body, count, table)
         if same >= 0:
             return found.copy(row, same)
         fields: tuple[Any, ...] = self._recognised(out, row, body, count, tables)
         framework: bytes = fields[0]
         steps: list[Any] = fields[1]
-        if fields[4]:
+        needs: cython.bint = self.last[2]
+        if fields[4] or (bodiless and needs):
             self.seen.forget()
+        if table >= 0 and bodiless == needs:
+            self.table_bits[table] ^= _BODILESS
         if framework is not None:
             found.put_word(0, row, framework)
         done: cython.int = 0
@@ -474,6 +485,15 @@ class MeaningWriter:
             if not (done >> step.place) & 1 and self._put(out, row, found, step):
                 done |= 1 << step.place
         return 0
+
+    def _table(self, tables: TableCache) -> cython.int:
+        """The code of the headers that were written last; -1 where they are not remembered."""
+        if tables is None or tables.last < 0:
+            return -1
+        if tables.words is not self.remembered:
+            self.remembered = tables.words
+            self.table_bits = memoryview(bytearray(MAX_ENTRIES))
+        return tables.last
 
     def _recognised(
         self,
@@ -486,17 +506,14 @@ class MeaningWriter:
         """(framework, fields, whether the body is needed, which of its names, more) of a row's
         shape; None for any names.
         """
-        table: cython.int = -1 if tables is None else tables.last
-        if table >= 0 and tables.words is not self.remembered:
-            self.remembered = tables.words
-            self.nameless = memoryview(bytearray(MAX_ENTRIES))
-        if not out.headers.has(row) or (table >= 0 and self.nameless[table]):
+        table: cython.int = self._table(tables)
+        if not out.headers.has(row) or (table >= 0 and self.table_bits[table] & _NAMELESS):
             self.headers.forget()
         else:
             start: cython.longlong = out.headers.offsets[row]
             self.headers.read(out.headers.octets, start, out.headers.offsets[row + 1])
             if table >= 0 and self.headers.shape == 0:
-                self.nameless[table] = 1
+                self.table_bits[table] |= _NAMELESS
         self.last = self._fields(out, row, 0, False)
         if not self.last[2]:
             return self.last
@@ -523,14 +540,14 @@ class MeaningWriter:
         mixed: cython.ulonglong = ((head ^ shape) * _MIXER + (rest ^ body_shape)) * _MIXER
         slot: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, (mixed & _MASK64) >> 56)
         at: cython.Py_ssize_t = slot * 4
-        known = self.recent_keys
         if self.recent[slot] is None or not (
-            known[at] == head
-            and known[at + 1] == rest
-            and known[at + 2] == shape
-            and known[at + 3] == body_shape
+            self.recent_keys[at] == head
+            and self.recent_keys[at + 1] == rest
+            and self.recent_keys[at + 2] == shape
+            and self.recent_keys[at + 3] == body_shape
         ):
             self.recent[slot] = self._reading(self._words(out, row), body_shape, opened)
+            known = self.recent_keys
             known[at], known[at + 1], known[at + 2], known[at + 3] = head, rest, shape, body_shape
         return self.recent[slot]
 
@@ -638,15 +655,15 @@ class MeaningWriter:
             return False
         elif field.template is not None:
             start: cython.longlong = names.starts[place] + 1
-            if _fits(field.template, names.data, start, names.ends[place] - 1):
+            if _fits(field.template, names, place):
                 start += field.begin
-                found.put_part(field.place, row, names.data, start, field.end - field.begin)
+                found.put_part(field.place, row, names, start, field.end - field.begin)
                 return True
         elif field.plain and not field.path and names.is_plain(place):
             start = names.starts[place] + 1
             count: cython.longlong = names.ends[place] - 1 - start
             if count > 0:
-                found.put_part(field.place, row, names.data, start, count)
+                found.put_part(field.place, row, names, start, count)
             return count > 0
         elif field.kind == 0 and field.source.form is None and field.only is None:
             word = _word_of(field, names, place)
@@ -979,22 +996,20 @@ def _is_followed(fields: list[Any]) -> cython.bint:
 @cython.cfunc
 @cython.boundscheck(False)  # the range is checked
 @cython.exceptval(-1, check=False)
-def _fits(
-    template: bytes,
-    data: cython.const[cython.uchar][::1],
-    start: cython.longlong,
-    end: cython.longlong,
-) -> cython.bint:
-    """True if what is in quotes at `start`..`end` begins as a template says."""
+def _fits(template: bytes, names: ObjectNames, place: cython.int) -> cython.bint:
+    """True if the value at a place is a text that begins as a template says."""
+    start: cython.longlong = names.starts[place] + 1
     size: cython.longlong = len(template)
-    if start < 1 or end - start < size or end > len(data) or data[start - 1] != _QUOTE:
+    if names.ends[place] - 1 - start < size or names.ends[place] > len(names.data):
+        return False
+    if start < 1 or names.data[start - 1] != _QUOTE:
         return False
     at: cython.longlong
     octet: cython.uchar
     odd: cython.uchar = 0
     marks: cython.p_const_uchar = template
     for at in range(size):  # one wide loop instead of tests
-        octet = data[start + at]
+        octet = names.data[start + at]
         digit: cython.uchar = ((octet >= 48) & (octet <= 57)) | ((octet >= 97) & (octet <= 102))
         odd |= (octet != marks[at]) & ((marks[at] != 0) | (digit == 0))
     return odd == 0
@@ -1009,7 +1024,7 @@ def _word_of(field: Field, names: ObjectNames, place: cython.int) -> tuple[Any, 
     end: cython.longlong = names.ends[place]
     if end - start > MAX_WORD_BYTES:
         return None
-    return field, names.part(start, end)
+    return field, names.bytes_at(start, end - start)
 
 
 @cython.cfunc

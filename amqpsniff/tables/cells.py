@@ -265,8 +265,9 @@ def _put_plain(
         )
     else:
         i: cython.longlong
-        for i in range(count):
-            out.octets[at + i] = cell.octets[start + i]
+        with cython.boundscheck(False):  # the range was checked, and there is room
+            for i in range(count):
+                out.octets[at + i] = cell.octets[start + i]
     out.used = at + count
     return 0
 
