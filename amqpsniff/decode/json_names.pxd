@@ -51,5 +51,5 @@ cdef class ObjectNames(ByteReader):
     cdef Py_ssize_t _blank(self, long long at, long long end) except? -2
     cdef Py_ssize_t _value_end(self, long long at, long long end) except? -2
     cdef Py_ssize_t _text_end(self, long long at, long long end) except? -2
-    cdef bint _has_escape(self, long long at, long long end) except? -1
+    cdef Py_ssize_t _escape(self, long long at, long long end) except? -2
     cdef bint _is_plain(self, long long at, long long end) except? -1

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from amqpsniff.byteorder import ByteView, IntView
 
 if cython.compiled:
-    from cython.cimports.libc.string import memchr  # type: ignore[import-not-found]
+    from cython.cimports.libc.string import memchr, memcpy  # type: ignore[import-not-found]
 
 _SINGLE = dict(zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True))
 _ESCAPES = cython.declare(bytes, bytes(_SINGLE.get(one, 0) for one in range(256)))
@@ -48,12 +48,14 @@ MAX_LAYOUT_BYTES = 2048
 LAYOUTS = 256
 """Layouts that are remembered, one of the sizes that are the same modulo this."""
 
+INNER_LAYOUTS = 32
+"""The same of objects inside others."""
+
 PATIENCE = 8
 """Texts more that have to miss a layout than fit it before it is replaced: to make one costs as
 much as a pass."""
 
 _MAX_LAYOUT = cython.declare(cython.longlong, MAX_LAYOUT_BYTES)
-_LAYOUTS = cython.declare(cython.longlong, LAYOUTS)
 _PATIENCE = cython.declare(cython.int, PATIENCE)
 _SAME = cython.declare(cython.int, 255)
 _DIGIT = cython.declare(cython.int, 0xF0)
@@ -107,7 +109,7 @@ class ObjectNames(ByteReader):
     Args:
         names: The names, as UTF-8 wherever objects are. A dict has for each the names that are
             known inside its value, see `along`.
-        layouts: Whether layouts are remembered.
+        layouts: Number of layouts that are remembered, a power of two.
     """
 
     shape: int
@@ -126,7 +128,7 @@ class ObjectNames(ByteReader):
     rounds: IntView
     sizes: IntView
 
-    def __init__(self, names: Any, layouts: Any = True) -> None:
+    def __init__(self, names: Any, layouts: Any = LAYOUTS) -> None:
         ByteReader.__init__(self)
         self.names = list(names)
         count = len(self.names)
@@ -141,10 +143,10 @@ class ObjectNames(ByteReader):
         self.sizes = memoryview(bytearray(8 * 256)).cast("Q")
         self.round = self.shape = self.outer_round = 0
         self.nested = self.octets = None
-        self.layouts = [None] * LAYOUTS if layouts else []
+        self.layouts = [None] * layouts
         inside = names if isinstance(names, dict) else {}
         self.inside = [
-            ObjectNames(inside[name], False) if inside.get(name) else None for name in names
+            ObjectNames(inside[name], INNER_LAYOUTS) if inside.get(name) else None for name in names
         ]
         octet: cython.uchar
         for place, name in enumerate(self.names):
@@ -333,19 +335,24 @@ class ObjectNames(ByteReader):
             out.room(end - at)
         size: cython.longlong = out.used
         octet: cython.uchar
+        count: cython.longlong
         escapes: cython.p_const_uchar = _ESCAPES
-        data = self.data  # in C a variable of its own, which what is written cannot change
-        octets = out.octets
         while at < end:
-            octet = data[at]
-            if octet == _BACKSLASH:
-                at += 1
-                octet = escapes[data[at]] if at < end else 0
+            count = self._escape(at, end) - at
+            if cython.compiled:
+                here = cython.address(self.data[at])
+                memcpy(cython.address(out.octets[size]), here, cython.cast(cython.size_t, count))
+            else:
+                out.storage[size : size + count] = self.data[at : at + count]
+            size += count
+            at += count + 1
+            if at <= end:
+                octet = escapes[self.data[at]] if at < end else 0
                 if octet == 0:
                     return False
-            octets[size] = octet
-            size += 1
-            at += 1
+                out.octets[size] = octet
+                size += 1
+                at += 1
         out.used = size
         return True
 
@@ -372,7 +379,7 @@ class ObjectNames(ByteReader):
                 return self.bytes_at(at + 1, stop - at - 2).decode()
             return self._value_of(self.bytes_at(at, stop - at))
         if self.nested is None:
-            self.nested = ObjectNames((), False)
+            self.nested = ObjectNames((), 1)
         nested: ObjectNames = self.nested
         end = nested._open(self, at, stop)
         at = nested._blank(0, end)
@@ -435,7 +442,7 @@ class ObjectNames(ByteReader):
         """Index in `names` of the name at `at`..`end`; -1 for one that is not among them."""
         size: cython.longlong = end - at
         known: cython.ulonglong = self.sizes[self.data[at]] >> min(size, _MAX_SIZE)
-        if not known & 1 and not self._has_escape(at, end):
+        if not known & 1 and (size == 0 or self._escape(at, end) == end):
             return -1
         digest: cython.ulonglong = _OFFSET
         octet: cython.uchar
@@ -468,10 +475,10 @@ class ObjectNames(ByteReader):
         if at < 0 or end > len(data):
             raise IndexError("an object outside the data")
         size: cython.longlong = end - at
-        if size < 2 or size > _MAX_LAYOUT or not self.layouts:
+        if size < 2 or size > _MAX_LAYOUT:
             self._read(at, end, wanted, None)
             return 0
-        slot: cython.longlong = size & (_LAYOUTS - 1)
+        slot: cython.longlong = size & (len(self.layouts) - 1)
         layout: Layout = self.layouts[slot]
         if layout is None:
             layout = self.layouts[slot] = Layout()
@@ -668,14 +675,16 @@ class ObjectNames(ByteReader):
             at += 2 if self.data[at] == _BACKSLASH else 1
         return -1
 
-    @cython.boundscheck(False)  # `read` checked the range
-    def _has_escape(self, at: cython.longlong, end: cython.longlong) -> cython.bint:
-        """True if a text has a backslash."""
-        while at < end:
-            if self.data[at] == _BACKSLASH:
-                return True
+    @cython.boundscheck(False)  # the range was checked
+    def _escape(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
+        """The place of the next backslash of a text that is not empty; its end where it has none."""
+        if cython.compiled:
+            here = cython.cast(cython.p_char, cython.address(self.data[at]))
+            there = cython.cast(cython.p_char, memchr(here, _BACKSLASH, end - at))
+            return end if there == cython.NULL else at + (there - here)
+        while at < end and self.data[at] != _BACKSLASH:
             at += 1
-        return False
+        return at
 
     @cython.boundscheck(False)  # `read` checked the range
     def _is_plain(self, at: cython.longlong, end: cython.longlong) -> cython.bint:

@@ -8,6 +8,7 @@ cdef class MeaningColumns:
     cdef public long long capacity
     cdef public list by_place, codes
     cdef list vocabularies
+    cdef unsigned short[::1] written
     cdef public dict words
     cdef ByteReader reader
     cpdef int reserve(self, long long rows) except? -1
@@ -25,6 +26,7 @@ cdef class SeenBodies(Cache):
     cdef long long[::1] rows
     cdef ByteReader reader
     cdef long long row_like(self, MessageRows out, long long row, Octets body, long long count, int table) except? -2
+    cdef int _code(self, Octets body, long long count, int table) except? -1
     cdef int forget(self) except? -1
 
 cdef class Field:
@@ -57,8 +59,8 @@ cdef class MeaningWriter:
     cdef tuple _more(self, object reading)
     cdef tuple _reading(self, tuple words, unsigned long long body_shape, bint opened)
     cdef int _read_body(self, Octets body, long long count, bytes wanted) except? -1
-    cdef bint _put(self, MessageRows out, long long row, MeaningColumns found, Field field) except? -1
-    cdef bint _put_number(self, MessageRows out, long long row, MeaningColumns found, Field field, ObjectNames names, int place) except? -1
+    cdef int _put(self, MessageRows out, long long row, MeaningColumns found, Field field) except? -1
+    cdef int _put_number(self, MessageRows out, long long row, MeaningColumns found, Field field, ObjectNames names, int place) except? -1
 
 cdef class Note:
     cdef public bint traced, internal

@@ -106,7 +106,10 @@ _PLACES = cython.declare(cython.int, len(COLUMNS))
 
 
 class MeaningColumns:
-    """The columns of packs for the messages of one batch; null where unknown."""
+    """The columns of packs for the messages of one batch; null where unknown.
+
+    `written` has for each row a bit for each column that has a value.
+    """
 
     capacity: int
 
@@ -114,6 +117,7 @@ class MeaningColumns:
     codes: list[Any]
     words: dict[Any, Any]
     vocabularies: list[Any]
+    written: IntView
     reader: ByteReader
 
     CODES = ("framework", *WORDS)
@@ -129,6 +133,7 @@ class MeaningColumns:
         self.words = {name: Vocabulary() for name in self.CODES}
         self.vocabularies = list(self.words.values())
         self.codes = [{} for _ in self.CODES]
+        self.written = memoryview(bytearray()).cast("H")
         self.reader = ByteReader()
 
     def columns(self) -> Any:
@@ -148,6 +153,9 @@ class MeaningColumns:
         if rows > self.capacity:
             for column in self.by_place:
                 column.reserve(rows)
+            written = memoryview(bytearray(2 * rows)).cast("H")
+            written[: self.capacity] = self.written
+            self.written = written
             self.capacity = rows
         return 0
 
@@ -160,11 +168,13 @@ class MeaningColumns:
             code = codes[octets] = self.reader.code_in(self.vocabularies[place], 0, len(octets))
         column: Codes = self.by_place[place]
         column.values[row] = code
+        self.written[row] |= 1 << place
         return 0
 
     def put_key(self, place: cython.int, row: cython.longlong, octets: bytes) -> cython.int:
         """Write a text of one message, as UTF-8."""
         column: Texts = self.by_place[place]
+        self.written[row] |= 1 << place
         column.begin(row)
         column.put_bytes(octets)
         return column.end()
@@ -178,6 +188,7 @@ class MeaningColumns:
         count: cython.longlong,
     ) -> cython.int:
         """Write a text that stands in an object, as UTF-8."""
+        self.written[row] |= 1 << place
         if place < _FIRST_KEY:
             codes: Codes = self.by_place[place]
             codes.values[row] = names.code_in(self.vocabularies[place], start, count)
@@ -193,32 +204,38 @@ class MeaningColumns:
         """Write a number."""
         column: Integers = self.by_place[place]
         column.values[row] = number
+        self.written[row] |= 1 << place
         return 0
 
     def copy(self, row: cython.longlong, source: cython.longlong) -> cython.int:
         """Write in a row what another one has."""
+        written: cython.int = self.written[source]
+        self.written[row] = cython.cast(cython.ushort, written)
         place: cython.int
-        for place in range(_FIRST_KEY):
-            codes: Codes = self.by_place[place]
-            codes.values[row] = codes.values[source]
-        for place in range(_FIRST_KEY, _FIRST_NUMBER):
-            texts: Texts = self.by_place[place]
-            if source < texts.rows and texts.valid[source]:
+        for place in range(_PLACES):
+            if not (written >> place) & 1:
+                continue
+            if place < _FIRST_KEY:
+                codes: Codes = self.by_place[place]
+                codes.values[row] = codes.values[source]
+            elif place < _FIRST_NUMBER:
+                texts: Texts = self.by_place[place]
                 start: cython.longlong = texts.offsets[source]
                 texts.begin(row)
                 texts.put_from(texts, start, texts.offsets[source + 1] - start)
                 texts.end()
-        for place in range(_FIRST_NUMBER, _PLACES):
-            numbers: Integers = self.by_place[place]
-            numbers.values[row] = numbers.values[source]
+            else:
+                numbers: Integers = self.by_place[place]
+                numbers.values[row] = numbers.values[source]
         return 0
 
 
 class SeenBodies(Cache):
-    """Bodies of the rows of a batch, and the last row that each of them came in: what is published
-    is delivered mostly as it is.
+    """Rows of a batch by their bodies, or by their headers where packs look at no body: what is
+    published is delivered mostly as it is.
 
-    `last` is the code of the body looked for last.
+    `rows` has the last row of each code of a body, and behind them of each code of headers; `last`
+    is the code looked for last.
     """
 
     first: int
@@ -229,11 +246,15 @@ class SeenBodies(Cache):
     reader: ByteReader
 
     def __init__(self) -> None:
-        Cache.__init__(self)
         self.batch = None
         self.first = self.last = -1
-        self.rows = integers(MAX_ENTRIES)
         self.reader = ByteReader()
+        Cache.__init__(self)
+
+    def clear(self) -> cython.int:
+        """Remember nothing."""
+        self.rows = integers(2 * MAX_ENTRIES)
+        return Cache.clear(self)
 
     def row_like(
         self,
@@ -245,54 +266,51 @@ class SeenBodies(Cache):
     ) -> cython.longlong:
         """The last row of which packs see the same as of this one; -1 where none is known.
 
-        `table` is the code of the headers where the decoder remembers them, else -1.
+        `table` is the code of the headers where the decoder remembers them, else -1; `body` is None
+        where it is not looked at.
         """
         self.last = -1
-        count = 0 if body is None else min(count, _MAX_BODY)
-        headers: Texts = out.headers
-        start: cython.longlong = 0
-        size: cython.longlong = 0
-        if table < 0 and headers.has(row):
-            start = headers.offsets[row]
-            size = headers.offsets[row + 1] - start
-        if (table < 0 and size + count < _SMALL) or not self.is_worthwhile():
+        if (table < 0 and count < _SMALL) or not self.is_worthwhile():
             return -1
         if out is not self.batch or out.first != self.first:
             self.batch, self.first = out, out.first
             self.clear()
+        if body is None:
+            self.last = -1 if table < 0 else _MAX + table
+        else:
+            self.last = self._code(body, min(count, _MAX_BODY), table)
+        if self.last < 0:
+            return -1
+        same: cython.longlong = self.rows[self.last] - 1
+        self.rows[self.last] = row + 1
+        if same < 0 or not _are_alike(out, row, same):
+            return -1
+        self.hits += 1
+        return same
+
+    def _code(self, body: Octets, count: cython.longlong, table: cython.int) -> cython.int:
+        """The code of a body beside some headers; a new one is added."""
         reader: ByteReader = self.reader
-        digest: cython.ulonglong = table
-        if table < 0:
-            reader.data = headers.octets
-            digest = reader.hash_of(start, size)
-        if count:
-            reader.data = body.octets
-        digest = reader.hash_with(digest ^ _SEED, 0, count)
+        reader.data = body.octets
+        seed: cython.ulonglong = table + 1
+        digest: cython.ulonglong = reader.hash_with(seed ^ _SEED, 0, count)
         words: Vocabulary = self.words
         code: cython.int = words.find(digest, count)
         while code >= 0 and not reader._equals(words, words.ends[code], 0, count):
             code = words.next(digest, count)
-        same: cython.longlong = -1
-        if code >= 0:
-            same = self.rows[code]
-        else:
+        if code < 0:
             if words.count >= _MAX:
                 self.clear()
                 words = self.words
                 words.find(digest, count)
             reader.copy_to(words, 0, count)
             code = words.add(digest)
-        self.last = code
-        self.rows[code] = row
-        if same < 0 or not _are_alike(out, row, same):
-            return -1
-        self.hits += 1
-        return same
+        return code
 
     def forget(self) -> cython.int:
         """Do not take columns from the last row: some of its values hold for it alone."""
         if self.last >= 0:
-            self.rows[self.last] = -1
+            self.rows[self.last] = 0
         return 0
 
 
@@ -415,7 +433,7 @@ class Field:
 class MeaningWriter:
     """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`.
 
-    `table_bits` has, by the code of headers that the decoder remembers, `_NAMELESS` and `_BODILESS`.
+    `table_bits` has `_NAMELESS` and `_BODILESS` by the code of headers that the decoder remembers,
     `tables` is the cache that headers were written from, None for others.
     """
 
@@ -479,11 +497,10 @@ class MeaningWriter:
             self.table_bits[table] ^= _BODILESS
         if framework is not None:
             found.put_word(0, row, framework)
-        done: cython.int = 0
         step: Field
         for step in steps:
-            if not (done >> step.place) & 1 and self._put(out, row, found, step):
-                done |= 1 << step.place
+            if not (found.written[row] >> step.place) & 1:
+                self._put(out, row, found, step)
         return 0
 
     def _table(self, tables: TableCache) -> cython.int:
@@ -632,17 +649,17 @@ class MeaningWriter:
 
     def _put(
         self, out: MessageRows, row: cython.longlong, found: MeaningColumns, field: Field
-    ) -> cython.bint:
-        """Write the value of a field; false where it has none."""
+    ) -> cython.int:
+        """Write the value of a field, if it has one."""
         octets: bytes = None
         names: ObjectNames = field.names
         place: cython.int = field.at
         if place >= 0 and not names.has(place):
-            return False
+            return 0
         if field.within >= 0:
             names, place = names.enter(place), field.within
             if not names.has(place):
-                return False
+                return 0
         if field.kind == 2:
             return self._put_number(out, row, found, field, names, place)
         word: tuple[Any, ...] = None
@@ -650,21 +667,18 @@ class MeaningWriter:
             if field.plain:
                 octets = _property(out, row, field.source.name)
                 if octets is None:
-                    return False
+                    return 0
         elif names.is_null(place):
-            return False
+            return 0
         elif field.template is not None:
             start: cython.longlong = names.starts[place] + 1
             if _fits(field.template, names, place):
                 start += field.begin
-                found.put_part(field.place, row, names, start, field.end - field.begin)
-                return True
+                return found.put_part(field.place, row, names, start, field.end - field.begin)
         elif field.plain and not field.path and names.is_plain(place):
             start = names.starts[place] + 1
             count: cython.longlong = names.ends[place] - 1 - start
-            if count > 0:
-                found.put_part(field.place, row, names, start, count)
-            return count > 0
+            return 0 if count == 0 else found.put_part(field.place, row, names, start, count)
         elif field.kind == 0 and field.source.form is None and field.only is None:
             word = _word_of(field, names, place)
             octets = None if word is None else self.shapes.get(word)
@@ -675,12 +689,10 @@ class MeaningWriter:
                     self.shapes.clear()
                 self.shapes[word] = octets
         if not octets:
-            return False
+            return 0
         if field.kind == 0:
-            found.put_word(field.place, row, octets)
-        else:
-            found.put_key(field.place, row, octets)
-        return True
+            return found.put_word(field.place, row, octets)
+        return found.put_key(field.place, row, octets)
 
     def _put_number(
         self,
@@ -690,7 +702,7 @@ class MeaningWriter:
         field: Field,
         names: ObjectNames,
         place: cython.int,
-    ) -> cython.bint:
+    ) -> cython.int:
         """Write the value of a field of numbers, which may stand at a place of some names."""
         number: cython.longlong = -1
         if field.scale:
@@ -705,10 +717,9 @@ class MeaningWriter:
             value = self._value(out, row, field)
             value = None if value is None else as_number(value, COLUMNS[field.place])
             if value is None:
-                return False
+                return 0
             number = value
-        found.put_number(field.place, row, number)
-        return True
+        return found.put_number(field.place, row, number)
 
 
 FOLLOWED = 8

@@ -41,7 +41,7 @@ _DAY = cython.declare(cython.longlong, 86_400)
 _INFINITE = cython.declare(cython.longlong, 2**63 - 1)
 _LOWEST = cython.declare(cython.longlong, NULL)
 _NO_SECOND = cython.declare(cython.longlong, 2**62)
-_SHORT = cython.declare(cython.longlong, 16)  # bytes up to which a loop is quicker than memcpy
+_SHORT = cython.declare(cython.longlong, 8)  # bytes up to which a loop is quicker than memcpy
 _HEX = b"0123456789abcdef"
 
 
@@ -253,7 +253,8 @@ def _put_plain(
     out: Octets, cell: Cell, start: cython.longlong, count: cython.longlong
 ) -> cython.int:
     """Bytes of the cell's column as they are."""
-    out.room(count)
+    if out.used + count > out.size:
+        out.room(count)
     if start < 0 or start + count > len(cell.octets):
         raise IndexError("copy outside a buffer")
     at: cython.longlong = out.used
