@@ -677,7 +677,7 @@ class ObjectNames(ByteReader):
 
     @cython.boundscheck(False)  # the range was checked
     def _escape(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
-        """The place of the next backslash of a text that is not empty; its end where it has none."""
+        """The place of the next backslash of a text that is not empty, or its end."""
         if cython.compiled:
             here = cython.cast(cython.p_char, cython.address(self.data[at]))
             there = cython.cast(cython.p_char, memchr(here, _BACKSLASH, end - at))

@@ -14,6 +14,7 @@ cdef class MeaningColumns:
     cpdef int reserve(self, long long rows) except? -1
     cdef int put_word(self, int place, long long row, bytes octets) except? -1
     cdef int put_key(self, int place, long long row, bytes octets) except? -1
+    cdef int _new_code(self, int place, bytes octets) except? -1
     cdef int put_part(self, int place, long long row, ObjectNames names, long long start, long long count) except? -1
     cdef int put_number(self, int place, long long row, long long number) except? -1
 
@@ -52,13 +53,15 @@ cdef class MeaningWriter:
     cdef SeenBodies seen
     cdef int write(self, MessageRows out, long long row, Octets body, long long count, TableCache tables) except? -1
     cdef int _table(self, TableCache tables) except? -2
-    cdef tuple _recognised(self, MessageRows out, long long row, Octets body, long long count, TableCache tables)
+    cdef int _forget_tables(self, TableCache tables) except? -1
+    cdef tuple _recognised(self, MessageRows out, long long row, Octets body, long long count, int table)
     cdef object _value(self, MessageRows out, long long row, Field field)
     cdef tuple _fields(self, MessageRows out, long long row, unsigned long long body_shape, bint opened)
     cdef tuple _words(self, MessageRows out, long long row)
     cdef tuple _more(self, object reading)
     cdef tuple _reading(self, tuple words, unsigned long long body_shape, bint opened)
     cdef int _read_body(self, Octets body, long long count, bytes wanted) except? -1
+    cdef int _read_packed(self, bytes octets, bytes wanted) except? -1
     cdef int _put(self, MessageRows out, long long row, MeaningColumns found, Field field) except? -1
     cdef int _put_number(self, MessageRows out, long long row, MeaningColumns found, Field field, ObjectNames names, int place) except? -1
 

@@ -164,12 +164,16 @@ class MeaningColumns:
         codes: dict[Any, Any] = self.codes[place]
         code = codes.get(octets)
         if code is None:
-            self.reader.read_from(octets)
-            code = codes[octets] = self.reader.code_in(self.vocabularies[place], 0, len(octets))
+            code = codes[octets] = self._new_code(place, octets)
         column: Codes = self.by_place[place]
         column.values[row] = code
         self.written[row] |= 1 << place
         return 0
+
+    def _new_code(self, place: cython.int, octets: bytes) -> cython.int:
+        """The code of a text that was not written before."""
+        self.reader.read_from(octets)
+        return self.reader.code_in(self.vocabularies[place], 0, len(octets))
 
     def put_key(self, place: cython.int, row: cython.longlong, octets: bytes) -> cython.int:
         """Write a text of one message, as UTF-8."""
@@ -487,7 +491,7 @@ class MeaningWriter:
             same = self.seen.row_like(out, row, None if bodiless else body, count, table)
         if same >= 0:
             return found.copy(row, same)
-        fields: tuple[Any, ...] = self._recognised(out, row, body, count, tables)
+        fields: tuple[Any, ...] = self._recognised(out, row, body, count, table)
         framework: bytes = fields[0]
         steps: list[Any] = fields[1]
         needs: cython.bint = self.last[2]
@@ -508,9 +512,13 @@ class MeaningWriter:
         if tables is None or tables.last < 0:
             return -1
         if tables.words is not self.remembered:
-            self.remembered = tables.words
-            self.table_bits = memoryview(bytearray(MAX_ENTRIES))
+            self._forget_tables(tables)
         return tables.last
+
+    def _forget_tables(self, tables: TableCache) -> cython.int:
+        self.remembered = tables.words
+        self.table_bits = memoryview(bytearray(MAX_ENTRIES))
+        return 0
 
     def _recognised(
         self,
@@ -518,12 +526,11 @@ class MeaningWriter:
         row: cython.longlong,
         body: Octets,
         count: cython.longlong,
-        tables: TableCache,
+        table: cython.int,
     ) -> tuple[Any, ...]:
         """(framework, fields, whether the body is needed, which of its names, more) of a row's
         shape; None for any names.
         """
-        table: cython.int = self._table(tables)
         if not out.headers.has(row) or (table >= 0 and self.table_bits[table] & _NAMELESS):
             self.headers.forget()
         else:
@@ -620,9 +627,12 @@ class MeaningWriter:
         if body is None or count < 2:
             return self.body.forget()
         count = min(count, _MAX_BODY)
-        if not _is_packed(body.octets, 0):
-            return self.body.read(body.octets, 0, count, wanted)
-        octets: bytes = unpacked(bytes(body.storage[:count]))
+        if _is_packed(body.octets, 0):
+            return self._read_packed(bytes(body.storage[:count]), wanted)
+        return self.body.read(body.octets, 0, count, wanted)
+
+    def _read_packed(self, octets: bytes, wanted: bytes | None) -> cython.int:
+        octets = unpacked(octets)
         return self.body.read(octets, 0, len(octets), wanted)
 
     def _value(self, out: MessageRows, row: cython.longlong, field: Field) -> Any:
@@ -838,7 +848,7 @@ class NoteWriter(MeaningWriter):
     ) -> cython.int:
         """Note what a row means; its body is looked at only with a bit of `reads`."""
         looked: Octets = body if reads else None
-        fields: tuple[Any, ...] = self._recognised(out, row, looked, count, tables)
+        fields: tuple[Any, ...] = self._recognised(out, row, looked, count, self._table(tables))
         plain: Note = fields[6]
         self.wants_body = self.last[8]
         lacks: cython.bint = (
