@@ -1,17 +1,21 @@
+cimport cython
 from amqpsniff.columns cimport Octets, Vocabulary
 from amqpsniff.decode.cache cimport Cache, TableCache
 from amqpsniff.decode.json_names cimport ObjectNames
 from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport MessageRows
 
+@cython.final
 cdef class MeaningColumns:
     cdef public long long capacity
+    cdef int used
     cdef public list by_place, codes
     cdef list vocabularies
     cdef unsigned short[::1] written
     cdef public dict words
     cdef ByteReader reader
     cpdef int reserve(self, long long rows) except? -1
+    cdef int _mark(self, int place, long long row) except? -1
     cdef int put_word(self, int place, long long row, bytes octets) except? -1
     cdef int put_key(self, int place, long long row, bytes octets) except? -1
     cdef int _new_code(self, int place, bytes octets) except? -1
@@ -88,4 +92,4 @@ cdef class NoteWriter(MeaningWriter):
     cdef tuple _call(self, MessageRows out, long long row, list fields)
     cdef int _note_call(self, MessageRows out, long long row, list fields) except? -1
 
-cdef bint may_be_object(const unsigned char[::1] data, long long at, long long count) except? -1
+cdef bint may_be_object(int first, int second) except? -1

@@ -108,10 +108,12 @@ _PLACES = cython.declare(cython.int, len(COLUMNS))
 class MeaningColumns:
     """The columns of packs for the messages of one batch; null where unknown.
 
-    `written` has for each row a bit for each column that has a value.
+    `written` has for each row a bit for each column that has a value, `used` those of all rows:
+    the other columns take no room.
     """
 
     capacity: int
+    used: int
 
     by_place: list[Any]
     codes: list[Any]
@@ -125,7 +127,7 @@ class MeaningColumns:
     INTEGERS = NUMBERS
 
     def __init__(self) -> None:
-        self.capacity = 0
+        self.capacity = self.used = 0
         self.by_place = [
             Codes() if name in self.CODES else Texts() if name in KEYS else Integers()
             for name in COLUMNS
@@ -137,8 +139,9 @@ class MeaningColumns:
         self.reader = ByteReader()
 
     def columns(self) -> Any:
-        """Every column by name."""
-        return dict(zip(COLUMNS, self.by_place, strict=True))
+        """Every column that has a value by name."""
+        named = enumerate(zip(COLUMNS, self.by_place, strict=True))
+        return dict(pair for place, pair in named if self.used >> place & 1)
 
     def by_name(self) -> Any:
         """Vocabularies by the name of their columns."""
@@ -151,12 +154,20 @@ class MeaningColumns:
     def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for as many rows as their messages have."""
         if rows > self.capacity:
-            for column in self.by_place:
+            for column in self.columns().values():
                 column.reserve(rows)
             written = memoryview(bytearray(2 * rows)).cast("H")
             written[: self.capacity] = self.written
             self.written = written
             self.capacity = rows
+        return 0
+
+    def _mark(self, place: cython.int, row: cython.longlong) -> cython.int:
+        """A column has a value in a row."""
+        self.written[row] |= 1 << place
+        if not (self.used >> place) & 1:
+            self.used |= 1 << place
+            self.by_place[place].reserve(self.capacity)
         return 0
 
     def put_word(self, place: cython.int, row: cython.longlong, octets: bytes) -> cython.int:
@@ -166,8 +177,8 @@ class MeaningColumns:
         if code is None:
             code = codes[octets] = self._new_code(place, octets)
         column: Codes = self.by_place[place]
+        self._mark(place, row)
         column.values[row] = code
-        self.written[row] |= 1 << place
         return 0
 
     def _new_code(self, place: cython.int, octets: bytes) -> cython.int:
@@ -178,7 +189,7 @@ class MeaningColumns:
     def put_key(self, place: cython.int, row: cython.longlong, octets: bytes) -> cython.int:
         """Write a text of one message, as UTF-8."""
         column: Texts = self.by_place[place]
-        self.written[row] |= 1 << place
+        self._mark(place, row)
         column.begin(row)
         column.put_bytes(octets)
         return column.end()
@@ -192,7 +203,7 @@ class MeaningColumns:
         count: cython.longlong,
     ) -> cython.int:
         """Write a text that stands in an object, as UTF-8."""
-        self.written[row] |= 1 << place
+        self._mark(place, row)
         if place < _FIRST_KEY:
             codes: Codes = self.by_place[place]
             codes.values[row] = names.code_in(self.vocabularies[place], start, count)
@@ -207,8 +218,8 @@ class MeaningColumns:
     ) -> cython.int:
         """Write a number."""
         column: Integers = self.by_place[place]
+        self._mark(place, row)
         column.values[row] = number
-        self.written[row] |= 1 << place
         return 0
 
     def copy(self, row: cython.longlong, source: cython.longlong) -> cython.int:
@@ -339,10 +350,9 @@ def _are_alike(out: MessageRows, one: cython.longlong, other: cython.longlong) -
 @cython.exceptval(-1, check=False)
 def _is_same_text(texts: Texts, one: cython.longlong, other: cython.longlong) -> cython.bint:
     """True if rows have the same text, or none."""
-    if one >= texts.rows or not texts.valid[one]:
-        return not texts.has(other)
-    if other >= texts.rows or not texts.valid[other]:
-        return False
+    there: cython.bint = one < texts.rows and texts.valid[one] != 0
+    if not there or other >= texts.rows or not texts.valid[other]:
+        return not there and (other >= texts.rows or texts.valid[other] == 0)
     if not cython.compiled:
         return texts.bytes_of(one) == texts.bytes_of(other)
     start: cython.longlong = texts.offsets[one]
@@ -627,7 +637,7 @@ class MeaningWriter:
         if body is None or count < 2:
             return self.body.forget()
         count = min(count, _MAX_BODY)
-        if _is_packed(body.octets, 0):
+        if _is_packed(body.octets[0], body.octets[1]):
             return self._read_packed(bytes(body.storage[:count]), wanted)
         return self.body.read(body.octets, 0, count, wanted)
 
@@ -1049,12 +1059,9 @@ def _word_of(field: Field, names: ObjectNames, place: cython.int) -> tuple[Any, 
 
 
 @cython.cfunc
-@cython.boundscheck(False)  # whoever calls it has two bytes
 @cython.exceptval(-1, check=False)
-def _is_packed(data: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.bint:
-    """True if bytes begin as gzip and zlib do."""
-    first: cython.int = data[at]
-    second: cython.int = data[at + 1]
+def _is_packed(first: cython.int, second: cython.int) -> cython.bint:
+    """True if bytes that begin with these are those of gzip or zlib."""
     if first == 0x1F:
         return second == 0x8B
     return first == 0x78 and ((first << 8) | second) % 31 == 0
@@ -1062,13 +1069,9 @@ def _is_packed(data: cython.const[cython.uchar][::1], at: cython.longlong) -> cy
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
-def may_be_object(
-    data: cython.const[cython.uchar][::1], at: cython.longlong, count: cython.longlong
-) -> cython.bint:
+def may_be_object(first: cython.int, second: cython.int) -> cython.bint:
     """True if a body that begins with these bytes may be an object of JSON, packed or not."""
-    if count < 2 or at < 0 or at + count > len(data):
-        return True
-    return data[at] == _OBJECT or data[at] <= _SPACE or _is_packed(data, at)
+    return first == _OBJECT or first <= _SPACE or _is_packed(first, second)
 
 
 def as_number(value: Any, column: Any) -> Any:
