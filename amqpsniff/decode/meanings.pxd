@@ -31,7 +31,7 @@ cdef class SeenBodies(Cache):
     cdef long long[::1] rows
     cdef ByteReader reader
     cdef long long row_like(self, MessageRows out, long long row, Octets body, long long count, int table) except? -2
-    cdef int _code(self, Octets body, long long count, int table) except? -1
+    cdef int _code(self, Octets body, long long count, int table) except? -2
     cdef int forget(self) except? -1
 
 cdef class Field:

@@ -63,7 +63,11 @@ come again with each try."""
 SMALL_BYTES = 128
 """Bytes of headers and body below which a message is read sooner than looked for."""
 
+ENDS_BYTES = 64
+"""Bytes at the beginning and the end of a body by which it is looked for: ids stand there."""
+
 _SMALL = cython.declare(cython.longlong, SMALL_BYTES)
+_ENDS = cython.declare(cython.longlong, ENDS_BYTES)
 
 MAX_CLIENTS = 64
 """What clients said of themselves that is remembered: most of them say what others said."""
@@ -304,23 +308,25 @@ class SeenBodies(Cache):
         return same
 
     def _code(self, body: Octets, count: cython.longlong, table: cython.int) -> cython.int:
-        """The code of a body beside some headers; a new one is added."""
+        """The code of a body beside some headers; a new one is added. -1 for a body that is not
+        remembered, since another one begins and ends as it does.
+        """
         reader: ByteReader = self.reader
         reader.data = body.octets
         seed: cython.ulonglong = table + 1
-        digest: cython.ulonglong = reader.hash_with(seed ^ _SEED, 0, count)
+        digest: cython.ulonglong = reader.hash_with(seed ^ _SEED, 0, min(count, _ENDS))
+        if count > _ENDS:
+            digest = reader.hash_with(digest, count - _ENDS, _ENDS)
         words: Vocabulary = self.words
         code: cython.int = words.find(digest, count)
-        while code >= 0 and not reader._equals(words, words.ends[code], 0, count):
-            code = words.next(digest, count)
-        if code < 0:
-            if words.count >= _MAX:
-                self.clear()
-                words = self.words
-                words.find(digest, count)
-            reader.copy_to(words, 0, count)
-            code = words.add(digest)
-        return code
+        if code >= 0:
+            return code if reader._equals(words, words.ends[code], 0, count) else -1
+        if words.count >= _MAX:
+            self.clear()
+            words = self.words
+            words.find(digest, count)
+        reader.copy_to(words, 0, count)
+        return words.add(digest)
 
     def forget(self) -> cython.int:
         """Do not take columns from the last row: some of its values hold for it alone."""
@@ -554,6 +560,7 @@ class MeaningWriter:
         self._read_body(body, count, self.last[3])
         return self._fields(out, row, self.body.shape, True)
 
+    @cython.boundscheck(False)  # slots are below `_RECENT`
     def _fields(
         self,
         out: MessageRows,
@@ -680,6 +687,8 @@ class MeaningWriter:
             names, place = names.enter(place), field.within
             if not names.has(place):
                 return 0
+        if place >= 0 and names.is_null(place):
+            return 0
         if field.kind == 2:
             return self._put_number(out, row, found, field, names, place)
         word: tuple[Any, ...] = None
@@ -688,8 +697,6 @@ class MeaningWriter:
                 octets = _property(out, row, field.source.name)
                 if octets is None:
                     return 0
-        elif names.is_null(place):
-            return 0
         elif field.template is not None:
             start: cython.longlong = names.starts[place] + 1
             if _fits(field.template, names, place):

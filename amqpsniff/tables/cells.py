@@ -301,7 +301,11 @@ def _put_text(out: Octets, cell: Cell, start: cython.longlong, end: cython.longl
         _put_escape(out, octet)
         clean = at + 1
     _put_plain(out, cell, clean, end - clean)
-    return out.put_byte(34)
+    if out.used == out.size:
+        out.room(1)
+    out.octets[out.used] = 34
+    out.used += 1
+    return 0
 
 
 @cython.cfunc
