@@ -160,7 +160,7 @@ class MeaningColumns:
         if rows > self.capacity:
             for column in self.columns().values():
                 column.reserve(rows)
-            written = memoryview(bytearray(2 * rows)).cast("H")
+            written: Any = memoryview(bytearray(2 * rows)).cast("H")
             written[: self.capacity] = self.written
             self.written = written
             self.capacity = rows
@@ -359,18 +359,18 @@ def _is_same_text(texts: Texts, one: cython.longlong, other: cython.longlong) ->
     there: cython.bint = one < texts.rows and texts.valid[one] != 0
     if not there or other >= texts.rows or not texts.valid[other]:
         return not there and (other >= texts.rows or texts.valid[other] == 0)
-    if not cython.compiled:
-        return texts.bytes_of(one) == texts.bytes_of(other)
-    start: cython.longlong = texts.offsets[one]
-    count: cython.longlong = texts.offsets[one + 1] - start
-    begin: cython.longlong = texts.offsets[other]
-    if texts.offsets[other + 1] - begin != count:
-        return False
-    return count == 0 or not memcmp(
-        cython.address(texts.octets[start]),
-        cython.address(texts.octets[begin]),
-        cython.cast(cython.size_t, count),
-    )
+    if cython.compiled:
+        start: cython.longlong = texts.offsets[one]
+        begin: cython.longlong = texts.offsets[other]
+        count: cython.longlong = texts.offsets[one + 1] - start
+        if texts.offsets[other + 1] - begin != count:
+            return False
+        return count == 0 or not memcmp(
+            cython.address(texts.octets[start]),
+            cython.address(texts.octets[begin]),
+            cython.cast(cython.size_t, count),
+        )
+    return texts.bytes_of(one) == texts.bytes_of(other)
 
 
 _FIXED = re.compile(r"\^(?:\[0-9a-f\]\{\d+\}|[()]|[\w:-])*")
