@@ -571,7 +571,7 @@ class ObjectNames(ByteReader):
         left: cython.Py_ssize_t = 0 if wanted is None else wanted.count(1)
         at = self._blank(at, end)
         if at >= end or data[at] != 123:
-            return end
+            return at
         at = self._blank(at + 1, end)
         start: cython.longlong
         name: cython.longlong
