@@ -63,11 +63,7 @@ come again with each try."""
 SMALL_BYTES = 128
 """Bytes of headers and body below which a message is read sooner than looked for."""
 
-ENDS_BYTES = 64
-"""Bytes at the beginning and the end of a body by which it is looked for: ids stand there."""
-
 _SMALL = cython.declare(cython.longlong, SMALL_BYTES)
-_ENDS = cython.declare(cython.longlong, ENDS_BYTES)
 
 MAX_CLIENTS = 64
 """What clients said of themselves that is remembered: most of them say what others said."""
@@ -308,19 +304,17 @@ class SeenBodies(Cache):
         return same
 
     def _code(self, body: Octets, count: cython.longlong, table: cython.int) -> cython.int:
-        """The code of a body beside some headers; a new one is added. -1 for a body that is not
-        remembered, since another one begins and ends as it does.
-        """
+        """The code of a body beside some headers; a new one is added."""
         reader: ByteReader = self.reader
         reader.data = body.octets
         seed: cython.ulonglong = table + 1
-        digest: cython.ulonglong = reader.hash_with(seed ^ _SEED, 0, min(count, _ENDS))
-        if count > _ENDS:
-            digest = reader.hash_with(digest, count - _ENDS, _ENDS)
+        digest: cython.ulonglong = reader.hash_with(seed ^ _SEED, 0, count)
         words: Vocabulary = self.words
         code: cython.int = words.find(digest, count)
+        while code >= 0 and not reader._equals(words, words.ends[code], 0, count):
+            code = words.next(digest, count)
         if code >= 0:
-            return code if reader._equals(words, words.ends[code], 0, count) else -1
+            return code
         if words.count >= _MAX:
             self.clear()
             words = self.words
