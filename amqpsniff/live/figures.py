@@ -146,7 +146,7 @@ class Figures:
             for one in self._peers.values():
                 one.turn()
             self.lately.rotate()
-        wanted = [one for one in self._peers.values() if self._wants(one.peer)][-MAX_SHOWN:]
+        wanted = [one for one in self._peers.values() if self._wants(one.connection)][-MAX_SHOWN:]
         now_ns = self._now_ns()
         self.connections = [one.tick(now, now_ns) for one in wanted]
         for one in wanted:
@@ -161,7 +161,7 @@ class Figures:
 
     def _now_ns(self) -> int:
         """The time of the last packet of all open connections."""
-        return max((one.peer.conversation.end_ns for one in self._peers.values()), default=0)
+        return max((one.connection.conversation.end_ns for one in self._peers.values()), default=0)
 
     def hear(self, batch: Any) -> None:
         """Take what messages with the columns `NAMING` say of their clients."""
@@ -178,7 +178,7 @@ class Figures:
     def _name(self, peer: Peer) -> None:
         label = peer.label()
         if label is not None:
-            self._names[peer.peer.name()[0]] = label
+            self._names[peer.connection.name()[0]] = label
 
     def name_of(self, connection_id: str | None) -> str | None:
         """The client's name (`Peer.label`); null if unknown, or if it left long ago."""
@@ -207,14 +207,14 @@ class Figures:
         """Deliveries not acknowledged and publishes not confirmed, over all open connections: those
         that are known, null when none is.
         """
-        sessions = [one.peer.session for one in self._peers.values()]
+        sessions = [one.connection.session for one in self._peers.values()]
         listed = [one for session in sessions if session is not None for one in channels(session)]
         return known_sum(map(unacked, listed)), known_sum(map(unconfirmed, listed))
 
     def channels_of(self, connection_id: str) -> list[Row]:
         """The open channels of a connection, as rows; empty when it is not open."""
         known = self._peers.get(connection_id)
-        session = None if known is None else known.peer.session
+        session = None if known is None else known.connection.session
         return [] if session is None else [channel_row(channel) for channel in channels(session)]
 
     def connection(self, connection_id: str) -> Row | None:
@@ -223,8 +223,8 @@ class Figures:
         Of one that is open, who owes whom is said as of the last packet of all that are.
         """
         known = self._peers.get(connection_id)
-        if known is not None and known.peer.session is not None:
-            session = known.peer.session
+        if known is not None and known.connection.session is not None:
+            session = known.connection.session
             row = connection_row(session)
             row["connection_name"] = known.label()
             row["user"] = row["user"] or known.said.get("user")
@@ -273,7 +273,7 @@ class Figures:
     def _tick_totals(self, now: float) -> None:
         """Rates of all traffic: messages, and bytes by connections."""
         octets = list(self._ended_bytes)
-        for peer in filter(self._wants, (one.peer for one in self._peers.values())):
+        for peer in filter(self._wants, (one.connection for one in self._peers.values())):
             for at, number in enumerate(bytes_of(peer)):
                 octets[at] += number
         self._whole.append((now, *self.census.messages(), *octets))
