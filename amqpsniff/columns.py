@@ -212,7 +212,8 @@ class Octets:
 
     def put_byte(self, octet: cython.uchar) -> cython.int:
         """Append one byte."""
-        self.room(1)
+        if self.used + 1 > self.size:
+            self._grow(1)
         self.octets[self.used] = octet
         self.used += 1
         return 0
@@ -232,7 +233,8 @@ class Octets:
         self, source: Octets, start: cython.longlong, count: cython.longlong
     ) -> cython.int:
         """Append `count` bytes of another `Octets` from `start`."""
-        self.room(count)
+        if self.used + count > self.size:
+            self._grow(count)
         if start < 0 or start + count > source.size:
             raise IndexError("copy outside a buffer")
         if count > 0:
@@ -251,7 +253,8 @@ class Octets:
     def put_bytes(self, octets: bytes) -> cython.int:
         """Append a bytes object."""
         count: cython.longlong = len(octets)
-        self.room(count)
+        if self.used + count > self.size:
+            self._grow(count)
         if count > 0:
             if cython.compiled:
                 memcpy(
@@ -266,7 +269,8 @@ class Octets:
 
     def put_bool(self, value: cython.bint) -> cython.int:
         """Append `true` or `false`."""
-        self.room(5)
+        if self.used + 5 > self.size:
+            self._grow(5)
         at: cython.longlong = self.used
         if value:
             self.octets[at] = 116

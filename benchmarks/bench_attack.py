@@ -28,6 +28,7 @@ from captures import ORDINARY, make
 from measure import run
 from talk import Talk, turns_of, write
 
+from amqpsniff.packs import COLUMNS
 from amqpsniff.tables.schema import TABLES
 
 MAX_TIMES = 10.0
@@ -62,6 +63,10 @@ COMMANDS = {
         f"export {table}": ("export", CAPTURE, "-t", table, "--format", "parquet")
         for table in TABLES
     },
+    "packs": (
+        *("export", CAPTURE, "-t", "messages", "--format", "ndjson", "-o", os.devnull),
+        *("--columns", ",".join([*TABLES["messages"].names, *COLUMNS])),
+    ),
 }
 """By what they are called here."""
 

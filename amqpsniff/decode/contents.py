@@ -423,7 +423,8 @@ class ContentAssembler:
             content.hash.update(reader.bytes_at(at, count))
         if content.keeping and not content.body_missing:
             if not self.keep_bodies:
-                if content.body.used == 0 and not may_be_object(reader.data, at, count):
+                first: cython.bint = content.body.used == 0 and count > 1
+                if first and not may_be_object(reader.data[at], reader.data[at + 1]):
                     return content.end_body()
                 count = min(count, max(self.most_kept - content.body.used, 0))
             if self.held + count > self.most_held:

@@ -5,12 +5,16 @@ One pass over the first level of an object notes where the values of known names
 Names are told by a hash of their bytes, in which of an escape only the character after the
 backslash counts; nothing is made of a value until it is wanted. An object
 that is cut has what came before the cut. What is not JSON ends the pass where it is seen.
+
+Programs write the same names with values of the same sizes again and again. So what a pass came to
+is remembered as a `Layout`: a text that differs inside its values alone is not gone through.
 """
 
 from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Octets
+from cython.cimports.amqpsniff.decode.octets import ByteReader
 
 from amqpsniff.decode.json_objects import read_json
 
@@ -21,8 +25,7 @@ if TYPE_CHECKING:
     from amqpsniff.byteorder import ByteView, IntView
 
 if cython.compiled:
-    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore[import-not-found]
-    from cython.cimports.libc.string import memchr  # type: ignore[import-not-found]
+    from cython.cimports.libc.string import memchr, memcpy  # type: ignore[import-not-found]
 
 _SINGLE = dict(zip(b'"\\/bfnrt', b'"\\/\b\f\n\r\t', strict=True))
 _ESCAPES = cython.declare(bytes, bytes(_SINGLE.get(one, 0) for one in range(256)))
@@ -39,7 +42,62 @@ _PRIME = cython.declare(cython.ulonglong, 0x100000001B3)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
-class ObjectNames:
+MAX_LAYOUT_BYTES = 2048
+"""Longest text that is remembered as a layout: error messages with a stack trace are as long."""
+
+LAYOUTS = 256
+"""Layouts that are remembered, one of the sizes that are the same modulo this."""
+
+INNER_LAYOUTS = 32
+"""The same of objects inside others."""
+
+PATIENCE = 8
+"""Texts more that have to miss a layout than fit it before it is replaced: to make one costs as
+much as a pass."""
+
+_MAX_LAYOUT = cython.declare(cython.longlong, MAX_LAYOUT_BYTES)
+_PATIENCE = cython.declare(cython.int, PATIENCE)
+_SAME = cython.declare(cython.int, 255)
+_DIGIT = cython.declare(cython.int, 0xF0)
+
+
+class Layout:
+    """A text that was gone through, and where its values stand: the same holds for each text that
+    differs from it only inside of values.
+
+    `marks` has the bits in which a byte may not differ: all of them; those that digits share (what
+    else has them ends no value either); or none, where any byte stands in a text but a quote and a
+    backslash. `places`, `starts` and `ends` are those of the known names.
+    """
+
+    size: int
+    luck: int
+    shape: int
+    wanted: bytes | None
+    octets: bytes
+    marks: bytes
+    places: IntView
+    starts: IntView
+    ends: IntView
+
+    def __init__(self) -> None:
+        self.size = -1
+        self.luck = 0
+        self.wanted = self.octets = None
+
+    def is_to_learn(self, size: cython.longlong, wanted: bytes | None) -> cython.bint:
+        """True if a text that did not fit is to be remembered: the second one of a size."""
+        self.luck -= 1
+        if self.luck >= 0:
+            return False
+        if self.size == size and self.wanted is wanted:
+            self.luck = _PATIENCE
+            return True
+        self.size, self.wanted, self.octets, self.luck = size, wanted, None, 0
+        return False
+
+
+class ObjectNames(ByteReader):
     """Finds the values of some names; one object serves all texts in turn.
 
     `shape` is the same for objects with the same known names, whatever their order. `sizes` has, by
@@ -51,16 +109,17 @@ class ObjectNames:
     Args:
         names: The names, as UTF-8 wherever objects are. A dict has for each the names that are
             known inside its value, see `along`.
+        layouts: Number of layouts that are remembered, a power of two.
     """
 
     shape: int
     round: int
     inside: list[ObjectNames | None]
+    layouts: list[Layout | None]
     nested: ObjectNames
     octets: Octets
     outer_round: int
 
-    data: ByteView
     names: list[Any]
     slots: IntView
     hashes: IntView
@@ -69,9 +128,9 @@ class ObjectNames:
     rounds: IntView
     sizes: IntView
 
-    def __init__(self, names: Any) -> None:
+    def __init__(self, names: Any, layouts: Any = LAYOUTS) -> None:
+        ByteReader.__init__(self)
         self.names = list(names)
-        self.data = b""
         count = len(self.names)
         size = 16
         while size < 4 * count:
@@ -84,8 +143,11 @@ class ObjectNames:
         self.sizes = memoryview(bytearray(8 * 256)).cast("Q")
         self.round = self.shape = self.outer_round = 0
         self.nested = self.octets = None
+        self.layouts = [None] * layouts
         inside = names if isinstance(names, dict) else {}
-        self.inside = [ObjectNames(inside[name]) if inside.get(name) else None for name in names]
+        self.inside = [
+            ObjectNames(inside[name], INNER_LAYOUTS) if inside.get(name) else None for name in names
+        ]
         octet: cython.uchar
         for place, name in enumerate(self.names):
             octets = name.encode()
@@ -121,20 +183,17 @@ class ObjectNames:
             raise IndexError("a value outside the data")
         return self._is_plain(start, self.ends[place])
 
+    def is_null(self, place: cython.int) -> cython.bint:
+        """True if the value that the last object has is null, or nothing that JSON knows."""
+        start: cython.longlong = self.starts[place]
+        return 0 <= start < len(self.data) and self.data[start] == 110
+
     def text(self, place: cython.int) -> bytes:
         """The bytes of a text without escapes that the last object has; None for other values."""
+        start: cython.longlong = self.starts[place]
         if not self.is_plain(place):
             return None
-        return self.part(self.starts[place] + 1, self.ends[place] - 1)
-
-    def part(self, start: cython.longlong, end: cython.longlong) -> bytes:
-        """Bytes of the data."""
-        if start < 0 or end > len(self.data) or end < start:
-            raise IndexError("a value outside the data")
-        if cython.compiled and end > start:
-            first = cython.cast(cython.p_char, cython.address(self.data[start]))
-            return PyBytes_FromStringAndSize(first, end - start)
-        return bytes(self.data[start:end])
+        return self.bytes_at(start + 1, self.ends[place] - start - 2)
 
     def digits(self, place: cython.int) -> cython.Py_ssize_t:
         """The whole number, not negative, that the last object has; -1 for another value."""
@@ -203,8 +262,8 @@ class ObjectNames:
         if start < 0 or end > len(self.data):
             raise IndexError("a value outside the data")
         if self.is_plain(place):
-            return self.part(start + 1, end - 1).decode()
-        return self._value_of(self.part(start, end))
+            return self.bytes_at(start + 1, end - start - 2).decode()
+        return self._value_of(self.bytes_at(start, end - start))
 
     def _value_of(self, octets: bytes) -> Any:
         """The value that some bytes of JSON are; None if they are not JSON, and for null."""
@@ -261,7 +320,7 @@ class ObjectNames:
             self.octets = Octets()
         self.octets.used = 0
         if not outer._unescape(start + 1, end - 1, self.octets):
-            text = outer._value_of(outer.part(start, end)) or ""
+            text = outer._value_of(outer.bytes_at(start, end - start)) or ""
             self.octets.used = 0
             self.octets.put_bytes(text.encode(errors="replace"))
         self.data = self.octets.octets
@@ -276,19 +335,24 @@ class ObjectNames:
             out.room(end - at)
         size: cython.longlong = out.used
         octet: cython.uchar
+        count: cython.longlong
         escapes: cython.p_const_uchar = _ESCAPES
-        data = self.data  # in C a variable of its own, which what is written cannot change
-        octets = out.octets
         while at < end:
-            octet = data[at]
-            if octet == _BACKSLASH:
-                at += 1
-                octet = escapes[data[at]] if at < end else 0
+            count = self._escape(at, end) - at
+            if cython.compiled:
+                here = cython.address(self.data[at])
+                memcpy(cython.address(out.octets[size]), here, cython.cast(cython.size_t, count))
+            else:
+                out.storage[size : size + count] = self.data[at : at + count]
+            size += count
+            at += count + 1
+            if at <= end:
+                octet = escapes[self.data[at]] if at < end else 0
                 if octet == 0:
                     return False
-            octets[size] = octet
-            size += 1
-            at += 1
+                out.octets[size] = octet
+                size += 1
+                at += 1
         out.used = size
         return True
 
@@ -312,10 +376,10 @@ class ObjectNames:
             return None
         if done == len(path):
             if self._is_plain(at, stop):
-                return self.part(at + 1, stop - 1).decode()
-            return self._value_of(self.part(at, stop))
+                return self.bytes_at(at + 1, stop - at - 2).decode()
+            return self._value_of(self.bytes_at(at, stop - at))
         if self.nested is None:
-            self.nested = ObjectNames(())
+            self.nested = ObjectNames((), 1)
         nested: ObjectNames = self.nested
         end = nested._open(self, at, stop)
         at = nested._blank(0, end)
@@ -333,7 +397,7 @@ class ObjectNames:
             at = self._text_end(at, end)
             if at < 0:
                 return -1
-            found = at - start - 2 == len(name) and self.part(start + 1, at - 1) == name
+            found = at - start - 2 == len(name) and self.bytes_at(start + 1, len(name)) == name
             at = self._blank(at, end)
             if at >= end or self.data[at] != 58:
                 return -1
@@ -378,7 +442,7 @@ class ObjectNames:
         """Index in `names` of the name at `at`..`end`; -1 for one that is not among them."""
         size: cython.longlong = end - at
         known: cython.ulonglong = self.sizes[self.data[at]] >> min(size, _MAX_SIZE)
-        if not known & 1 and not self._has_escape(at, end):
+        if not known & 1 and (size == 0 or self._escape(at, end) == end):
             return -1
         digest: cython.ulonglong = _OFFSET
         octet: cython.uchar
@@ -408,12 +472,106 @@ class ObjectNames:
         """
         self.forget()
         self.data = data
-        left: cython.Py_ssize_t = 0 if wanted is None else wanted.count(1)
         if at < 0 or end > len(data):
             raise IndexError("an object outside the data")
+        size: cython.longlong = end - at
+        if size < 2 or size > _MAX_LAYOUT:
+            self._read(at, end, wanted, None)
+            return 0
+        slot: cython.longlong = size & (len(self.layouts) - 1)
+        layout: Layout = self.layouts[slot]
+        if layout is None:
+            layout = self.layouts[slot] = Layout()
+        if (
+            layout.octets is not None
+            and layout.size == size
+            and layout.wanted is wanted
+            and self._is_like(layout, at)
+        ):
+            if layout.luck < _PATIENCE:
+                layout.luck += 1
+            return self._recall(layout, at)
+        if not layout.is_to_learn(size, wanted):
+            self._read(at, end, wanted, None)
+            return 0
+        marks = bytearray([_SAME]) * size
+        stop: cython.longlong = self._read(at, end, wanted, marks)
+        return self._learn(layout, at, min(stop + 1, end), bytes(marks))
+
+    @cython.boundscheck(False)  # `read` checked the range: a layout is not longer than its size
+    def _is_like(self, layout: Layout, at: cython.longlong) -> cython.bint:
+        """True if the text at `at` differs from that of a layout only where it may."""
+        known: cython.p_const_uchar = layout.octets
+        marks: cython.p_const_uchar = layout.marks
+        odd: cython.uchar = 0
+        octet: cython.uchar
+        place: cython.longlong
+        for place in range(len(layout.octets)):  # one wide loop instead of tests
+            octet = self.data[at + place]
+            ends: cython.uchar = (octet == 34) | (octet == 92)
+            odd |= ((octet ^ known[place]) & marks[place]) | ((marks[place] ^ 255) * ends)
+        return odd == 0
+
+    @cython.boundscheck(False)  # places are those of `_learn`
+    def _recall(self, layout: Layout, at: cython.longlong) -> cython.int:
+        """Take what is known of a text that fits a layout."""
+        self.shape = layout.shape
+        place: cython.longlong
+        one: cython.longlong
+        for one in range(len(layout.places)):
+            place = layout.places[one]
+            self.rounds[place] = self.round
+            self.starts[place] = at + layout.starts[one]
+            self.ends[place] = at + layout.ends[one]
+        return 0
+
+    def _learn(
+        self, layout: Layout, at: cython.longlong, end: cython.longlong, marks: bytes
+    ) -> cython.int:
+        """Remember what was found in a text, of which `at`..`end` was gone through."""
+        places = [one for one in range(len(self.names)) if self.rounds[one] == self.round]
+        layout.octets, layout.marks = self.bytes_at(at, end - at), marks
+        layout.shape = self.shape
+        layout.places = _longs(places)
+        layout.starts = _longs([self.starts[one] - at for one in places])
+        layout.ends = _longs([self.ends[one] - at for one in places])
+        return 0
+
+    @cython.boundscheck(False)  # `read` checked the range, `marks` is as long
+    def _loosen(
+        self, marks: bytearray, base: cython.longlong, at: cython.longlong, end: cython.longlong
+    ) -> cython.int:
+        """Mark what may differ in the value at `at`; `base` is where the marks begin."""
+        octet: cython.uchar = self.data[at]
+        texts: cython.bint = octet == _QUOTE or octet == 123 or octet == 91
+        inside: cython.bint = False
+        while at < end:
+            octet = self.data[at]
+            if octet == _QUOTE:
+                inside = texts and not inside
+            elif octet == _BACKSLASH and inside:
+                at += 1
+            elif inside:
+                marks[at - base] = 0
+            elif 48 <= octet <= 57:
+                marks[at - base] = _DIGIT
+            at += 1
+        return 0
+
+    def _read(
+        self,
+        at: cython.longlong,
+        end: cython.longlong,
+        wanted: bytes | None,
+        marks: bytearray | None,
+    ) -> cython.Py_ssize_t:
+        """Go through an object; the place where that ended. `marks` are for a layout, or None."""
+        data = self.data
+        base: cython.longlong = at
+        left: cython.Py_ssize_t = 0 if wanted is None else wanted.count(1)
         at = self._blank(at, end)
         if at >= end or data[at] != 123:
-            return 0
+            return at
         at = self._blank(at + 1, end)
         start: cython.longlong
         name: cython.longlong
@@ -422,15 +580,17 @@ class ObjectNames:
             name = at + 1
             at = self._text_end(at, end)
             if at < 0:
-                return 0
+                return end
             place = self._place(name, at - 1)
             at = self._blank(at, end)
             if at >= end or data[at] != 58:
-                return 0
+                return end
             start = at = self._blank(at + 1, end)
             at = self._value_end(at, end)
             if at < 0:
-                return 0
+                return end
+            if marks is not None:
+                self._loosen(marks, base, start, at)
             if place >= 0:
                 if self.rounds[place] != self.round:
                     if wanted is not None and wanted[place]:
@@ -440,12 +600,12 @@ class ObjectNames:
                 self.starts[place] = start
                 self.ends[place] = at
                 if wanted is not None and left == 0:
-                    return 0
+                    return at
             at = self._blank(at, end)
             if at >= end or data[at] != 44:
-                return 0
+                return end
             at = self._blank(at + 1, end)
-        return 0
+        return end
 
     @cython.boundscheck(False)  # `read` checked the range
     def _blank(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
@@ -515,14 +675,16 @@ class ObjectNames:
             at += 2 if self.data[at] == _BACKSLASH else 1
         return -1
 
-    @cython.boundscheck(False)  # `read` checked the range
-    def _has_escape(self, at: cython.longlong, end: cython.longlong) -> cython.bint:
-        """True if a text has a backslash."""
-        while at < end:
-            if self.data[at] == _BACKSLASH:
-                return True
+    @cython.boundscheck(False)  # the range was checked
+    def _escape(self, at: cython.longlong, end: cython.longlong) -> cython.Py_ssize_t:
+        """The place of the next backslash of a text that is not empty, or its end."""
+        if cython.compiled:
+            here = cython.cast(cython.p_char, cython.address(self.data[at]))
+            there = cython.cast(cython.p_char, memchr(here, _BACKSLASH, end - at))
+            return end if there == cython.NULL else at + (there - here)
+        while at < end and self.data[at] != _BACKSLASH:
             at += 1
-        return False
+        return at
 
     @cython.boundscheck(False)  # `read` checked the range
     def _is_plain(self, at: cython.longlong, end: cython.longlong) -> cython.bint:
@@ -536,3 +698,11 @@ class ObjectNames:
             octet = self.data[place]
             odd |= (octet < 32) | (octet > 126) | (octet == 92)
         return odd == 0
+
+
+def _longs(numbers: list[int]) -> IntView:
+    """Integers of 64 bits."""
+    view = memoryview(bytearray(8 * max(len(numbers), 1))).cast("q")
+    for place, number in enumerate(numbers):
+        view[place] = number
+    return view[: len(numbers)]

@@ -1,17 +1,25 @@
+cimport cython
 from amqpsniff.columns cimport Octets, Vocabulary
 from amqpsniff.decode.cache cimport Cache, TableCache
 from amqpsniff.decode.json_names cimport ObjectNames
 from amqpsniff.decode.octets cimport ByteReader
 from amqpsniff.decode.rows cimport MessageRows
 
+@cython.final
 cdef class MeaningColumns:
     cdef public long long capacity
+    cdef int used
     cdef public list by_place, codes
+    cdef list vocabularies
+    cdef unsigned short[::1] written
     cdef public dict words
     cdef ByteReader reader
     cpdef int reserve(self, long long rows) except? -1
+    cdef int _mark(self, int place, long long row) except? -1
     cdef int put_word(self, int place, long long row, bytes octets) except? -1
     cdef int put_key(self, int place, long long row, bytes octets) except? -1
+    cdef int _new_code(self, int place, bytes octets) except? -1
+    cdef int put_part(self, int place, long long row, ObjectNames names, long long start, long long count) except? -1
     cdef int put_number(self, int place, long long row, long long number) except? -1
 
     cdef int copy(self, long long row, long long source) except? -1
@@ -22,7 +30,8 @@ cdef class SeenBodies(Cache):
     cdef int last
     cdef long long[::1] rows
     cdef ByteReader reader
-    cdef long long row_like(self, MessageRows out, long long row, Octets body, long long count) except? -2
+    cdef long long row_like(self, MessageRows out, long long row, Octets body, long long count, int table) except? -2
+    cdef int _code(self, Octets body, long long count, int table) except? -2
     cdef int forget(self) except? -1
 
 cdef class Field:
@@ -42,21 +51,23 @@ cdef class MeaningWriter:
     cdef dict shapes
     cdef tuple last
     cdef Vocabulary remembered
-    cdef unsigned char[::1] nameless
+    cdef unsigned char[::1] table_bits
     cdef list recent
     cdef unsigned long long[::1] recent_keys
     cdef SeenBodies seen
     cdef int write(self, MessageRows out, long long row, Octets body, long long count, TableCache tables) except? -1
-    cdef tuple _recognised(self, MessageRows out, long long row, Octets body, long long count, TableCache tables)
+    cdef int _table(self, TableCache tables) except? -2
+    cdef int _forget_tables(self, TableCache tables) except? -1
+    cdef tuple _recognised(self, MessageRows out, long long row, Octets body, long long count, int table)
     cdef object _value(self, MessageRows out, long long row, Field field)
     cdef tuple _fields(self, MessageRows out, long long row, unsigned long long body_shape, bint opened)
     cdef tuple _words(self, MessageRows out, long long row)
     cdef tuple _more(self, object reading)
     cdef tuple _reading(self, tuple words, unsigned long long body_shape, bint opened)
     cdef int _read_body(self, Octets body, long long count, bytes wanted) except? -1
-    cdef bytes _cut(self, Field field, ObjectNames names, int place)
-    cdef bint _put(self, MessageRows out, long long row, MeaningColumns found, Field field) except? -1
-    cdef bint _put_number(self, MessageRows out, long long row, MeaningColumns found, Field field, ObjectNames names, int place) except? -1
+    cdef int _read_packed(self, bytes octets, bytes wanted) except? -1
+    cdef int _put(self, MessageRows out, long long row, MeaningColumns found, Field field) except? -1
+    cdef int _put_number(self, MessageRows out, long long row, MeaningColumns found, Field field, ObjectNames names, int place) except? -1
 
 cdef class Note:
     cdef public bint traced, internal
@@ -81,4 +92,4 @@ cdef class NoteWriter(MeaningWriter):
     cdef tuple _call(self, MessageRows out, long long row, list fields)
     cdef int _note_call(self, MessageRows out, long long row, list fields) except? -1
 
-cdef bint may_be_object(const unsigned char[::1] data, long long at, long long count) except? -1
+cdef bint may_be_object(int first, int second) except? -1

@@ -28,6 +28,7 @@ from cython.cimports.amqpsniff.decode.rows import Vocabularies
 from amqpsniff.columns import NULL
 from amqpsniff.decode.cache import MAX_ENTRIES, integers
 from amqpsniff.decode.json_objects import read_object
+from amqpsniff.decode.octets import own_seed
 from amqpsniff.packs.catalogue import (
     CALLS,
     COLUMNS,
@@ -39,6 +40,9 @@ from amqpsniff.packs.catalogue import (
     Shape,
 )
 from amqpsniff.packs.forms import FORMS, MAX_US, RELATIVE, SCALES, instant, whole
+
+if cython.compiled:
+    from cython.cimports.libc.string import memcmp  # type: ignore[import-not-found]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,10 +78,15 @@ MAX_SHAPES = 4096
 _RECENT = cython.declare(cython.int, 256)
 """Shapes that are told by numbers alone, without making texts of words."""
 
+_NAMELESS = cython.declare(cython.int, 1)
+_BODILESS = cython.declare(cython.int, 2)
+"""What is known of headers: none of their names is, no pack looks at the body beside them."""
+
 TEXTS = ("message_id", "correlation_id")
 """Properties that differ from message to message."""
 
 _DEMANDS = cython.declare(cython.int, DEMANDS)
+_SEED = cython.declare(cython.ulonglong, own_seed())
 _MAX = cython.declare(cython.int, MAX_ENTRIES)
 _MAX_BODY = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _MOST = (1 << 63) - 1
@@ -97,13 +106,20 @@ _PLACES = cython.declare(cython.int, len(COLUMNS))
 
 
 class MeaningColumns:
-    """The columns of packs for the messages of one batch; null where unknown."""
+    """The columns of packs for the messages of one batch; null where unknown.
+
+    `written` has for each row a bit for each column that has a value, `used` those of all rows:
+    the other columns take no room.
+    """
 
     capacity: int
+    used: int
 
     by_place: list[Any]
     codes: list[Any]
     words: dict[Any, Any]
+    vocabularies: list[Any]
+    written: IntView
     reader: ByteReader
 
     CODES = ("framework", *WORDS)
@@ -111,18 +127,21 @@ class MeaningColumns:
     INTEGERS = NUMBERS
 
     def __init__(self) -> None:
-        self.capacity = 0
+        self.capacity = self.used = 0
         self.by_place = [
             Codes() if name in self.CODES else Texts() if name in KEYS else Integers()
             for name in COLUMNS
         ]
         self.words = {name: Vocabulary() for name in self.CODES}
+        self.vocabularies = list(self.words.values())
         self.codes = [{} for _ in self.CODES]
+        self.written = memoryview(bytearray()).cast("H")
         self.reader = ByteReader()
 
     def columns(self) -> Any:
-        """Every column by name."""
-        return dict(zip(COLUMNS, self.by_place, strict=True))
+        """Every column that has a value by name."""
+        named = enumerate(zip(COLUMNS, self.by_place, strict=True))
+        return dict(pair for place, pair in named if self.used >> place & 1)
 
     def by_name(self) -> Any:
         """Vocabularies by the name of their columns."""
@@ -135,9 +154,20 @@ class MeaningColumns:
     def reserve(self, rows: cython.longlong) -> cython.int:
         """Make room for as many rows as their messages have."""
         if rows > self.capacity:
-            for column in self.by_place:
+            for column in self.columns().values():
                 column.reserve(rows)
+            written: Any = memoryview(bytearray(2 * rows)).cast("H")
+            written[: self.capacity] = self.written
+            self.written = written
             self.capacity = rows
+        return 0
+
+    def _mark(self, place: cython.int, row: cython.longlong) -> cython.int:
+        """A column has a value in a row."""
+        self.written[row] |= 1 << place
+        if not (self.used >> place) & 1:
+            self.used |= 1 << place
+            self.by_place[place].reserve(self.capacity)
         return 0
 
     def put_word(self, place: cython.int, row: cython.longlong, octets: bytes) -> cython.int:
@@ -145,42 +175,70 @@ class MeaningColumns:
         codes: dict[Any, Any] = self.codes[place]
         code = codes.get(octets)
         if code is None:
-            self.reader.read_from(octets)
-            words = self.words[COLUMNS[place]]
-            code = codes[octets] = self.reader.code_in(words, 0, len(octets))
+            code = codes[octets] = self._new_code(place, octets)
         column: Codes = self.by_place[place]
+        self._mark(place, row)
         column.values[row] = code
         return 0
+
+    def _new_code(self, place: cython.int, octets: bytes) -> cython.int:
+        """The code of a text that was not written before."""
+        self.reader.read_from(octets)
+        return self.reader.code_in(self.vocabularies[place], 0, len(octets))
 
     def put_key(self, place: cython.int, row: cython.longlong, octets: bytes) -> cython.int:
         """Write a text of one message, as UTF-8."""
         column: Texts = self.by_place[place]
+        self._mark(place, row)
         column.begin(row)
         column.put_bytes(octets)
         return column.end()
+
+    def put_part(
+        self,
+        place: cython.int,
+        row: cython.longlong,
+        names: ObjectNames,
+        start: cython.longlong,
+        count: cython.longlong,
+    ) -> cython.int:
+        """Write a text that stands in an object, as UTF-8."""
+        self._mark(place, row)
+        if place < _FIRST_KEY:
+            codes: Codes = self.by_place[place]
+            codes.values[row] = names.code_in(self.vocabularies[place], start, count)
+            return 0
+        texts: Texts = self.by_place[place]
+        texts.begin(row)
+        names.copy_to(texts, start, count)
+        return texts.end()
 
     def put_number(
         self, place: cython.int, row: cython.longlong, number: cython.longlong
     ) -> cython.int:
         """Write a number."""
         column: Integers = self.by_place[place]
+        self._mark(place, row)
         column.values[row] = number
         return 0
 
     def copy(self, row: cython.longlong, source: cython.longlong) -> cython.int:
         """Write in a row what another one has."""
+        written: cython.int = self.written[source]
+        self.written[row] = cython.cast(cython.ushort, written)
         place: cython.int
         for place in range(_PLACES):
+            if not (written >> place) & 1:
+                continue
             if place < _FIRST_KEY:
                 codes: Codes = self.by_place[place]
                 codes.values[row] = codes.values[source]
             elif place < _FIRST_NUMBER:
                 texts: Texts = self.by_place[place]
-                if texts.has(source):
-                    start: cython.longlong = texts.offsets[source]
-                    texts.begin(row)
-                    texts.put_from(texts, start, texts.offsets[source + 1] - start)
-                    texts.end()
+                start: cython.longlong = texts.offsets[source]
+                texts.begin(row)
+                texts.put_from(texts, start, texts.offsets[source + 1] - start)
+                texts.end()
             else:
                 numbers: Integers = self.by_place[place]
                 numbers.values[row] = numbers.values[source]
@@ -188,10 +246,11 @@ class MeaningColumns:
 
 
 class SeenBodies(Cache):
-    """Bodies of the rows of a batch, and the last row that each of them came in: what is published
-    is delivered mostly as it is.
+    """Rows of a batch by their bodies, or by their headers where packs look at no body: what is
+    published is delivered mostly as it is.
 
-    `last` is the code of the body looked for last.
+    `rows` has the last row of each code of a body, and behind them of each code of headers; `last`
+    is the code looked for last.
     """
 
     first: int
@@ -202,60 +261,71 @@ class SeenBodies(Cache):
     reader: ByteReader
 
     def __init__(self) -> None:
-        Cache.__init__(self)
         self.batch = None
         self.first = self.last = -1
-        self.rows = integers(MAX_ENTRIES)
         self.reader = ByteReader()
+        Cache.__init__(self)
+
+    def clear(self) -> cython.int:
+        """Remember nothing."""
+        self.rows = integers(2 * MAX_ENTRIES)
+        return Cache.clear(self)
 
     def row_like(
-        self, out: MessageRows, row: cython.longlong, body: Octets, count: cython.longlong
+        self,
+        out: MessageRows,
+        row: cython.longlong,
+        body: Octets,
+        count: cython.longlong,
+        table: cython.int,
     ) -> cython.longlong:
-        """The last row of which packs see the same as of this one; -1 where none is known."""
+        """The last row of which packs see the same as of this one; -1 where none is known.
+
+        `table` is the code of the headers where the decoder remembers them, else -1; `body` is None
+        where it is not looked at.
+        """
         self.last = -1
-        count = 0 if body is None else min(count, _MAX_BODY)
-        headers: Texts = out.headers
-        start: cython.longlong = 0
-        size: cython.longlong = 0
-        if headers.has(row):
-            start = headers.offsets[row]
-            size = headers.offsets[row + 1] - start
-        if size + count < _SMALL or not self.is_worthwhile():
+        if (table < 0 and count < _SMALL) or not self.is_worthwhile():
             return -1
         if out is not self.batch or out.first != self.first:
             self.batch, self.first = out, out.first
             self.clear()
-        reader: ByteReader = self.reader
-        reader.data = headers.octets
-        digest: cython.ulonglong = reader.hash_of(start, size)
-        if count:
-            reader.data = body.octets
-            digest = reader.hash_with(digest, 0, count)
-        words: Vocabulary = self.words
-        code: cython.int = words.find(digest, count)
-        while code >= 0 and not reader._equals(words, words.ends[code], 0, count):
-            code = words.next(digest, count)
-        same: cython.longlong = -1
-        if code >= 0:
-            same = self.rows[code]
+        if body is None:
+            self.last = -1 if table < 0 else _MAX + table
         else:
-            if words.count >= _MAX:
-                self.clear()
-                words = self.words
-                words.find(digest, count)
-            reader.copy_to(words, 0, count)
-            code = words.add(digest)
-        self.last = code
-        self.rows[code] = row
+            self.last = self._code(body, min(count, _MAX_BODY), table)
+        if self.last < 0:
+            return -1
+        same: cython.longlong = self.rows[self.last] - 1
+        self.rows[self.last] = row + 1
         if same < 0 or not _are_alike(out, row, same):
             return -1
         self.hits += 1
         return same
 
+    def _code(self, body: Octets, count: cython.longlong, table: cython.int) -> cython.int:
+        """The code of a body beside some headers; a new one is added."""
+        reader: ByteReader = self.reader
+        reader.data = body.octets
+        seed: cython.ulonglong = table + 1
+        digest: cython.ulonglong = reader.hash_with(seed ^ _SEED, 0, count)
+        words: Vocabulary = self.words
+        code: cython.int = words.find(digest, count)
+        while code >= 0 and not reader._equals(words, words.ends[code], 0, count):
+            code = words.next(digest, count)
+        if code >= 0:
+            return code
+        if words.count >= _MAX:
+            self.clear()
+            words = self.words
+            words.find(digest, count)
+        reader.copy_to(words, 0, count)
+        return words.add(digest)
+
     def forget(self) -> cython.int:
         """Do not take columns from the last row: some of its values hold for it alone."""
         if self.last >= 0:
-            self.rows[self.last] = -1
+            self.rows[self.last] = 0
         return 0
 
 
@@ -270,10 +340,31 @@ def _are_alike(out: MessageRows, one: cython.longlong, other: cython.longlong) -
         and out.type.values[one] == out.type.values[other]
         and out.reply_to.values[one] == out.reply_to.values[other]
         and out.app_id.values[one] == out.app_id.values[other]
-        and out.headers.bytes_of(one) == out.headers.bytes_of(other)
-        and out.message_id.bytes_of(one) == out.message_id.bytes_of(other)
-        and out.correlation_id.bytes_of(one) == out.correlation_id.bytes_of(other)
+        and _is_same_text(out.headers, one, other)
+        and _is_same_text(out.message_id, one, other)
+        and _is_same_text(out.correlation_id, one, other)
     )
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _is_same_text(texts: Texts, one: cython.longlong, other: cython.longlong) -> cython.bint:
+    """True if rows have the same text, or none."""
+    there: cython.bint = one < texts.rows and texts.valid[one] != 0
+    if not there or other >= texts.rows or not texts.valid[other]:
+        return not there and (other >= texts.rows or texts.valid[other] == 0)
+    if cython.compiled:
+        start: cython.longlong = texts.offsets[one]
+        begin: cython.longlong = texts.offsets[other]
+        count: cython.longlong = texts.offsets[one + 1] - start
+        if texts.offsets[other + 1] - begin != count:
+            return False
+        return count == 0 or not memcmp(
+            cython.address(texts.octets[start]),
+            cython.address(texts.octets[begin]),
+            cython.cast(cython.size_t, count),
+        )
+    return texts.bytes_of(one) == texts.bytes_of(other)
 
 
 _FIXED = re.compile(r"\^(?:\[0-9a-f\]\{\d+\}|[()]|[\w:-])*")
@@ -356,6 +447,7 @@ class Field:
 class MeaningWriter:
     """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`.
 
+    `table_bits` has `_NAMELESS` and `_BODILESS` by the code of headers that the decoder remembers,
     `tables` is the cache that headers were written from, None for others.
     """
 
@@ -364,7 +456,7 @@ class MeaningWriter:
 
     words: Any
     remembered: Vocabulary
-    nameless: IntView
+    table_bits: IntView
     headers: ObjectNames
     body: ObjectNames
     shapes: dict[Any, Any]
@@ -380,8 +472,8 @@ class MeaningWriter:
         self.body = ObjectNames(packs.names("body"))
         self.shapes = {}
         self.words = self.last = self.remembered = None
-        self.nameless = memoryview(bytearray(MAX_ENTRIES))
-        self.seen = SeenBodies()
+        self.table_bits = memoryview(bytearray(MAX_ENTRIES))
+        self.seen = None
         self.recent = []
         self.recent_keys = memoryview(bytearray(8 * 4 * _RECENT)).cast("Q")
 
@@ -399,21 +491,43 @@ class MeaningWriter:
             found = out.meanings = MeaningColumns()
         if found.capacity < out.capacity:
             found.reserve(out.capacity)
-        same: cython.longlong = self.seen.row_like(out, row, body, count)
+        if self.seen is None:
+            self.seen = SeenBodies()
+        table: cython.int = self._table(tables)
+        known: cython.int = 0 if table < 0 else self.table_bits[table]
+        bodiless: cython.bint = known & _BODILESS != 0
+        same: cython.longlong = -1
+        if known != _NAMELESS | _BODILESS:
+            same = self.seen.row_like(out, row, None if bodiless else body, count, table)
         if same >= 0:
             return found.copy(row, same)
-        fields: tuple[Any, ...] = self._recognised(out, row, body, count, tables)
+        fields: tuple[Any, ...] = self._recognised(out, row, body, count, table)
         framework: bytes = fields[0]
         steps: list[Any] = fields[1]
-        if fields[4]:
+        needs: cython.bint = self.last[2]
+        if fields[4] or (bodiless and needs):
             self.seen.forget()
+        if table >= 0 and bodiless == needs:
+            self.table_bits[table] ^= _BODILESS
         if framework is not None:
             found.put_word(0, row, framework)
-        done: cython.int = 0
         step: Field
         for step in steps:
-            if not (done >> step.place) & 1 and self._put(out, row, found, step):
-                done |= 1 << step.place
+            if not (found.written[row] >> step.place) & 1:
+                self._put(out, row, found, step)
+        return 0
+
+    def _table(self, tables: TableCache) -> cython.int:
+        """The code of the headers that were written last; -1 where they are not remembered."""
+        if tables is None or tables.last < 0:
+            return -1
+        if tables.words is not self.remembered:
+            self._forget_tables(tables)
+        return tables.last
+
+    def _forget_tables(self, tables: TableCache) -> cython.int:
+        self.remembered = tables.words
+        self.table_bits = memoryview(bytearray(MAX_ENTRIES))
         return 0
 
     def _recognised(
@@ -422,28 +536,25 @@ class MeaningWriter:
         row: cython.longlong,
         body: Octets,
         count: cython.longlong,
-        tables: TableCache,
+        table: cython.int,
     ) -> tuple[Any, ...]:
         """(framework, fields, whether the body is needed, which of its names, more) of a row's
         shape; None for any names.
         """
-        table: cython.int = -1 if tables is None else tables.last
-        if table >= 0 and tables.words is not self.remembered:
-            self.remembered = tables.words
-            self.nameless = memoryview(bytearray(MAX_ENTRIES))
-        if not out.headers.has(row) or (table >= 0 and self.nameless[table]):
+        if not out.headers.has(row) or (table >= 0 and self.table_bits[table] & _NAMELESS):
             self.headers.forget()
         else:
             start: cython.longlong = out.headers.offsets[row]
             self.headers.read(out.headers.octets, start, out.headers.offsets[row + 1])
             if table >= 0 and self.headers.shape == 0:
-                self.nameless[table] = 1
+                self.table_bits[table] |= _NAMELESS
         self.last = self._fields(out, row, 0, False)
         if not self.last[2]:
             return self.last
         self._read_body(body, count, self.last[3])
         return self._fields(out, row, self.body.shape, True)
 
+    @cython.boundscheck(False)  # slots are below `_RECENT`
     def _fields(
         self,
         out: MessageRows,
@@ -464,14 +575,14 @@ class MeaningWriter:
         mixed: cython.ulonglong = ((head ^ shape) * _MIXER + (rest ^ body_shape)) * _MIXER
         slot: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, (mixed & _MASK64) >> 56)
         at: cython.Py_ssize_t = slot * 4
-        known = self.recent_keys
         if self.recent[slot] is None or not (
-            known[at] == head
-            and known[at + 1] == rest
-            and known[at + 2] == shape
-            and known[at + 3] == body_shape
+            self.recent_keys[at] == head
+            and self.recent_keys[at + 1] == rest
+            and self.recent_keys[at + 2] == shape
+            and self.recent_keys[at + 3] == body_shape
         ):
             self.recent[slot] = self._reading(self._words(out, row), body_shape, opened)
+            known = self.recent_keys
             known[at], known[at + 1], known[at + 2], known[at + 3] = head, rest, shape, body_shape
         return self.recent[slot]
 
@@ -527,9 +638,12 @@ class MeaningWriter:
         if body is None or count < 2:
             return self.body.forget()
         count = min(count, _MAX_BODY)
-        if not _is_packed(body.octets, 0):
-            return self.body.read(body.octets, 0, count, wanted)
-        octets: bytes = unpacked(bytes(body.storage[:count]))
+        if _is_packed(body.octets[0], body.octets[1]):
+            return self._read_packed(bytes(body.storage[:count]), wanted)
+        return self.body.read(body.octets, 0, count, wanted)
+
+    def _read_packed(self, octets: bytes, wanted: bytes | None) -> cython.int:
+        octets = unpacked(octets)
         return self.body.read(octets, 0, len(octets), wanted)
 
     def _value(self, out: MessageRows, row: cython.longlong, field: Field) -> Any:
@@ -554,51 +668,38 @@ class MeaningWriter:
         make = taken if field.at < 0 else fitted
         return make(field.source, value, out.ts_ns.values[row])
 
-    @cython.boundscheck(False)  # the range is checked
-    def _cut(self, field: Field, names: ObjectNames, place: cython.int) -> bytes:
-        """The value that a template cuts from a text; None for no such text."""
-        start: cython.longlong = names.starts[place] + 1
-        size: cython.Py_ssize_t = len(field.template)
-        if names.ends[place] - 1 - start < size or names.ends[place] > len(names.data):
-            return None
-        if start < 1 or field.end > size or names.data[start - 1] != _QUOTE:
-            return None
-        at: cython.Py_ssize_t
-        octet: cython.uchar
-        odd: cython.uchar = 0
-        marks: cython.p_const_uchar = field.template
-        for at in range(size):  # one wide loop instead of tests
-            octet = names.data[start + at]
-            digit: cython.uchar = ((octet >= 48) & (octet <= 57)) | ((octet >= 97) & (octet <= 102))
-            odd |= (octet != marks[at]) & ((marks[at] != 0) | (digit == 0))
-        return None if odd else names.part(start + field.begin, start + field.end)
-
     def _put(
         self, out: MessageRows, row: cython.longlong, found: MeaningColumns, field: Field
-    ) -> cython.bint:
-        """Write the value of a field; false where it has none."""
+    ) -> cython.int:
+        """Write the value of a field, if it has one."""
         octets: bytes = None
         names: ObjectNames = field.names
         place: cython.int = field.at
         if place >= 0 and not names.has(place):
-            return False
+            return 0
         if field.within >= 0:
             names, place = names.enter(place), field.within
             if not names.has(place):
-                return False
+                return 0
+        if place >= 0 and names.is_null(place):
+            return 0
         if field.kind == 2:
             return self._put_number(out, row, found, field, names, place)
         word: tuple[Any, ...] = None
-        if place < 0 and field.plain:
-            octets = _property(out, row, field.source.name)
-            if octets is None:
-                return False
-        elif place < 0:
-            pass
-        elif field.plain and not field.path:
-            octets = names.text(place)
+        if place < 0:
+            if field.plain:
+                octets = _property(out, row, field.source.name)
+                if octets is None:
+                    return 0
         elif field.template is not None:
-            octets = self._cut(field, names, place)
+            start: cython.longlong = names.starts[place] + 1
+            if _fits(field.template, names, place):
+                start += field.begin
+                return found.put_part(field.place, row, names, start, field.end - field.begin)
+        elif field.plain and not field.path and names.is_plain(place):
+            start = names.starts[place] + 1
+            count: cython.longlong = names.ends[place] - 1 - start
+            return 0 if count == 0 else found.put_part(field.place, row, names, start, count)
         elif field.kind == 0 and field.source.form is None and field.only is None:
             word = _word_of(field, names, place)
             octets = None if word is None else self.shapes.get(word)
@@ -609,12 +710,10 @@ class MeaningWriter:
                     self.shapes.clear()
                 self.shapes[word] = octets
         if not octets:
-            return False
+            return 0
         if field.kind == 0:
-            found.put_word(field.place, row, octets)
-        else:
-            found.put_key(field.place, row, octets)
-        return True
+            return found.put_word(field.place, row, octets)
+        return found.put_key(field.place, row, octets)
 
     def _put_number(
         self,
@@ -624,7 +723,7 @@ class MeaningWriter:
         field: Field,
         names: ObjectNames,
         place: cython.int,
-    ) -> cython.bint:
+    ) -> cython.int:
         """Write the value of a field of numbers, which may stand at a place of some names."""
         number: cython.longlong = -1
         if field.scale:
@@ -639,10 +738,9 @@ class MeaningWriter:
             value = self._value(out, row, field)
             value = None if value is None else as_number(value, COLUMNS[field.place])
             if value is None:
-                return False
+                return 0
             number = value
-        found.put_number(field.place, row, number)
-        return True
+        return found.put_number(field.place, row, number)
 
 
 FOLLOWED = 8
@@ -761,7 +859,7 @@ class NoteWriter(MeaningWriter):
     ) -> cython.int:
         """Note what a row means; its body is looked at only with a bit of `reads`."""
         looked: Octets = body if reads else None
-        fields: tuple[Any, ...] = self._recognised(out, row, looked, count, tables)
+        fields: tuple[Any, ...] = self._recognised(out, row, looked, count, self._table(tables))
         plain: Note = fields[6]
         self.wants_body = self.last[8]
         lacks: cython.bint = (
@@ -928,6 +1026,28 @@ def _is_followed(fields: list[Any]) -> cython.bint:
 
 
 @cython.cfunc
+@cython.boundscheck(False)  # the range is checked
+@cython.exceptval(-1, check=False)
+def _fits(template: bytes, names: ObjectNames, place: cython.int) -> cython.bint:
+    """True if the value at a place is a text that begins as a template says."""
+    start: cython.longlong = names.starts[place] + 1
+    size: cython.longlong = len(template)
+    if names.ends[place] - 1 - start < size or names.ends[place] > len(names.data):
+        return False
+    if start < 1 or names.data[start - 1] != _QUOTE:
+        return False
+    at: cython.longlong
+    octet: cython.uchar
+    odd: cython.uchar = 0
+    marks: cython.p_const_uchar = template
+    for at in range(size):  # one wide loop instead of tests
+        octet = names.data[start + at]
+        digit: cython.uchar = ((octet >= 48) & (octet <= 57)) | ((octet >= 97) & (octet <= 102))
+        odd |= (octet != marks[at]) & ((marks[at] != 0) | (digit == 0))
+    return odd == 0
+
+
+@cython.cfunc
 def _word_of(field: Field, names: ObjectNames, place: cython.int) -> tuple[Any, ...]:
     """A field and the bytes that it reads, under which the word it makes of them is remembered;
     None where they are not worth it.
@@ -936,16 +1056,13 @@ def _word_of(field: Field, names: ObjectNames, place: cython.int) -> tuple[Any, 
     end: cython.longlong = names.ends[place]
     if end - start > MAX_WORD_BYTES:
         return None
-    return field, names.part(start, end)
+    return field, names.bytes_at(start, end - start)
 
 
 @cython.cfunc
-@cython.boundscheck(False)  # whoever calls it has two bytes
 @cython.exceptval(-1, check=False)
-def _is_packed(data: cython.const[cython.uchar][::1], at: cython.longlong) -> cython.bint:
-    """True if bytes begin as gzip and zlib do."""
-    first: cython.int = data[at]
-    second: cython.int = data[at + 1]
+def _is_packed(first: cython.int, second: cython.int) -> cython.bint:
+    """True if bytes that begin with these are those of gzip or zlib."""
     if first == 0x1F:
         return second == 0x8B
     return first == 0x78 and ((first << 8) | second) % 31 == 0
@@ -953,13 +1070,9 @@ def _is_packed(data: cython.const[cython.uchar][::1], at: cython.longlong) -> cy
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
-def may_be_object(
-    data: cython.const[cython.uchar][::1], at: cython.longlong, count: cython.longlong
-) -> cython.bint:
+def may_be_object(first: cython.int, second: cython.int) -> cython.bint:
     """True if a body that begins with these bytes may be an object of JSON, packed or not."""
-    if count < 2 or at < 0 or at + count > len(data):
-        return True
-    return data[at] == _OBJECT or data[at] <= _SPACE or _is_packed(data, at)
+    return first == _OBJECT or first <= _SPACE or _is_packed(first, second)
 
 
 def as_number(value: Any, column: Any) -> Any:

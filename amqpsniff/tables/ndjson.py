@@ -156,7 +156,7 @@ def _prepared(array: pa.Array, raw: bool, mark: bytes | None, lead: bytes) -> _P
     if kind == pa.bool_():
         texts = [lead + b"false", lead + b"true", lead + b"null"]
         return _Prepared(cells.TRUTHS, texts, array, octets=_bytes(array.buffers()[1]))
-    texts = [lead, b"null"]
+    texts = [lead, lead + b"null"]
     if kind == pa.int64():
         return _Prepared(cells.LONG, texts, array, longs=_numbers(array, last, "q"))
     if kind == pa.int32():
@@ -170,6 +170,8 @@ def _prepared(array: pa.Array, raw: bool, mark: bytes | None, lead: bytes) -> _P
         return _one_by_one(array, lead, json_text)
     written = cells.BYTES if kind == pa.binary() else cells.RAW if raw else cells.TEXT
     octets = _bytes(array.buffers()[2])
+    if written == cells.TEXT:
+        texts[0] += b'"'
     return _Prepared(written, texts, array, ints=_numbers(array, last + 1, "i"), octets=octets)
 
 

@@ -52,6 +52,29 @@ def test_anything(octets: bytes) -> None:
     read(b'{"a":' + octets)
 
 
+@given(
+    OBJECTS,
+    some.lists(
+        some.tuples(some.integers(0, 200), some.sampled_from(b'ax09 "\\{}[],:')), max_size=4
+    ),
+    some.booleans(),
+)
+def test_learned(whole: dict[str, object], changes: list[tuple[int, int]], few: bool) -> None:
+    """A text like one that came before is read as by who never read another."""
+    text = bytearray(json.dumps(whole, ensure_ascii=False).encode())
+    wanted = bytes(name == "a" for name in NAMES) if few else None
+    found, fresh = ObjectNames(NAMES), ObjectNames(NAMES)
+    for _ in range(3):
+        found.read(bytes(text), 0, len(text), wanted)
+    for place, octet in changes:
+        text[place % len(text)] = octet
+    for one in (found, fresh):
+        one.read(b"__" + text, 2, len(text) + 2, wanted)
+    assert (found.shape, found.found()) == (fresh.shape, fresh.found())
+    for place in range(len(NAMES)):
+        assert found.value(place) == fresh.value(place)
+
+
 def test_shape() -> None:
     """It depends on the known names alone."""
     found = ObjectNames(NAMES)
