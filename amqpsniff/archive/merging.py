@@ -62,7 +62,7 @@ def merge_findings(
     sighted = [result.sighted for result in results if result.sighted is not None]
     captures = sorted(one.path for one in files)
     review = review_sightings(sighted, folder.open, captures, log)
-    records.forget(of_messages(review.recent_publishes, review.returns))
+    records.forget(of_messages(review.recent_publishes, review.requeues))
     ends = [(one.last_ns, one.path) for one in files if one.last_ns is not None]
     judge_together(records, log, max(ends)[0] if ends else None)
     log.add_limits(records.limits, max(ends)[1] if ends else None)

@@ -30,9 +30,9 @@ cdef class FrameHandler:
     cdef int body_end(self, Half half) except? -1
     cdef int protocol_header(self, Half half) except? -1
     cdef int method(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
-    cdef int _read(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
-    cdef bint _tells(self, Connection connection, CachedMethod known, ValueReader reader, long long at, long long end) except? -1
-    cdef int _again(self, Half half, CachedMethod known, ValueReader reader, long long at, long long end) except? -1
+    cdef int _read_method(self, Half half, ValueReader reader, long long at, long long end, bint whole) except? -1
+    cdef bint _reveals_secret(self, Connection connection, CachedMethod known, ValueReader reader, long long at, long long end) except? -1
+    cdef int _write_cached(self, Half half, CachedMethod known, ValueReader reader, long long at, long long end) except? -1
     cdef int _unknown_method(self, Half half, ValueReader reader, long long at) except? -1
     cdef public MethodDecoder decoder
     cdef public object ports
@@ -46,5 +46,5 @@ cdef class FrameHandler:
     cdef int prove_role(self, Half half, ValueReader reader, long long at, long long end) except? -1
     cdef int _learn_queue(self, Connection connection) except? -1
     cdef int _learn(self, Half half, DecodedMethod facts, ValueReader reader, long long at, long long end) except? -1
-    cdef int _vote(self, Connection connection, ValueReader reader, long long at, long long end) except? -1
+    cdef int _infer_dialect(self, Connection connection, ValueReader reader, long long at, long long end) except? -1
     cdef int _agree(self, Connection connection, DecodedMethod facts) except? -1

@@ -333,14 +333,14 @@ class FrameHandler:
                 self.decoder, reader, self.frames, connection.dialect, at, end
             )
             if known is not None:
-                if connection.sent_secrets is None or not self._tells(
+                if connection.sent_secrets is None or not self._reveals_secret(
                     connection, known, reader, at, end
                 ):
-                    return self._again(half, known, reader, at, end)
+                    return self._write_cached(half, known, reader, at, end)
                 reader.out.used = mark
-        return self._read(half, reader, at, end, whole)
+        return self._read_method(half, reader, at, end, whole)
 
-    def _tells(
+    def _reveals_secret(
         self,
         connection: Connection,
         known: CachedMethod,
@@ -361,7 +361,7 @@ class FrameHandler:
                 return without_secrets(told, connection.sent_secrets) is not None
         return False
 
-    def _again(
+    def _write_cached(
         self,
         half: Half,
         known: CachedMethod,
@@ -385,7 +385,7 @@ class FrameHandler:
             self._learn_queue(half.connection)
         return 0
 
-    def _read(
+    def _read_method(
         self,
         half: Half,
         reader: ValueReader,
@@ -400,7 +400,7 @@ class FrameHandler:
         if self.claims is not None:
             payload = reader.bytes_at(at, end - at)
         if end - at < 4:
-            return self._stump(half, payload, whole)
+            return self._report_short_method(half, payload, whole)
         reader.oddities = 0
         decoder.past_login = connection.past_login
         decoder.channel_zero = half.frame_channel == 0
@@ -428,7 +428,7 @@ class FrameHandler:
         if answer != _EXACT:
             self._complain(half, answer, whole, method)
         elif connection.dialect == 0:
-            self._vote(connection, reader, at, end)
+            self._infer_dialect(connection, reader, at, end)
         if reader.oddities:
             for oddity in oddity_codes(reader.oddities):
                 where = f"arguments of {method_layout.method_name(method)}"
@@ -449,7 +449,7 @@ class FrameHandler:
             method, exact,
         )  # fmt: skip
 
-    def _stump(self, half: Any, payload: Any, whole: Any) -> Any:
+    def _report_short_method(self, half: Any, payload: Any, whole: Any) -> Any:
         """A method frame without room for a method's numbers."""
         if self.claims is not None:
             self._claim_frame(half, payload, -1, False)
@@ -594,7 +594,7 @@ class FrameHandler:
                 connection.dialect = _DIALECT_091
         return 0
 
-    def _vote(
+    def _infer_dialect(
         self, connection: Connection, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.int:
         """A payload that only one dialect could have sent tells the dialect."""

@@ -196,7 +196,7 @@ class Figures:
     def _name(self, peer: Peer) -> None:
         label = peer.label()
         if label is not None:
-            self._names[peer.peer.name()[0]] = label
+            self._names[peer.connection.name()[0]] = label
 
     def name_of(self, connection_id: str | None) -> str | None:
         """The client's name (`Peer.label`); null if unknown, or if it left long ago."""

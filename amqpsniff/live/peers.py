@@ -40,26 +40,26 @@ class Peer:
     delivered, bytes sent and received).
     """
 
-    __slots__ = ("login", "peer", "said", "samples")
+    __slots__ = ("connection", "login", "said", "samples")
 
-    def __init__(self, peer: Any) -> None:
-        self.peer = peer
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
         self.samples: list[tuple[float, ...]] = []
         self.login = self.said = _NOTHING
 
     def tick(self, now: float, now_ns: int) -> Row:
         """The connection as a row; `now_ns` is the time of the last packet of all."""
-        peer = self.peer
-        session = peer.session
+        connection = self.connection
+        session = connection.session
         open_channels = [] if session is None else channels(session)
         sent = (0, 0) if session is None else messages_of(session)
-        counts = (now, *sent, *bytes_of(peer))
+        counts = (now, *sent, *bytes_of(connection))
         if not self.samples:
-            age_ns = max(0, now_ns - peer.conversation.start_ns)
+            age_ns = max(0, now_ns - connection.conversation.start_ns)
             self.samples.append((now - age_ns / 1e9, 0.0, 0.0, 0.0, 0.0))
         self.samples = [*self.samples[-WINDOW:], counts]
         first = self.samples[0]
-        connection_id, client, server = peer.name()
+        connection_id, client, server = connection.name()
         self.look()
         debt = None if session is None else stalled(session, now_ns)
         return {
@@ -96,9 +96,9 @@ class Peer:
 
     def look(self) -> None:
         """See who it is, until all of it was said: the vhost comes last."""
-        session = self.peer.session
+        session = self.connection.session
         if session is not None and session.handshake and self.login.get("vhost") is None:
-            self.login = _login(session, self.peer)
+            self.login = _login(session, self.connection)
 
 
 def turn(session: Any) -> None:
@@ -190,14 +190,14 @@ def known_sum(numbers: Iterable[int | None]) -> int | None:
     return sum(known) if known or not listed else None
 
 
-def bytes_of(peer: Any) -> tuple[int, int]:
+def bytes_of(connection: Any) -> tuple[int, int]:
     """Bytes that a connection's client sent, and that it received."""
-    octets = peer.conversation.octets
-    client = 1 if peer.client_direction == 1 else 0
+    octets = connection.conversation.octets
+    client = 1 if connection.client_direction == 1 else 0
     return octets[client], octets[1 - client]
 
 
-def _login(session: Any, peer: Any) -> Row:
+def _login(session: Any, connection: Any) -> Row:
     row = connection_row(session)
     products = [part for part in (row["client_product"], row["client_version"]) if part]
     return {

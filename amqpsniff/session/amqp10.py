@@ -367,7 +367,7 @@ class Amqp10Tracker:
                 return
         elif code != _OPEN and code != _SASL_INIT:
             return
-        if not self.peers and session.peer.began:
+        if not self.peers and session.connection.began:
             return
         octets: bytes = frames.arguments.bytes_of(row)
         arguments = self._arguments(code, octets)
@@ -534,8 +534,8 @@ class Amqp10Tracker:
             before: Amqp10Session = slot.channel.amqp10
             for side in range(2):
                 if not before.ended & 1 << side:
-                    direction = session.peer.client_direction ^ side
-                    self.tracker.on_loss(session.peer, direction, (0, _NULL))
+                    direction = session.connection.client_direction ^ side
+                    self.tracker.on_loss(session.connection, direction, (0, _NULL))
             self._finish(slot.channel)
         slot.number = number & 0xFFFF
         slot.incarnations += 1
@@ -562,14 +562,14 @@ class Amqp10Tracker:
 
         None where it would have been seen: what comes behind an end means nothing.
         """
-        if session.peer.began and not session.has_loss:
+        if session.connection.began and not session.has_loss:
             return None
         one: Amqp10Session = None
         others = state.channels[1 - side]
         mine = state.channels[side]
         if len(others) == 1 and not mine:
             one = next(iter(others.values()))
-            lost: cython.bint = not session.peer.began
+            lost: cython.bint = not session.connection.began
             if session.lost_at is not None and session.lost_at[1 - side]:
                 lost = True  # in which another session of that side may have begun
             if lost and one.channel.known:
@@ -631,7 +631,7 @@ class Amqp10Tracker:
         if state.last is one:
             state.last = None
             state.last_key = -1
-        self.tracker.add_channel(channel)
+        self.tracker.end_channel(channel)
         channel.amqp10 = None  # they know each other: else Python would have to look for both
 
     def _tell_left(self, one: Amqp10Session) -> None:
@@ -656,7 +656,7 @@ class Amqp10Tracker:
                 channel: Channel = slot.channel
                 slot.channel = None
                 if channel.closed_by is None:
-                    channel.closed_by = session.closed_by or session.peer.conversation.ended
+                    channel.closed_by = session.closed_by or session.connection.conversation.ended
                     if session.close_packet_number is not None:
                         channel.closed_packet_number = session.close_packet_number
                         channel.end_ns = session.close_ns
@@ -759,8 +759,8 @@ class Amqp10Tracker:
         if self.census is None or link.sender == 0 or link.refused or address is None:
             return
         if address.queue is not None:
-            peer = one.channel.session.peer
-            self.census.consume(peer, address.queue, change, link.available)
+            connection = one.channel.session.connection
+            self.census.consume(connection, address.queue, change, link.available)
 
     def _new_link(self, one: Amqp10Session, name: Any, sender: cython.int, key: Any) -> Link:
         """A link of a session; None when there are too many."""
@@ -832,7 +832,7 @@ class Amqp10Tracker:
             self._count_consumer(one, link, -1)
         self.links -= 1
         self.link_bytes -= link.weight
-        self.tracker.add_link(link, channel)
+        self.tracker.end_link(link, channel)
 
     def _tell(
         self,

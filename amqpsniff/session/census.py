@@ -155,14 +155,14 @@ class Census:
         first_frame: cython.longlong,
         messages: MessageRows,
         first_message: cython.longlong,
-        peers: list[Any],
+        connections: list[Any],
         captures: list[Any],
         method_names: list[Any],
     ) -> None:
         """Count the rows from these on; see `Decoder.look` for the rest."""
         row: cython.longlong
         code: cython.int = -1
-        peer: Connection = None
+        connection: Connection = None
         volume: ConnectionCounters = None
         counts: cython.bint = False
         if not self.begun and (frames.rows or messages.rows):
@@ -178,9 +178,9 @@ class Census:
         for row in range(first_frame, frames.rows):
             if frames.connection.values[row] != code:
                 code = frames.connection.values[row]
-                peer = peers[code]
-                volume = self._volume(peer)
-                counts = self.wanted is None or self.wanted(*peer.name())
+                connection = connections[code]
+                volume = self._volume(connection)
+                counts = self.wanted is None or self.wanted(*connection.name())
             if not counts:
                 continue
             if narrow and not self._in_scope(frames.channel.values[row], frames.ts_ns.values[row]):
@@ -196,8 +196,8 @@ class Census:
                 method = frames.method.values[row]
             self.types[kind] += 1
             if method >= 0:
-                self._method(frames, row, method, volume, peer, captures, method_names)
-        self._messages(messages, first_message, peers)
+                self._method(frames, row, method, volume, connection, captures, method_names)
+        self._messages(messages, first_message, connections)
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
@@ -212,10 +212,10 @@ class Census:
         return requires and (self.to_ns is None or ts_ns < self.to_ns)
 
     @cython.cfunc
-    def _volume(self, peer: Connection) -> ConnectionCounters:
-        if peer.volume is None:
-            peer.volume = ConnectionCounters()
-        return peer.volume
+    def _volume(self, connection: Connection) -> ConnectionCounters:
+        if connection.volume is None:
+            connection.volume = ConnectionCounters()
+        return connection.volume
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
@@ -225,7 +225,7 @@ class Census:
         row: cython.longlong,
         method: cython.int,
         volume: ConnectionCounters,
-        peer: Connection,
+        connection: Connection,
         captures: list[Any],
         method_names: list[Any],
     ) -> cython.int:
@@ -243,7 +243,7 @@ class Census:
             or method == self.blocked
             or (self.refusals[method] and frames.sender.values[row] == 1)
         ):
-            self._error(frames, row, method, peer, captures)
+            self._error(frames, row, method, connection, captures)
         return 0
 
     def _depth(self, frames: FrameRows, row: Any) -> None:
@@ -255,13 +255,17 @@ class Census:
         if queue in self.depths or len(self.depths) < MAX_NAMES:
             self.depths[queue] = said
 
-    def consume(self, peer: Any, queue: Any, change: Any, waiting: Any) -> None:
+    def consume(self, connection: Any, queue: Any, change: Any, waiting: Any) -> None:
         """A link of AMQP 1.0 on which a client receives from a queue begins (1) or is over (-1).
 
         Of each queue there is how many are there, the most at once, and the messages that wait, as
         the broker said last in a flow; None where it did not.
         """
-        if self.channel >= 0 or self.bounded or (self.wanted and not self.wanted(*peer.name())):
+        if (
+            self.channel >= 0
+            or self.bounded
+            or (self.wanted and not self.wanted(*connection.name()))
+        ):
             return
         known = self.consumed.get(queue)
         if known is None:
@@ -294,7 +298,7 @@ class Census:
         self.other_counts = []
 
     def _error(
-        self, frames: FrameRows, row: Any, method: cython.int, peer: Connection, captures: Any
+        self, frames: FrameRows, row: Any, method: cython.int, connection: Connection, captures: Any
     ) -> None:
         """Count an error of one method, sender, code and text."""
         sender = (None, "client", "server")[frames.sender.values[row] + 1]
@@ -314,14 +318,14 @@ class Census:
             capture = frames.capture.values[row]
             error["capture"] = captures[capture] if 0 <= capture < len(captures) else None
             error["packet_number"] = frames.packet_number.values[row]
-            error["connection_id"] = peer.name()[0]
+            error["connection_id"] = connection.name()[0]
             error["count"] = 0
         error["count"] += 1
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
     def _messages(
-        self, messages: MessageRows, first: cython.longlong, peers: list[Any]
+        self, messages: MessageRows, first: cython.longlong, connections: list[Any]
     ) -> cython.int:
         row: cython.longlong
         method: cython.int
@@ -341,8 +345,8 @@ class Census:
             self.words = messages.vocabularies
         for row in range(first, messages.rows):
             if self.wanted is not None:
-                peer: Connection = peers[messages.connection.values[row]]
-                if not self.wanted(*peer.name()):
+                connection: Connection = connections[messages.connection.values[row]]
+                if not self.wanted(*connection.name()):
                     continue
             if narrow and not self._in_scope(
                 messages.channel.values[row], messages.ts_ns.values[row]
@@ -388,9 +392,9 @@ class Census:
         for code, flow in self.by_queue.drain():
             self.queues.add(words.queue.text(code), flow.facts())
 
-    def end(self, peer: Connection, session: Any) -> None:
+    def end(self, connection: Connection, session: Any) -> None:
         """A connection is over, before the tracker forgets its session."""
-        volume: ConnectionCounters = peer.volume
+        volume: ConnectionCounters = connection.volume
         if volume is None or volume.frames == 0:
             return
         self.ended += 1
@@ -400,7 +404,7 @@ class Census:
             if len(self.said) > MAX_SAID:
                 self._read_clients()
         place = (volume.client_bytes + volume.server_bytes, -self.ended)
-        entry = (place, volume, peer, session)
+        entry = (place, volume, connection, session)
         if len(self.kept) < self.most:
             heappush(self.kept, entry)
         elif place > self.kept[0][0]:

@@ -101,7 +101,7 @@ cdef class ChannelSlot:
     cdef public LastSent last_sent
 
 cdef class Session(Closeable):
-    cdef public object peer, capture
+    cdef public object connection, capture
     cdef public long long number
     cdef public dict handshake, memory
     cdef public ChannelSlot newest

@@ -756,7 +756,7 @@ class Session(Closeable):
     (channel, end, size, took_ns), or None.
     """
 
-    peer: Any
+    connection: Any
     capture: Any
     number: int
     has_loss: cython.bint
@@ -807,15 +807,15 @@ class Session(Closeable):
     routes: Routes
     steps: list[int]
 
-    def __init__(self, peer: Any, capture: Any, number: Any) -> None:
-        self.peer = peer
+    def __init__(self, connection: Any, capture: Any, number: Any) -> None:
+        self.connection = connection
         self.capture = capture
         self.number = number
         self.handshake, self.memory = _NO_NAMES, vars(_Memory())
         self.last = self.newest = self.by_key = self.amqp10 = self.client = None
         self.slot_count = 0
         self.over = self.has_loss = self.server_seen = False
-        self.state_code = _BEGUN if peer.began else _UNKNOWN
+        self.state_code = _BEGUN if connection.began else _UNKNOWN
         self.blocking = _FREE
         self.no_reply_expected = self.pending_rpcs = self.missing = 0
         self.traced_published = self.traced_delivered = self.untraced_published = 0

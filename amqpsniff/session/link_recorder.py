@@ -121,14 +121,16 @@ class LinkRecorder:
         """Number of times that each limit was reached."""
         return self.linker.hits
 
-    def observe(self, messages: MessageRows, row: cython.longlong, peers: list[Any]) -> cython.int:
-        """A message's row is there; `peers` are the decoder's connections by code."""
+    def observe(
+        self, messages: MessageRows, row: cython.longlong, connections: list[Any]
+    ) -> cython.int:
+        """A message's row is there; `connections` are the decoder's, by code."""
         if self.rows is not messages:
             self._begin(messages)
         found: LinkColumns = messages.links
         if found is not None:
             found.reserve(messages.capacity)
-        if self._make(messages, row, peers):
+        if self._make(messages, row, connections):
             self._link(found, row)
         if self.written is not None:
             self.written.messages += 1
@@ -181,31 +183,33 @@ class LinkRecorder:
 
     # the record of a message
 
-    def _make(self, messages: MessageRows, row: cython.longlong, peers: list[Any]) -> cython.bint:
+    def _make(
+        self, messages: MessageRows, row: cython.longlong, connections: list[Any]
+    ) -> cython.bint:
         """Make the message of a row; whether it is one that can be linked."""
         method: cython.int = messages.method.values[row]
         if method < 0 or messages.body_size.values[row] == _NULL:
             return False
         if method >= _SEND and messages.deliveries is not None:
-            return self._make_amqp10(messages, row, peers, method == _SEND)
+            return self._make_amqp10(messages, row, connections, method == _SEND)
         if method >= len(self.kinds):
             return False
         kind: cython.int = self.kinds[method]
         if kind == _PUBLISH and messages.sender.values[row] == 0:
-            return self._publish(messages, row, peers)
+            return self._publish(messages, row, connections)
         if (kind == _DELIVER or kind == _GET_OK) and messages.sender.values[row] == 1:
-            return self._deliver(messages, row, peers)
+            return self._deliver(messages, row, connections)
         return False
 
     def _publish(
-        self, messages: MessageRows, row: cython.longlong, peers: list[Any]
+        self, messages: MessageRows, row: cython.longlong, connections: list[Any]
     ) -> cython.bint:
         """Make a publish; whether it is one that can be linked."""
         if messages.status.values[row] == _INCOMPLETE:
             return False
         one: LinkRecord = self.one
         words: Vocabularies = messages.vocabularies
-        self._make_any(messages, row, peers)
+        self._make_any(messages, row, connections)
         one.flags |= _IS_PUBLISH
         if messages.message_id.has(row):
             one.flags |= _IDENTIFIED
@@ -218,13 +222,13 @@ class LinkRecorder:
         return True
 
     def _deliver(
-        self, messages: MessageRows, row: cython.longlong, peers: list[Any]
+        self, messages: MessageRows, row: cython.longlong, connections: list[Any]
     ) -> cython.bint:
         """Make a delivery; it can be linked."""
         one: LinkRecord = self.one
         like: Fingerprinter = self.fingerprinter
         words: Vocabularies = messages.vocabularies
-        h: cython.ulonglong = self._make_any(messages, row, peers)
+        h: cython.ulonglong = self._make_any(messages, row, connections)
         if like.died:
             one.flags |= _DIED
             one.other = mixed(mixed(h, like.exchange), like.routing_key)
@@ -242,7 +246,11 @@ class LinkRecorder:
         return True
 
     def _make_amqp10(
-        self, messages: MessageRows, row: cython.longlong, peers: list[Any], publish: cython.bint
+        self,
+        messages: MessageRows,
+        row: cython.longlong,
+        connections: list[Any],
+        publish: cython.bint,
     ) -> cython.bint:
         """Make a message of AMQP 1.0; whether it is one that can be linked."""
         one: LinkRecord = self.one
@@ -254,7 +262,7 @@ class LinkRecorder:
             return False
         if status == _ABORTED or (publish and status == _INCOMPLETE):
             return False
-        self._place(messages, row, peers)
+        self._place(messages, row, connections)
         code: cython.int = more.address.values[row]
         one.flags = _IS_PUBLISH if publish else 0
         if code >= 0:
@@ -282,10 +290,12 @@ class LinkRecorder:
                 one.flags &= ~_ROUTED  # a request without a correlation-id is no reply
         return True
 
-    def _place(self, messages: MessageRows, row: cython.longlong, peers: list[Any]) -> cython.int:
+    def _place(
+        self, messages: MessageRows, row: cython.longlong, connections: list[Any]
+    ) -> cython.int:
         """Fill in where a message is."""
         one: LinkRecord = self.one
-        origin: Origin = self._origin(messages, row, peers)
+        origin: Origin = self._origin(messages, row, connections)
         one.session = origin.session
         one.connection = origin.number
         one.connection_id = origin.connection_id
@@ -307,7 +317,7 @@ class LinkRecorder:
         return 0
 
     def _make_any(
-        self, messages: MessageRows, row: cython.longlong, peers: list[Any]
+        self, messages: MessageRows, row: cython.longlong, connections: list[Any]
     ) -> cython.ulonglong:
         """Fill in what publishes and deliveries have in common; gives the hash of size and
         properties."""
@@ -315,7 +325,7 @@ class LinkRecorder:
         like: Fingerprinter = self.fingerprinter
         words: Vocabularies = messages.vocabularies
         code: cython.int = messages.routing_key.values[row]
-        self._place(messages, row, peers)
+        self._place(messages, row, connections)
         one.flags = _ROUTED if code >= 0 else 0
         one.routing_key = like.word(words.routing_key, code)
         h: cython.ulonglong = like.of(messages, row)
@@ -369,14 +379,16 @@ class LinkRecorder:
 
     # where messages are
 
-    def _origin(self, messages: MessageRows, row: cython.longlong, peers: list[Any]) -> Origin:
+    def _origin(
+        self, messages: MessageRows, row: cython.longlong, connections: list[Any]
+    ) -> Origin:
         """The connection of a row."""
         code: cython.int = messages.connection.values[row]
         origin: Origin = self.origins.get(code)
         if origin is None:
-            peer: Connection = peers[code]
-            session: Session = peer.session
-            origin = Origin(session, id_number(peer.name()[0]), self._vhost(session))
+            connection: Connection = connections[code]
+            session: Session = connection.session
+            origin = Origin(session, id_number(connection.name()[0]), self._vhost(session))
             self.origins[code] = origin
         elif origin.vhost == _UNKNOWN_VHOST:
             origin.vhost = self._vhost(origin.session)
@@ -385,7 +397,7 @@ class LinkRecorder:
     def _vhost(self, session: Session) -> cython.ulonglong:
         """The hash of the virtual host of a connection; `_UNKNOWN_VHOST` when it is not
         known."""
-        if session is not None and session.peer.is_amqp10:
+        if session is not None and session.connection.is_amqp10:
             state = session.amqp10
             vhost = None if state is None else virtual_host(state)
             return self.fingerprinter.octets(vhost.encode()) if vhost else _UNKNOWN_VHOST

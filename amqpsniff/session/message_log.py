@@ -220,7 +220,7 @@ class MessageLog(EventLog):
         if times.first_logged < 0:
             times.first_logged = self.count
             self.places.append(
-                (self.rows, channel.capture, *channel.session.peer.name(), channel.number)
+                (self.rows, channel.capture, *channel.session.connection.name(), channel.number)
             )
         self._write(
             kind, channel.session.number, times.first_logged, mark, route, seen_ns, seen_number

@@ -94,7 +94,7 @@ class ReplayedChannel:
 class MessageReplay:
     """Judges sightings; `seen` are the channels that there may be something to say about."""
 
-    returns = cython.declare(object, visibility="public")
+    requeues = cython.declare(object, visibility="public")
     order = cython.declare(cython.longlong, visibility="public")
     recent_publishes = cython.declare(RecentPublishes, visibility="public")
     seen = cython.declare(dict, visibility="public")
@@ -102,7 +102,7 @@ class MessageReplay:
 
     def __init__(self) -> None:
         self.recent_publishes = RecentPublishes()
-        self.returns = RequeueHistory()
+        self.requeues = RequeueHistory()
         self.seen = {}
         self.outstanding = {}
         self.order = 0
@@ -204,12 +204,12 @@ class MessageReplay:
         if kind == _COUNTED:
             times = mark
         elif kind == _AGAIN_NAMED:
-            times = self.returns.come_again(mark)
+            times = self.requeues.come_again(mark)
         elif kind == _AGAIN:
             outstanding = self.outstanding.setdefault(key, {})
-            self.returns.come_again_alike(mark, outstanding, (channel, tag))
+            self.requeues.come_again_alike(mark, outstanding, (channel, tag))
         elif kind == _PUT_BACK:
-            times = self.returns.put_back(mark, self.outstanding.get(key, {}), (channel, tag))
+            times = self.requeues.put_back(mark, self.outstanding.get(key, {}), (channel, tag))
         elif kind == _DISCARDED:
             self.outstanding.get(key, {}).pop((channel, tag), None)
         else:

@@ -178,7 +178,7 @@ def reopen_channel(
 def _end_channel(tracker: Any, session: Session, slot: ChannelSlot) -> cython.int:
     channel: Channel = slot.channel
     slot.channel = None
-    tracker.add_channel(channel)
+    tracker.end_channel(channel)
     slot.state_code = _CLOSED
     return 0
 
@@ -583,8 +583,8 @@ def _end_channels(tracker: Any, session: Session) -> cython.int:
 def end_connection(tracker: Any, session: Session) -> cython.int:
     """The connection is over, in whatever way."""
     slot: ChannelSlot
-    peer: Connection = session.peer
-    conversation = peer.conversation
+    connection: Connection = session.connection
+    conversation = connection.conversation
     if session.closed_by is None:
         session.closed_by = conversation.ended
     for slot in session.slots():

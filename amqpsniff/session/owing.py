@@ -66,9 +66,9 @@ class Debt(NamedTuple):
 
 def debts(session: Any) -> list[Debt] | None:
     """Debts on a connection, the broker's first; None where the capture cannot tell."""
-    if not (session.peer.began and session.server_seen) or session.has_loss:
+    if not (session.connection.began and session.server_seen) or session.has_loss:
         return None
-    if not all(session.peer.conversation.packets):
+    if not all(session.connection.conversation.packets):
         return None
     if _is_closed(session) and not any(slot.requests for slot in session.slots()):
         return []
@@ -85,7 +85,7 @@ def stalled(session: Any, now_ns: int) -> Debt | None:
     `SILENCE_NS` for the rest; a connection that the broker blocks waits at once. Debts from before
     the capture are not known, nor are any after a loss.
     """
-    if session.has_loss or not all(session.peer.conversation.packets):
+    if session.has_loss or not all(session.connection.conversation.packets):
         return None
     channels = [] if _is_closed(session) else filter(_is_known, _channels(session))
     late = [
@@ -147,7 +147,7 @@ def silence_before(session: Any, number: int, now_ns: int) -> Silence | None:
         owed = later if owed is None else f"{owed}; {later}"
     elif owed is None or owed.startswith(NOTHING):
         return None
-    return Silence(session.peer.name()[0], number, now_ns, now_ns - last_ns, owed)
+    return Silence(session.connection.name()[0], number, now_ns, now_ns - last_ns, owed)
 
 
 def sentence(session: Any, now_ns: int | None = None) -> str | None:
@@ -158,7 +158,7 @@ def sentence(session: Any, now_ns: int | None = None) -> str | None:
     if not found:
         return NOTHING + _confirmed(session)
     if now_ns is None:
-        now_ns = session.peer.conversation.end_ns
+        now_ns = session.connection.conversation.end_ns
     parts = []
     for side in (SERVER, CLIENT):
         owed = [f"{one.what}{_since(one, now_ns)}" for one in found if one.side == side]

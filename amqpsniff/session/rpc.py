@@ -58,7 +58,7 @@ def closed_at(session: Any) -> Any:
     """Time at which a connection was closed or TCP ended, or None."""
     if session.close_ns is not None:
         return session.close_ns
-    conversation = session.peer.conversation
+    conversation = session.connection.conversation
     if conversation.reset_ns >= 0:
         return conversation.reset_ns
     over_ns = conversation.over_ns

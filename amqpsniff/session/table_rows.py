@@ -83,10 +83,10 @@ def channel_values(channel: Channel) -> tuple[Any, ...]:
     counts_deliveries = channel.counts_deliveries()
     counts_publishes = channel.counts_publishes()
     session: Session = channel.session
-    peer: Connection = session.peer
+    connection: Connection = session.connection
     return (
         channel.capture,
-        *peer.name(),
+        *connection.name(),
         channel.number,
         channel.incarnation,
         channel.opened_packet_number,
@@ -133,7 +133,7 @@ def link_row(link: Any, channel: Any) -> Row:
     address, credit, whole = link.address, link.credit, link.whole and channel.counts_deliveries()
     return {
         "capture": channel.capture,
-        **_ends(channel.session.peer),
+        **_ends(channel.session.connection),
         "channel": channel.number,
         "incarnation": channel.incarnation,
         "link": link.name,
@@ -189,13 +189,13 @@ def connection_row(session: Session) -> Row:
 
 def connection_values(session: Session, packs: Any = None) -> tuple[Any, ...]:
     """Values of `CONNECTION_COLUMNS`; `packs` say of which framework the client is."""
-    peer: Connection = session.peer
-    conversation = peer.conversation
+    connection: Connection = session.connection
+    conversation = connection.conversation
     tls = conversation.tls
     traffic: tuple[Any, ...] = (None, None, None, None)
-    if peer.client_direction >= 0:
+    if connection.client_direction >= 0:
         traffic = (*conversation.packets, *(conversation if tls is None else tls).octets)
-        if peer.client_direction == 1:
+        if connection.client_direction == 1:
             traffic = (traffic[1], traffic[0], traffic[3], traffic[2])
     told: Any = map(session.handshake_json, _SAID) if session.handshake else _NOTHING
     close: tuple[Any, ...] = (None, None, None)
@@ -203,14 +203,14 @@ def connection_values(session: Session, packs: Any = None) -> tuple[Any, ...]:
         close = session.close[:3]
     return (
         session.capture,
-        *peer.name(),
+        *connection.name(),
         conversation.first_packet_number or None,
         conversation.last_packet_number or None,
         _time(conversation.start_ns),
         _time(conversation.end_ns),
-        peer.dialect_name,
-        not peer.began,
-        peer.user,
+        connection.dialect_name,
+        not connection.began,
+        connection.user,
         session.channels_opened,
         *traffic,
         session.published,
@@ -226,9 +226,9 @@ def connection_values(session: Session, packs: Any = None) -> tuple[Any, ...]:
     )
 
 
-def _ends(peer: Any) -> Row:
+def _ends(connection: Any) -> Row:
     """The connection's id and its two ends."""
-    connection_id, client, server = peer.name()
+    connection_id, client, server = connection.name()
     return {"connection_id": connection_id, "client": client, "server": server}
 
 

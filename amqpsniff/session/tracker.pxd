@@ -20,7 +20,7 @@ from amqpsniff.session.amqp10 cimport Amqp10Tracker
 cdef class Tracker:
     cdef public FindingLog log
     cdef public bint rules_enabled
-    cdef public dict memory, rules, amqp10_rules
+    cdef public dict shared, rules, amqp10_rules
     cdef dict gated, argument_bits
     cdef public list names
     cdef const unsigned char[::1] kinds
@@ -40,19 +40,19 @@ cdef class Tracker:
     cdef public dict exchanges
     cdef list routes_known
     cdef long long[::1] exchange_counts
-    cdef int on_frame(self, FrameRows frames, long long row, list peers) except? -1
-    cdef int _end_silence(self, FrameRows frames, long long row, list peers) except? -1
+    cdef int on_frame(self, FrameRows frames, long long row, list connections) except? -1
+    cdef int _end_silence(self, FrameRows frames, long long row, list connections) except? -1
     cdef int _note_sent(self, Session session, FrameRows frames, long long row) except? -1
     cpdef emit(self, str event, Channel channel, object number, object ts_ns, dict facts, int bits=*)
     cpdef emit_connection(self, str event, Session session, object number, object ts_ns, dict facts, int bits=*)
     cdef emit_method(self, Session session, Channel channel, MethodFrame frame, Request request)
     cpdef MessageLog dated_log(self, Session session)
-    cdef int set_time(self, EventLog event_log, Connection peer) except? -1
+    cdef int set_time(self, EventLog event_log, Connection connection) except? -1
     cpdef tuple now(self)
     cpdef on_connection_closed(self, Session session)
     cdef int on_channel_closed(self, Channel channel) except? -1
     cdef int on_connection_end(self, Session session) except? -1
-    cdef int on_misplaced(self, FrameRows frames, long long row, list peers, str event) except? -1
+    cdef int on_misplaced(self, FrameRows frames, long long row, list connections, str event) except? -1
     cdef int on_unopened(self, FrameRows frames, long long row, Channel channel) except? -1
     cdef dict _describe(self, FrameRows frames, long long row)
     cdef int count_message(self, Channel channel, PendingMessage entry, MessageRows messages, long long row, long long size) except? -1
@@ -81,7 +81,7 @@ cdef class Tracker:
     cpdef HandshakeArguments remember(self, str name, bytes octets, bint whole)
     cdef int forget(self, HandshakeArguments known) except? -1
     cdef int begin_content(self, object known) except? -1
-    cdef int on_message_row(self, MessageRows messages, long long row, list peers) except? -1
+    cdef int on_message_row(self, MessageRows messages, long long row, list connections) except? -1
     cdef int attach(self, MessageRows messages, long long row) except? -1
     cdef int _name_queue(self, MessageRows messages, long long row, Consumer consumer) except? -1
     cdef long long batch_of(self, Vocabularies words) except? -1
@@ -104,22 +104,22 @@ cdef class Tracker:
     cdef public set lost_before
     cdef const unsigned char[::1] followed, classes, senders, content
     cdef const unsigned char[::1] synchronous, answers, closing_methods, discarded
-    cpdef long long feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list peers, list losses, list captures, long long until=*) except? -1
-    cdef int _performative(self, FrameRows frames, long long row, list peers) except? -1
-    cdef int _method(self, FrameRows frames, long long row, int method, list peers) except? -1
+    cpdef long long feed(self, FrameRows frames, long long first_frame, MessageRows messages, long long first_message, list connections, list losses, list captures, long long until=*) except? -1
+    cdef int _performative(self, FrameRows frames, long long row, list connections) except? -1
+    cdef int _method(self, FrameRows frames, long long row, int method, list connections) except? -1
     cdef object _follow(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind, int side)
-    cdef Session _begin(self, Connection peer, object capture)
+    cdef Session _begin(self, Connection connection, object capture)
     cdef ChannelSlot _slot(self, Session session, int number)
     cdef int _other(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side) except? -1
     cdef int _move(self, Session session, ChannelSlot slot, int method, int side) except? -1
     cdef object _on_connection(self, Session session, FrameRows frames, long long row, int method, int side, Request request)
     cdef object _on_channel(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side, Request request)
     cdef int _lose_publishes(self, Session session, int side) except? -1
-    cdef int on_loss(self, Connection peer, int direction, object place) except? -1
+    cdef int on_loss(self, Connection connection, int direction, object place) except? -1
     cdef int _lose_refusals(self, Session session) except? -1
-    cpdef int end(self, Connection peer, object capture) except? -1
-    cpdef int add_channel(self, Channel channel) except? -1
-    cdef int add_link(self, Link link, Channel channel) except? -1
+    cpdef int end(self, Connection connection, object capture) except? -1
+    cpdef int end_channel(self, Channel channel) except? -1
+    cdef int end_link(self, Link link, Channel channel) except? -1
 
 
 cdef tuple notable_headers(Texts column, long long row)

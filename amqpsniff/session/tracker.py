@@ -318,7 +318,7 @@ def _context(
 ) -> RuleContext:
     """A context, made without a call of its class: there are very many."""
     context: RuleContext = RuleContext.__new__(RuleContext)
-    context.tracker, context.log, context.shared = tracker, tracker.log, tracker.memory
+    context.tracker, context.log, context.shared = tracker, tracker.log, tracker.shared
     context.place_at(session, channel, number, ts_ns, frame, request, facts)
     return context
 
@@ -413,8 +413,8 @@ def _end_bits(session: Session) -> cython.int:
     bits: cython.int = 0
     published: cython.longlong = session.published
     delivered: cython.longlong = session.delivered
-    peer: Connection = session.peer
-    tcp = peer.conversation
+    connection: Connection = session.connection
+    tcp = connection.conversation
     for slot in session.slots():
         if slot.requests:
             bits |= _WAITING_BIT
@@ -433,7 +433,7 @@ def _end_bits(session: Session) -> cython.int:
     packets = tcp.packets
     start_ns = tcp.start_ns
     end_ns: cython.longlong = tcp.end_ns
-    certain = peer.began and not session.has_loss and packets[0] and packets[1]
+    certain = connection.began and not session.has_loss and packets[0] and packets[1]
     if not certain or end_ns <= 0 or not session.handshake_whole("connection.start-ok"):
         bits |= _DOUBTED_BIT
     if start_ns > 0 and end_ns - start_ns > _STAYED_NS:
@@ -491,7 +491,7 @@ class Tracker:
     slots: int
     max_slots: int
 
-    memory: dict[Any, Any]
+    shared: dict[Any, Any]
     rules: dict[Any, Any]
     amqp10_rules: dict[Any, Any]
     gated: dict[Any, Any]
@@ -542,7 +542,7 @@ class Tracker:
         self.rules, self.amqp10_rules = {}, {}
         self.gated = {}
         self.argument_bits = {}
-        self.memory = {}
+        self.shared = {}
         self.names = method_flags.NAMES
         self.kinds = method_flags.KINDS
         self.large = LARGE_BYTES
@@ -623,7 +623,7 @@ class Tracker:
         frame: Any,
         messages: Any,
         message: Any,
-        peers: Any,
+        connections: Any,
         losses: Any,
         captures: Any,
         ended: Any,
@@ -635,27 +635,27 @@ class Tracker:
         those of them that lack something, before they end; see `feed` for the rest. They keep their
         sessions for those that are still to look at them.
         """
-        peer: Connection
+        connection: Connection
         row: cython.longlong
         first: cython.longlong = frame
         next_message: cython.longlong = message
         lost: cython.Py_ssize_t = 0
         self.late_row = -1
         self.now_row = first - 1
-        for peer, row in ended:
+        for connection, row in ended:
             some: cython.Py_ssize_t = lost
             while lost < len(losses) and losses[lost][0] <= row:
                 lost += 1
             next_message = self.feed(
-                frames, first, messages, next_message, peers, losses[some:lost], captures, row
+                frames, first, messages, next_message, connections, losses[some:lost], captures, row
             )
             first = row
-            if not peer.began or peer.conversation.impaired:
-                report_incomplete(peer)
-            session = peer.session
-            self.end(peer, peer.capture)
-            peer.session = session
-        self.feed(frames, first, messages, next_message, peers, losses[lost:], captures)
+            if not connection.began or connection.conversation.impaired:
+                report_incomplete(connection)
+            session = connection.session
+            self.end(connection, connection.capture)
+            connection.session = session
+        self.feed(frames, first, messages, next_message, connections, losses[lost:], captures)
 
     def feed(
         self,
@@ -663,14 +663,14 @@ class Tracker:
         first_frame: cython.longlong,
         messages: MessageRows,
         first_message: cython.longlong,
-        peers: list[Any],
+        connections: list[Any],
         losses: list[Any],
         captures: list[Any],
         until: cython.longlong = -1,
     ) -> cython.longlong:
         """Follow the rows from these on, up to frame `until`, -1 for all; gives the next message.
 
-        `peers` are the decoder's connections by code, `losses` those of `contents.ContentAssembler`
+        `connections` are the decoder's, by code, `losses` those of `contents.ContentAssembler`
         in order, `captures` the names of captures by code.
         """
         self.captures, self.frames = captures, frames
@@ -686,7 +686,7 @@ class Tracker:
         for row in range(first_frame, last + 1):
             while next_message <= row:
                 self.now_row = next_message - 1
-                self.on_message_row(messages, message, peers)
+                self.on_message_row(messages, message, connections)
                 message += 1
                 next_message = last + 1
                 if message < messages.rows:
@@ -704,49 +704,51 @@ class Tracker:
             if row < last:
                 self.now_row = row
                 if self.on_silence is not None:
-                    self._end_silence(frames, row, peers)
+                    self._end_silence(frames, row, connections)
                 method = frames.method.values[row]
                 if 0 <= method < len(self.followed) and self.followed[method]:
-                    self._method(frames, row, method, peers)
+                    self._method(frames, row, method, connections)
                 elif _METHODS <= method < _SEND:
-                    self._performative(frames, row, peers)
+                    self._performative(frames, row, connections)
                 if self.rules_enabled:
-                    self.on_frame(frames, row, peers)
+                    self.on_frame(frames, row, connections)
         return message
 
-    def _end_silence(self, frames: FrameRows, row: cython.longlong, peers: list[Any]) -> cython.int:
+    def _end_silence(
+        self, frames: FrameRows, row: cython.longlong, connections: list[Any]
+    ) -> cython.int:
         """Tell the silence that a frame ends."""
-        peer: Connection = peers[frames.connection.values[row]]
+        connection: Connection = connections[frames.connection.values[row]]
         now: cython.longlong = frames.ts_ns.values[row]
-        if peer.session is None or peer.is_amqp10 or now == _NULL:
+        if connection.session is None or connection.is_amqp10 or now == _NULL:
             return 0
         if frames.frame_type.values[row] == _HEARTBEAT:
             return 0
-        silence = silence_before(peer.session, frames.packet_number.values[row], now)
+        silence = silence_before(connection.session, frames.packet_number.values[row], now)
         if silence is not None:
             self.on_silence(silence)
         return 0
 
     def _performative(
-        self, frames: FrameRows, row: cython.longlong, peers: list[Any]
+        self, frames: FrameRows, row: cython.longlong, connections: list[Any]
     ) -> cython.int:
         """One frame of AMQP 1.0."""
         if self.replies_only:
             return 0
         found: Performative = cython.cast(Performative, frames.next_performative())
-        peer: Connection = cython.cast(Connection, peers[frames.connection.values[row]])
+        connection: Connection = cython.cast(Connection, connections[frames.connection.values[row]])
         side: cython.int = frames.sender.values[row]
         if side < 0:
             return 0
-        if peer.session is None:
-            self._begin(peer, self.capture_of(frames, row))
-        session: Session = cython.cast(Session, peer.session)
+        if connection.session is None:
+            self._begin(connection, self.capture_of(frames, row))
+        session: Session = cython.cast(Session, connection.session)
         if session.missing & (1 << side):
             resume_side(session, side)
         return self.amqp10.follow(session, frames, row, side, found)
 
     def _method(
-        self, frames: FrameRows, row: cython.longlong, method: cython.int, peers: list[Any]
+        self, frames: FrameRows, row: cython.longlong, method: cython.int, connections: list[Any]
     ) -> cython.int:
         """One method frame."""
         side: cython.int = frames.sender.values[row]
@@ -755,10 +757,10 @@ class Tracker:
         kind: cython.int = self.kinds[method]
         may_send: cython.bint = side >= 0 and self.senders[method] & (1 << side) != 0
         if may_send and self.classes[method] == (number == 0):
-            peer: Connection = peers[frames.connection.values[row]]
-            session: Session = peer.session
+            connection: Connection = connections[frames.connection.values[row]]
+            session: Session = connection.session
             if session is None:
-                session = self._begin(peer, self.capture_of(frames, row))
+                session = self._begin(connection, self.capture_of(frames, row))
             if side == 1:
                 session.server_seen = True
             if session.missing & (1 << side):
@@ -771,12 +773,12 @@ class Tracker:
                 and has_closed(session, side)
                 and not self.closing_methods[method]
             ):
-                self.on_misplaced(frames, row, peers, "after-close")
+                self.on_misplaced(frames, row, connections, "after-close")
             if slot is not None and (kind == _OTHER or not session.over):
                 opened = self._follow(session, slot, frames, row, kind, side)
         elif self.rules_enabled and side >= 0:
             event = "wrong-channel" if may_send else "wrong-direction"
-            self.on_misplaced(frames, row, peers, event)
+            self.on_misplaced(frames, row, connections, event)
         if self.content[method] and not self.replies_only:
             self.begin_content(opened)
         return 0
@@ -805,14 +807,14 @@ class Tracker:
             return self.begin_message(session, slot, frames, row, kind)
         return None
 
-    def _begin(self, peer: Connection, capture: Any) -> Session:
-        session: Session = Session(peer, capture, self.sessions)
-        if peer in self.lost_before:
+    def _begin(self, connection: Connection, capture: Any) -> Session:
+        session: Session = Session(connection, capture, self.sessions)
+        if connection in self.lost_before:
             session.has_loss = True
             session.missing = 3
-            self.lost_before.discard(peer)
+            self.lost_before.discard(connection)
         self.sessions += 1
-        peer.session = session
+        connection.session = session
         return session
 
     def _slot(self, session: Session, number: cython.int) -> ChannelSlot:
@@ -925,7 +927,7 @@ class Tracker:
                 and slot.state_code != _OPENING
                 and self.names[method] == "channel.open-ok"
             ):  # the channel.open that it answers is missing
-                self.on_loss(session.peer, session.peer.client_direction, (0, _NULL))
+                self.on_loss(session.connection, session.connection.client_direction, (0, _NULL))
                 capture, ts_ns = self.capture_of(frames, row), frames.ts_ns.values[row]
                 channel = reopen_channel(self, session, slot, capture, ts_ns)
             if handler is not None and not (
@@ -939,13 +941,13 @@ class Tracker:
             self.emit_method(session, channel, frame, request)
         return subject
 
-    def on_loss(self, peer: Connection, direction: cython.int, place: Any) -> cython.int:
+    def on_loss(self, connection: Connection, direction: cython.int, place: Any) -> cython.int:
         """Frames of one direction may be missing here, before a place: (packet number, ts_ns)."""
-        session: Session = peer.session
+        session: Session = connection.session
         if session is None:
-            self.lost_before.add(peer)
-        elif peer.client_direction >= 0:
-            side: cython.int = direction ^ peer.client_direction
+            self.lost_before.add(connection)
+        elif connection.client_direction >= 0:
+            side: cython.int = direction ^ connection.client_direction
             lose_frames(session, side, place)
             if side == 1:
                 self._lose_refusals(session)
@@ -971,18 +973,18 @@ class Tracker:
                 self.settler.give_up_tentative(slot.channel, _NULL)
         return 0
 
-    def end(self, peer: Connection, capture: Any) -> cython.int:
+    def end(self, connection: Connection, capture: Any) -> cython.int:
         """A connection is over, or the capture is: what is open stays as it is.
 
         `capture` is the one of a connection without a single method.
         """
-        session: Session = peer.session or self._begin(peer, capture)
+        session: Session = connection.session or self._begin(connection, capture)
         if self.rules_enabled:
-            tcp = peer.conversation
+            tcp = connection.conversation
             bits: cython.int = _end_bits(session)
             number, ts_ns = tcp.last_packet_number, tcp.end_ns
             self.emit_connection("connection-ends", session, number, ts_ns, {}, bits)
-        if peer.is_amqp10:
+        if connection.is_amqp10:
             self.amqp10.end(session)
         end_connection(self, session)
         self.on_connection_end(session)
@@ -991,12 +993,12 @@ class Tracker:
         self.slots -= session.slot_count
         if self.wants_connections:
             self.connections.append(connection_values(session, self.packs))
-        peer.session = None
+        connection.session = None
         for known in session.handshake.values():
             self.forget(known)
         return 0
 
-    def add_channel(self, channel: Channel) -> cython.int:
+    def end_channel(self, channel: Channel) -> cython.int:
         """A channel incarnation is over: its sums are those of its connection from now on."""
         if self.rules_enabled:
             number = channel.closed_packet_number
@@ -1015,7 +1017,7 @@ class Tracker:
         session.deliver_bytes += times.deliver_bytes
         return 0
 
-    def add_link(self, link: Link, channel: Channel) -> cython.int:
+    def end_link(self, link: Link, channel: Channel) -> cython.int:
         """A link of AMQP 1.0 is over."""
         if self.rules_enabled:
             number = link.detached_number if link.detached_number > 0 else None
@@ -1182,8 +1184,8 @@ class Tracker:
         """True if TCP is known to have ended and the publish may be later: a whole batch of packets
         is read before its frames are followed.
         """
-        peer: Connection = session.peer
-        tcp = peer.conversation
+        connection: Connection = session.connection
+        tcp = connection.conversation
         if tcp.ended is None:
             return False
         if channel.closed_packet_number is not None or session.close_packet_number is not None:
@@ -1317,15 +1319,17 @@ class Tracker:
         return 0
 
     def on_message_row(
-        self, messages: MessageRows, row: cython.longlong, peers: list[Any]
+        self, messages: MessageRows, row: cython.longlong, connections: list[Any]
     ) -> cython.int:
         """A message's row is there: see what became of it, and what it belongs to."""
         self.in_message_row = self.moments is not None and self.moments.meet()
         self.attach(messages, row)
         if self.link_recorder is not None:
             if self.link_recorder.written is not None:
-                self.set_time(self.link_recorder.written, peers[messages.connection.values[row]])
-            self.link_recorder.observe(messages, row, peers)
+                self.set_time(
+                    self.link_recorder.written, connections[messages.connection.values[row]]
+                )
+            self.link_recorder.observe(messages, row, connections)
         self.in_message_row = False
         return 0
 
@@ -1406,14 +1410,16 @@ class Tracker:
 
     # rules
 
-    def on_frame(self, frames: FrameRows, row: cython.longlong, peers: list[Any]) -> cython.int:
+    def on_frame(
+        self, frames: FrameRows, row: cython.longlong, connections: list[Any]
+    ) -> cython.int:
         """A frame of any type: its side is not silent."""
-        peer: Connection = peers[frames.connection.values[row]]
+        connection: Connection = connections[frames.connection.values[row]]
         side: cython.int = frames.sender.values[row]
         now: cython.longlong = frames.ts_ns.values[row]
-        session: Session = peer.session
+        session: Session = connection.session
         if session is None and side == 0 and now != _NULL:
-            peer.greeted_ns = now
+            connection.greeted_ns = now
         if session is None or side < 0 or now == _NULL:
             return 0
         session.frames += 1
@@ -1424,7 +1430,7 @@ class Tracker:
             ):
                 session.silence_client_ns = now - session.last_client_ns
             session.last_client_ns = now
-            if not peer.is_amqp10:
+            if not connection.is_amqp10:
                 self._note_sent(session, frames, row)
         else:
             if session.last_server_ns != _NULL and (
@@ -1471,8 +1477,8 @@ class Tracker:
     ) -> None:
         """Ask the rules of an event on a channel; `bits`: see `rules.context.where`."""
         session: Session = channel.session
-        peer: Connection = session.peer
-        rules: Any = (self.amqp10_rules if peer.is_amqp10 else self.rules).get(event)
+        connection: Connection = session.connection
+        rules: Any = (self.amqp10_rules if connection.is_amqp10 else self.rules).get(event)
         if rules is not None:
             context = _context(self, session, channel, number, ts_ns, None, None, facts)
             _ask(rules, context, bits)
@@ -1487,7 +1493,7 @@ class Tracker:
         bits: cython.int = _ANYTHING,
     ) -> None:
         """Ask the rules of an event of a connection."""
-        is_amqp10: cython.bint = session is not None and session.peer.is_amqp10
+        is_amqp10: cython.bint = session is not None and session.connection.is_amqp10
         rules = (self.amqp10_rules if is_amqp10 else self.rules).get(event, ())
         if rules:
             context = _context(self, session, None, number, ts_ns, None, None, facts)
@@ -1537,7 +1543,7 @@ class Tracker:
         if frame.ts_ns == _NULL or request.ts_ns == _NULL:
             return
         memory: dict[Any, Any] = session.memory
-        if not session.peer.began:
+        if not session.connection.began:
             memory.setdefault("answered", {})[channel.number] = request.number
         took: cython.longlong = note_answer(
             memory, self.names[request.method], request, frame.ts_ns
@@ -1554,13 +1560,13 @@ class Tracker:
     def dated_log(self, session: Session) -> MessageLog:
         """The log of what concerns several connections, set to the current time, or None."""
         if self.message_log is not None:
-            self.set_time(self.message_log, session.peer)
+            self.set_time(self.message_log, session.connection)
         return self.message_log
 
-    def set_time(self, event_log: EventLog, peer: Connection) -> cython.int:
+    def set_time(self, event_log: EventLog, connection: Connection) -> cython.int:
         """Set the current packet as what brings about the next rows of a log."""
         if event_log.over:
-            return event_log.at_end(peer.conversation)
+            return event_log.at_end(connection.conversation)
         moments: Moments = self.moments
         if self.in_message_row:
             return event_log.at(moments.capture, moments.number, moments.ts_ns)
@@ -1602,10 +1608,14 @@ class Tracker:
         if self.link_recorder is not None:
             self.link_recorder.close(session)
 
-    def on_reset(self, peer: Any) -> None:
+    def on_reset(self, connection: Any) -> None:
         """TCP had a RST on a connection, None for one that is over, or went on after one."""
-        if self.link_recorder is not None and peer is not None and peer.session is not None:
-            self.link_recorder.close(peer.session)
+        if (
+            self.link_recorder is not None
+            and connection is not None
+            and connection.session is not None
+        ):
+            self.link_recorder.close(connection.session)
 
     def on_connection_end(self, session: Session) -> cython.int:
         """Write down that a connection is over."""
@@ -1626,15 +1636,15 @@ class Tracker:
         return [one for one in (self.message_log, written) if one is not None]
 
     def on_misplaced(
-        self, frames: FrameRows, row: cython.longlong, peers: list[Any], event: str
+        self, frames: FrameRows, row: cython.longlong, connections: list[Any], event: str
     ) -> cython.int:
         """Ask the rules about a method that may not come from its side, or on its channel."""
-        peer: Connection = peers[frames.connection.values[row]]
-        if peer.session is None:
+        connection: Connection = connections[frames.connection.values[row]]
+        if connection.session is None:
             return 0
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
-        self.emit_connection(event, peer.session, number, ts_ns, self._describe(frames, row))
+        self.emit_connection(event, connection.session, number, ts_ns, self._describe(frames, row))
         return 0
 
     def on_unopened(self, frames: FrameRows, row: cython.longlong, channel: Channel) -> cython.int:

@@ -49,7 +49,7 @@ class KeptSegment(NamedTuple):
 
 
 class PendingConversations:
-    """The rooms there are: by key, and in the order of their deadlines."""
+    """Pending conversations by key, and in the order of their deadlines."""
 
     __slots__ = ("limits", "by_key", "queue")
 
@@ -72,18 +72,18 @@ class PendingConversations:
         return self.queue[0].deadline_ns if self.queue else NEVER
 
     def make(self, keys: tuple[bytes, bytes], serial: int, deadline_ns: int) -> PendingConversation:
-        """A room for a conversation; see there."""
-        room = PendingConversation(keys, serial, self.limits.closed_near_bytes, deadline_ns)
+        """A new pending conversation."""
+        pending = PendingConversation(keys, serial, self.limits.closed_near_bytes, deadline_ns)
         for key in keys:
-            self.by_key[key] = room
-        self.queue.append(room)
-        return room
+            self.by_key[key] = pending
+        self.queue.append(pending)
+        return pending
 
-    def remove(self, room: PendingConversation) -> None:
-        """A room is not needed any more."""
-        for key in room.keys:
+    def remove(self, pending: PendingConversation) -> None:
+        """Forget a pending conversation."""
+        for key in pending.keys:
             del self.by_key[key]
-        self.queue.remove(room)
+        self.queue.remove(pending)
 
 
 class PendingConversation:

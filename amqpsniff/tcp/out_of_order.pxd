@@ -3,9 +3,9 @@ from amqpsniff.tcp.half_stream cimport HalfStream
 cdef class Deadlines:
     cdef list heap
     cdef object queue
-    cdef long long last_ns, made, rooms_ns, next_ns
+    cdef long long last_ns, made, pending_ns, next_ns
     cdef int clear(self) except? -1
-    cdef int expect(self, long long rooms_ns) except? -1
+    cdef int expect(self, long long pending_ns) except? -1
     cdef bint any(self) except? -1
     cdef int add(self, HalfStream half, long long deadline_ns, long long conversations) except? -1
     cdef int linger(self, HalfStream half, long long conversations) except? -1

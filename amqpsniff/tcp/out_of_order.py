@@ -46,7 +46,7 @@ class Deadlines:
     queue: Any
     last_ns: int
     made: int
-    rooms_ns: int
+    pending_ns: int
     next_ns: int
 
     def __init__(self) -> None:
@@ -58,13 +58,13 @@ class Deadlines:
         self.queue = deque()
         self.last_ns = -_NEVER
         self.made = 0
-        self.rooms_ns = _NEVER
+        self.pending_ns = _NEVER
         self.next_ns = _NEVER
         return 0
 
-    def expect(self, rooms_ns: cython.longlong) -> cython.int:
+    def expect(self, pending_ns: cython.longlong) -> cython.int:
         """Wake at a time for the beginnings that wait, too."""
-        self.rooms_ns = rooms_ns
+        self.pending_ns = pending_ns
         self.next_ns = self._earliest()
         return 0
 
@@ -119,7 +119,7 @@ class Deadlines:
         if self.queue:
             half = self.queue[0]
             found = min(found, half.linger_ns)
-        return min(found, self.rooms_ns)
+        return min(found, self.pending_ns)
 
     def _clean_heap(self) -> cython.int:
         """Forget deadlines that events have overtaken: what stays is two a half-stream at most."""

@@ -29,7 +29,7 @@ cdef class SlowPath:
     cdef readonly EventWriter writer
     cdef readonly History history
     cdef readonly Deadlines deadlines
-    cdef object rooms
+    cdef object pending
     cdef dict early
     cdef public object joined
     cdef long long serial
@@ -41,9 +41,9 @@ cdef class SlowPath:
     cdef int unknown(
         self, bytes octets, long long[::1] rows, long long at, long long number, long long ts_ns
     ) except? -2
-    cdef object _room(self, bytes key, Segment segment, long long serial)
-    cdef int _wait(self, room, bytes key, Segment segment) except? -1
-    cdef int _enter(self, room) except? -1
+    cdef object _begin_pending(self, bytes key, Segment segment, long long serial)
+    cdef int _wait(self, pending, bytes key, Segment segment) except? -1
+    cdef int _enter(self, pending) except? -1
     cdef int _follow_kept(self, segments) except? -1
     cdef object _keep(self, bytes key, Segment segment)
     cdef Segment _recall(self, kept)

@@ -130,7 +130,7 @@ class SlowPath:
     most: int
     linger: int
     near: int
-    rooms: Any
+    pending: Any
     joined: Any
     serial: int
     cut: int
@@ -158,8 +158,8 @@ class SlowPath:
         self.pool = HoldingPool(limits, self.writer, self.history)
         self.table = ConversationTable(limits)
         self.deadlines = Deadlines()
-        self.rooms = PendingConversations(limits)
-        self.early = self.rooms.by_key
+        self.pending = PendingConversations(limits)
+        self.early = self.pending.by_key
         self.joined = joined
         self.serial = 0
         self.cut = self.retransmissions = self.duplicates = 0
@@ -193,50 +193,50 @@ class SlowPath:
         segment: Segment = segment_of(octets, rows, at, number, ts_ns)
         flags: cython.int = segment.flags
         key: bytes = key_of(rows, at)
-        room = self.early.get(key) if self.early else None
-        if room is not None:
-            if not flags & SYN or room.fits(key, segment.seq, segment.ack, flags):
-                return self._wait(room, key, segment) - 1
-            self._enter(room)
+        pending = self.early.get(key) if self.early else None
+        if pending is not None:
+            if not flags & SYN or pending.fits(key, segment.seq, segment.ack, flags):
+                return self._wait(pending, key, segment) - 1
+            self._enter(pending)
             if self.find(rows, at) is not None:
                 return self.find(rows, at).index
         if not may_open(self.table, self.writer, octets, rows, at):
             return -1
         if not flags & SYN and rows[at + 9] < 0 and begins(octets, rows[at + 10], rows[at + 11]):
-            room = self._room(key, segment, number)
-            if room is not None:
-                return self._wait(room, key, segment) - 1
+            pending = self._begin_pending(key, segment, number)
+            if pending is not None:
+                return self._wait(pending, key, segment) - 1
         return self._open(segment, number)
 
-    def _room(self, key: bytes, segment: Segment, serial: cython.longlong) -> Any:
-        """A room for what comes before its conversation's begin; null for no more rooms."""
-        if self.rooms.full or self.places is not None:
+    def _begin_pending(self, key: bytes, segment: Segment, serial: cython.longlong) -> Any:
+        """A pending conversation for what comes before its SYN; None if there may be no more."""
+        if self.pending.full or self.places is not None:
             return None
         keys = key, self.table.back_key(segment.rows, segment.at)
-        room = self.rooms.make(keys, serial, later(segment.ts_ns, self.limits.acked_hole_ns))
-        self.deadlines.expect(self.rooms.deadline_ns)
-        return room
+        pending = self.pending.make(keys, serial, later(segment.ts_ns, self.limits.acked_hole_ns))
+        self.deadlines.expect(self.pending.deadline_ns)
+        return pending
 
-    def _wait(self, room: Any, key: bytes, segment: Segment) -> cython.int:
+    def _wait(self, pending: Any, key: bytes, segment: Segment) -> cython.int:
         """Let a segment wait, until its conversation's begin is known."""
-        if room.add(self._keep(key, segment), self.limits):
-            self._enter(room)
+        if pending.add(self._keep(key, segment), self.limits):
+            self._enter(pending)
         return 0
 
-    def _enter(self, room: Any) -> cython.int:
+    def _enter(self, pending: Any) -> cython.int:
         """Follow the segments that waited."""
         segment: Segment
         half: HalfStream
         identification: cython.longlong = self.history.identification
         now: cython.longlong = self.serial
-        serial: cython.longlong = room.serial
+        serial: cython.longlong = pending.serial
         opened: cython.bint = False
-        starts = room.starts()
+        starts = pending.starts()
         if self.joined is not None and self.places is None:
-            self.joined[serial] = (room.first_key(), starts)
-        self.rooms.remove(room)
-        self.deadlines.expect(self.rooms.deadline_ns)
-        for kept in room.arranged():
+            self.joined[serial] = (pending.first_key(), starts)
+        self.pending.remove(pending)
+        self.deadlines.expect(self.pending.deadline_ns)
+        for kept in pending.arranged():
             segment = self._recall(kept)
             if self.find(segment.rows, 0) is None:
                 if opened:
@@ -342,8 +342,8 @@ class SlowPath:
         conversation: Conversation
         left: cython.longlong = most
         self.expire(_NEVER - 1)
-        while self.rooms:
-            self._enter(self.rooms.queue[0])
+        while self.pending:
+            self._enter(self.pending.queue[0])
         while self.table.open and left:  # to close one may open another
             for conversation in self.table.all_open(left if left > 0 else self.table.open):
                 left -= 1
@@ -475,11 +475,11 @@ class SlowPath:
         ):
             return False
         key = key_of(segment.rows, segment.at)
-        room = self.early.get(key) or self._room(key, segment, conversation.serial)
-        if room is None:
+        pending = self.early.get(key) or self._begin_pending(key, segment, conversation.serial)
+        if pending is None:
             return False
         half.packets -= 1  # it is counted when it is followed
-        self._wait(room, key, segment)
+        self._wait(pending, key, segment)
         return True
 
     def _doubt_another(self, segment: Segment) -> cython.int:
@@ -759,11 +759,11 @@ class SlowPath:
         half: HalfStream
         due_ns: cython.longlong
         first: cython.longlong
-        while self.deadlines.next_ns <= ts_ns and (self.rooms or self.deadlines.any()):
+        while self.deadlines.next_ns <= ts_ns and (self.pending or self.deadlines.any()):
             due_ns = self.deadlines.next_ns
             first = self.writer.count
-            if self.rooms and self.rooms.deadline_ns <= due_ns:
-                self._enter(self.rooms.queue[0])
+            if self.pending and self.pending.deadline_ns <= due_ns:
+                self._enter(self.pending.queue[0])
             else:
                 half = self.deadlines.take()
                 if half.open:

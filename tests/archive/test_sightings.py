@@ -82,7 +82,7 @@ def test_publishes_that_are_forgotten_are_counted() -> None:
         numbers = range(publishes)
         _feed(review, *({"kind": NAMED, "mark": at, "seen_number": at} for at in numbers))
         _feed(review, {"kind": NAMED, "task": 1, "channel": 3, "seen_number": publishes})
-        return len(review.seen), of_messages(review.recent_publishes, review.returns)
+        return len(review.seen), of_messages(review.recent_publishes, review.requeues)
 
     assert told(MAX_PUBLISHES) == (1, {})
     assert told(MAX_PUBLISHES + 2) == (0, {"publishes with an id": 3})

@@ -225,7 +225,7 @@ def note_unsettled(context: RuleContext) -> None:
     left = _unsettled_of(channel) if channel.deliveries else None
     if left is None:
         return
-    connection_id = context.session.peer.name()[0]
+    connection_id = context.session.connection.name()[0]
     _remember(context, "left-outstanding", (connection_id, context.channel.number), left)
     records = context.log.recorded
     if records is not None and key is not None:
@@ -250,7 +250,7 @@ def _lefts_before(context: RuleContext) -> tuple[Unsettled | None, Unsettled | N
     """The last that was left by then on the context's connection, and on its host."""
     opened = _opened(context)
     shared = context.shared
-    connection_id = context.session.peer.name()[0]
+    connection_id = context.session.connection.name()[0]
     own: UnsettledChannels = shared.get("left-outstanding", UnsettledChannels())
     left = own.before((connection_id, context.channel.number), opened)
     key = _on_host(context)
@@ -300,7 +300,7 @@ def record_question(context: RuleContext, question: Question) -> int:
     """Write a question down; gives the variant that the finding is to have until it is answered."""
     records: Records = context.log.recorded
     variant = len(records.asked) + 1
-    place = (context.session.peer.name()[0], context.channel.number, variant)
+    place = (context.session.connection.name()[0], context.channel.number, variant)
     records.asked.append((*question, place))
     return variant
 
@@ -356,7 +356,7 @@ def _end_of(channel: Channel) -> tuple[Order, int] | None:
     number = session.close_packet_number
     if number is not None:
         return order_of(session.close_ns, capture, number), number
-    conversation = session.peer.conversation
+    conversation = session.connection.conversation
     if conversation.ended is None:
         return None
     number = conversation.ended_packet_number

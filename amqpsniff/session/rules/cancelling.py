@@ -52,7 +52,7 @@ def left(context: RuleContext) -> None:
     cancels = context.memory[CANCELLING].pop((channel.number, channel.incarnation), ())
     if not cancels or not context.certain or not channel.known:
         return
-    end_ns = channel.end_ns or context.session.peer.conversation.end_ns
+    end_ns = channel.end_ns or context.session.connection.conversation.end_ns
     for consumer, number, ts_ns, last_tag in cancels:
         waited_ns = end_ns - ts_ns
         late = (one for one in channel.deliveries if one.consumer is consumer and one.held)

@@ -162,7 +162,7 @@ def judge_eta(context: RuleContext) -> None:
 def _judge_full(context: RuleContext) -> None:
     """Report a prefetch count that is taken up by tasks whose time lies ahead."""
     channel = context.channel
-    end_ns = channel.end_ns or context.session.peer.conversation.end_ns
+    end_ns = channel.end_ns or context.session.connection.conversation.end_ns
     waited_ns = end_ns - channel.times.last_delivery_ns
     if not context.certain or not channel.known or end_ns <= 0 or waited_ns < FULL_NS:
         return

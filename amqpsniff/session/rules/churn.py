@@ -50,8 +50,8 @@ SPRING_RATE = 25
 def judge_connection(context: RuleContext) -> None:
     """connection-ends: note a connection that did next to nothing."""
     session: Session = context.session
-    peer: Connection = session.peer
-    conversation = peer.conversation
+    connection: Connection = session.connection
+    conversation = connection.conversation
     if not context.certain or "connection.open" not in session.handshake:
         return
     if session.closed_by is None and conversation.ended is None:
@@ -62,7 +62,7 @@ def judge_connection(context: RuleContext) -> None:
     if client.brief is not None:
         context.log.count(client.brief, 1, conversation.first_packet_number)
         return
-    where = conversation.start_ns, conversation.first_packet_number, peer.name()
+    where = conversation.start_ns, conversation.first_packet_number, connection.name()
     contribute(context, judge_short, session.capture, *where)
 
 

@@ -71,7 +71,7 @@ def _code_of(context: RuleContext) -> str:
         return "limit-reached"
     if code in (403, 530) and method == "connection.open":
         return "vhost-refused"
-    if code == 403 and "connection.open" not in session.handshake and session.peer.began:
+    if code == 403 and "connection.open" not in session.handshake and session.connection.began:
         return "authentication-failed"
     return "connection-closed-by-broker"
 
@@ -149,7 +149,7 @@ def _opened(context: RuleContext) -> None:
 
 def _contribute(context: RuleContext, judge: Callable[..., None]) -> None:
     client: Client = client_of(context)
-    contribute(context, judge, client.key, context.session.peer.name()[0])
+    contribute(context, judge, client.key, context.session.connection.name()[0])
 
 
 def judge_opened(context: RuleContext, client: Any, connection_id: str) -> None:

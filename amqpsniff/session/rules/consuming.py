@@ -48,7 +48,7 @@ def automatic(context: RuleContext) -> None:
     if not frame.flags & NO_ACK or context.channel.broker_discards:
         return
     lost = context.session.lost_at
-    if not context.session.peer.began or (lost and lost[CLIENT]):
+    if not context.session.connection.began or (lost and lost[CLIENT]):
         return  # the declaration may be missing
     queue, private = context.queue, context.memory.get("exclusive", {})
     if not queue or queue.startswith(OF_BROKER) or queue in private or None in private:
@@ -105,7 +105,7 @@ def cancelled(context: RuleContext) -> None:
     if queue in deleted or None in deleted or timed_out(context, consumer):
         return
     session = context.session
-    if queue is None and not session.peer.began and session.last_client_ns == NULL:
+    if queue is None and not session.connection.began and session.last_client_ns == NULL:
         return  # a deletion that nobody answers may be what the client sent last
     if len(lost) >= MAX_CANCELLED:
         context.forget("consumers")
@@ -116,7 +116,7 @@ def cancelled(context: RuleContext) -> None:
 @requires("cancelled")
 def judge_cancelled(context: RuleContext) -> None:
     """A connection is over: consumers that were cancelled and not started again."""
-    end_ns = context.session.peer.conversation.end_ns
+    end_ns = context.session.connection.conversation.end_ns
     deleted = context.memory.get("deleted", {})  # its client's frames may have been read later
     for tag, queue, channel, number, ts_ns in context.memory.get("cancelled", []):
         if ts_ns is None or end_ns - ts_ns < RESUME_NS or not context.complete:
@@ -125,7 +125,7 @@ def judge_cancelled(context: RuleContext) -> None:
             continue
         if _was_resumed(context, channel, tag, ts_ns):
             continue
-        place = Place(channel.capture, number, ts_ns, *context.session.peer.name())
+        place = Place(channel.capture, number, ts_ns, *context.session.connection.name())
         key = queue_key(context, queue or "")
         what = (f"consumer '{tag}' of {queue_text(queue)}", queue, key, channel.number)
         contribute(context, judge_lost, client_of(context).host, *what, place)

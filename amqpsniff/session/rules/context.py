@@ -214,7 +214,7 @@ class RuleContext:
         request: Any = None,
         facts: dict[str, Any] | None = None,
     ) -> None:
-        self.tracker, self.log, self.shared = tracker, tracker.log, tracker.memory
+        self.tracker, self.log, self.shared = tracker, tracker.log, tracker.shared
         self.place_at(session, channel, number, ts_ns, frame, request, facts)
 
     def place_at(
@@ -247,16 +247,16 @@ class RuleContext:
         complete = self._complete
         session: Session = self.session
         if complete is None or session.has_loss:  # a rule of the same event may say so
-            peer: Connection = session.peer
-            complete = not session.has_loss and 0 not in peer.conversation.packets
+            connection: Connection = session.connection
+            complete = not session.has_loss and 0 not in connection.conversation.packets
             self._complete = complete
         return complete
 
     @property
     def certain(self) -> bool:
         """True if no frame of the connection so far is missing, from its first one on."""
-        peer: Connection = self.session.peer
-        return self.complete and peer.began
+        connection: Connection = self.session.connection
+        return self.complete and connection.began
 
     @property
     def messages(self) -> tuple[int, int]:
@@ -272,8 +272,8 @@ class RuleContext:
         place = self._place
         if place is None:
             session: Session = self.session
-            peer: Connection = session.peer
-            connection_id, client, server = peer.name()
+            connection: Connection = session.connection
+            connection_id, client, server = connection.name()
             place = self._place = Place(
                 session.capture, self.number, self.ts_ns, connection_id, client, server
             )
@@ -285,9 +285,9 @@ class RuleContext:
         known = self._order
         if known is None:
             session: Session = self.session
-            peer: Connection = session.peer
+            connection: Connection = session.connection
             if self.frame is None and not self.facts:
-                known = order_of_end(peer.conversation, session.capture)
+                known = order_of_end(connection.conversation, session.capture)
             else:
                 now = self.tracker.now()
                 capture, number, ts_ns = now or (session.capture, self.number, self.ts_ns)
@@ -333,8 +333,8 @@ class RuleContext:
         time = self.ts_ns if number is None else ts_ns
         connection_id = client = server = capture = None
         if session is not None:
-            peer: Connection = session.peer
-            connection_id, client, server = peer.name()
+            connection: Connection = session.connection
+            connection_id, client, server = connection.name()
             capture = session.capture if channel is None else channel.capture
         place = None if channel is None else channel.number
         self.withdraw(code, channel)
@@ -388,7 +388,7 @@ class RuleContext:
             return
         capture = self.session.capture if channel is None else channel.capture
         place = None if channel is None else channel.number
-        one, client, server = self.session.peer.name()
+        one, client, server = self.session.connection.name()
         finding = Finding(
             code, detail, capture, number, ts_ns, one, client, server, place, count, last,
             variant=variant,
@@ -410,7 +410,7 @@ class RuleContext:
 
     def _is_behind(self) -> bool:
         """True if bytes are known to have been sent that were not read yet."""
-        return any(self.session.peer.conversation.owed)
+        return any(self.session.connection.conversation.owed)
 
     def again(self, code: str) -> bool:
         """Count one more of a finding that was raised here before; False when none was.
@@ -421,7 +421,7 @@ class RuleContext:
         if log is None or session is None:
             return False
         place = None if channel is None else channel.number
-        connection_id = session.peer.name()[0]
+        connection_id = session.connection.name()[0]
         return log.again(code, connection_id, None, place, 1, self.number)
 
 

@@ -46,7 +46,7 @@ OVERRUNS = 2
 
 def _now_ns(context: RuleContext) -> int:
     """The time of the event, or of the connection's last packet."""
-    now_ns: int = context.ts_ns or context.session.peer.conversation.end_ns
+    now_ns: int = context.ts_ns or context.session.connection.conversation.end_ns
     return now_ns
 
 

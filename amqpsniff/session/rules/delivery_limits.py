@@ -125,7 +125,7 @@ def held(context: RuleContext) -> None:
     noted = drop(context, context.memory[COUNTED], (channel.number, channel.incarnation)) or ()
     if not channel.closed_by or channel.closed_by == "client" or not context.certain:
         return
-    conversation = context.session.peer.conversation
+    conversation = context.session.connection.conversation
     end_ns = channel.end_ns or conversation.end_ns
     place = context.place._replace(
         packet_number=channel.closed_packet_number or conversation.last_packet_number,

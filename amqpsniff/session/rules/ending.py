@@ -46,10 +46,14 @@ _IDLE_KEPT = 64
 @where(UNCLEAN)
 def _ended(context: RuleContext) -> None:
     session = context.session
-    if session.peer.conversation.ended is None or not context.complete or session.newest is None:
+    if (
+        session.connection.conversation.ended is None
+        or not context.complete
+        or session.newest is None
+    ):
         return
     if session.closed_by is None:
-        if "parted" not in context.memory or session.peer.began:
+        if "parted" not in context.memory or session.connection.began:
             _unclean(context)
     elif not session.over and "parted" not in context.memory and _was_open(session):
         _unanswered(context)
@@ -57,7 +61,7 @@ def _ended(context: RuleContext) -> None:
 
 def _was_open(session: Any) -> bool:
     """True if a connection was open: of one from before the capture its channels show that."""
-    if "connection.open-ok" in session.handshake or session.peer.began:
+    if "connection.open-ok" in session.handshake or session.connection.began:
         return "connection.open-ok" in session.handshake
     return any(slot.key for slot in session.slots()) and not any(
         step in session.handshake for step in HANDSHAKE
@@ -71,7 +75,7 @@ def _parted(context: RuleContext) -> None:
 
 def _unclean(context: RuleContext) -> None:
     """TCP ended and nobody had closed the connection."""
-    conversation = context.session.peer.conversation
+    conversation = context.session.connection.conversation
     side = ender(context)
     who = "TCP was ended" if side is None else f"{_SIDES[side]} ended TCP"
     how = conversation.ended.upper()
@@ -98,7 +102,7 @@ def _disowned(context: RuleContext, left: str) -> None:
     )
     if left:
         detail += f"; until then {_SIDES[1 - side]} took it for open, with {left}"
-    conversation = context.session.peer.conversation
+    conversation = context.session.connection.conversation
     number, ts_ns = conversation.ended_packet_number, conversation.ended_ns
     context.report("connection-half-open", detail, number=number, ts_ns=ts_ns)
 

@@ -29,7 +29,7 @@ UNSEEN = 1
 
 def was_blocked(session: Any) -> bool:
     """True if the broker blocks a connection, or did, be it before the capture or in a hole."""
-    hidden = session.has_loss or not session.peer.began
+    hidden = session.has_loss or not session.connection.began
     before = session.blocked_ns is None and hidden
     return bool(before or session.blocked_ns or session.blocked_since is not None)
 
@@ -68,7 +68,7 @@ def _blocked(context: RuleContext) -> None:
         context.report_provisional(
             "connection-blocked", reason, context.number, context.ts_ns, absent=False
         )
-    contribute(context, judge_blocked, context.session.peer.name()[0])
+    contribute(context, judge_blocked, context.session.connection.name()[0])
 
 
 def judge_blocked(context: RuleContext, connection_id: str) -> None:
@@ -80,7 +80,7 @@ def judge_blocked(context: RuleContext, connection_id: str) -> None:
 def _unblocked(context: RuleContext) -> None:
     if "blocked" in context.memory:
         _report_block(context, context.ts_ns, "")
-    elif context.session.has_loss or not context.session.peer.began:
+    elif context.session.has_loss or not context.session.connection.began:
         _report_unseen(context)
 
 
@@ -88,8 +88,8 @@ def _report_unseen(context: RuleContext) -> None:
     """Report a block whose beginning was not captured; its end was."""
     session = context.session
     detail = "when it began and why was not captured"
-    start_ns, now = session.peer.conversation.start_ns, context.ts_ns
-    first = not session.has_loss and not session.peer.began and not session.blocked_ns
+    start_ns, now = session.connection.conversation.start_ns, context.ts_ns
+    first = not session.has_loss and not session.connection.began and not session.blocked_ns
     if first and now is not None and start_ns > 0:
         channels = open_channels(session)
         publishes = session.published + sum(channel.published for channel in channels)

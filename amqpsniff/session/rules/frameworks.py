@@ -216,7 +216,7 @@ def judge_delay(
 
 def note_reader(context: RuleContext) -> None:
     """basic.consume: replies may come from its queue."""
-    if context.session.peer.reads_bodies and context.queue:
+    if context.session.connection.reads_bodies and context.queue:
         contribute(context, judge_reader, context.queue)
 
 
@@ -241,9 +241,9 @@ def _note_call(context: RuleContext, said: dict[str, Any], published: bool) -> N
 
 def note_asker(context: RuleContext) -> None:
     """connection-ends: nobody waits for replies any more, or frames with replies may be missing."""
-    peer = context.session.peer
-    if peer.reads_bodies and ("asks by packs" in context.memory or not context.complete):
-        contribute(context, judge_asker, peer.name()[0], context.ts_ns, context.complete)
+    connection = context.session.connection
+    if connection.reads_bodies and ("asks by packs" in context.memory or not context.complete):
+        contribute(context, judge_asker, connection.name()[0], context.ts_ns, context.complete)
 
 
 class _Request:

@@ -89,7 +89,7 @@ def _ends(context: RuleContext) -> tuple[tuple[Any, ...], ...]:
     whether it sent bytes again that were not acknowledged.
     """
     session = context.session
-    conversation = session.peer.conversation
+    conversation = session.connection.conversation
     again = [
         waits and count > 0
         for waits, count in zip(
@@ -102,7 +102,7 @@ def _ends(context: RuleContext) -> tuple[tuple[Any, ...], ...]:
         frames,
         packets,
         packets[::-1],
-        tuple(again[:: -1 if session.peer.client_direction else 1]),
+        tuple(again[:: -1 if session.connection.client_direction else 1]),
     )
 
 
@@ -136,7 +136,7 @@ def quiet_ns(context: RuleContext) -> int:
 def _interruption(context: RuleContext, beat: int | None, cut: str) -> str:
     """The same in words: who still sent packets, and whether they were answered."""
     client, broker = last_packets_ns(context)
-    side, other, direction = ("client", "broker", context.session.peer.client_direction)
+    side, other, direction = ("client", "broker", context.session.connection.client_direction)
     if client < broker:
         side, other, direction = ("broker", "client", 1 - direction)
     now, session = int(end_ns(context) or 0), context.session
@@ -145,7 +145,7 @@ def _interruption(context: RuleContext, beat: int | None, cut: str) -> str:
     detail += f"heartbeat {beat} s; " if beat else "no heartbeat known; "
     quiet = duration(now - min(client, broker))
     detail += f"no packet from the {other} for {quiet}"
-    again = context.session.peer.conversation.retransmissions[direction]
+    again = context.session.connection.conversation.retransmissions[direction]
     if again:
         detail += f", though the {side} sent {number_of(again, 'segment')} again"
     return detail + cut
@@ -162,7 +162,7 @@ def _longest_ns(context: RuleContext) -> int:
 def _silences(context: RuleContext) -> list[tuple[str, int, bool]]:
     """(side, longest silence, whether the other side ended TCP in it) for both sides."""
     of, now = context.session, end_ns(context)
-    ended = of.peer.conversation.ended is not None and of.closed_by is None
+    ended = of.connection.conversation.ended is not None and of.closed_by is None
     ended_by = ender(context)
     found = []
     sides = (

@@ -101,7 +101,7 @@ def _place(context: RuleContext) -> str:
 def judge_overhead(context: RuleContext) -> None:
     """connection-ends: much more around the bodies than in them, at a high rate."""
     session = context.session
-    conversation = session.peer.conversation
+    conversation = session.connection.conversation
     if max(context.messages) < OVERHEAD_MESSAGES:
         return
     lasted = conversation.end_ns - conversation.start_ns
@@ -117,7 +117,7 @@ def judge_overhead(context: RuleContext) -> None:
         ("deliveries", 1, delivered, deliver_bytes),
     )
     for name, side, messages, bodies in sides:
-        sent = conversation.octets[session.peer.client_direction ^ side]
+        sent = conversation.octets[session.connection.client_direction ^ side]
         often = messages >= OVERHEAD_MESSAGES and messages * SECOND_NS >= OVERHEAD_RATE * lasted
         if often and sent - bodies > OVERHEAD * bodies:
             detail = (

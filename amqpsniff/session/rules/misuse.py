@@ -37,12 +37,12 @@ def wrong_direction(context: RuleContext) -> None:
 
 def _report_if_framed(context: RuleContext, code: str, words: str) -> None:
     """Report what a frame shows, once it is sure that it was one."""
-    peer = context.session.peer
+    connection = context.session.connection
     if context.session.has_loss:
         return
-    if peer.began:
+    if connection.began:
         context.report(code, words)
-    elif peer.role_proved:
+    elif connection.role_proved:
         held = context.memory.setdefault(_MISPLACED, [])
         if len(held) < MAX_DEFERRED:
             held.append((code, words, context.number, context.ts_ns))

@@ -39,8 +39,8 @@ SMALL_FRAME_MAX = 8192
 @where(DOUBTED | QUIET)
 def _ended(context: RuleContext) -> None:
     session: Session = context.session
-    peer: Connection = session.peer
-    conversation = peer.conversation
+    connection: Connection = session.connection
+    conversation = connection.conversation
     if session.newest is None:
         return
     if max(conversation.retransmissions) >= MIN_RETRANSMISSIONS:
@@ -57,16 +57,16 @@ def _readable(client: Client) -> Iterator[Verdict]:
 
 
 def _retransmissions(context: RuleContext) -> None:
-    peer = context.session.peer
-    conversation = peer.conversation
+    connection = context.session.connection
+    conversation = connection.conversation
     blocked = was_blocked(context.session)
     said_of = []
     for direction in (0, 1):
-        if blocked and direction == peer.client_direction:
+        if blocked and direction == connection.client_direction:
             continue  # what is sent again to a broker that does not read was not lost
         again, all_of = conversation.retransmissions[direction], conversation.packets[direction]
         if again >= MIN_RETRANSMISSIONS and again >= RETRANSMITTED_SHARE * all_of:
-            side = "client" if direction == peer.client_direction else "broker"
+            side = "client" if direction == connection.client_direction else "broker"
             share = f"{100 * again / all_of:.1f} %" if all_of else "all"
             said_of.append(f"{again} of {all_of} packets of the {side} ({share})")
     if said_of:
@@ -83,10 +83,10 @@ def _doubts(context: RuleContext) -> None:
 
 def _doubt(context: RuleContext) -> str:
     session = context.session
-    conversation = session.peer.conversation
+    conversation = session.connection.conversation
     if 0 in conversation.packets:
         missing = 0 if not conversation.packets[0] else 1
-        side = "client" if missing == session.peer.client_direction else "broker"
+        side = "client" if missing == session.connection.client_direction else "broker"
         return f"no packet from the {side} was captured"
     lost, holes = sum(conversation.lost_bytes), sum(conversation.gaps)
     cut = sum(conversation.cut_bytes)
@@ -124,8 +124,8 @@ CODES = (("client", "client-not-reading"), ("broker", "broker-not-reading"))
 
 def shut_of(session: Any, side: int) -> Any:
     """The `tcp.Shut` of a side's window (0: the client's); None when data never waited for it."""
-    direction = session.peer.client_direction
-    return None if direction < 0 else session.peer.conversation.zero_windows[direction ^ side]
+    direction = session.connection.client_direction
+    return None if direction < 0 else session.connection.conversation.zero_windows[direction ^ side]
 
 
 @where(ZERO_WINDOW)

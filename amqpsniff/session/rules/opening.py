@@ -93,7 +93,10 @@ def _opened(context: RuleContext) -> None:
         for of_client in (True, False)
     }
     extra = {name: time - least[name in _OF_CLIENT] for name, time in spent.items()}
-    greeted_ns, started_ns = context.session.peer.greeted_ns, step(context, HANDSHAKE[0])[0] or 0
+    greeted_ns, started_ns = (
+        context.session.connection.greeted_ns,
+        step(context, HANDSHAKE[0])[0] or 0,
+    )
     late_ns = started_ns - greeted_ns if greeted_ns > 0 else 0
     if min(late_ns, extra.pop(HANDSHAKE[0])) >= SLOW_STEP_NS:
         detail = f"connection.start came {duration(late_ns)} after the client's protocol header"

@@ -96,10 +96,16 @@ def client_of(context: RuleContext) -> Client:
     asked, client = shared.get("client", _NOBODY)
     if asked is session:
         return client
-    peer: Connection = session.peer
+    connection: Connection = session.connection
     start_ok = session.handshake_json("connection.start-ok")
-    _, end, server = peer.name()
-    key = host_of(end), server or "", peer.user, start_ok, peer.conversation.tls is not None
+    _, end, server = connection.name()
+    key = (
+        host_of(end),
+        server or "",
+        connection.user,
+        start_ok,
+        connection.conversation.tls is not None,
+    )
     clients: dict[Any, Any] = shared.setdefault("clients", {})
     client = clients.get(key)
     if client is None:
@@ -172,8 +178,8 @@ def ender(context: RuleContext) -> int | None:
 
     A FIN that was not captured shows in what the other side acknowledges, and may have been first.
     """
-    peer = context.session.peer
-    tcp, client = peer.conversation, peer.client_direction
+    connection = context.session.connection
+    tcp, client = connection.conversation, connection.client_direction
     if tcp.ended is None or client < 0:
         return None
     if _has_acked_fin(tcp, 1 - tcp.ended_by):
@@ -194,8 +200,8 @@ is what a firewall rule that is set in the middle of traffic looks like."""
 
 def forgotten(context: RuleContext) -> tuple[int, int] | None:
     """(side, its silence before) if TCP ended with a RST as of a host without such a connection."""
-    session, client = context.session, context.session.peer.client_direction
-    conversation = session.peer.conversation
+    session, client = context.session, context.session.connection.client_direction
+    conversation = session.connection.conversation
     if client < 0 or conversation.ended != "rst" or not conversation.reset_by_stranger:
         return None
     if any(_has_acked_fin(conversation, direction) for direction in (0, 1)):
@@ -215,22 +221,22 @@ def ended_by_server(context: RuleContext) -> bool:
 
 def end_ns(context: RuleContext) -> int | None:
     """Time of a connection's last packet; None when packets have no times."""
-    time: int = context.session.peer.conversation.end_ns
+    time: int = context.session.connection.conversation.end_ns
     return time if time > 0 else None
 
 
 def last_packets_ns(context: RuleContext) -> tuple[int, int]:
     """Times of the last packets of client and broker."""
-    peer: Connection = context.session.peer
-    first, second = peer.conversation.last_times_ns
-    return (first, second) if peer.client_direction == 0 else (second, first)
+    connection: Connection = context.session.connection
+    first, second = connection.conversation.last_times_ns
+    return (first, second) if connection.client_direction == 0 else (second, first)
 
 
 def began_ns(context: RuleContext) -> int | None:
     """Time of a connection's first packet; None when that was not captured or has no time."""
-    peer = context.session.peer
-    time: int = peer.conversation.start_ns
-    return time if peer.began and time > 0 else None
+    connection = context.session.connection
+    time: int = connection.conversation.start_ns
+    return time if connection.began and time > 0 else None
 
 
 def host_of(end: str | None) -> str:

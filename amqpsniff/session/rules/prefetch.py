@@ -276,8 +276,8 @@ def judge_slow(context: RuleContext) -> None:
 
 def judge_held_before(context: RuleContext) -> None:
     """tag-unknown: a delivery from before the capture is acknowledged, late at least."""
-    channel, start_ns = context.channel, context.session.peer.conversation.start_ns
-    before = not context.session.peer.began and not channel.known and channel.last_tag < 0
+    channel, start_ns = context.channel, context.session.connection.conversation.start_ns
+    before = not context.session.connection.began and not channel.known and channel.last_tag < 0
     if not before or context.ts_ns is None or start_ns <= 0 or not context.complete:
         return
     held_ns = context.ts_ns - start_ns

@@ -30,11 +30,16 @@ def opened(context: RuleContext) -> None:
     """connection.open-ok: tell who connects to whom, and says what as it logs in."""
     client: Client = client_of(context)
     session: Session = context.session
-    peer: Connection = session.peer
-    conversation, server = peer.conversation, client.server_host
+    connection: Connection = session.connection
+    conversation, server = connection.conversation, client.server_host
     start_ns = conversation.start_ns
     if client.start_ok and server and start_ns > 0 and client.host != server:
-        where = (session.capture, conversation.first_packet_number or None, start_ns, *peer.name())
+        where = (
+            session.capture,
+            conversation.first_packet_number or None,
+            start_ns,
+            *connection.name(),
+        )
         contribute(context, judge_passed_on, _digest(client.start_ok), client.host, server, where)
 
 

@@ -181,7 +181,7 @@ def in_doubt(context: RuleContext) -> None:
     channel = context.channel
     if not channel.closed_by or channel.unconfirmed <= 0 or not context.complete:
         return
-    conversation = context.session.peer.conversation
+    conversation = context.session.connection.conversation
     entries = unconfirmed(channel)
     count = channel.unconfirmed
     closed = channel.closed_packet_number or context.session.close_packet_number

@@ -97,7 +97,7 @@ class QueueRemainder:
 def queue_key(context: RuleContext, name: str) -> Key:
     """A queue of the context's connection; of an unknown virtual host it is like no other."""
     server, vhost, _ = _deletion_key(context, name)
-    return server, context.session.peer.name()[0] if vhost is None else vhost, name
+    return server, context.session.connection.name()[0] if vhost is None else vhost, name
 
 
 def _asked(context: RuleContext) -> None:
@@ -201,7 +201,7 @@ def owner_words(context: RuleContext, key: Sequence[str] | None, place: Place) -
 def _released(context: RuleContext) -> None:
     """connection.close-ok, or the connection is over: whichever comes first."""
     keys = tuple(queue_key(context, name) for name in context.memory["own queues"])
-    contribute(context, judge_released, context.session.peer.name()[0], keys)
+    contribute(context, judge_released, context.session.connection.name()[0], keys)
 
 
 def judge_released(context: RuleContext, connection_id: str, keys: tuple[Key, ...]) -> None:
@@ -282,7 +282,7 @@ def _in_doubt(context: RuleContext) -> None:
     channel = context.channel
     if not context.certain or not channel.known or not channel.closed_by or not channel.unsettled:
         return
-    conversation = context.session.peer.conversation
+    conversation = context.session.connection.conversation
     entries = [entry for entry in channel.deliveries if entry.wants]
     if not entries:
         return
@@ -390,22 +390,22 @@ def _lost(context: RuleContext) -> None:
     """frames-lost: a client may have deleted any queue."""
     session = context.session
     if context.facts["side"] == CLIENT:
-        _missing(context, max(session.last_client_ns, session.peer.conversation.start_ns))
+        _missing(context, max(session.last_client_ns, session.connection.conversation.start_ns))
 
 
 def _missing(context: RuleContext, since_ns: int | None) -> None:
     """A deletion may be missing from a time on, until the connection ends."""
     if since_ns is not None and MISSING not in context.memory:
         context.memory[MISSING] = since_ns
-        where = client_of(context).server, context.session.peer.name()[0]
+        where = client_of(context).server, context.session.connection.name()[0]
         contribute(context, judge_missing, *where, since_ns, NEVER)
 
 
 @requires(MISSING)
 def _over(context: RuleContext) -> None:
     """connection-ends: nothing that came later can be missing of it."""
-    connection_id, since_ns = context.session.peer.name()[0], context.memory[MISSING]
-    end_ns = context.session.peer.conversation.end_ns
+    connection_id, since_ns = context.session.connection.name()[0], context.memory[MISSING]
+    end_ns = context.session.connection.conversation.end_ns
     contribute(context, judge_missing, client_of(context).server, connection_id, since_ns, end_ns)
 
 

@@ -126,10 +126,10 @@ class _Short:
 @where(SHORT)
 def _was_short(context: RuleContext) -> None:
     """A connection of PHP that was for one request."""
-    peer: Connection = context.session.peer
-    conversation = peer.conversation
+    connection: Connection = context.session.connection
+    conversation = connection.conversation
     of: Client = client_of(context)
-    if of.text("product") != "AMQPLib" or not peer.began or conversation.ended is None:
+    if of.text("product") != "AMQPLib" or not connection.began or conversation.ended is None:
         return
     published = context.messages[0]
     if published > SHORT_PUBLISHES or not context.complete:
@@ -178,7 +178,7 @@ def judge_short(
 def _stays(context: RuleContext) -> None:
     """A connection that was opened in the capture and is idle at its end."""
     session, began = context.session, began_ns(context)
-    if session.peer.conversation.ended is not None or session.closed_by is not None:
+    if session.connection.conversation.ended is not None or session.closed_by is not None:
         return
     if began is None or "connection.open-ok" not in session.handshake or not context.certain:
         return

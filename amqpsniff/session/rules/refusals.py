@@ -222,7 +222,7 @@ def _ended_before(context: RuleContext) -> str:
         number, code = session.close_packet_number, session.close_code
     if number is not None:
         return f"close in packet {number}" + (f" ({code})" if code else "")
-    tcp, now_ns = session.peer.conversation, context.ts_ns
+    tcp, now_ns = session.connection.conversation, context.ts_ns
     if ender(context) != SERVER or now_ns is None or not 0 < tcp.ended_ns < now_ns:
         return ""
     return "" if tcp.ended_ns == tcp.reset_ns else f"FIN in packet {tcp.ended_packet_number}"

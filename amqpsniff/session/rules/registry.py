@@ -216,7 +216,7 @@ class _Records:
 
     def __init__(self, log: FindingLog) -> None:
         self.log = log
-        self.memory: dict[str, Any] = {}
+        self.shared: dict[str, Any] = {}
 
 
 @cache

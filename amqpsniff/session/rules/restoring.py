@@ -102,7 +102,7 @@ def closed(context: RuleContext) -> None:
 def ended(context: RuleContext) -> None:
     """connection-ends: which queues it leaves, and how long it was there."""
     session, now_ns = context.session, end_ns(context)
-    ends = session.closed_by is not None or session.peer.conversation.ended is not None
+    ends = session.closed_by is not None or session.connection.conversation.ended is not None
     if now_ns is None or not context.certain or not session.handshake_whole("connection.start-ok"):
         contribute(context, judge_unseen, client_of(context).host, now_ns if ends else ALWAYS)
         return

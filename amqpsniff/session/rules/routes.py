@@ -307,7 +307,7 @@ def ended(context: RuleContext) -> None:
     if is_given_up(context):
         return
     session: Session = context.session
-    peer: Connection = session.peer
+    connection: Connection = session.connection
     memory: dict[str, Any] = context.memory
     routes: Routes = session.routes
     client: Client = client_of(context)
@@ -315,7 +315,7 @@ def ended(context: RuleContext) -> None:
     vhost: str | None = vhost_of(context)
     hidden = HIDDEN in memory or not context.complete
     where = server, vhost or ""
-    if hidden or vhost is None or not peer.began or (routes is not None and routes.full):
+    if hidden or vhost is None or not connection.began or (routes is not None and routes.full):
         contribute(context, judge_hidden, server, hidden)
     if not session.handshake and _is_resting(context):
         contribute(context, judge_resting, server, context.place)
@@ -344,8 +344,8 @@ def _is_resting(context: RuleContext) -> bool:
     session = context.session
     if any(slot.key for slot in session.slots()) or session.closed_by is not None:
         return False
-    seen_ns = min(last_packets_ns(context)) - session.peer.conversation.start_ns
-    alive = context.complete and all(session.peer.conversation.octets)
+    seen_ns = min(last_packets_ns(context)) - session.connection.conversation.start_ns
+    alive = context.complete and all(session.connection.conversation.octets)
     return alive and seen_ns >= STOPPED_NS
 
 
@@ -355,9 +355,9 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     """
     session: Session = context.session
     client: Client = client_of(context)
-    peer: Connection = session.peer
+    connection: Connection = session.connection
     routes: Routes = session.routes
-    capture, ends = session.capture, peer.name()
+    capture, ends = session.capture, connection.name()
     who = client.application or client.host
     if context.log.recorded is None:
         _keep(context, PUBLISHED, where, routes.published, (who, capture, ends))
@@ -410,9 +410,9 @@ def _delivered(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     queue is None where it is not known any more.
     """
     session: Session = context.session
-    peer: Connection = session.peer
+    connection: Connection = session.connection
     routes: Routes = session.routes
-    connection_id = peer.name()[0]
+    connection_id = connection.name()[0]
     rows: list[tuple[Any, ...]] = []
     for name, by_route in routes.delivered.items():
         channel: Channel = _channel_of(context, name)

@@ -180,7 +180,7 @@ def _what(route: tuple[str | None, str | None]) -> str:
 def note_lost(context: RuleContext) -> None:
     """connection-ends: requests that a server had in hand when TCP ended without a close."""
     session, now_ns = context.session, end_ns(context)
-    if session.peer.conversation.ended is None or session.closed_by is not None:
+    if session.connection.conversation.ended is None or session.closed_by is not None:
         return
     if now_ns is None or not context.complete:
         return
@@ -191,8 +191,8 @@ def note_lost(context: RuleContext) -> None:
         if entry.open_row and _is_request(entry.rows, entry.row)
     ]
     if in_hand:
-        how = session.peer.conversation.ended.upper()
-        name = client_of(context).application or session.peer.name()[1]
+        how = session.connection.conversation.ended.upper()
+        name = client_of(context).application or session.connection.name()[1]
         server = (name, how, now_ns, context.number)
         contribute(context, judge_lost, server, in_hand[:MAX_IN_HAND])
 

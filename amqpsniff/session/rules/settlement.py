@@ -129,7 +129,7 @@ def left(context: RuleContext) -> None:
     channel = context.channel
     if not context.certain or not channel.known:
         return
-    closed_by = channel.closed_by or context.session.peer.conversation.ended
+    closed_by = channel.closed_by or context.session.connection.conversation.ended
     for (side, link), some in context.facts["left"].items():
         said = [one for one in some if one.state]
         if len(said) >= UNSETTLED:
@@ -158,7 +158,7 @@ def _in_doubt(context: RuleContext, side: int, link: Any, some: list[Any], close
     detail = f"{number_of(len(some), *nouns)}{name}, in {packets_text(first, last)}, "
     detail += when_closed(closed_by)
     code = "publishes-in-doubt" if side == CLIENT else "deliveries-in-doubt"
-    conversation = context.session.peer.conversation
+    conversation = context.session.connection.conversation
     number = context.number or conversation.last_packet_number
     ts_ns = context.ts_ns or conversation.end_ns
     context.report(code, detail, number=number, ts_ns=ts_ns, count=len(some))

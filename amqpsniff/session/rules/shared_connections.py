@@ -73,7 +73,7 @@ def judge_shared(context: RuleContext) -> None:
         acknowledged += channel.acknowledged
     if min(published, acknowledged) >= SHARED_MESSAGES:
         detail = f"{published} publishes and {acknowledged} acknowledged deliveries"
-        conversation = context.session.peer.conversation
+        conversation = context.session.connection.conversation
         context.report(
             "connection-shared",
             detail,

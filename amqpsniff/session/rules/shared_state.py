@@ -93,10 +93,12 @@ Kept = TypeVar("Kept")
 def first_place(context: RuleContext) -> Place:
     """The first packet of a context's connection."""
     session: Session = context.session
-    peer: Connection = session.peer
-    conversation = peer.conversation
+    connection: Connection = session.connection
+    conversation = connection.conversation
     time = conversation.start_ns if conversation.start_ns > 0 else None
-    return Place(session.capture, conversation.first_packet_number or None, time, *peer.name())
+    return Place(
+        session.capture, conversation.first_packet_number or None, time, *connection.name()
+    )
 
 
 def contribute(context: RuleContext, judge: Callable[..., None], *payload: Any) -> None:
@@ -259,7 +261,7 @@ class Alike:
         key: Any = self if said is None else (self, said)
         found: Any = None if known is None else known.get(key)
         if found is None:
-            subject = session.peer.name()[2] or "" if client is None else client
+            subject = session.connection.name()[2] or "" if client is None else client
             told = self.judge(subject) if self.said is None else self.judge(subject, said)
             found = [_Verdict(*one) for one in told]
             if known is not None and len(said or b"") <= MAX_SAID_BYTES:
@@ -277,8 +279,8 @@ class Alike:
         ):
             number = context.number
             if self.at_first:
-                peer: Connection = context.session.peer
-                tcp = peer.conversation
+                connection: Connection = context.session.connection
+                tcp = connection.conversation
                 number = tcp.first_packet_number or None
             log.count(verdict.finding, 1, number)
             return
@@ -291,9 +293,9 @@ class Alike:
 
 def _of_server(context: RuleContext) -> dict[Any, Any]:
     """What is known of a connection's server."""
-    peer: Connection = context.session.peer
+    connection: Connection = context.session.connection
     servers: dict[Any, Any] = context.shared.setdefault("servers", {})
-    name = peer.name()[2] or ""
+    name = connection.name()[2] or ""
     known: dict[Any, Any] | None = servers.get(name)
     if known is None:
         if len(servers) >= MAX_CLIENTS:
@@ -305,8 +307,8 @@ def _of_server(context: RuleContext) -> dict[Any, Any]:
 def judge_limits(context: RuleContext) -> None:
     """capture-ends: name the limits that were reached."""
     forgotten = dict(context.shared.get("forgotten", {}))
-    returns = context.shared.get("came-again")
-    forgotten |= of_messages(context.tracker.recent_publishes, returns)
+    requeues = context.shared.get("came-again")
+    forgotten |= of_messages(context.tracker.recent_publishes, requeues)
     records = context.log.recorded
     if records is not None:
         records.forget(forgotten)
@@ -314,11 +316,11 @@ def judge_limits(context: RuleContext) -> None:
         context.report("rules-limit", forgotten_words(forgotten), count=len(forgotten))
 
 
-def of_messages(repeats: Any, returns: Any) -> dict[str, int]:
-    """What was forgotten of messages; `returns` may be None."""
+def of_messages(repeats: Any, requeues: Any) -> dict[str, int]:
+    """What was forgotten of messages; `requeues` may be None."""
     counts = {
         "publishes with an id": repeats.forgotten,
-        "messages that came again": 0 if returns is None else returns.forgotten,
+        "messages that came again": 0 if requeues is None else requeues.forgotten,
     }
     return {what: count for what, count in counts.items() if count}
 

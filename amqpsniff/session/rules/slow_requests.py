@@ -148,7 +148,7 @@ def judge_slow(context: RuleContext) -> None:
 def judge_blocking(context: RuleContext) -> None:
     """connection-ends: much of its time went into waiting."""
     waited = context.memory["waited"]
-    begin_ns = context.session.peer.conversation.start_ns
+    begin_ns = context.session.connection.conversation.start_ns
     if waited.count < BLOCKING_REQUESTS or context.ts_ns is None or begin_ns <= 0:
         return
     lasted = context.ts_ns - begin_ns

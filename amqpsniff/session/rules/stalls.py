@@ -49,8 +49,8 @@ def _took_words(what: str, took: int) -> str:
 
 def _is_heard(context: RuleContext, since_ns: int) -> bool:
     """True if a packet of the broker came after this time."""
-    peer = context.session.peer
-    return bool(peer.conversation.last_times_ns[1 - peer.client_direction] > since_ns)
+    connection = context.session.connection
+    return bool(connection.conversation.last_times_ns[1 - connection.client_direction] > since_ns)
 
 
 @requires("under way")
@@ -62,8 +62,8 @@ def judge_unfinished(context: RuleContext) -> None:
         if ts_ns is None or not known or not _may_judge(context):
             continue
         if took_ns is not None:
-            peer = context.session.peer
-            again = peer.conversation.retransmissions[peer.client_direction]
+            connection = context.session.connection
+            again = connection.conversation.retransmissions[connection.client_direction]
             if not again or _is_heard(context, ts_ns):  # else TCP tried in vain all that time
                 words = _took_words(what, took_ns)
                 context.report("message-stalled", words, number=number, ts_ns=ts_ns)
@@ -78,7 +78,7 @@ def judge_unfinished(context: RuleContext) -> None:
 def judge_incomplete(context: RuleContext) -> None:
     """connection-ends: messages that were not whole when TCP ended without a close."""
     session = context.session
-    conversation = session.peer.conversation
+    conversation = session.connection.conversation
     if conversation.ended is None or session.closed_by is not None or not context.certain:
         return
     side = ender(context)
@@ -134,8 +134,8 @@ def judge_paused(context: RuleContext) -> None:
     """connection-ends: as many messages waited as segments that were sent upon a late ACK."""
     paused = context.memory["paused"]
     count = paused.count
-    direction = context.session.peer.client_direction
-    waited = context.session.peer.conversation.awaited_acks[direction]
+    direction = context.session.connection.client_direction
+    waited = context.session.connection.conversation.awaited_acks[direction]
     if min(count, waited) < OFTEN or waited < MAX_OF * count:
         return
     detail = (

@@ -58,9 +58,9 @@ def stuck(context: RuleContext) -> None:
     if context.channel.times.last_delivery_ns <= 0:
         return
     context.withdraw("consumer-stuck", context.channel)
-    end_ns = context.channel.end_ns or context.session.peer.conversation.end_ns
+    end_ns = context.channel.end_ns or context.session.connection.conversation.end_ns
     context.memory.get(OLDEST, {}).pop(context.channel, None)
-    ended = context.channel.closed_by or context.session.peer.conversation.ended
+    ended = context.channel.closed_by or context.session.connection.conversation.ended
     for detail, entry in _stuck(context, end_ns, "" if ended else " so far"):
         context.report("consumer-stuck", detail, number=entry.packet_number, ts_ns=entry.ts_ns)
     context.memory.get(OLDEST, {}).pop(context.channel, None)

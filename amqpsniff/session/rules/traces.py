@@ -142,7 +142,7 @@ def note_traces(context: RuleContext) -> None:
     name = client.text("connection_name") if any(counts) else None
     if not (counts[0] or counts[1] or (name and counts[2])):
         return
-    key = (client.host, name) if name else session.peer.name()[0]
+    key = (client.host, name) if name else session.connection.name()[0]
     needed = TRACED if context.certain else TRACED_MIDSTREAM if context.complete else NEVER
     place, words = first_place(context), client.words
     contribute(context, judge_traces, key, counts, needed, place, words)

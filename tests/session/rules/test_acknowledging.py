@@ -185,7 +185,7 @@ def test_channels_remembered_are_limited() -> None:
             S{number}: basic.deliver consumer_tag=t delivery_tag=1
         """)
     fed = feed(script.add("RST S"))
-    memory = fed.engine._pipeline.tracker.memory
+    memory = fed.engine._pipeline.tracker.shared
     assert len(memory["left-outstanding"]) == len(memory["left-on-hosts"]) == MAX_UNSETTLED_CHANNELS
 
 

@@ -130,7 +130,7 @@ def test_what_is_remembered_is_limited() -> None:
         if number <= MAX_CANCELLED:
             script.add(f"S1: basic.cancel consumer_tag=t{number} no_wait=1")
     engine = feed(script.add(ALIVE)).engine
-    assert len(engine._pipeline.tracker.memory["consumed"]) == MAX_QUEUES
+    assert len(engine._pipeline.tracker.shared["consumed"]) == MAX_QUEUES
     (finding,) = [one for one in engine.findings() if one.code == "consumer-cancelled"]
     assert finding.count == MAX_CANCELLED
 

@@ -42,7 +42,7 @@ def context(
     session = Session(peer, None, 0)
     if start_ok is not None:
         session.take_handshake("connection.start-ok", HandshakeArguments(start_ok, True))
-    return RuleContext(SimpleNamespace(log=None, memory={}), session, None, 1, 1)
+    return RuleContext(SimpleNamespace(log=None, shared={}), session, None, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_client_for_a_person(given: dict[str, Any], text: str) -> None:
 def test_a_user_is_known_from_then_on() -> None:
     asked = context(user="joe", start_ok=b"{}")
     assert peers.client_of(asked).user == "joe"
-    asked.session.peer.login = None
+    asked.session.connection.login = None
     assert peers.client_of(asked).user == "joe"
 
 

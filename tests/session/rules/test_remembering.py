@@ -18,7 +18,7 @@ from amqpsniff.session.rules.shared_state import MAX_KEPT, remembered, report_on
 def _context(capture: str = "a.pcap", number: int = 1, tracker: Any = None) -> RuleContext:
     ends = {"a": "10.0.0.1:1", "b": "10.0.0.2:2", "ports": (1, 2), "syn_seen": True}
     peer = Connection(SimpleNamespace(connection_id=f"{capture}{number}", **ends))
-    tracker = tracker or SimpleNamespace(log=FindingLog(), memory={})
+    tracker = tracker or SimpleNamespace(log=FindingLog(), shared={})
     return RuleContext(tracker, Session(peer, capture, number), None, number, number)
 
 

@@ -121,7 +121,7 @@ def test_messages_remembered_are_limited() -> None:
     script = Script(OPEN)
     for tag in range(1, MAX_MESSAGES + 9):
         script.add(_deliver(tag, 1, f"body=1 message_id=m{tag}"))
-    assert len(feed(script).engine._pipeline.tracker.memory["came-again"].messages) == MAX_MESSAGES
+    assert len(feed(script).engine._pipeline.tracker.shared["came-again"].messages) == MAX_MESSAGES
 
 
 def test_a_storm() -> None:

@@ -75,8 +75,8 @@ def test_nothing_is_kept_of_channels_that_left_nothing() -> None:
     pipeline = Pipeline(plan=Plan(("findings",)))
     closed = "".join(f"C{n}: channel.close\nS{n}: channel.close-ok\n" for n in (1, 3))
     pipeline.feed(wire.batch(packets_of(OPENED + closed)))
-    assert list(pipeline.tracker.memory["open-channels"]) == [("10.0.0.1", 2)]
-    assert "left-outstanding" not in pipeline.tracker.memory
+    assert list(pipeline.tracker.shared["open-channels"]) == [("10.0.0.1", 2)]
+    assert "left-outstanding" not in pipeline.tracker.shared
 
 
 def test_what_is_outstanding_is_not_gone_through_for_each_tag(
