@@ -90,15 +90,6 @@ def gc_paused() -> Iterator[None]:
         gc.enable()
 
 
-def forget_manufacturers() -> None:
-    """Let go of scapy's names of manufacturers, 14 MB that no capture is asked for.
-
-    Not for a library to do in the process of others.
-    """
-    if "scapy.data" in sys.modules:
-        sys.modules["scapy.data"].MANUFDB.d.clear()
-
-
 def release_memory() -> None:
     """Let an engine that is done go, and give its memory to the system for what comes next.
 

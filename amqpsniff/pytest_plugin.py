@@ -49,8 +49,6 @@ _WINDOW = 65_535
 _SEQUENCE = (1 << 32) - 1
 
 LOOPBACK = "lo"
-RING_BYTES = 16 << 20
-"""Of the memory shared with the kernel, which a thread empties all the time."""
 MARK_SECONDS = 5
 """Seconds that a packet may take from this process to itself."""
 _ETHERNET_BYTES, _PROTOCOL, _UDP, _MARK_BYTES = 14, 23, 17, 8
@@ -195,7 +193,7 @@ class LoopbackCapture:
         self._marker.bind(("127.0.0.1", 0))
         ports = f"tcp port {port} or udp port {self._marker.getsockname()[1]}"
         try:
-            self._source = InterfaceCapture([LOOPBACK], ports, RING_BYTES)
+            self._source = InterfaceCapture([LOOPBACK], ports)
         except BaseException:
             self._marker.close()
             raise

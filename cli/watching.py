@@ -16,7 +16,6 @@ from amqpsniff.analysis.diagnosis import diagnosis_of
 from amqpsniff.analysis.selection import RowFilter
 from amqpsniff.analysis.times import outside
 from amqpsniff.errors import UsageError
-from amqpsniff.process_tuning import forget_manufacturers
 
 from .entry import FAILED, complain
 from .event_loop import Steps
@@ -121,7 +120,7 @@ class Live:
         tables = ("messages",) if self.by else ()
         with (
             self._running(tables, judge=True, columns=columns) as steps,
-            Dashboard(self.watch, self.figures, selection, self.by) as dashboard,
+            Dashboard(self.watch, self.census, selection, self.by) as dashboard,
         ):
             self._watch_on(steps, dashboard, wanted)
         self._summarise(sys.stdout)
@@ -176,6 +175,7 @@ class Live:
         from amqpsniff.live.metrics import Server
         from amqpsniff.live.watch import Watch
         from amqpsniff.options import Options
+        from amqpsniff.session.census import Census
         from amqpsniff.session.counts import Histogram
 
         decoding = self.decoding
@@ -190,22 +190,24 @@ class Live:
             packs=tuple(decoding.packs or ()),
         )
         source = self._source()
-        self.figures = Figures(TOP, self.rows.channel, self.rows.selection().matches_connection())
+        looked_at = judge or self.metrics is not None
+        counts: Any = Figures if looked_at else Census  # which takes less for each connection
+        self.census = counts(TOP, self.rows.channel, self.rows.selection().matches_connection())
         self.watch: Watch = Watch(
             source,
             options,
             tables,
-            census=self.figures,
+            census=self.census,
             judge=judge,
             packets=self.sources.count,
             settle_seconds=self.settle_seconds,
             columns=columns,
             delivery_times=None if self.metrics is None else Histogram(),
-            hear=self.figures.hear if judge else None,
+            hear=self.census.hear if judge else None,
         )
         try:
             if self.metrics is not None:
-                self._server = Server(self.metrics, self.watch, self.figures)
+                self._server = Server(self.metrics, self.watch, self.census)
             self.watch.writer = self._writer(source)  # what is there is written over: now or never
         except BaseException:
             self._let_go()
@@ -236,7 +238,6 @@ class Live:
         buffer = self.sources.buffer
         octets = size(BUFFER if buffer is None else buffer, "buffer", *BUFFER_BYTES)
         source = InterfaceCapture(self.sources.interface or (), expression, octets)
-        forget_manufacturers()
         written = self.recording.write
         folders = [written.absolute().parent] if written is not None else []
         try:
@@ -309,7 +310,7 @@ class Live:
         if nothing:
             complain(f"warning: {nothing}")
         result = summary(
-            self.figures.facts(),
+            self.census.facts(),
             totals,
             captures=[watch.source.capture],
             tls=pipeline.encrypted,

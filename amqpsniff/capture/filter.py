@@ -1,7 +1,7 @@
 """Programs that the kernel runs on every packet to choose those that are captured (classic BPF).
 
-A filter expression is compiled by libpcap, through scapy, once for interfaces whose packets begin
-with an Ethernet header and once for all others, of which only the IP packet is looked at. One
+A filter expression is compiled by libpcap (`filter_compiler.py`), once for interfaces whose packets
+begin with an Ethernet header and once for all others, of which only the IP packet is looked at. One
 program is put together from both: it leaves out what a loopback interface sends (the packet comes
 once more, as received), keeps the interfaces that are wanted, and goes on with the part that fits.
 
@@ -11,16 +11,20 @@ Source: linux/Documentation/networking/filter.rst, linux/include/uapi/linux/filt
 from __future__ import annotations
 
 import ctypes
-import logging
+import json
 import os
 import struct
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
-from importlib import import_module
-from typing import Any, NamedTuple
+from functools import cache
+from importlib.util import find_spec
+from typing import NamedTuple
 
 from amqpsniff.capture.blocks import ETHERNET, RAW_IP
 from amqpsniff.errors import UsageError
 from amqpsniff.installation import how_to_add
+from amqpsniff.subprocess_env import safe_environment
 
 WHOLE_BYTES = 262_144
 """What a packet is cut to, the most that tcpdump and Wireshark read; a loopback packet may have
@@ -44,7 +48,6 @@ _OUTGOING = 4
 _ARPHRD_ETHERNET, _ARPHRD_LOOPBACK = ETHERNET_LIKE = 1, 772
 """ARPHRD_ values of interfaces whose packets begin with an Ethernet header."""
 
-
 _HOME_FOLDERS = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 """Environment variables that say where scapy makes folders when it is imported."""
 
@@ -56,31 +59,6 @@ class Instruction(NamedTuple):
     true: int
     false: int
     number: int
-
-
-def scapy(module: str) -> Any:
-    """A module of scapy; raises UsageError if scapy is missing or cannot be imported.
-
-    scapy must not touch the home directory, which may belong to another user (`sudo -E`): folders
-    that cannot be made are those it does without. Without its cache of 2.7 MB, the import takes
-    0.1 s longer.
-    """
-    before = {name: os.environ.get(name) for name in _HOME_FOLDERS}
-    os.environ.update(dict.fromkeys(_HOME_FOLDERS, f"{os.devnull}/none"))
-    logging.getLogger("scapy").setLevel(logging.ERROR)
-    try:
-        return import_module(module)
-    except ImportError:
-        what = "needs scapy; run"
-    except Exception as error:  # noqa: BLE001 (it reads much of the system when it is imported)
-        what = f"needs scapy, whose import failed ({type(error).__name__}: {error}); run"
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-    raise UsageError(
-        f"capturing from interfaces {what} `{how_to_add('live')}`, or pipe: "
-        "`tcpdump -U -w - | amqpsniff live -`"
-    )
 
 
 def ports_expression(ports: Iterable[int]) -> str:
@@ -171,26 +149,41 @@ def _compiled(expression: str, link_type: int) -> list[Instruction]:
     """What libpcap makes of an expression, with whole packets let through."""
     if not expression.strip():
         return [Instruction(_RETURN, 0, 0, WHOLE_BYTES)]
-    common, errors = scapy("scapy.arch.common"), scapy("scapy.error")
-    # libpcap calls RAW_IP 12 on Linux
-    link = 12 if link_type == RAW_IP else link_type
-    try:
-        compiled = common.compile_filter(expression, linktype=link)
-    except ImportError:
-        raise UsageError(
-            "a capture filter needs libpcap; install it (Debian: libpcap0.8, Fedora: libpcap) or "
-            "leave out --filter and --port"
-        ) from None
-    except errors.Scapy_Exception as error:
-        raise UsageError(f"--filter {expression!r} is no capture filter: {error}") from None
-    found = [
-        Instruction(one.code, one.jt, one.jf, one.k) for one in compiled.bf_insns[: compiled.bf_len]
-    ]
-    common.free_filter(compiled)
+    found = _programs(expression)[link_type]
+    if isinstance(found, str):
+        raise UsageError(found)
     return [
         one._replace(number=WHOLE_BYTES) if one.code == _RETURN and one.number else one
-        for one in found
+        for one in (Instruction(*numbers) for numbers in found)
     ]
+
+
+@cache
+def _programs(expression: str) -> dict[int, list[list[int]] | str]:
+    """What `filter_compiler` prints, by link type.
+
+    It is kept, since a process that gave up its rights may not start another one. scapy must not
+    touch the home directory, which may belong to another user (`sudo -E`): folders that cannot be
+    made are those it does without.
+    """
+    pipe = "or pipe: `tcpdump -U -w - | amqpsniff live -`"
+    if find_spec("scapy") is None:
+        raise UsageError(f"a capture filter needs scapy; run `{how_to_add('live')}`, {pipe}")
+    links = (ETHERNET, RAW_IP)
+    folders = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    homes = dict.fromkeys(_HOME_FOLDERS, f"{os.devnull}/none")
+    done = subprocess.run(
+        [sys.executable, "-m", "amqpsniff.capture.filter_compiler", expression, *map(str, links)],
+        check=False,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env=safe_environment() | folders | homes,
+    )
+    if done.returncode:  # it reads much of the system when it is imported
+        why = (done.stderr.splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise UsageError(f"a capture filter needs scapy, whose import failed ({why}); {pipe}")
+    return dict(zip(links, json.loads(done.stdout), strict=True))
 
 
 def _from_network(one: Instruction) -> Instruction:

@@ -3,7 +3,7 @@
 One packet socket serves one interface, several or all: where it is more than one it is bound to
 none, and the kernel's filter keeps those that are wanted. So packets come in one order whatever
 interface they are seen on, and an interface that goes away and comes back is taken up again without
-any right. scapy opens the socket and has the filter compiled; packets are read from a `Ring`.
+any right. Packets are read from a `Ring`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import struct
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from amqpsniff.capture import filter as filters
-from amqpsniff.capture.packet_ring import RING_BYTES, Ring, index_of
+from amqpsniff.capture.packet_ring import BUFFER_BYTES, Ring, index_of
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.capture.pcapng_interface import InterfaceStatistics
 from amqpsniff.errors import CaptureError, UsageError
@@ -33,6 +33,8 @@ LOOK_SECONDS = 0.5
 """How often it is looked whether interfaces are still there."""
 
 _ALL_PROTOCOLS = 3
+_SO_TIMESTAMPNS = 35
+_SOL_PACKET, _ADD_MEMBERSHIP, _PROMISCUOUS = 263, 1, 1
 _UP = 1
 
 
@@ -67,7 +69,7 @@ class InterfaceCapture:
     Args:
         names: Interfaces; `any` alone for all of them.
         expression: A filter in the language of tcpdump; empty for none.
-        ring_bytes: Size of the memory shared with the kernel.
+        buffer_bytes: Size of the memory for packets that wait to be read.
 
     Attributes:
         capture: What the rows say they come from: the interfaces' names.
@@ -81,7 +83,7 @@ class InterfaceCapture:
         self,
         names: Iterable[str],
         expression: str = "",
-        ring_bytes: int = RING_BYTES,
+        buffer_bytes: int = BUFFER_BYTES,
     ) -> None:
         self.names = list(dict.fromkeys(names)) or [ANY]
         self.all = self.names == [ANY]
@@ -102,13 +104,12 @@ class InterfaceCapture:
         self._down: set[str] = set()
         self._look_down()
         self._looked = time.monotonic()
-        self._scapy_socket = self._open()
-        self._socket: socket.socket = self._scapy_socket.ins
+        self._socket = self._open()
         try:
             self._aim()
-            self._ring = Ring(self.capture, self._socket, ring_bytes)
+            self._ring = Ring(self.capture, self._socket, buffer_bytes)
         except BaseException:
-            self._scapy_socket.close()
+            self._socket.close()
             raise
         self.statistics()  # what came before the filter was there does not count
         self.received = self.dropped = 0
@@ -171,7 +172,7 @@ class InterfaceCapture:
     def close(self) -> None:
         """Let go of socket and memory."""
         self._ring.close()
-        self._scapy_socket.close()
+        self._socket.close()
 
     def _look_up(self) -> dict[str, int]:
         if self.all:
@@ -196,21 +197,25 @@ class InterfaceCapture:
         if others:
             self.notes.append(f"{text}: nothing is captured there")
 
-    def _open(self) -> Any:
-        """A packet socket made by scapy, bound to the first of the interfaces."""
+    def _open(self) -> socket.socket:
+        """A packet socket that is bound to nothing yet; a single interface is promiscuous."""
         if not sys.platform.startswith("linux"):
             raise CaptureError(
                 "capturing from interfaces needs Linux; use `tcpdump -U -w - | amqpsniff live -`"
             )
-        linux = filters.scapy("scapy.arch.linux")
-        first = self.names[0] if not self.all else available()[0]
-        promiscuous = not self.all and len(self.names) == 1
         try:
-            return linux.L2ListenSocket(iface=first, nofilter=1, promisc=promiscuous)
+            opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         except PermissionError:
             raise CaptureError(_no_right(self.names)) from None
         except OSError as error:
-            raise CaptureError(f"{first}: cannot capture: {error.strerror}") from None
+            raise CaptureError(f"{self.capture}: cannot capture: {error.strerror}") from None
+        opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)  # as packets come, not later
+        if len(self._indices) == 1:
+            (index,) = self._indices.values()
+            wanted = struct.pack("iHH8x", index, _PROMISCUOUS, 0)
+            with suppress(OSError):  # of an interface that cannot be, its own packets come
+                opened.setsockopt(_SOL_PACKET, _ADD_MEMBERSHIP, wanted)
+        return opened
 
     def _aim(self) -> None:
         """Capture what is wanted from now on.

@@ -23,6 +23,7 @@ from amqpsniff.live.peers import (
     known_sum,
     latency,
     together,
+    turn,
     unacked,
     unconfirmed,
 )
@@ -81,7 +82,8 @@ class Figures:
         self._names: dict[str, str] = {}
         self._ended_bytes = [0, 0]
         self._wanted = wanted
-        self._peers: dict[str, Peer] = {}
+        self._open: dict[str, Any] = {}
+        self._known: dict[str, Peer] = {}
         self._seen: tuple[Any, int] = ([], 0)
         self._turned = time.monotonic()
         self._routes, self._queues = TopCounts(), TopCounts()
@@ -95,7 +97,7 @@ class Figures:
     @property
     def open(self) -> int:
         """Connections that are open."""
-        return len(self._peers)
+        return len(self._open)
 
     def look(
         self,
@@ -113,16 +115,15 @@ class Figures:
         if peers is not listed or len(peers) < seen:
             seen = 0
         for peer in peers[seen:]:
-            connection_id = peer.name()[0]
-            if connection_id not in self._peers:
-                self._peers[connection_id] = Peer(peer)
+            self._open.setdefault(peer.name()[0], peer)
         self._seen = peers, len(peers)
 
     def end(self, peer: Any, session: Any) -> None:
         """A connection is over; see `Census.end`."""
         self.census.end(peer, session)
         connection_id = peer.name()[0]
-        known = self._peers.pop(connection_id, None)
+        self._open.pop(connection_id, None)
+        known = self._known.pop(connection_id, None) or Peer(peer)
         self.ended += 1
         if self._wants(peer):
             for at, octets in enumerate(bytes_of(peer)):
@@ -130,9 +131,8 @@ class Figures:
         if session is None:
             return
         self._gone[connection_id] = peer, session
-        if known is not None:
-            known.look()
-            self._name(known)
+        known.look()
+        self._name(known)
         if len(self._gone) > MAX_ENDED:
             gone = next(iter(self._gone))
             del self._gone[gone]
@@ -143,14 +143,20 @@ class Figures:
         now = time.monotonic()
         if now - self._turned >= TURN_SECONDS:
             self._turned = now
-            for one in self._peers.values():
-                one.turn()
+            for session in self._sessions():
+                turn(session)
             self.lately.rotate()
-        wanted = [one for one in self._peers.values() if self._wants(one.connection)][-MAX_SHOWN:]
+        wanted = [one for one in self._open.values() if self._wants(one)][-MAX_SHOWN:]
+        shown = dict.fromkeys(peer.name()[0] for peer in wanted)
+        for connection_id in self._known.keys() - shown.keys():
+            if self._known[connection_id].said:
+                self._known[connection_id].samples = []
+            else:
+                del self._known[connection_id]
         now_ns = self._now_ns()
-        self.connections = [one.tick(now, now_ns) for one in wanted]
-        for one in wanted:
-            self._name(one)
+        self.connections = [self._peer(one).tick(now, now_ns) for one in shown]
+        for one in shown:
+            self._name(self._known[one])
         self._tick_names(now)
         self._tick_methods(now)
         self._tick_totals(now)
@@ -161,15 +167,27 @@ class Figures:
 
     def _now_ns(self) -> int:
         """The time of the last packet of all open connections."""
-        return max((one.connection.conversation.end_ns for one in self._peers.values()), default=0)
+        return max((one.conversation.end_ns for one in self._open.values()), default=0)
+
+    def _peer(self, connection_id: str) -> Peer:
+        """An open connection as it is looked at."""
+        known = self._known.get(connection_id)
+        if known is None:
+            known = self._known[connection_id] = Peer(self._open[connection_id])
+        return known
+
+    def _sessions(self) -> list[Any]:
+        """The sessions of open connections."""
+        found = (one.session for one in self._open.values())
+        return [session for session in found if session is not None]
 
     def hear(self, batch: Any) -> None:
         """Take what messages with the columns `NAMING` say of their clients."""
         columns = (values(batch, name) for name in NAMING)
         for connection_id, sender, app_id, user, consumer_tag in set(zip(*columns, strict=True)):
-            known = self._peers.get(connection_id)
-            if known is None:
+            if connection_id not in self._open:
                 continue
+            known = self._peer(connection_id)
             if sender == "client":
                 known.hear(app_id=app_id, user=user)
             else:  # the application is that of the publisher
@@ -207,14 +225,12 @@ class Figures:
         """Deliveries not acknowledged and publishes not confirmed, over all open connections: those
         that are known, null when none is.
         """
-        sessions = [one.connection.session for one in self._peers.values()]
-        listed = [one for session in sessions if session is not None for one in channels(session)]
+        listed = [one for session in self._sessions() for one in channels(session)]
         return known_sum(map(unacked, listed)), known_sum(map(unconfirmed, listed))
 
     def channels_of(self, connection_id: str) -> list[Row]:
         """The open channels of a connection, as rows; empty when it is not open."""
-        known = self._peers.get(connection_id)
-        session = None if known is None else known.connection.session
+        session = getattr(self._open.get(connection_id), "session", None)
         return [] if session is None else [channel_row(channel) for channel in channels(session)]
 
     def connection(self, connection_id: str) -> Row | None:
@@ -222,9 +238,10 @@ class Figures:
 
         Of one that is open, who owes whom is said as of the last packet of all that are.
         """
-        known = self._peers.get(connection_id)
-        if known is not None and known.connection.session is not None:
-            session = known.connection.session
+        session = getattr(self._open.get(connection_id), "session", None)
+        if session is not None:
+            known = self._peer(connection_id)
+            known.look()
             row = connection_row(session)
             row["connection_name"] = known.label()
             row["user"] = row["user"] or known.said.get("user")
@@ -273,7 +290,7 @@ class Figures:
     def _tick_totals(self, now: float) -> None:
         """Rates of all traffic: messages, and bytes by connections."""
         octets = list(self._ended_bytes)
-        for peer in filter(self._wants, (one.connection for one in self._peers.values())):
+        for peer in filter(self._wants, self._open.values()):
             for at, number in enumerate(bytes_of(peer)):
                 octets[at] += number
         self._whole.append((now, *self.census.messages(), *octets))

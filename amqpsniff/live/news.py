@@ -23,6 +23,17 @@ MAX_REMEMBERED = 100_000
 Key = tuple[object, ...]
 
 
+class _Known:
+    """A finding as it was given last, when, and the highest count that it had."""
+
+    __slots__ = ("finding", "given_ns", "most")
+
+    def __init__(self, finding: Finding, now_ns: int) -> None:
+        self.finding = finding
+        self.given_ns = now_ns
+        self.most = finding.count
+
+
 class News:
     """Chooses the findings that are given now.
 
@@ -33,8 +44,7 @@ class News:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.rows: Counter[str] = Counter()
-        self._counted: dict[Key, int] = {}
-        self._given: dict[Key, tuple[int, Finding]] = {}
+        self._known: dict[Key, _Known] = {}
         self._later: dict[Key, Finding] = {}
 
     def add(self, findings: Iterable[Finding], now_ns: int) -> list[Finding]:
@@ -42,15 +52,21 @@ class News:
         now: list[Finding] = []
         for finding in findings:
             key = finding.key
-            self._count(key, finding)
-            if key in self._given:
+            known = self._known.get(key)
+            if known is not None:
+                self.counts[finding.code] += max(finding.count - known.most, 0)
+                known.most = max(finding.count, known.most)
                 self._later[key] = finding
             elif finding.count:
-                self._give(key, finding, now_ns)
+                self.rows[finding.code] += 1
                 now.append(finding)
-        for key in [key for key in self._later if self._due(key, now_ns)]:
-            finding = self._later.pop(key)
-            self._give(key, finding, now_ns)
+                if len(self._known) < MAX_REMEMBERED:
+                    self.counts[finding.code] += finding.count
+                    self._known[key] = _Known(finding, now_ns)
+        for key in [key for key in self._later if self._is_due(key, now_ns)]:
+            finding, known = self._later.pop(key), self._known[key]
+            self.rows[finding.code] += bool(finding.count) - bool(known.finding.count)
+            known.finding, known.given_ns = finding, now_ns
             now.append(finding)
         return now
 
@@ -58,26 +74,13 @@ class News:
         """Of all findings of the run, those that were not given as they are in the end, and those
         that were given and are none.
         """
-        found, left = [], dict(self._given)
+        found, left = [], dict(self._known)
         for finding in findings:
-            given = left.pop(finding.key, None)
-            if given is None or given[1] != finding:
+            known = left.pop(finding.key, None)
+            if known is None or known.finding != finding:
                 found.append(finding)
-        return found + [replace(one, count=0) for _, one in left.values() if one.count]
+        withdrawn = (known.finding for known in left.values())
+        return found + [replace(one, count=0) for one in withdrawn if one.count]
 
-    def _count(self, key: Key, finding: Finding) -> None:
-        """Count what came to a finding since it was counted last."""
-        if len(self._counted) < MAX_REMEMBERED or key in self._counted:
-            before = self._counted.get(key, 0)
-            self.counts[finding.code] += max(finding.count - before, 0)
-            self._counted[key] = max(finding.count, before)
-
-    def _due(self, key: Key, now_ns: int) -> bool:
-        given = self._given.get(key)
-        return given is None or now_ns - given[0] >= AGAIN_SECONDS * 1_000_000_000
-
-    def _give(self, key: Key, finding: Finding, now_ns: int) -> None:
-        given = self._given.get(key)
-        self.rows[finding.code] += bool(finding.count) - bool(given and given[1].count)
-        if len(self._given) < MAX_REMEMBERED or key in self._given:
-            self._given[key] = now_ns, finding
+    def _is_due(self, key: Key, now_ns: int) -> bool:
+        return now_ns - self._known[key].given_ns >= AGAIN_SECONDS * 1_000_000_000

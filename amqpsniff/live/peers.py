@@ -9,8 +9,6 @@ be told at all is null.
 from __future__ import annotations
 
 import re
-import time
-from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -38,16 +36,15 @@ _NOTHING: Row = {}
 
 
 class Peer:
-    """An open connection: its counts at the last ticks, each (time, published, delivered, bytes
-    sent and received); None before the first tick, which may never come.
+    """An open connection that is looked at: its counts at the last ticks, each (time, published,
+    delivered, bytes sent and received).
     """
 
-    __slots__ = ("began", "connection", "login", "said", "samples")
+    __slots__ = ("connection", "login", "said", "samples")
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
-        self.began = time.monotonic()
-        self.samples: deque[tuple[float, ...]] | None = None
+        self.samples: list[tuple[float, ...]] = []
         self.login = self.said = _NOTHING
 
     def tick(self, now: float, now_ns: int) -> Row:
@@ -57,9 +54,10 @@ class Peer:
         open_channels = [] if session is None else channels(session)
         sent = (0, 0) if session is None else messages_of(session)
         counts = (now, *sent, *bytes_of(connection))
-        if self.samples is None:
-            self.samples = deque([(self.began, 0.0, 0.0, 0.0, 0.0)], maxlen=WINDOW + 1)
-        self.samples.append(counts)
+        if not self.samples:
+            age_ns = max(0, now_ns - connection.conversation.start_ns)
+            self.samples.append((now - age_ns / 1e9, 0.0, 0.0, 0.0, 0.0))
+        self.samples = [*self.samples[-WINDOW:], counts]
         first = self.samples[0]
         connection_id, client, server = connection.name()
         self.look()
@@ -102,13 +100,12 @@ class Peer:
         if session is not None and session.handshake and self.login.get("vhost") is None:
             self.login = _login(session, self.connection)
 
-    def turn(self) -> None:
-        """Begin to forget latencies."""
-        session = self.connection.session
-        if session is not None:
-            for delays in (session.confirms, session.acks):
-                if delays is not None:
-                    delays.rotate()
+
+def turn(session: Any) -> None:
+    """Begin to forget latencies."""
+    for delays in (session.confirms, session.acks):
+        if delays is not None:
+            delays.rotate()
 
 
 def channels(session: Any) -> list[Any]:

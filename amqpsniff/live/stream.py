@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 OBJECTS: dict[str, Any] = {"frames": Frame, "messages": Message, "findings": Finding}
 """Classes of the rows, by table; those of other tables are dictionaries."""
 
-RING_BYTES = 64 << 20
-"""Memory for packets that wait to be read."""
-
 TICK_SECONDS = 0.05
 """Seconds between two looks for settled rows."""
 
@@ -100,7 +97,7 @@ def _source(
     from amqpsniff.capture.live_capture import InterfaceCapture
 
     names = [interface] if isinstance(interface, str) else list(interface or ())
-    return InterfaceCapture(names, ports_expression(list(ports)), RING_BYTES)
+    return InterfaceCapture(names, ports_expression(list(ports)))
 
 
 def _objects(run: Watch, wanted: RowFilter, seconds: float | None) -> Iterator[Any]:

@@ -115,7 +115,6 @@ class Conversation:
     ended: Any
     ended_by: Any
     key: bytes
-    back_key: bytes
     reset: Any
     another: Any
     findings_made: dict[Any, Any]
@@ -135,7 +134,7 @@ class Conversation:
         self.ended = None
         self.ended_by = None
         self.serial = 0
-        self.key = self.back_key = b""
+        self.key = b""
         self.lingers = False
         self.reset = self.another = None
         self.round_trip_ns = -1

@@ -8,10 +8,9 @@ cdef int opened(
     long long at, long long number, long long ts_ns, long long serial, known
 ) except? -1
 cdef bytes block_of(EventWriter writer, bytes octets, long long source)
-cdef int begin_at(ConversationTable table, starts) except? -1
+cdef int begin_at(ConversationTable table, Conversation conversation, starts) except? -1
 cdef bint may_open(
-    ConversationTable table, EventWriter writer, bytes key, bytes octets, long long[::1] rows,
-    long long at
+    ConversationTable table, EventWriter writer, bytes octets, long long[::1] rows, long long at
 ) except? -1
 cdef int begins_anew(
     Conversation conversation, HalfStream half, HalfStream other, EventWriter writer, bytes octets,

@@ -66,7 +66,6 @@ def opened(
     flags: cython.int = rows[at + 8]
     answer: cython.int = 1 if flags & SYN and flags & ACK else 0
     key: bytes = key_of(rows, at)
-    back_key: bytes = table.back_key(rows, at)
     slot: cython.longlong = table.free_slot()
     conversation: Conversation
     if known is not None and not flags & SYN:
@@ -75,7 +74,7 @@ def opened(
     conversation.take_ends(rows, at, answer)
     conversation.first_packet_number = number & NUMBER_MASK
     conversation.start_ns = ts_ns
-    conversation.key, conversation.back_key = (back_key, key) if answer else (key, back_key)
+    conversation.key = table.key(rows, at)
     if flags & SYN:
         conversation.first_isn = rows[at + 6]
         if answer:
@@ -84,9 +83,12 @@ def opened(
         conversation.syn_seen = True
         begin(conversation.first, conversation.first_isn)
     conversation.incarnation = table.incarnation(conversation.key)
-    table.add(slot, conversation, serial)
+    half: HalfStream = (
+        conversation.second if (key == conversation.key) == answer else conversation.first
+    )
+    table.add(slot, conversation, half, serial)
     if known is not None:
-        begin_at(table, known[1])
+        begin_at(table, conversation, known[1])
     writer.append(OPEN, slot * 2, -1, 0, 0, 0, number, ts_ns)
     return slot * 2 + answer
 
@@ -99,7 +101,6 @@ def block_of(writer: EventWriter, octets: bytes, source: cython.longlong) -> byt
 def may_open(
     table: ConversationTable,
     writer: EventWriter,
-    key: bytes,
     octets: bytes,
     rows: IntView,
     at: cython.longlong,
@@ -111,10 +112,10 @@ def may_open(
     flags: cython.int = rows[at + 8]
     if flags & RST or not (flags & SYN or rows[at + 12] > 0):
         return False
-    if not table.straggler(key, rows[at + 6], flags & SYN != 0):
+    if not table.straggler(rows, at, rows[at + 6], flags & SYN != 0):
         return True
     octets = block_of(writer, octets, rows[at + 9])
-    return _opens(octets, rows[at + 10], rows[at + 11]) and table.is_beyond(key, rows[at + 6])
+    return _opens(octets, rows[at + 10], rows[at + 11]) and table.is_beyond(rows, at)
 
 
 def begins_anew(
@@ -196,11 +197,13 @@ def _jumps(half: HalfStream, seq: cython.longlong) -> cython.bint:
     return ahead >= MIN_JUMP and half.next_offset + ahead > half.acked + MIN_JUMP
 
 
-def begin_at(table: ConversationTable, starts: Any) -> cython.int:
+def begin_at(table: ConversationTable, conversation: Conversation, starts: Any) -> cython.int:
     """Directions begin with these sequence numbers, by key, where it is not known."""
     half: HalfStream
     for key, start in starts.items():
-        half = table.keys[key]
+        half = table.keys[conversation.key]
+        if key != conversation.key:
+            half = table.halves[half.index ^ 1]
         if half.next_seq < 0:
             half.start_at(start)
     return 0

@@ -36,7 +36,6 @@ cdef class SlowPath:
     cdef readonly long long cut, retransmissions, duplicates, out_of_order, impossible
     cdef bint limit_reported
     cdef public object places
-    cdef dict keys
     cdef HalfStream find(self, long long[::1] rows, long long at)
     cdef int note_unreachable(self, long long[::1] rows, long long at) except? -1
     cdef int unknown(

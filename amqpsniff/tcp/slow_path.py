@@ -147,7 +147,6 @@ class SlowPath:
     history: History
     deadlines: Deadlines
     early: dict[Any, Any]
-    keys: dict[Any, Any]
 
     def __init__(self, limits: Any, places: Any = False, joined: Any = None) -> None:
         self.limits = limits
@@ -158,7 +157,6 @@ class SlowPath:
         self.history = History(limits)
         self.pool = HoldingPool(limits, self.writer, self.history)
         self.table = ConversationTable(limits)
-        self.keys = self.table.keys
         self.deadlines = Deadlines()
         self.pending = PendingConversations(limits)
         self.early = self.pending.by_key
@@ -171,7 +169,7 @@ class SlowPath:
 
     def find(self, rows: IntView, at: cython.longlong) -> HalfStream:
         """The half-stream of a segment, or None."""
-        return self.keys.get(key_of(rows, at))
+        return self.table.find(rows, at)
 
     def note_unreachable(self, rows: IntView, at: cython.longlong) -> cython.int:
         """ICMP says that a segment did not reach its destination: note the first about a SYN."""
@@ -200,9 +198,9 @@ class SlowPath:
             if not flags & SYN or pending.fits(key, segment.seq, segment.ack, flags):
                 return self._wait(pending, key, segment) - 1
             self._enter(pending)
-            if key in self.keys:
+            if self.find(rows, at) is not None:
                 return self.find(rows, at).index
-        if not may_open(self.table, self.writer, key, octets, rows, at):
+        if not may_open(self.table, self.writer, octets, rows, at):
             return -1
         if not flags & SYN and rows[at + 9] < 0 and begins(octets, rows[at + 10], rows[at + 11]):
             pending = self._begin_pending(key, segment, number)
@@ -228,6 +226,7 @@ class SlowPath:
     def _enter(self, pending: Any) -> cython.int:
         """Follow the segments that waited."""
         segment: Segment
+        half: HalfStream
         identification: cython.longlong = self.history.identification
         now: cython.longlong = self.serial
         serial: cython.longlong = pending.serial
@@ -239,14 +238,15 @@ class SlowPath:
         self.deadlines.expect(self.pending.deadline_ns)
         for kept in pending.arranged():
             segment = self._recall(kept)
-            if kept.key not in self.keys:
+            if self.find(segment.rows, 0) is None:
                 if opened:
-                    if not may_open(self.table, self.writer, kept.key, b"", segment.rows, 0):
+                    if not may_open(self.table, self.writer, b"", segment.rows, 0):
                         continue
                     serial = kept.number
                 self._open(segment, serial)
             if not opened:
-                begin_at(self.table, starts)
+                half = self.find(segment.rows, 0)
+                begin_at(self.table, self.table.conversations[half.index >> 1], starts)
             opened = True
             self._follow(kept, segment)
         self.history.identification, self.serial = identification, now
@@ -397,7 +397,7 @@ class SlowPath:
             if whose or self._is_far(segment):
                 return self._again(segment)
         if (segment.length > 0 or flags & FIN) and not half.possible(segment.seq):
-            if self.table.straggler(key_of(segment.rows, segment.at), segment.seq, False):
+            if self.table.straggler(segment.rows, segment.at, segment.seq, False):
                 return 0  # of the conversation before this one
             return self._again(segment) if self._believe(segment) else 0
         return self._possible(segment)

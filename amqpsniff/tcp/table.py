@@ -4,7 +4,8 @@
 A slot is the place of an open conversation in the lists that the hot loop indexes. It is free
 again in the batch after the conversation's end, so that within a batch it means one conversation.
 Keys are a segment's addresses and ports as bytes, in the order of one direction; bytes, so that
-Python's keyed hash stands between a capture and the table.
+Python's keyed hash stands between a capture and the table. That of a conversation is the smaller
+one of its two directions: one key less saves very many conversations 130 bytes each.
 """
 
 from __future__ import annotations
@@ -75,13 +76,13 @@ def _before(half: HalfStream) -> cython.longlong:
 
 
 class Closed:
-    """Facts of a conversation that are kept after its end, by direction; -1 for unknown.
+    """Facts of a conversation that are kept after its end, of the direction of its key and of the
+    way back; -1 for unknown.
 
     `over`: it ended; otherwise it was given up and may go on.
     """
 
     key: bytes
-    back_key: bytes
     next_seq: int
     back_next_seq: int
     isn: int
@@ -90,14 +91,14 @@ class Closed:
     over: cython.bint
 
     def __init__(self) -> None:
-        self.key = self.back_key = b""
+        self.key = b""
 
 
 class ConversationTable:
     """Open and recently closed conversations, bounded by `Limits`.
 
-    `halves` and `conversations` are by slot, `keys` has the half-stream of each key. `open` counts
-    conversations.
+    `halves` and `conversations` are by slot, `keys` has the half-stream of the direction that has
+    the conversation's key. `open` counts conversations.
     """
 
     open: int
@@ -139,6 +140,20 @@ class ConversationTable:
         turned[5] = (ports >> 32) << 32 | (ports & 0xFFFF) << 16 | (ports >> 16 & 0xFFFF)
         return key_of(turned, 0)
 
+    def key(self, rows: IntView, at: cython.longlong) -> bytes:
+        """The key of the conversation of a segment."""
+        key: bytes = key_of(rows, at)
+        back_key: bytes = self.back_key(rows, at)
+        return min(key, back_key)
+
+    def find(self, rows: IntView, at: cython.longlong) -> HalfStream:
+        """The half-stream of a segment, or None."""
+        key: bytes = self.key(rows, at)
+        half: HalfStream = self.keys.get(key)
+        if half is None or key == key_of(rows, at):
+            return half
+        return self.halves[half.index ^ 1]
+
     def begin_batch(self) -> cython.int:
         """Slots of conversations that ended in the last batch may be used again."""
         slot: cython.Py_ssize_t
@@ -159,26 +174,28 @@ class ConversationTable:
         return len(self.conversations) - 1
 
     def add(
-        self, slot: cython.longlong, conversation: Conversation, serial: cython.longlong
+        self,
+        slot: cython.longlong,
+        conversation: Conversation,
+        half: HalfStream,
+        serial: cython.longlong,
     ) -> cython.int:
-        """Enter a conversation."""
+        """Enter a conversation; `half` is that of the direction of its key."""
         conversation.serial = serial
         self.conversations[slot] = conversation
         self.halves[slot * 2] = conversation.first
         self.halves[slot * 2 + 1] = conversation.second
-        self.keys[conversation.key] = conversation.first
-        self.keys[conversation.back_key] = conversation.second
+        self.keys[conversation.key] = half
         self.open += 1
         return 0
 
     def remove(self, conversation: Conversation, over: cython.bint) -> cython.int:
         """Take a conversation out and remember what is needed to know its stragglers."""
-        self.keys.pop(conversation.key, None)
-        self.keys.pop(conversation.back_key, None)
+        half: HalfStream = self.keys.pop(conversation.key)
         self._free_next_batch.append(conversation.first.index >> 1)
         self.open -= 1
         if self.remembered > 0:
-            self._remember(conversation, self._record(), over)
+            self._remember(conversation, half, self._record(), over)
         return 0
 
     def _record(self) -> Closed:
@@ -192,23 +209,18 @@ class ConversationTable:
         self._oldest = (self._oldest + 1) % self.remembered
         if self._closed.get(record.key) is record:
             del self._closed[record.key]
-        if self._closed.get(record.back_key) is record:
-            del self._closed[record.back_key]
         return record
 
     def _remember(
-        self, conversation: Conversation, record: Closed, over: cython.bint
+        self, conversation: Conversation, half: HalfStream, record: Closed, over: cython.bint
     ) -> cython.int:
-        first: HalfStream = conversation.first
-        second: HalfStream = conversation.second
+        other: HalfStream = self.halves[half.index ^ 1]
         record.key = conversation.key
-        record.back_key = conversation.back_key
-        record.next_seq, record.back_next_seq = first.next_seq, second.next_seq
-        record.isn, record.back_isn = _before(first), _before(second)
+        record.next_seq, record.back_next_seq = half.next_seq, other.next_seq
+        record.isn, record.back_isn = _before(half), _before(other)
         record.incarnation = conversation.incarnation
         record.over = over
         self._closed[record.key] = record
-        self._closed[record.back_key] = record
         return 0
 
     def incarnation(self, key: bytes) -> cython.longlong:
@@ -216,15 +228,17 @@ class ConversationTable:
         record: Closed = self._closed.get(key)
         return 0 if record is None else record.incarnation + 1
 
-    def straggler(self, key: bytes, seq: cython.longlong, syn: cython.bint) -> cython.bint:
+    def straggler(
+        self, rows: IntView, at: cython.longlong, seq: cython.longlong, syn: cython.bint
+    ) -> cython.bint:
         """True if a segment without a conversation is a late one of a conversation that ended."""
-        record: Closed = self._closed.get(key)
+        record: Closed = self._closed.get(self.key(rows, at))
         expected: cython.longlong
         isn: cython.longlong
         back: cython.bint
         if record is None or not record.over:
             return False
-        back = key == record.back_key
+        back = key_of(rows, at) != record.key
         isn = record.back_isn if back else record.isn
         if syn:
             return seq == isn
@@ -233,13 +247,15 @@ class ConversationTable:
             return False  # before its first byte
         return expected >= 0 and (seq - expected + self.near) & MASK <= 2 * self.near
 
-    def is_beyond(self, key: Any, seq: Any) -> Any:
-        """True if bytes at `seq` come after all of a conversation that ended."""
-        record: Closed = self._closed.get(key)
+    def is_beyond(self, rows: IntView, at: cython.longlong) -> cython.bint:
+        """True if the bytes of a segment come after all of a conversation that ended."""
+        record: Closed = self._closed.get(self.key(rows, at))
         ahead: cython.longlong
+        back: cython.bint
         if record is None:
             return False
-        ahead = (seq - (record.back_next_seq if key == record.back_key else record.next_seq)) & MASK
+        back = key_of(rows, at) != record.key
+        ahead = (rows[at + 6] - (record.back_next_seq if back else record.next_seq)) & MASK
         return MIN_JUMP <= ahead < _SIGN32
 
     def least_active(self) -> Conversation:
@@ -271,6 +287,5 @@ class ConversationTable:
         for half in self.keys.values():
             if len(found) == most:
                 break
-            if half.index & 1 == 0:
-                found.append(self.conversations[half.index >> 1])
+            found.append(self.conversations[half.index >> 1])
         return found

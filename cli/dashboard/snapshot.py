@@ -155,14 +155,15 @@ def _introduced(row: Row) -> Row:
 
 
 def _connection(row: Row) -> Row:
-    """A connection with what it is sorted by: those that hang come first, the longest before."""
+    """A connection with what it is sorted by: those that hang come first, the longest before. The
+    row itself, of which there may be thousands.
+    """
     messages = row["published_per_s"] + row["delivered_per_s"]
     waits = row["hangs_s"]
-    return row | {
-        "messages_per_s": messages,
-        "urgency": messages if waits is None else _HANGING + waits,
-        "waits": None if waits is None else f"{row['hangs']} {duration(waits * 1e9)}",
-    }
+    row["messages_per_s"] = messages
+    row["urgency"] = messages if waits is None else _HANGING + waits
+    row["waits"] = None if waits is None else f"{row['hangs']} {duration(waits * 1e9)}"
+    return row
 
 
 def _finding(one: Any, name: str | None) -> Row:

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.capture.packet_ring import RETIRE_MS
+from amqpsniff.capture.live_capture import InterfaceCapture
+from amqpsniff.capture.packet_ring import BLOCK_BYTES, RETIRE_MS
 from amqpsniff.capture.sources import read
 from amqpsniff.capture.writer import CaptureWriter, Rotation
 from tests.cli.running import PROGRAM, environment, run
@@ -29,6 +30,23 @@ from tests.live.test_rows import alike, offline
 from tests.waiting import PATIENCE, free_port, wait_for
 
 SAMPLE = SAMPLES / "pika_mix.pcap"
+
+
+def test_packets_that_come_while_others_are_decoded() -> None:
+    """Full blocks are copied before each batch, so more wait than the ring has room for."""
+    port = free_port()
+    source = InterfaceCapture(["lo"], f"udp port {port}", 4 << 20)
+    room = source._ring._blocks * BLOCK_BYTES
+    sent, rounds, octets = 0, 6, 60_000
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for _ in range(rounds):
+            for _ in range(2 * BLOCK_BYTES // octets):
+                sent += sender.sendto(bytes(octets), ("127.0.0.1", port)) // octets
+            wait_for(lambda: next(source.take(1 << 40), None))
+    assert (sent - source.packets) * octets > room
+    wait_for(lambda: not list(source.take(1 << 40)) and source.packets == sent)
+    assert not source.statistics().dropped_by_system
+    source.close()
 
 
 @contextlib.contextmanager

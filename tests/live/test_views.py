@@ -129,6 +129,27 @@ def figures_of(text: str, path: Path) -> Figures:
     return figures
 
 
+def test_connections_that_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is kept of them but what messages said; each of those looked at has its rate."""
+    figures = Figures(10)
+    pipeline = Pipeline(Options(), Plan((), census=figures))
+    for batch in read([INCIDENTS / "o_restart.pcap"]):
+        pipeline.feed(batch)
+    figures.tick()
+    names = [row["connection_id"] for row in figures.connections]
+    assert len(names) == figures.open == len(figures._known) == 15
+    assert all(4 < row["published_per_s"] < 6 for row in figures.connections)  # since it opened
+    said = {"connection_id": names[:1], "sender": ["client"], "app_id": ["shop"]}
+    said |= {name: pa.array([None], pa.string()) for name in ("user_id", "consumer_tag")}
+    figures.hear(pa.RecordBatch.from_pydict(said))
+    monkeypatch.setattr("amqpsniff.live.figures.MAX_SHOWN", 2)
+    figures.tick()
+    assert [row["connection_id"] for row in figures.connections] == names[-2:]
+    assert list(figures._known) == [names[0], *names[-2:]]
+    assert not figures._known[names[0]].samples
+    assert figures.connection(names[2])["connection_name"] == figures.name_of(names[2])
+
+
 def test_confirms_of_a_joined_channel(tmp_path: Path) -> None:
     """Counted from the first confirm that was seen; numbers that cannot be are left out."""
     for last in ("", f"S1: basic.ack delivery_tag={(1 << 63) - 1} multiple=1"):
