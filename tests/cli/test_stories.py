@@ -232,7 +232,7 @@ CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("stock-sync, stock-locator, celery-flower and 2 others", "`transient_nonexcl_queues`",
          "queue.declare of queue 'stock.tmp'", "`queue_master_locator`",
          "queue.declare of queue 'stock.ml'", "unsupported queue version"),
-        (SOUND, "stock-ui", "stock-lazy"),
+        (SOUND, "stock-lazy", "stock-global"),
     ),
     "shovel_federation": ((SOUND,), ("error", "failed")),
     "shovel_exchange_missing": (
