@@ -115,7 +115,7 @@ def test_errors_say_what_to_do() -> None:
     err = run("follow", "pika_mix.pcap", "--connection", "F").err
     assert "f6bf17b3 (10.77.0.2:43720), fed1a26c (order-service-1 10.77.0.2:43706)" in err
     assert "7f298e1b" not in err
-    assert "7f298e1b (10.77.0.2:43700)" in run("follow", "pika_mix.pcap").err
+    assert "7f298e1b (order-service-1 10.77.0.2:43700)" in run("follow", "pika_mix.pcap").err
     assert "and 25 more" in run("follow", "php_churn.pcap").err
     assert "--message-id" in run("trace", CAPTURE).err
 
