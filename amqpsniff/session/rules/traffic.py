@@ -39,10 +39,11 @@ def judge_stopped(context: RuleContext) -> None:
     parts = [sentence(session) or ""]
     packets_ns = last_packets_ns(context)
     for side in sorted({debt.side for debt in found}, reverse=True):
-        silent, quiet = (duration(now_ns - times[side]) for times in (last_ns, packets_ns))
+        quiet_ns = now_ns - packets_ns[side]
+        quiet = f"{duration(quiet_ns)} before it" if quiet_ns else "at the end"
         parts.append(
-            f"the {SIDES[side]}'s last frame came {silent} before the end, "
-            f"its last packet of TCP {quiet}"
+            f"the {SIDES[side]}'s last frame came {duration(now_ns - last_ns[side])} before the "
+            f"end, its last packet of TCP {quiet}"
         )
     first = min(found, key=lambda debt: debt.packet_number)
     context.report(

@@ -34,7 +34,7 @@ def test_a_broker_that_is_stopped() -> None:
     assert row["packet_number"] == 551
     assert row["detail"] == (
         "broker owes 1 confirm since 40.0 s (packet 551); nothing else outstanding; the broker's "
-        "last frame came 40.0 s before the end, its last packet of TCP 13.0 s"
+        "last frame came 40.0 s before the end, its last packet of TCP 13.0 s before it"
     )
 
 
