@@ -39,7 +39,7 @@ def sections(
         ("errors", _errors(result)),
         ("outcomes", _timed(result["outcomes"], "outcome", "messages")),
         ("replies", _timed(result["replies"], "method", "requests")),
-        (_named_title("queues", result), _queues(result)),
+        (_queues_title(result), _queues(result)),
         (_named_title("exchanges", result), _names(result, "exchanges")),
         (_named_title("routing keys", result), _names(result, "routing_keys")),
         (_findings_title(result), _findings(result)),
@@ -233,6 +233,13 @@ def _names(result: Mapping[str, Any], section: str) -> Grid:
     rows = result[section]["rows"]
     names = [one for one in (_EXCHANGE, _KEY) if rows and one[1] in rows[0]]
     return table(rows, *names, *_PUBLISHED, *_DELIVERED)
+
+
+def _queues_title(result: Mapping[str, Any]) -> str:
+    """The title of `_queues`: what the broker says of one may be older than its messages."""
+    title = _named_title("queues", result)
+    said = any(row["message_count"] is not None for row in result["queues"]["rows"])
+    return f"{title}; depth and consumers as the broker said last" if said else title
 
 
 def _queues(result: Mapping[str, Any]) -> Grid:
