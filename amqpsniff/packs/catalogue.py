@@ -286,6 +286,7 @@ class Packs:
         up names, of which most meet those of no name."""
         return tuple(map(self._word, count(), words))  # type: ignore[return-value]
 
+    @lru_cache(maxsize=1024)  # noqa: B019 (packs are few, and `load` keeps them)
     def _word(self, place: int, word: str | None) -> str | None:
         if word is None:
             return None
