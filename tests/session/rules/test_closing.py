@@ -400,3 +400,26 @@ def test_idle_times_that_are_remembered(
     )
     first, *more = (CUT.replace("{n}", str(n)) for n in range(3))
     assert bool(told(first + different + "".join(more), "idle-connection-cut")) is cut
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "finding", "remedy"),
+    [
+        (
+            320,
+            "CONNECTION_FORCED - vhost 'shop' is deleted",
+            "connection-forced-closed",
+            "the virtual host was deleted",
+        ),
+        (
+            541,
+            "INTERNAL_ERROR - Could not declare it because the metadata store operation timed out",
+            "connection-closed-by-broker",
+            "see rabbitmqctl cluster_status",
+        ),
+    ],
+)
+def test_remedies_of_closed_connections(code: int, text: str, finding: str, remedy: str) -> None:
+    script = f'handshake\nS: connection.close reply_code={code} reply_text="{text}"'
+    assert remedy in one(script, finding)["detail"]
+    assert remedy not in one(script.replace(text, "OTHER"), finding)["detail"]
