@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+_NAMING = ("connection", *OF_CONNECTIONS)
+"""What names a connection, in a `Selection`."""
+
 MAX_NAMED = 5
 """Connections named in an error."""
 
@@ -65,9 +68,7 @@ class ConversationFinder:
     ) -> None:
         self._selection = selection
         timed = Selection(from_=selection.from_, to=selection.to)
-        named = Selection(
-            **{name: getattr(selection, name) for name in ("connection", *OF_CONNECTIONS)}
-        )
+        named = Selection(**{name: getattr(selection, name) for name in _NAMING})
         self._timed = RowFilter(timed, "findings", started)
         self._named = RowFilter(named, "connections", started)
         self._all, self._meant = _Connections(), _Connections()
@@ -118,8 +119,7 @@ class ConversationFinder:
 
     def _one(self) -> Row:
         meant = self._meant
-        named = (getattr(self._selection, name) for name in ("connection", *OF_CONNECTIONS))
-        wanted = " ".join(filter(None, named))
+        wanted = " ".join(filter(None, (getattr(self._selection, name) for name in _NAMING)))
         if meant.only is not None:
             return meant.only
         if not meant.number and self._packets is not None:
@@ -160,17 +160,17 @@ class _Connections:
     """
 
     def __init__(self) -> None:
-        self.clients: dict[str, str] = {}
+        self.clients: dict[str, tuple[str | None, str | None]] = {}
         self.number = 0
         self.only: Row | None = None
 
     def add(self, batch: Any) -> None:
         self.number += batch.num_rows
         kept = batch.slice(0, MAX_KEPT - len(self.clients))
-        columns = (values(kept, name) for name in ("connection_id", "connection_name", "client"))
-        for connection_id, name, client in zip(*columns, strict=True):
-            shown = (shortened(harmless(name or ""), MAX_NAME), client or "client not known")
-            self.clients[connection_id] = " ".join(filter(None, shown))
+        ids, names, clients = (
+            values(kept, name) for name in ("connection_id", "connection_name", "client")
+        )
+        self.clients.update(zip(ids, zip(names, clients, strict=True), strict=True))
         if len(self.clients) > 1:
             self.only = None
         elif kept.num_rows:
@@ -180,7 +180,11 @@ class _Connections:
         """The connections, each by as much of its id as tells it from the others."""
         ids = sorted(self.clients)
         length = 8 if len({one[:8] for one in ids}) == len(ids) else 16
-        names = [f"{one[:length]} ({self.clients[one]})" for one in ids[:MAX_NAMED]]
+        names = []
+        for one in ids[:MAX_NAMED]:
+            name, client = self.clients[one]
+            shown = (shortened(harmless(name or ""), MAX_NAME), client or "client not known")
+            names.append(f"{one[:length]} ({' '.join(filter(None, shown))})")
         more = f" and {self.number - MAX_NAMED} more" if self.number > MAX_NAMED else ""
         return ", ".join(names) + more
 

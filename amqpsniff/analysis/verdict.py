@@ -170,8 +170,7 @@ def _sentences(
     full = len(unlike) == 1 or rows[0] is not row
     kinds = [gist(one["detail"], MAX_DETAIL * (full and one is rows[0])) for one in unlike]
     who = "" if clients.named_in(row) else clients.who(lead.rows)
-    times = _times(lead, kinds[0])
-    said = [who, times, _when(lead, start_ns, day, named)]
+    said = [who, _times(lead, kinds[0]), _when(lead, start_ns, day, named)]
     parts = [", ".join(filter(None, said)), *kinds]
     if lead is not case:
         parts.append(f"likely because {_result(case, kinds[0])}")
@@ -204,7 +203,7 @@ def _result(case: Case, before: str) -> str:
 
 
 def _times(case: Case, detail: str) -> str:
-    """How often, as `4 times`; empty if it was once or the detail has that number."""
+    """The number of times, as `4 times`; empty for once, or where the detail has the number."""
     number = count(case.count)
     if case.count == 1 or re.search(rf"(?<![\d.,]){number} ", detail):
         return ""

@@ -160,7 +160,7 @@ def _compiled(expression: str, link_type: int) -> list[Instruction]:
 
 @cache
 def _programs(expression: str) -> dict[int, list[list[int]] | str]:
-    """What `filter_compiler` prints, by link type.
+    """Programs from `filter_compiler` by link type; a text where there is an error.
 
     It is kept, since a process that gave up its rights may not start another one. scapy must not
     touch the home directory, which may belong to another user (`sudo -E`): folders that cannot be

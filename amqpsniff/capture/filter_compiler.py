@@ -15,7 +15,7 @@ from scapy.error import Scapy_Exception
 from amqpsniff.capture.blocks import RAW_IP
 
 _LIBPCAP_RAW_IP = 12
-"""What libpcap calls RAW_IP on Linux."""
+"""The number that libpcap has for RAW_IP on Linux."""
 
 
 def _compiled(expression: str, link_type: int) -> list[list[int]] | str:

@@ -12,6 +12,8 @@ is remembered as a `Layout`: a text that differs inside its values alone is not 
 
 from __future__ import annotations
 
+from array import array
+
 import cython
 from cython.cimports.amqpsniff.columns import Octets
 from cython.cimports.amqpsniff.decode.octets import ByteReader
@@ -532,9 +534,9 @@ class ObjectNames(ByteReader):
         places = [one for one in range(len(self.names)) if self.rounds[one] == self.round]
         layout.octets, layout.marks = self.bytes_at(at, end - at), marks
         layout.shape = self.shape
-        layout.places = _longs(places)
-        layout.starts = _longs([self.starts[one] - at for one in places])
-        layout.ends = _longs([self.ends[one] - at for one in places])
+        layout.places = array("q", places)
+        layout.starts = array("q", [self.starts[one] - at for one in places])
+        layout.ends = array("q", [self.ends[one] - at for one in places])
         return 0
 
     @cython.boundscheck(False)  # `read` checked the range, `marks` is as long
@@ -698,11 +700,3 @@ class ObjectNames(ByteReader):
             octet = self.data[place]
             odd |= (octet < 32) | (octet > 126) | (octet == 92)
         return odd == 0
-
-
-def _longs(numbers: list[int]) -> IntView:
-    """Integers of 64 bits."""
-    view = memoryview(bytearray(8 * max(len(numbers), 1))).cast("q")
-    for place, number in enumerate(numbers):
-        view[place] = number
-    return view[: len(numbers)]

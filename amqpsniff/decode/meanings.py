@@ -80,7 +80,7 @@ _RECENT = cython.declare(cython.int, 256)
 
 _NAMELESS = cython.declare(cython.int, 1)
 _BODILESS = cython.declare(cython.int, 2)
-"""What is known of headers: none of their names is, no pack looks at the body beside them."""
+"""Bits of `table_bits`: headers without a known name; headers beside which no body is looked at."""
 
 TEXTS = ("message_id", "correlation_id")
 """Properties that differ from message to message."""

@@ -5,11 +5,14 @@ connection, a network or host that cannot be reached does not answer.
 
 Attempts of one client host at one server endpoint are one finding. Those at ::1 are none where each
 was followed by a connection to the same port of 127.0.0.1: localhost has two addresses, and clients
-try ::1 first. Which of them are about AMQP is
-known at the end: those at ports that have AMQP in the capture, or that brokers listen on. In a
-capture without AMQP, which may consist of nothing else, attempts at every port are told.
+try ::1 first.
 
-All of it is sums, minima and maxima, so that readers of some connections each may be added up.
+Which of them are about AMQP is known at the end: those at ports that have AMQP in the capture, or
+that brokers listen on. In a capture without AMQP, which may consist of nothing else, attempts at
+every port are told.
+
+All of it is sums, minima, maxima and times, so that readers of some connections each may be added
+up.
 """
 
 from __future__ import annotations
@@ -105,10 +108,10 @@ class Attempts:
             first += [conversation.connection_id, client]
         reasons = [] if reason is None else [reason]
         counted = self._add(key, [1, conversation.packets[0], first, last, reasons])
-        may_fall_back = _other_localhost(server) is not None
-        if code == REFUSED and may_fall_back:
+        if code == REFUSED and _other_localhost(server) is not None:
             self._note(self._refused, server, [conversation.start_ns])
-        sure = code == REFUSED and conversation.ports[1] in self.ports and not may_fall_back
+            return None
+        sure = code == REFUSED and conversation.ports[1] in self.ports
         return key if counted and sure else None
 
     def known(self, key: Key) -> Finding:

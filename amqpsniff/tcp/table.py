@@ -148,9 +148,10 @@ class ConversationTable:
 
     def find(self, rows: IntView, at: cython.longlong) -> HalfStream:
         """The half-stream of a segment, or None."""
-        key: bytes = self.key(rows, at)
-        half: HalfStream = self.keys.get(key)
-        if half is None or key == key_of(rows, at):
+        key: bytes = key_of(rows, at)
+        back_key: bytes = self.back_key(rows, at)
+        half: HalfStream = self.keys.get(min(key, back_key))
+        if half is None or key <= back_key:
             return half
         return self.halves[half.index ^ 1]
 

@@ -164,6 +164,6 @@ class Words:
 
 
 def heading(title: str, shown: int, number: int) -> Words:
-    """The heading of a section that shows so many of that number."""
+    """The heading of a section that shows `shown` of `number` rows."""
     more = f" ({count(shown)} of {count(number)})" if shown < number else ""
     return Words(f"\n{title}{more}", "heading")

@@ -117,7 +117,7 @@ def test_reports_that_nobody_takes(shell: str, code: int) -> None:
 def test_a_report_in_a_pipe_is_whole(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a width is given it has the columns that there is room for."""
+    """With a width it has the columns that fit."""
     columns = [f"column_{number}" for number in range(20)]
     report = {
         "report": "churn", "title": "Churn", "columns": columns, "total": "1",

@@ -384,7 +384,7 @@ def _kept(context: RuleContext, name: str) -> dict[Any, list[Any]]:
 
 
 def _listed(context: RuleContext, name: str, key: Any) -> list[Any]:
-    """What is kept of one route, new if need be; where there is no more room, give up."""
+    """The list that is kept for one route, new if need be; gives up where there is no more room."""
     kept = _kept(context, name)
     if key not in kept and len(kept) >= MAX_KEPT:
         _give_up(context)

@@ -317,7 +317,7 @@ def judge_limits(context: RuleContext) -> None:
 
 
 def of_messages(repeats: Any, requeues: Any) -> dict[str, int]:
-    """What was forgotten of messages; `requeues` may be None."""
+    """Counts of forgotten messages, by kind; `requeues` may be None."""
     counts = {
         "publishes with an id": repeats.forgotten,
         "messages that came again": 0 if requeues is None else requeues.forgotten,
