@@ -48,7 +48,7 @@ cdef class Closeable:
 
 cdef class MessageTimes:
     cdef public long long confirmed, returned, unconfirmed_max
-    cdef public long long maybe_confirmed_to, maybe_returned_to
+    cdef public long long maybe_confirmed_to, maybe_returned_to, unknown_confirm_number
     cdef public long long first_tag, repeats, last_repeat, first_logged
     cdef public long long waits, wait_ns, wait_ns_min
     cdef public long long most_number, slow_confirm_number, slow_ack_number

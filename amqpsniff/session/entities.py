@@ -436,7 +436,8 @@ class MessageTimes:
     unconfirmed. `repeats`: publishes that came before. `first_logged`: ordinal of its first
     sighting, negative for none. `first_tag`: the tag of the first delivery, else -1.
     `maybe_confirmed_to`: the number up to which what waits may have been answered by a method that
-    was cut; `maybe_returned_to`: or have come back.
+    was cut; `maybe_returned_to`: or have come back. `unknown_confirm_number`: the packet of the last
+    confirm of a publish whose number is not known, else -1.
     """
 
     confirmed: int
@@ -444,6 +445,7 @@ class MessageTimes:
     unconfirmed_max: int
     maybe_confirmed_to: int
     maybe_returned_to: int
+    unknown_confirm_number: int
     first_tag: int
     repeats: int
     last_repeat: int
@@ -488,7 +490,7 @@ class MessageTimes:
     def __init__(self) -> None:
         self.confirmed = self.returned = self.unconfirmed_max = 0
         self.maybe_confirmed_to = self.maybe_returned_to = self.repeats = self.last_repeat = 0
-        self.first_tag = self.first_logged = -1
+        self.first_tag = self.first_logged = self.unknown_confirm_number = -1
         self.waits, self.wait_ns, self.wait_ns_min = 0, 0, _NULL
         self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
         self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = _NULL

@@ -86,7 +86,8 @@ def discard_returnable(entry: PendingMessage) -> cython.longlong:
 def find_returned(returned: PendingMessage) -> list[Any]:
     """The publishes that a return may mean, as a list: the only one, or the oldest of several
     that are the same in all. Others that may differ are as many candidates; so are all that are
-    the same where the oldest may have been answered by what is missing.
+    the same where the oldest may have been answered by what is missing, or by a confirm that may be
+    of any of them.
     """
     found: list[Any]
     entry: PendingMessage
@@ -111,8 +112,16 @@ def find_returned(returned: PendingMessage) -> list[Any]:
         return []
     if type(same) is not PendingMessage:
         entry = same[0]
-        return [entry] if entry.losses == channel.losses else _open(same)
+        if entry.losses != channel.losses or _maybe_confirmed(entry):
+            return _open(same)
+        return [entry]
     return [same]
+
+
+def _maybe_confirmed(entry: PendingMessage) -> cython.bint:
+    """True if a confirm may be of a publish, for its number is not known."""
+    last: cython.longlong = entry.channel.times.unknown_confirm_number
+    return entry.number < 0 and entry.packet_number < last
 
 
 def _may_be(entry: PendingMessage, returned: PendingMessage) -> cython.bint:

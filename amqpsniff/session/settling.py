@@ -266,6 +266,9 @@ class Settler:
         entry: PendingMessage
         if channel.numbering and tag >= channel.next_number:
             channel.session.has_loss = True  # its publish was captured later, or not at all
+        if not channel.numbering and (tag >= channel.next_number or (multiple and tag == 0)):
+            times: MessageTimes = channel.own_times()
+            times.unknown_confirm_number = number
         if self.recent_latencies is not None and not channel.known and not channel.numbered:
             return self.recent_latencies.estimate(channel, tag, multiple, ts_ns)
         if multiple:
@@ -323,6 +326,8 @@ class Settler:
         """The broker's ack or nack, of which not all was captured."""
         last: cython.longlong = channel.next_number - 1
         channel.session.has_loss = True
+        if not channel.numbering:
+            channel.losses += 1
         times: MessageTimes = channel.own_times()
         times.maybe_confirmed_to = max(times.maybe_confirmed_to, tag if tag > 0 else last)
         return 0

@@ -47,6 +47,7 @@ class Message:
         self.taken = False  # a commit was sent since
         self.tentative = False  # settled, unless the broker refuses it [D13]
         self.losses = 0  # those of its incarnation that were before it [P4]
+        self.maybe_confirmed = False  # by a confirm that is of a publish without a number [P4]
 
     def settle(self, outcome: str, event: Event) -> None:
         """The outcome is decided by an event [D10, D11]."""
@@ -156,6 +157,10 @@ class Incarnation:
     def confirm(self, event: Event, outcome: str) -> None:
         """[P3]"""
         tag, multiple = event.arguments["delivery_tag"], event.arguments["multiple"]
+        last = max((each.row["publish_number"] or 0 for each in self.publishes), default=0)
+        if self.next_number is None and (tag > last or (tag == 0 and multiple)):
+            for message in self.publishes:
+                message.maybe_confirmed |= message.row["publish_number"] is None
         for message in self.publishes:
             number = message.row["publish_number"]
             if number is None or message.row["outcome"] is not None or message.unknown:
@@ -180,7 +185,8 @@ class Incarnation:
             and (message.event.body or b"") == (event.body or b"")
             and message.event.properties == event.properties
         ]
-        if same and same[0].losses < self.losses:
+        one_of_several = len(same) > 1 and same[0].maybe_confirmed
+        if same and (same[0].losses < self.losses or one_of_several):
             for message in same:
                 message.unknown = message.done = True
             return

@@ -171,3 +171,31 @@ def test_a_body_that_was_not_captured_leaves_both_without_an_outcome() -> None:
     cut = [(n, t, o[:-3] if n in (15, 16) else o, full, link) for n, t, o, full, link in packets]
     outcomes = [row["outcome"] for row in rows_of(cut).messages]
     assert outcomes[:4] == [None, None, "confirmed", "returned"]
+
+
+@pytest.mark.parametrize(
+    ("confirm", "first"), [("S1: basic.ack delivery_tag=1", "-"), ("", "returned r 4ms")]
+)
+def test_one_of_two_publishes_whose_numbers_are_unknown(ask: Ask, confirm: str, first: str) -> None:
+    """The confirm may be of either, so the return may be too; a return of the other one is sure."""
+    check(
+        ask,
+        f"""
+        midstream
+        C1: channel.flow active=1
+        [p1] C1: basic.publish exchange=e routing_key=k mandatory=1 | body=5
+        {confirm or "S1: channel.flow-ok active=1"}
+        [p2] C1: basic.publish exchange=e routing_key=k mandatory=1 | body=5
+        [p3] C1: basic.publish exchange=e routing_key=j mandatory=1 | body=5
+        [r] S1: basic.return reply_code=312 exchange=e routing_key=k | body=5
+        [s] S1: basic.return reply_code=312 exchange=e routing_key=j | body=5
+        """,
+        f"""
+        messages:
+            p1 publish {first}
+            p2 publish -
+            p3 publish returned s 2ms
+            r return -
+            s return -
+        """,
+    )
