@@ -436,8 +436,8 @@ class MessageTimes:
     unconfirmed. `repeats`: publishes that came before. `first_logged`: ordinal of its first
     sighting, negative for none. `first_tag`: the tag of the first delivery, else -1.
     `maybe_confirmed_to`: the number up to which what waits may have been answered by a method that
-    was cut; `maybe_returned_to`: or have come back. `unknown_confirm_number`: the packet of the last
-    confirm of a publish whose number is not known, else -1.
+    was cut; `maybe_returned_to`: or have come back. `unknown_confirm_number`: the packet of the
+    last confirm of a publish whose number is not known, else -1.
     """
 
     confirmed: int

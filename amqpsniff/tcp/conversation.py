@@ -247,6 +247,11 @@ class Conversation:
         return self.first.retransmissions, self.second.retransmissions
 
     @property
+    def first_retransmissions(self) -> tuple[Any, Any]:
+        """(packet number, ts_ns) of the first of them, by direction; None without any."""
+        return self.first.first_retransmission, self.second.first_retransmission
+
+    @property
     def impaired(self) -> bool:
         """True if a segment came more than once, or a hole was given up."""
         first, second = self.first, self.second

@@ -705,6 +705,8 @@ class SlowPath:
             return 0
         if found & RETRANSMITTED:
             self.retransmissions += 1
+            if half.first_retransmission is None:
+                half.first_retransmission = number, ts_ns
         elif found & SAME_PACKET:
             self.duplicates += 1
         if found & OUT_OF_ORDER:

@@ -53,15 +53,20 @@ class Damage(NamedTuple):
 
 
 class Said(NamedTuple):
-    """Rows of messages, channels and methods, with the packet numbers of the whole capture."""
+    """Rows of messages, channels and methods, with the packet numbers of the whole capture; `lossy`
+    has the clients whose connections have holes.
+    """
 
     messages: list[Row]
     channels: list[Row]
     methods: list[Row]
+    lossy: set[str]
 
 
 class Verdict(NamedTuple):
-    """How many message rows say the same, less, something else, or lack what cannot be seen."""
+    """How many message rows say the same, less, something else, or lack what cannot be seen; or
+    more, where the whole capture has holes itself.
+    """
 
     counts: Counter[str]
     wrong: list[str]
@@ -80,6 +85,7 @@ def rows_of(packets: Sequence[Packet]) -> Said:
         engine.take("messages").to_pylist(),
         engine.take("channels").to_pylist(),
         [row for row in methods if row["method"] is not None],
+        {row["client"] for row in engine.take("connections").to_pylist() if row["gaps"]},
     )
     for row in (*said.messages, *said.channels, *said.methods):
         for name, value in row.items():
@@ -150,6 +156,8 @@ def compare(whole: Said, packets: Sequence[Packet], damage: Damage) -> Verdict:
         rows = [meant[place]] if _alone(said, damage, identity, meant) else meant
         answers = {_judged(row, one, unseen) for one in rows}
         answer = min(answers, key=("same", "less", "unseen", "wrong").index)
+        if answer == "wrong" and rows[0]["outcome"] is None and row["client"] in whole.lossy:
+            answer = "more"  # the damage hides that something is missing
         verdict.counts[answer] += 1
         if answer == "wrong":
             one = rows[0]

@@ -87,8 +87,8 @@ P4  basic.return belongs to the oldest publish of the incarnation that was manda
     properties (where not all of these were captured, and several may be meant, none of them has an
     outcome; nor has any where the oldest is from before a loss in any direction, or before the
     first method after it, or where it is one of several without a number and a confirm came since
-    then that names no number: it may be of any of them). That one is `returned`, with the packet and time of the return. The ack
-    that follows changes nothing.
+    then that names no number: it may be of any of them). That one is `returned`, with the packet
+    and time of the return. The ack that follows changes nothing.
 P5  At the end a numbered publish without an outcome is `unconfirmed` (packet and ns null), unless
     it may have been answered in a loss (P3); one without a number has a null outcome.
 P6  In tx mode the publishes up to a tx.commit are done with when commit-ok answers it, those up to

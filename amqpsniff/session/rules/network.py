@@ -24,7 +24,7 @@ from amqpsniff.session.rules.context import (
 )
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import number_of
-from amqpsniff.session.rules.peers import read
+from amqpsniff.session.rules.peers import forgotten, read
 from amqpsniff.session.rules.shared_state import Alike, Verdict
 from amqpsniff.units import duration, octets
 
@@ -60,7 +60,7 @@ def _retransmissions(context: RuleContext) -> None:
     connection = context.session.connection
     conversation = connection.conversation
     blocked = was_blocked(context.session)
-    said_of = []
+    said_of, firsts = [], []
     for direction in (0, 1):
         if blocked and direction == connection.client_direction:
             continue  # what is sent again to a broker that does not read was not lost
@@ -69,8 +69,14 @@ def _retransmissions(context: RuleContext) -> None:
             side = "client" if direction == connection.client_direction else "broker"
             share = f"{100 * again / all_of:.1f} %" if all_of else "all"
             said_of.append(f"{again} of {all_of} packets of the {side} ({share})")
-    if said_of:
-        context.report("tcp-retransmissions", ", ".join(said_of) + " were sent again")
+            firsts.append(conversation.first_retransmissions[direction])
+    if not said_of:
+        return
+    place: dict[str, Any] = {}  # at the end, behind its cause, where the path or a host was gone
+    if "interrupted" not in context.memory and forgotten(context) is None:
+        number, ts_ns = min(firsts)
+        place = {"number": number, "ts_ns": ts_ns, "last": context.number}
+    context.report("tcp-retransmissions", ", ".join(said_of) + " were sent again", **place)
 
 
 def _doubts(context: RuleContext) -> None:

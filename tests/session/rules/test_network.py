@@ -30,7 +30,10 @@ PUBLISHES = "handshake\nC1: channel.open\n" + "C1: basic.publish routing_key=q |
 
 
 def test_packets_sent_again() -> None:
-    (row,) = told_of(spoken(PUBLISHES, again=12).packets, "tcp-retransmissions")
+    packets = spoken(PUBLISHES, again=12).packets
+    (row,) = told_of(packets, "tcp-retransmissions")
+    first = len(packets) - 24 + 2  # each of the last twelve stands before its copy
+    assert (row["packet_number"], row["last_packet_number"]) == (first, len(packets))
     assert row["detail"] == "12 of 69 packets of the client (17.4 %) were sent again"
     assert not told_of(spoken(PUBLISHES, again=9).packets, "tcp-retransmissions")
     assert not told_of(spoken(PUBLISHES).packets, "tcp-retransmissions")
