@@ -497,6 +497,8 @@ class MessageRows(Rows):
         Rows.reserve(self)
         if self.meanings is not None:
             self.meanings.reserve(self.capacity)
+        if self.deliveries is not None:
+            self.deliveries.reserve(self.capacity)
         return 0
 
     def rewind(self) -> cython.int:

@@ -541,3 +541,12 @@ def test_sessions_that_are_over_need_no_garbage_collector() -> None:
         assert not [one for one in gc.get_objects() if type(one).__name__ == "Amqp10Session"]
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("table", ["connections", "channels", "links", "messages", "findings"])
+def test_many_messages_of_another_protocol_behind_deliveries(table: str) -> None:
+    """Both in one batch, also where no rows of messages are asked for."""
+    others = CAPTURES.parent / "cases" / "deliveries_after_cancel.pcap.gz"
+    paths = [capture("rpc"), others]
+    together = open_capture(*paths).table(table).num_rows
+    assert together == sum(open_capture(path).table(table).num_rows for path in paths)
