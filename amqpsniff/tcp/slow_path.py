@@ -706,7 +706,7 @@ class SlowPath:
         if found & RETRANSMITTED:
             self.retransmissions += 1
             if half.first_retransmission is None:
-                half.first_retransmission = number, ts_ns
+                half.first_retransmission = number & NUMBER_MASK, ts_ns
         elif found & SAME_PACKET:
             self.duplicates += 1
         if found & OUT_OF_ORDER:
