@@ -197,13 +197,9 @@ class _Causes:
 
     def _cause(self, finding: Finding) -> Finding | None:
         """The one that brought this one about; None if it is not among the findings."""
-        code, packet_number = finding.cause_code, finding.cause_packet_number
-        if code is None:
+        if finding.cause_code is None:
             return None
-        places = (finding.connection_id, finding.capture, None)
-        keys: list[tuple[Any, ...]] = [(code, place, packet_number) for place in places]
-        keys.append((code, finding.connection_id))  # a case of it that is not the first
-        for key in keys:
+        for key in _keys_of_cause(finding):
             cause = self._named.get(key)
             if cause is not None and (cause.ts_ns or 0) <= (finding.ts_ns or 0):
                 return cause
@@ -217,3 +213,11 @@ def _keys(finding: Finding) -> Iterator[tuple[Any, ...]]:
         yield code, connection, finding.packet_number
         yield code, connection
     yield code, finding.capture, finding.packet_number
+
+
+def _keys_of_cause(finding: Finding) -> Iterator[tuple[Any, ...]]:
+    """Under which keys the cause of a finding is looked for."""
+    code = finding.cause_code
+    for place in (finding.connection_id, finding.capture, None):
+        yield code, place, finding.cause_packet_number
+    yield code, finding.connection_id  # a case of it that is not the first

@@ -169,9 +169,9 @@ def _sentences(
     row = lead.first
     results = [one for one in lead.walk() if one is not lead and _is_problem(one)]
     brought = {one.connection_id for case in results for one in case.findings}
-    found = sorted(
-        lead.findings, key=lambda one: bool(brought) and one.connection_id not in brought
-    )
+    found = lead.findings
+    if brought:
+        found = sorted(found, key=lambda one: one.connection_id not in brought)
     unlike = _unlike(found)
     full = len(unlike) == 1 or found[0] is not lead.findings[0]
     kinds = [gist(one.detail, MAX_DETAIL * (full and one is found[0])) for one in unlike]
