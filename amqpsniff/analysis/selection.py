@@ -42,9 +42,13 @@ TEXTS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Filters by a text or a pattern: the columns of each table, of which one has to match."""
 
-_CLOSED_BADLY = f"close_code >= {FIRST_ERROR_CODE} OR closed_by = 'rst'"
+_CLOSED_BADLY = (
+    f"close_code >= {FIRST_ERROR_CODE} OR closed_by = 'rst' OR "
+    "(close_code IS NULL AND close_text IS NOT NULL)"  # of AMQP 1.0
+)
 ERRORS = {
-    "frames": f"reply_code >= {FIRST_ERROR_CODE} OR method IN ('basic.nack', 'connection.blocked')",
+    "frames": f"reply_code >= {FIRST_ERROR_CODE} OR method IN ('basic.nack', 'connection.blocked') "
+    "OR (frame_type = 'performative' AND reply_text IS NOT NULL)",
     "messages": "method = 'basic.return' OR status <> 'complete' OR "
     "outcome IN ('returned', 'rejected', 'discarded', 'requeued')",
     "connections": _CLOSED_BADLY,

@@ -34,6 +34,7 @@ UNCLEAN = ("fin", "rst")
 NOUNS = {
     "basic.nack": "refused message",
     "basic.return": "returned message",
+    "disposition": "refused message",
     "connection.blocked": "alarm of the broker",
 }
 """Errors that the verdict tells apart from others, by method."""
@@ -53,7 +54,8 @@ class Summary(TypedDict):
             and the time between.
         quality: Numbers by name; see `amqpsniff.analysis.quality.quality`. `messages` has the
             number of messages by status.
-        connection_count, connections: All connections, and the largest ones.
+        connection_count, chosen_count, connections: The number of all connections, and of those
+            that were counted; the largest of these.
         tls: `conversations`, `unreadable` ones, and `rows` of those.
         clients: Kinds of clients with their number of `connections`.
         frames, methods: Numbers by frame type and by method.
@@ -76,6 +78,7 @@ class Summary(TypedDict):
     span_ns: int | None
     quality: Row
     connection_count: int
+    chosen_count: int
     connections: list[Row]
     tls: Row
     clients: list[Row]
@@ -104,6 +107,7 @@ def summary(
     outcomes: Mapping[str, tuple[int, Any]],
     replies: Mapping[str, Any],
     findings: Sequence[Finding] = (),
+    part: bool = False,
     top: int,
 ) -> Summary:
     """The summary of what was read.
@@ -116,6 +120,7 @@ def summary(
         outcomes: Number of messages by outcome, each with the `Histogram` of the time it took.
         replies: The `Histogram` of the time that replies took, by the request's method.
         findings: Findings of the pass.
+        part: True if only a part of the traffic was counted.
         top: Rows of each section.
     """
     span_ns = None
@@ -125,9 +130,10 @@ def summary(
     connections = [
         _connection(*one, whole=statistics["whole"]) for one in statistics["connections"]
     ]
+    chosen = statistics["counted"] if part else totals.connections
     messages = [_messages(statistics, name, span_ns) for name in sorted(statistics["sizes"])]
     return {
-        "verdict": _verdict(statistics, connections, findings, totals, numbers).plain(),
+        "verdict": _verdict(statistics, connections, findings, totals, numbers, chosen).plain(),
         "captures": list(captures),
         "comments": list(comments),
         "packets": totals.packets,
@@ -136,6 +142,7 @@ def summary(
         "span_ns": span_ns,
         "quality": numbers | {"messages": _ranked(statistics["statuses"])},
         "connection_count": totals.connections,
+        "chosen_count": chosen,
         "connections": connections,
         "tls": {
             "conversations": totals.encrypted,
@@ -165,6 +172,7 @@ def _verdict(
     findings: Sequence[Finding],
     totals: Totals,
     numbers: Row,
+    chosen: int,
 ) -> Verdict:
     """The verdict on errors, unclean ends and the findings that need no rules."""
     reported, errors = [], statistics["errors"]
@@ -179,7 +187,7 @@ def _verdict(
         reported.append(f"{number}{such} ({place}).")
     unclean = sum(one["closed_by"] in UNCLEAN for one in connections)
     if unclean:
-        least = "At least " if len(connections) < totals.connections else ""
+        least = "At least " if len(connections) < chosen else ""
         ended = plural(unclean, "connection")
         reported.append(f"{least}{ended} ended without connection.close.")
     return verdict(
@@ -188,6 +196,7 @@ def _verdict(
         numbers,
         packets=totals.packets,
         connections=totals.connections,
+        chosen=chosen,
         start_ns=totals.first_ns,
         reported=reported,
         looked="while decoding",

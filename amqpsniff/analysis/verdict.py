@@ -89,6 +89,7 @@ def verdict(
     finding_count: int = 0,
     reported: Sequence[str] = (),
     looked: str = "in what the capture shows of",
+    chosen: int | None = None,
     halves: int = 0,
 ) -> Verdict:
     """The verdict on findings.
@@ -102,6 +103,7 @@ def verdict(
         finding_count: All findings there are, if `cases` may be a selection of them.
         reported: Sentences about what is wrong that stand before those about findings.
         looked: How far the traffic was looked at, before the number of connections.
+        chosen: Connections that were looked at, None for all of them.
         halves: Connections of which only one direction was captured, where no finding says so.
     """
     leads = [(case, lead) for case in cases if (lead := leading(case)) is not None]
@@ -119,9 +121,10 @@ def verdict(
     failed = bool(reported) or any(_failed(lead) for _, lead in leads)
     if shown < finding_count and not failed:
         sentences.append(f"{count(shown)} of {plural(finding_count, 'finding')} match.")
+    elif connections and chosen == 0:
+        sentences.append(f"0 of {plural(connections, 'AMQP connection')} match.")
     elif connections > len(unread) and not failed:
-        of = f"{'in what could be read of' if unseen else looked} "
-        of += plural(connections, "AMQP connection")
+        of = f"{'in what could be read of' if unseen else looked} {part_of(connections, chosen)}"
         sentences.append(
             f"Nothing failed {of}, but:" if leads else f"Nothing wrong was found {of}."
         )
@@ -142,6 +145,12 @@ def verdict(
         unseen,
         [{key: lead.first[key] for key in keys} for lead in told],
     )
+
+
+def part_of(connections: int, chosen: int | None) -> str:
+    """The number of AMQP connections, and of those that were chosen if not all were."""
+    some = "" if chosen is None or chosen >= connections else f"{count(chosen)} of "
+    return some + plural(connections, "AMQP connection")
 
 
 def leading(case: Case) -> Case | None:

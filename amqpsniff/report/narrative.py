@@ -9,6 +9,7 @@ from amqpsniff.analysis.finding_tree import headings
 from amqpsniff.analysis.quality import FLAWLESS
 from amqpsniff.analysis.times import SECOND_NS
 from amqpsniff.analysis.top_rows import BAD_ENDS, Row
+from amqpsniff.analysis.verdict import part_of
 from amqpsniff.report.tables import shortened
 from amqpsniff.spec import PUBLISHES
 from amqpsniff.units import count, duration, octets, of_severity, plural
@@ -55,7 +56,7 @@ def tiles(summary: Row, data: ReportData) -> list[Tile]:
     cases = [case for case in data.diagnosis.cases if not case.is_note]
     found = {severity: len(headings(cases, severity)) for severity in ("error", "warning")}
     return [
-        _tile(summary["connection_count"], "connection"),
+        _tile(summary["chosen_count"], "connection"),
         _tile(totals["published"], "message", " published"),
         _tile(totals["delivered"], "message", " delivered"),
         (_p99(data, "confirm"), "confirms, 99 % within", ""),
@@ -106,7 +107,8 @@ def _traffic(summary: Row, data: ReportData) -> Iterator[str]:
     if not number:
         yield "There is no AMQP in what was captured, as far as it can be read."
         return
-    text = f"{plural(number, 'AMQP connection')} {'was' if number == 1 else 'were'} seen"
+    chosen = summary["chosen_count"]
+    text = f"{part_of(number, chosen)} {'was' if chosen == 1 else 'were'} seen"
     clients = [one for one in summary["clients"] if one["client_product"]]
     if clients:
         names = [

@@ -28,7 +28,7 @@ from cython.cimports.amqpsniff.session.counts import (
 
 from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
+from amqpsniff.decode.method_layout import FIRST_PERFORMATIVE, FRAME_TYPE_NAMES, NAMES
 from amqpsniff.decode.rows import STATUS_NAMES
 from amqpsniff.session import method_flags
 from amqpsniff.session.counts import MAX_NAMES, TopCounts
@@ -63,6 +63,8 @@ _ways = bytes(_WAYS.get(name, 2) for name in NAMES)
 _REFUSALS = frozenset(("basic.nack", "channel.alert"))
 _refusals = bytes(name in _REFUSALS for name in NAMES)
 _BLOCKED = method_flags.NAMES.index("connection.blocked")
+_FIRST_PERFORMATIVE = cython.declare(cython.int, FIRST_PERFORMATIVE)
+_DISPOSITION = cython.declare(cython.int, NAMES.index("disposition"))
 _OPEN = method_flags.NAMES.index("channel.open")
 _DECLARED = method_flags.NAMES.index("queue.declare-ok")
 
@@ -242,6 +244,7 @@ class Census:
             frames.reply_code.values[row] >= _FIRST_ERROR
             or method == self.blocked
             or (self.refusals[method] and frames.sender.values[row] == 1)
+            or (method >= _FIRST_PERFORMATIVE and self._tells_error(frames, row, method))
         ):
             self._error(frames, row, method, connection, captures)
         return 0
@@ -296,6 +299,16 @@ class Census:
             if number and (name in self.others or len(self.others) < MAX_OTHERS):
                 self.others[name] = self.others.get(name, 0) + number
         self.other_counts = []
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=True)
+    def _tells_error(
+        self, frames: FrameRows, row: cython.longlong, method: cython.int
+    ) -> cython.bint:
+        """True if a performative has an error, and is not what a client says of a delivery."""
+        if not frames.reply_text.has(row):
+            return False
+        return method != _DISPOSITION or frames.sender.values[row] == 1
 
     def _error(
         self, frames: FrameRows, row: Any, method: cython.int, connection: Connection, captures: Any
@@ -453,8 +466,9 @@ class Census:
         `routes` and `queues` as `TopCounts`, `depths` as (messages, consumers) by queue, as the
         broker said last where a client declared it, else of links (`consume`), `errors`
         as dicts, `clients` by `CLIENT`, `connections` as
-        (`ConnectionCounters`, decoder's connection, session), the largest first, `whole`: whether
-        all channels and all times of those were counted.
+        (`ConnectionCounters`, decoder's connection, session), the largest first, `counted`: the
+        number of all of which a frame was counted, `whole`: whether all channels and all times of
+        those were counted.
         """
         self._name()
         self._name_others()
@@ -482,5 +496,6 @@ class Census:
             "errors": list(self.errors.values()),
             "clients": self._read_clients(),
             "connections": [entry[1:] for entry in sorted(self.kept, reverse=True)],
+            "counted": self.ended,
             "whole": self.channel < 0 and not self.bounded,
         }

@@ -81,10 +81,13 @@ def _traffic(result: Mapping[str, Any]) -> str:
     quality = result["quality"]
     frames = sum(result["frames"].values())
     parts = [plural(result["connection_count"], "AMQP connection")]
+    chosen = result["chosen_count"]
     if quality["midstream_connections"]:
         began = quality["midstream_connections"]
         some = began < result["connection_count"]
         parts[0] += f" ({f'{count(began)} of them ' if some else ''}began before the capture)"
+    if chosen < result["connection_count"]:
+        parts[0] += f", of which {count(chosen)} {'is' if chosen == 1 else 'are'} counted here"
     heartbeats = result["frames"].get("heartbeat", 0)
     parts.append(
         plural(frames, "frame") + (f", {plural(heartbeats, 'heartbeat')}" if heartbeats else "")
@@ -115,7 +118,7 @@ def _connections_title(result: Mapping[str, Any]) -> str:
         title += f" to {harmless(next(iter(servers)) or UNKNOWN)}"
         if len(products) == 1:
             title += f", {next(iter(products))}"
-    return title + _of(len(result["connections"]), result["connection_count"])
+    return title + _of(len(result["connections"]), result["chosen_count"])
 
 
 def _of(shown: int, all_: int | None) -> str:

@@ -201,7 +201,7 @@ class Amqp10Frames:
                 frames.arguments.end()
             if found.first >= 0 and (code == _TRANSFER or code == _DISPOSITION):
                 frames.delivery_tag.values[row] = found.first
-            if found.condition is not None and frames.wanted:
+            if found.condition is not None:
                 text = found.condition.encode()
                 if found.description:
                     text += b": " + found.description.encode()

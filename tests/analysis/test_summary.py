@@ -1,0 +1,29 @@
+"""The summary of a part of the traffic, and errors of AMQP 1.0."""
+
+import amqpsniff
+from tests.conftest import SAMPLES
+from tests.decode.amqp10.truth import capture
+
+
+def test_a_part_says_how_much_it_is_of() -> None:
+    part = amqpsniff.open(SAMPLES / "pika_mix.pcap").summary(connection=":43700")
+    assert (part["chosen_count"], part["connection_count"]) == (1, 4)
+    assert (
+        part["verdict"]["text"] == "Nothing wrong was found while decoding 1 of 4 AMQP connections."
+    )
+
+
+def test_a_part_of_nothing_is_not_in_order() -> None:
+    part = amqpsniff.open(SAMPLES / "pika_mix.pcap").summary(client="nobody")
+    assert part["verdict"]["text"] == "0 of 4 AMQP connections match."
+
+
+def test_errors_of_performatives() -> None:
+    """Of dispositions those of the broker: a client's refusal is an outcome."""
+    found = amqpsniff.open(capture("rabbit_outcomes")).summary()
+    rows = amqpsniff.open(capture("rabbit_outcomes")).frames(
+        where="reply_text IS NOT NULL AND (method <> 'disposition' OR sender = 'server')"
+    )
+    expected = {(row["method"], row["reply_text"]) for row in rows.arrow().to_pylist()}
+    assert {(one["method"], one["reply_text"]) for one in found["errors"]} == expected
+    assert expected
