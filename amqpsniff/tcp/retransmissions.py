@@ -170,6 +170,8 @@ class History:
                     result |= SAME_PACKET
             first = max(offset, there)
             stop = min(offset + length, there + self.table[row + 4])
+            if stop <= offset:
+                break  # it was delivered before these bytes, and so were all before it
             if first < stop:
                 block = self.blocks[self.table[row + 1]]
                 there = self.table[row + 2] + first - there
