@@ -31,6 +31,7 @@ from amqpsniff.decode.redaction import (
     LONG_LOGIN_BYTES,
     shortened,
     with_secrets,
+    without_properties,
     without_secrets,
 )
 from amqpsniff.decode.rows import FIRST_ROWS, as_many
@@ -560,13 +561,16 @@ class FrameHandler:
         connection: Connection = half.connection
         if facts.method_id == _TUNE or facts.method_id == _OPEN_OK:
             connection.past_login = True
-        if self.decoder.secrets[facts.method] and not self.decoder.show_secrets:
-            payload: bytes = reader.bytes_at(at, end - at)
-            connection.sent_secrets = with_secrets(connection.sent_secrets, facts.method, payload)
+        payload: bytes = b""
+        if self.decoder.secrets[facts.method]:
+            payload = reader.bytes_at(at, end - at)
+            if facts.method_id == 11:
+                payload = without_properties(payload)
+            if not self.decoder.show_secrets:
+                known = connection.sent_secrets
+                connection.sent_secrets = with_secrets(known, facts.method, payload)
         if facts.method_id == 11:
-            connection.login = reader.bytes_at(at, end - at)
-            if end - at > LONG_LOGIN_BYTES:
-                connection.login = shortened(connection.login)
+            connection.login = payload if len(payload) <= LONG_LOGIN_BYTES else shortened(payload)
             if self.contents.writer.notes is not None:
                 said: bytes = self.frames.arguments.bytes_of(self.frames.rows - 1)
                 connection.reads_bodies = self.contents.writer.notes.knows(said)

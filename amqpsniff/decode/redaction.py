@@ -228,6 +228,13 @@ def is_in_place(index: int, payload: bytes, size: int) -> bool:
 # the name and the secrets of a login
 
 
+def without_properties(payload: bytes) -> bytes:
+    """A start-ok's payload with no properties of the client: what it says of the login, by which
+    those of connections that have names of their own are alike.
+    """
+    return payload[:4] + bytes(4) + payload[8 + int.from_bytes(payload[4:8], "big") :]
+
+
 def shortened(payload: bytes) -> bytes:
     """A start-ok's payload that gives the same name, and is short; empty where there is none."""
     name = login_name(payload)

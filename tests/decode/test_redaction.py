@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from amqpsniff.decode.redaction import login_name
+from amqpsniff.decode.redaction import login_name, with_secrets, without_properties
 from amqpsniff.spec import METHODS
 from tests import encoder
 from tests.conftest import own_capture
@@ -147,6 +147,17 @@ def test_the_user_is_no_password(mechanism: bytes, response: bytes, user: str | 
     """A login that is not as its mechanism has it may have the password in the name's place."""
     octets = method("connection.start-ok", 0, mechanism=mechanism, response=response)
     assert login_name(octets[7:-1]) == user
+
+
+def test_properties_of_a_client_are_no_part_of_its_login() -> None:
+    """Wherever it is cut, so that connections with names of their own have one login."""
+    start_ok = next(at for at, one in enumerate(METHODS) if one.name == "connection.start-ok")
+    payload = WHOLE_LOGIN[7:-1]
+    for end in range(len(payload) + 1):
+        whole, login = payload[:end], without_properties(payload[:end])
+        assert login_name(login) == login_name(whole)
+        assert with_secrets(None, start_ok, login) == with_secrets(None, start_ok, whole)
+    assert (login_name(login), with_secrets(None, start_ok, login)) == ("app", (SECRET,))
 
 
 @pytest.mark.parametrize("name", ["pika_mix", "bunny", "kombu", "php_churn", "amqplib08", "node"])
