@@ -21,6 +21,7 @@ from amqpsniff.session.counts import (
     add_sums,
     extent,
     folded,
+    in_order,
     quantile_places,
 )
 
@@ -180,7 +181,7 @@ class Levels:
 
     def add(self, begun: Any, ended: Any) -> None:
         """One more at each time of the first array, one less at each of the second."""
-        up, down = (array("q", sorted(times)) for times in (begun, ended))
+        up, down = in_order(begun), in_order(ended)
         if up or down:
             steps, ends = self._steps, [*up[:1], *down[:1], *up[-1:], *down[-1:]]
             steps.cover(min(ends), max(ends))
@@ -245,7 +246,7 @@ class Delays:
         A time below zero, of clocks that were set back, is not counted.
         """
         at, took = times, delays
-        if took and min(took) < 0:
+        if took and extent(took)[0] < 0:
             kept = [row for row, one in enumerate(took) if one >= 0]
             at, took = (array("q", [column[row] for row in kept]) for column in (at, took))
         if at:

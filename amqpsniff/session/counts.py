@@ -64,6 +64,15 @@ def extent(numbers: cython.longlong[::1]) -> Any:
     return least, most
 
 
+def in_order(numbers: cython.longlong[::1]) -> Any:
+    """The numbers in ascending order, in which they mostly are."""
+    at: cython.Py_ssize_t
+    for at in range(1, len(numbers)):
+        if numbers[at] < numbers[at - 1]:
+            return array("q", sorted(array("q", bytes(numbers))))
+    return numbers
+
+
 def folded(sums: cython.longlong[::1], peaks: cython.longlong[::1]) -> Any:
     """Two steps become one: sums, and how far each rises above where it begins, in half the steps;
     the rest is zero. Without `peaks` there are none.
