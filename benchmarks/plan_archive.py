@@ -138,7 +138,7 @@ def _costs(plan: Plan, seconds: float) -> None:
     pieces = sum(len(one.sources) for one in plan.tasks if one.bucket is not None)
     print(f"  {rows / 1e6:.1f} M conversations in files, {seconds:.1f} s, {kilobytes / 1e6:.2f} GB "
           f"at most; a task's order {len(pickle.dumps(spec)) / 1e3:.0f} kB; "
-          f"{pieces / 1e6:.2f} M pieces of 40 bytes")  # fmt: skip
+          f"{pieces / 1e6:.2f} M pieces of 32 bytes")  # fmt: skip
 
 
 def main() -> None:

@@ -257,7 +257,7 @@ class Reading:
             yield from self._findings(share)
         elif share.scan is not None:
             for name in share.scan.messages(share.number):
-                yield from self._read(Written(share.scan.folder.name, name))
+                yield from self._read(Written(share.scan.order.folder.name, name))
         else:
             for task in share.tasks:
                 for _, batch in self._run(share, task).batches():

@@ -167,7 +167,7 @@ class _Object:
         self._dealer = Dealer(of_marks, len(places), size, source.begin_ns, ports)
         self._sink = sink
         self._blocks: dict[int, list[bytes]] = defaultdict(list)
-        self._held = self._written = 0
+        self._held = 0
         self._runs: list[tuple[int, int, int]] = []
 
     def feed(self, batch: PacketBatch) -> None:
@@ -193,9 +193,8 @@ class _Object:
     def _write(self) -> None:
         for bucket in sorted(self._blocks):
             octets = b"".join(self._blocks[bucket])
+            self._runs.append((bucket, self._sink.tell(), len(octets)))
             self._sink.write(octets)
-            self._runs.append((bucket, self._written, len(octets)))
-            self._written += len(octets)
         self._blocks.clear()
         self._held = 0
 

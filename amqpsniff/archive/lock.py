@@ -100,6 +100,10 @@ class FolderLock:
         """The name of its lock file."""
         return self._name
 
+    def is_taken(self) -> bool:
+        """True if another run has it or asks for it."""
+        return bool(self._others())
+
     def acquire(self) -> None:
         """Have the lock from now on; raises Locked while another run has it."""
         if self._taken:

@@ -372,10 +372,8 @@ class _Planning:
 
     def _gathered(self, families: list[_Family], heavy: int | None = None) -> list[Task]:
         """Tasks of the conversations that go from pack to pack."""
-        tasks = []
-        for marks, members, octets in self.spans.gather(families, heavy):
-            tasks.append(self._task(members, marks, False, octets))
-        return tasks
+        parts = self.spans.gather(families, heavy)
+        return [self._task(members, marks, False, octets) for marks, members, octets in parts]
 
     def _task(
         self, members: Sequence[int], marks: array[int] | None, inverted: bool, octets: int

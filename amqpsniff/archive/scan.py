@@ -45,11 +45,6 @@ class Scan:
 
     order: TaskSpec
 
-    @property
-    def folder(self) -> Folder:
-        """The folder that all workers see."""
-        return self.order.folder
-
     def begin(self, tasks: Sequence[Task]) -> None:
         """Write down what tasks read, but nothing that opens TLS."""
         plain = [
@@ -60,11 +55,11 @@ class Scan:
             )
             for one in tasks
         ]
-        self.folder.write(TASKS, marshal.dumps(plain))
+        self.order.folder.write(TASKS, marshal.dumps(plain))
 
     def findings(self, number: int, files: Sequence[Surveyed]) -> list[Finding] | None:
         """Do a task; where it is the last one, give the findings of all, else None."""
-        specs, folder = self._specs(), self.folder
+        specs, folder = self._specs(), self.order.folder
         last = number == len(specs) - 1
         works = {spec.key: partial(carry_out, spec) for spec in specs}
         if specs:
@@ -74,7 +69,7 @@ class Scan:
 
     def messages(self, number: int) -> list[str]:
         """Do a task, and link the messages of all; the files of the task's."""
-        specs, folder = self._specs(), self.folder
+        specs, folder = self._specs(), self.order.folder
         works = {spec.key: partial(carry_out, spec) for spec in specs}
         do_together(folder, works, specs[number].key)
         do_together(folder, {"links": partial(self._link, specs)}, "links")
@@ -88,11 +83,11 @@ class Scan:
         captures = sorted({source.path for spec in specs for source in spec.task.sources})
         results = self._results(specs)
         files = {one.key: one.linkable for one in results if one.linkable is not None}
-        link_all(files, self.folder, captures, "")
+        link_all(files, self.order.folder, captures, "")
 
     def _specs(self) -> list[TaskSpec]:
         specs: list[TaskSpec] = []
-        for sources, marks, facts in marshal.loads(self.folder.read(TASKS) or b""):  # noqa: S302
+        for sources, marks, facts in marshal.loads(self.order.folder.read(TASKS) or b""):  # noqa: S302
             own = None if marks is None else array("q", marks)
             task = Task([Source(*one) for one in sources], own, *facts)
             specs.append(replace(self.order, task=task, key=f"{len(specs):06d}"))
@@ -100,7 +95,7 @@ class Scan:
 
     def _results(self, specs: Sequence[TaskSpec]) -> list[TaskResult]:
         places = [f"{RESULTS}/{spec.key}.result" for spec in specs]
-        return [TaskResult.from_bytes(self.folder.read(place) or b"") for place in places]
+        return [TaskResult.from_bytes(self.order.folder.read(place) or b"") for place in places]
 
 
 def do_together(folder: Folder, works: Mapping[str, Callable[[], object]], first: str) -> None:
@@ -122,6 +117,8 @@ def do_together(folder: Folder, works: Mapping[str, Callable[[], object]], first
 def _did(folder: Folder, key: str, work: Callable[[], object]) -> bool:
     """Do some work, unless somebody else does."""
     lock = FolderLock(folder, f"{TURNS}/{key}")
+    if lock.is_taken():
+        return False
     try:
         lock.acquire()
     except Locked:

@@ -230,7 +230,7 @@ class Heartbeat:
 def carry_out(spec: TaskSpec) -> Done:
     """Do a task and write its rows; the result is written too, but for one that only deals out."""
     folder = spec.folder
-    objects = spec.deal and Objects(spec.deal, folder, spec.options.ports or None)
+    objects = Objects(spec.deal, folder, spec.options.ports or None) if spec.deal else None
     tables = [table for table in spec.tables if table != "findings"]
     rows = dict.fromkeys(tables, 0)
     heartbeat = Heartbeat(folder, spec.key, spec.task.packets)

@@ -358,7 +358,8 @@ class Survey:
     def __init__(self) -> None:
         self.parser = HeaderParser(None, Fragments(Limits()))
         self.extra = []
-        self.places = places = {}
+        places: dict[Any, Any] = {}
+        self.places = places
         self.marks = Marks(lambda mark: places.setdefault(mark, len(places)))
         self.table = self.counts = array("q", [0]) * 64
         self.packets = self.segments = 0
