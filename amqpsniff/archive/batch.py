@@ -252,11 +252,12 @@ class Batch:
 
     def _make_plan(self) -> list[TaskSpec]:
         files, _ = self._looked or ([], [])
-        self.plan = make_plan(files, task_bytes=self.task_bytes, deals=True)
-        for one in files:
-            one.forget_conversations()
-        self._specs = self._orders()
-        self._noted = self._notes(self._specs)
+        with gc_paused():
+            self.plan = make_plan(files, task_bytes=self.task_bytes, deals=True)
+            for one in files:
+                one.forget_conversations()
+            self._specs = self._orders()
+            self._noted = self._notes(self._specs)
         return self._specs
 
     def _orders(self) -> list[TaskSpec]:

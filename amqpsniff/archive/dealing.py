@@ -336,7 +336,8 @@ def _blocks(part: Part, folder: Folder) -> Iterator[tuple[int, bytes]]:
 
     with folder.open(object_name(part.source)) as file:
         for offset, length in part.ranges:
-            octets = pa.BufferedInputStream(file.get_stream(offset, length), READ_BYTES)
+            held = min(length, READ_BYTES)
+            octets = pa.BufferedInputStream(file.get_stream(offset, length), held)
             while head := octets.read(BLOCK.size):
                 packed, packets, plain = BLOCK.unpack(head)
                 unpacked = _codec().decompress(octets.read(packed), plain, asbytes=True)
