@@ -25,6 +25,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from amqpsniff.archive import Plan, Surveyed, make_plan
+from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.plan import Task
 from amqpsniff.archive.task_io import TaskSpec
 from amqpsniff.options import Options
@@ -133,11 +134,11 @@ def _costs(plan: Plan, seconds: float) -> None:
     rows = sum(len(one.marks) for one in plan.files)
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     task = max(plan.tasks, key=lambda one: len(one.sources))
-    spec = TaskSpec(task, "", "", Options(), (), "/")
+    spec = TaskSpec(task, "", "", Options(), (), Folder("/"))
     pieces = sum(len(one.sources) for one in plan.tasks if one.bucket is not None)
     print(f"  {rows / 1e6:.1f} M conversations in files, {seconds:.1f} s, {kilobytes / 1e6:.2f} GB "
           f"at most; a task's order {len(pickle.dumps(spec)) / 1e3:.0f} kB; "
-          f"{pieces / 1e6:.2f} M pieces of 40 bytes")  # fmt: skip
+          f"{pieces / 1e6:.2f} M pieces of 32 bytes")  # fmt: skip
 
 
 def main() -> None:

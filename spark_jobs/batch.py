@@ -25,7 +25,7 @@ from amqpsniff.archive.plan import TASK_BYTES
 from amqpsniff.archive.progress import Step
 from amqpsniff.errors import CaptureError, FilterError, UsageError
 from amqpsniff.options import Options
-from amqpsniff.process_tuning import gc_paused, raise_gc_threshold
+from amqpsniff.process_tuning import raise_gc_threshold
 from amqpsniff.spark_jobs.errors import tell
 from amqpsniff.spark_jobs.options import json_object
 from amqpsniff.spec import DIALECTS, READINGS
@@ -185,8 +185,7 @@ def _written(spark: SparkContext | None, batch: Batch, say: Say) -> Summary:
             LOG.info(step.why)
 
     runner = None if spark is None else SparkRunner(spark)
-    with gc_paused():
-        return batch.run(runner or run_here, notice, runner.cores if runner else 1)
+    return batch.run(runner or run_here, notice, runner.cores if runner else 1)
 
 
 def _report(

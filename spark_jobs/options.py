@@ -12,7 +12,7 @@ from typing import Any
 from amqpsniff.archive.filesystem import whole_path
 from amqpsniff.archive.plan import MAX_READS, TASK_BYTES
 from amqpsniff.archive.secrets import carried
-from amqpsniff.archive.survey import Surveyed
+from amqpsniff.archive.surveys import Surveyed
 from amqpsniff.errors import UsageError
 from amqpsniff.options import Options
 
@@ -92,7 +92,7 @@ def parse(options: Mapping[str, str]) -> SourceOptions:
         mode=mode,
         from_ns=_time(options, "from"),
         to_ns=_time(options, "to"),
-        storage=_storage(options),
+        storage=json_object("option storageOptions", options.get("storageOptions") or "{}"),
         surveys=options.get("surveys", ""),
         scratch=whole_path(options["scratch"]) if options.get("scratch") else "",
         task_bytes=_number(options, "taskBytes", TASK_BYTES),
@@ -178,10 +178,6 @@ def _time(options: Mapping[str, str], name: str) -> int | None:
     if time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
     return int(time.timestamp() * 1e6) * 1000
-
-
-def _storage(options: Mapping[str, str]) -> dict[str, Any]:
-    return json_object("option storageOptions", options.get("storageOptions", "") or "{}")
 
 
 def json_object(name: str, text: str) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from amqpsniff.archive.batch_reports import (
 )
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.listing import list_captures
-from amqpsniff.archive.survey_cache import survey_files
+from amqpsniff.archive.surveys import survey_files
 from amqpsniff.spark_jobs.errors import saving, tell
 from amqpsniff.spark_jobs.options import json_object
 from amqpsniff.spark_jobs.tables import read_table

@@ -46,13 +46,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from amqpsniff.archive.batch_reports import manifest_of
-from amqpsniff.archive.filesystem import Folder, opener_for
+from amqpsniff.archive.filesystem import Folder, Opener
 from amqpsniff.archive.listing import Listed, list_captures
 from amqpsniff.archive.plan import Plan, Task, make_plan
 from amqpsniff.archive.scan import Scan
 from amqpsniff.archive.secrets import ONE_TASK, task_bytes_for, with_secrets_of
-from amqpsniff.archive.survey import Surveyed
-from amqpsniff.archive.survey_cache import survey_files
+from amqpsniff.archive.surveys import Surveyed, survey_files
 from amqpsniff.archive.task import TaskRun
 from amqpsniff.archive.task_io import TIMES, TaskSpec
 from amqpsniff.capture.formats import is_remote
@@ -129,8 +128,7 @@ class Since(NamedTuple):
 class Share(InputPartition):
     """The work of one Spark task: tasks of a plan; rows for `errors`.
 
-    `home` is the current folder, to which names of captures may be relative. Of a `scan` it is the
-    task of this `number`; `tasks` are all of them where it is the only partition.
+    Of a `scan` it is the task of this `number`; where it is `alone`, it has all of the `tasks`.
     """
 
     tasks: Sequence[Task] = ()
@@ -140,7 +138,8 @@ class Share(InputPartition):
     since: Since | None = None
     scan: Scan | None = None
     number: int = 0
-    home: str = field(default_factory=lambda: str(Path.cwd()))
+    alone: bool = False
+    opener: Opener | None = None
 
 
 @dataclass
@@ -189,28 +188,30 @@ class Reading:
             task_bytes = ONE_TASK
         plan = make_plan(files, task_bytes=task_bytes, max_reads=self.options.max_reads)
         decoding = with_secrets_of(files, self.options.decoding, self.options.storage)
-        if self.table == "findings" or (linked and self.options.scratch):
+        if self.table == "findings" or (linked and self.options.scratch and plan.tasks):
             return self._of_all(plan, decoding, since)
-        shares = [Share([task], decoding=decoding, since=since) for task in plan.tasks]
+        more: dict[str, Any] = {"since": since, "opener": Opener(self.options.storage)}
+        shares = [Share([task], decoding=decoding, **more) for task in plan.tasks]
         return shares or [Share()]
 
     def _of_all(self, plan: Plan, decoding: Options, since: Since | None) -> list[Share]:
         """Partitions of a table whose rows need the results of all tasks."""
         for one in plan.files:
             one.forget_conversations()
-        scratch = self.options.scratch and f"{self.options.scratch}/{uuid.uuid4().hex}"
+        scratch = f"{self.options.scratch or tempfile.gettempdir()}/{uuid.uuid4().hex}"
         names = [name for name in self.needed if name not in LINKED]
         order = TaskSpec(
-            Task([]), "", "", decoding, (self.table,), scratch, self.options.storage,
+            Task([]), "", "", decoding, (self.table,), Folder(scratch, self.options.storage),
             seed=own_seed(), links=self.table == "messages",
             columns={"messages": list(dict.fromkeys([*names, TIMES["messages"]]))},
+            opener=Opener(self.options.storage),
         )  # fmt: skip
         scan = Scan(order)
-        if not (scratch and plan.tasks):
-            number = len(plan.tasks) - 1
-            return [Share(plan.tasks, plan.files, since=since, scan=scan, number=number)]
-        scan.begin(plan.tasks)
         last = len(plan.tasks) - 1
+        if not (self.options.scratch and plan.tasks):
+            more: dict[str, Any] = {"scan": scan, "number": last, "alone": True}
+            return [Share(plan.tasks, plan.files, since=since, **more)]
+        scan.begin(plan.tasks)
         return [
             Share(files=plan.files if at == last else (), since=since, scan=scan, number=at)
             for at in range(last + 1)
@@ -256,7 +257,7 @@ class Reading:
             yield from self._findings(share)
         elif share.scan is not None:
             for name in share.scan.messages(share.number):
-                yield from self._read(Written(share.scan.order.output, name))
+                yield from self._read(Written(share.scan.order.folder.name, name))
         else:
             for task in share.tasks:
                 for _, batch in self._run(share, task).batches():
@@ -290,10 +291,9 @@ class Reading:
         return sorted(chosen.columns)
 
     def _run(self, share: Share, task: Task) -> TaskRun:
-        opener = opener_for([one.path for one in task.sources], self.options.storage, share.home)
         return TaskRun(
             task, share.decoding, [self.table], columns={self.table: self.needed},
-            encoded=bool(self.options.where), opener=opener,
+            encoded=bool(self.options.where), opener=share.opener,
         )  # fmt: skip
 
     def _findings(self, share: Share) -> Iterator[pa.RecordBatch]:
@@ -302,9 +302,10 @@ class Reading:
         assert share.scan is not None
         scan = share.scan
         with contextlib.ExitStack() as stack:
-            if not scan.order.output:  # nobody else has a part of it
+            if share.alone:
                 made = stack.enter_context(tempfile.TemporaryDirectory(prefix="amqpsniff-"))
-                scan = Scan(replace(scan.order, output=made))
+                folder = Folder(made, self.options.storage)
+                scan = Scan(replace(scan.order, folder=folder))
                 scan.begin(share.tasks)
             found = scan.findings(share.number, share.files)
         if found is not None:

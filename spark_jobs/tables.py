@@ -48,38 +48,26 @@ def read_table(
     are VARIANT, null where they are no JSON. Raises UsageError for a folder that no batch has
     written.
     """
-    rows = _read(spark, output, table, columns, storage, manifest)
-    parsed = JSON_COLUMNS.intersection(rows.columns) if variant else ()
-    return rows.withColumns({name: functions.try_parse_json(name) for name in parsed})
-
-
-def _read(
-    spark: SparkSession,
-    output: str,
-    table: str,
-    columns: Iterable[str] | None,
-    storage: StorageOptions | None,
-    manifest: Manifest | None,
-) -> DataFrame:
     manifest = manifest or manifest_of(Folder(output, storage))
     if manifest is None:
         raise UsageError(f"{output}: no batch has written there; run `amqpsniff batch` first")
     base = whole_path(output).rstrip("/")
-    if "format" in manifest and table in manifest["tables"]:  # Spark has written it
-        rows = spark.read.format(manifest["format"]).load(f"{base}/{table}")
-        return rows if columns is None else rows.select(*columns)
     whole = from_arrow_schema(arrow_schema(table, everything=columns is not None))
     chosen = whole if columns is None else StructType([whole[name] for name in columns])
     files = [f"{base}/{name}" for name in manifest["tables"].get(table, ())]
-    if not files:
-        return spark.createDataFrame([], chosen)
-    if storage or _PATTERN.search(base) or not java_knows(spark, base):
+    if "format" in manifest and table in manifest["tables"]:  # Spark has written it
+        rows = spark.read.format(manifest["format"]).load(f"{base}/{table}")
+    elif not files:
+        rows = spark.createDataFrame([], chosen)
+    elif storage or _PATTERN.search(base) or not java_knows(spark, base):
         told = {"table": table, "storageOptions": json.dumps(dict(storage or {}))}
-        return spark.read.format("amqp").options(**told).schema(chosen).load(base)
-    reader = spark.read.option("basePath", f"{base}/{table}")
-    if columns is None:
-        return reader.parquet(*files)
-    return reader.schema(chosen).parquet(*files).select(*chosen.names)
+        rows = spark.read.format("amqp").options(**told).schema(chosen).load(base)
+    else:
+        reader = spark.read.option("basePath", f"{base}/{table}")
+        rows = (reader if columns is None else reader.schema(chosen)).parquet(*files)
+    rows = rows if columns is None else rows.select(*chosen.names)
+    parsed = JSON_COLUMNS.intersection(rows.columns) if variant else ()
+    return rows.withColumns({name: functions.try_parse_json(name) for name in parsed})
 
 
 def java_knows(spark: SparkSession, name: str) -> bool:

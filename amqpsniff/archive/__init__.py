@@ -13,7 +13,7 @@ Nothing here knows Spark; `amqpsniff.spark_jobs` runs surveys and tasks on a clu
 
 from .batch import Batch, Summary
 from .plan import Plan, Task, make_plan
-from .survey import Surveyed, survey
+from .surveys import Surveyed, survey
 from .task import TaskRun
 
 __all__ = ["Batch", "Plan", "Summary", "Surveyed", "Task", "TaskRun", "make_plan", "survey"]

@@ -25,6 +25,7 @@ from typing import Any, Protocol
 
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
+from amqpsniff.process_tuning import gc_paused
 from amqpsniff.session.event_log import ROWS
 from amqpsniff.tables.file_errors import error_rows, error_table
 from amqpsniff.tables.file_errors import schema as error_schema
@@ -32,7 +33,7 @@ from amqpsniff.tables.schema import ROWS_FORM, TABLES, batch_schema
 
 from .dealing import PIECE, Deal, Parts
 from .delta_log import DeltaLog
-from .filesystem import Folder, StorageOptions, whole_path
+from .filesystem import Folder, Opener, StorageOptions, whole_path
 from .linking import STATE, Joining, Linked, join, known_links, link_all, links_name
 from .listing import Listed, list_captures
 from .lock import FolderLock
@@ -41,10 +42,10 @@ from .output_folder import claim, tidy, without_own, write_manifest
 from .plan import KEY_DIGITS, TASK_BYTES, Plan, make_plan
 from .progress import Progress, Step
 from .secrets import carried, digest, task_bytes_for, with_secrets_of
-from .survey import Surveyed
-from .survey_cache import (
+from .surveys import (
     FORM,
     HERE_SECONDS,
+    Surveyed,
     known_surveys,
     survey_all,
     survey_here,
@@ -165,7 +166,7 @@ class Batch:
         self._listed: Sequence[Listed] = ()
         self._looked: tuple[list[Surveyed], list[Listed]] | None = None
         self._specs: list[TaskSpec] | None = None
-        self._noted: dict[str, TaskResult] | None = None
+        self._noted: dict[str, TaskResult] = {}
 
     def __enter__(self) -> Batch:
         self._entered += 1
@@ -204,10 +205,7 @@ class Batch:
     def is_done(self) -> bool:
         """True if earlier runs did all the work: nothing is left to decode."""
         self.look(0)
-        if self._specs is None:
-            return False
-        self._noted = self._notes(self._specs)
-        return len(self._noted) == len(self._specs)
+        return self._specs is not None and len(self._noted) == len(self._specs)
 
     def run(
         self,
@@ -226,10 +224,9 @@ class Batch:
     def _run(self, runner: Runner, notice: Callable[[Step], None], cores: int) -> Summary:
         self._survey(runner, notice)
         specs = self._specs if self._specs is not None else self._make_plan()
-        self._listed, self._looked, self._specs = (), None, None
+        before = self._noted
+        self._listed, self._looked, self._specs, self._noted = (), None, None, {}
         notice(Step("plan", why=self.plan.why))
-        before = self._notes(specs) if self._noted is None else self._noted
-        self._noted = None
         for spec in specs:
             spec.key = before[spec.base].key if spec.base in before else spec.key
         progress = Progress(self.folder, specs, before.values(), notice)
@@ -242,22 +239,25 @@ class Batch:
             self._hand_over(done, others)
             _help_the_longest(others, cores)
             done += runner(carry_out, others, progress.look)
-        read = (TaskResult.from_bytes(one.result) for one in done if one.key)
-        self.results = [*before.values(), *read]
-        done.clear()
-        progress.look()
-        if self.links:
-            notice(Step("links"))
-            self._link(runner)
-        notice(Step("tables"))
-        return self._commit(len(before))
+        with gc_paused():
+            read = (TaskResult.from_bytes(one.result) for one in done if one.key)
+            self.results = [*before.values(), *read]
+            done.clear()
+            progress.look()
+            if self.links:
+                notice(Step("links"))
+                self._link(runner)
+            notice(Step("tables"))
+            return self._commit(len(before))
 
     def _make_plan(self) -> list[TaskSpec]:
         files, _ = self._looked or ([], [])
-        self.plan = make_plan(files, task_bytes=self.task_bytes, deals=True)
-        for one in files:
-            one.forget_conversations()
-        self._specs = self._orders()
+        with gc_paused():
+            self.plan = make_plan(files, task_bytes=self.task_bytes, deals=True)
+            for one in files:
+                one.forget_conversations()
+            self._specs = self._orders()
+            self._noted = self._notes(self._specs)
         return self._specs
 
     def _orders(self) -> list[TaskSpec]:
@@ -271,8 +271,9 @@ class Batch:
         specs = []
         for task in self.plan.tasks:
             base = task.key(salt)
-            place = (self.tables, self.folder.name, self.storage)
+            place = (self.tables, self.folder)
             more: dict[str, Any] = {"links": self.links, "columns": columns, "held_rows": rows}
+            more["opener"] = Opener(self.storage)
             specs.append(
                 TaskSpec(task, base + mark, base, options, *place, seed=self._seed, **more)
             )
@@ -293,7 +294,7 @@ class Batch:
             spec = readers.get(id(pack.task))
             if spec is None:
                 task = replace(pack.task, marks=array("q"), inverted=False, octets=0)
-                spec = replace(others[0], task=task, key="", base="")
+                spec = replace(others[0], task=task, key="", base="", tables=())
                 readers[id(pack.task)] = spec
             spec.deal = Deal(pack, keys)
         return list(readers.values()), others
@@ -306,7 +307,7 @@ class Batch:
         for spec in others:
             sources = spec.task.sources
             own = array("q", [files[one.path] for one in sources])
-            spec.parts = Parts(self.folder.name, self.storage, sources, own)
+            spec.parts = Parts(self.folder, sources, own)
             spec.parts.lost = [lost[one.path] for one in sources if one.path in lost]
             parts[spec.task.bucket] = spec.parts
         for result in done:
@@ -332,7 +333,7 @@ class Batch:
         total = len(files) + len(missing)
         notice(Step("files", len(files), total))
         if missing:
-            specs = survey_orders(missing, self.folder.name, self.storage)
+            specs = survey_orders(missing, self.folder)
             found = runner(survey_all, specs, lambda: None)
             self._looked = [*files, *chain.from_iterable(found)], []
             notice(Step("files", total, total))
@@ -357,8 +358,7 @@ class Batch:
         """The messages of a task and their links, to be brought together."""
         digest = self._linked.digests.get(result.key, "")
         names = result.files.get("messages", [])
-        place = (self.folder.name, self.storage)
-        return Joining(*place, result.key, digest, names, whole=not result.lost)
+        return Joining(self.folder, result.key, digest, names, whole=not result.lost)
 
     def _notes(self, specs: Sequence[TaskSpec]) -> dict[str, TaskResult]:
         """Notes of tasks of the plan that were done before, by their keys without TLS."""

@@ -8,10 +8,10 @@ are counted, so that rows are those of one who reads everything.
 
     block:   BLOCK (bytes that follow, packets, bytes unpacked), columns and bytes packed by LZ4
     object:  blocks; those of one bucket follow each other, over and over when a capture is large
-    end:     pieces by the key of their bucket as JSON, END (its length)
 
-The end is for a run that goes on where another was killed. Nothing of it is kept when the tables
-are complete: connections that go on in new files are dealt out again.
+The pieces by the key of their bucket stand beside, in `KEY.json`, written last: for a run that goes
+on where another was killed. Nothing of it is kept when the tables are complete: connections that go
+on in new files are dealt out again.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ import json
 import struct
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import IO, Any, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 from amqpsniff.capture import CaptureSet
 from amqpsniff.capture.packets import PacketBatch
@@ -38,11 +39,10 @@ from .plan import Pack, Source
 
 DEALT = "_work/dealt"
 
-FORM = 2
+FORM = 3
 """Number of the layout of an object; one with another number is written again."""
 
 BLOCK = struct.Struct("<QQQ")
-END = struct.Struct("<Q")
 
 MAX_BLOCK_BYTES = 256 << 10
 MIN_BLOCK_BYTES = 16 << 10
@@ -63,10 +63,12 @@ AHEAD = 3
 """Captures whose packets are made ready by threads while the one before is decoded: what object
 storage takes to answer is then hidden behind decoding."""
 
+PIECE = ("bucket", "offset", "length", "behind")
+"""Numbers of a piece, packets of a bucket that stand together in a capture's object: `behind` are
+the captured bytes of the capture behind the bucket's last packet."""
 
-PIECE = ("bucket", "offset", "length", "first_ns", "behind")
-"""Numbers of a piece, packets of a bucket that stand together in a capture's object: the time at
-which the first one comes, and the captured bytes of the capture behind the bucket's last packet."""
+Dealt = dict[str, "array[int]"]
+"""Pieces by capture, one after the other, `PIECE` numbers each."""
 
 
 @dataclass
@@ -84,21 +86,17 @@ class Deal:
         return {mark: bucket for mark, bucket in pairs if bucket in self.keys}
 
 
-Dealt = dict[str, "array[int]"]
-"""Pieces by capture, one after the other, `PIECE` numbers each."""
-
-
-def object_name(source: Source) -> str:
-    """The name of a capture's object."""
+def object_name(source: Source, ending: str = "packets") -> str:
+    """The name of a capture's object, or of what stands beside it."""
     facts = json.dumps([FORM, source.path, source.size, source.modified_ns])
-    return f"{DEALT}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.packets"
+    return f"{DEALT}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.{ending}"
 
 
 class Objects:
     """The objects of some captures while they are read: `feed` batches, then `close`.
 
-    A context manager: objects are there when it ends well. Those that an earlier run has written
-    are not written again; `complete` says that these are all.
+    A context manager: nothing is left of objects that were not closed. Those that an earlier run
+    has written are not written again; `complete` says that these are all.
     """
 
     def __init__(self, deal: Deal, folder: Folder, ports: frozenset[int] | None) -> None:
@@ -108,16 +106,11 @@ class Objects:
         self._ports = ports
         self._open: dict[str, _Object] = {}
         self._stack = contextlib.ExitStack()
-        self._names = {
-            one.path: object_name(one)
-            for one in deal.pack.task.sources
-            if one.path in deal.pack.marks
-        }
-        for path, name in self._names.items():
-            pieces = _kept(folder, name, deal, path)
-            if pieces is not None:
-                self.dealt[path] = pieces
-        self.complete = self.dealt.keys() >= self._names.keys()
+        sources = [one for one in deal.pack.task.sources if one.path in deal.pack.marks]
+        self._sources = {one.path: one for one in sources}
+        for one in sources:
+            self._find(one)
+        self.complete = self.dealt.keys() >= self._sources.keys()
 
     def __enter__(self) -> Objects:
         return self
@@ -128,34 +121,53 @@ class Objects:
     def feed(self, batch: PacketBatch) -> None:
         """Deal out the packets of a batch."""
         path = batch.capture
-        if path in self.dealt or path not in self._names:
+        if path in self.dealt or path not in self._sources:
             return
         if path not in self._open:
-            sink = self._stack.enter_context(self._folder.create(self._names[path]))
-            self._open[path] = _Object(self._deal, path, sink, self._ports)
+            source = self._sources[path]
+            sink = self._stack.enter_context(self._folder.create(object_name(source)))
+            self._open[path] = _Object(self._deal.of(path), source, sink, self._ports)
         self._open[path].feed(batch)
 
     def close(self, *, whole: bool) -> None:
-        """All captures were read, to their ends if they are `whole`."""
-        for path, one in self._open.items():
-            self.dealt[path] = one.close(whole)
+        """All captures were read: to their ends if they are `whole`, else it is for this run."""
+        keys = self._deal.keys
+        made = {path: one.close() for path, one in self._open.items()}
+        self._stack.close()
+        for path, pieces in made.items():
+            self.dealt[path] = array("q", chain.from_iterable(pieces))
+            told: dict[str, list[Any]] = {keys[one]: [] for one in self._deal.of(path).values()}
+            for one in pieces:
+                told[keys[one[0]]].append(one)
+            if whole:
+                name = object_name(self._sources[path], "json")
+                self._folder.write(name, json.dumps(told).encode())
+
+    def _find(self, source: Source) -> None:
+        """Take the pieces that an earlier run has written, if all that are wanted are there."""
+        wanted = {self._deal.keys[one]: one for one in self._deal.of(source.path).values()}
+        there = json.loads(self._folder.read(object_name(source, "json")) or b"{}")
+        if there.keys() >= wanted.keys():
+            pieces = (
+                (bucket, *piece[1:]) for key, bucket in wanted.items() for piece in there[key]
+            )
+            self.dealt[source.path] = array("q", chain.from_iterable(pieces))
 
 
 class _Object:
     """The object of a capture, while it is written."""
 
-    def __init__(self, deal: Deal, path: str, sink: Any, ports: frozenset[int] | None) -> None:
-        marks = deal.of(path)
+    def __init__(
+        self, marks: dict[int, int], source: Source, sink: Any, ports: frozenset[int] | None
+    ) -> None:
         self._buckets = sorted(set(marks.values()))
-        self._keys = deal.keys
         places = {bucket: at for at, bucket in enumerate(self._buckets)}
         of_marks = {mark: places[bucket] for mark, bucket in marks.items()}
         size = max(MIN_BLOCK_BYTES, min(MAX_BLOCK_BYTES, PILES_BYTES // max(len(places), 1)))
-        self._dealer = Dealer(of_marks, len(places), size, deal.pack.begins[path], ports)
+        self._dealer = Dealer(of_marks, len(places), size, source.begin_ns, ports)
         self._sink = sink
         self._blocks: dict[int, list[bytes]] = defaultdict(list)
-        self._first: dict[int, int] = {}
-        self._held = self._written = 0
+        self._held = 0
         self._runs: list[tuple[int, int, int]] = []
 
     def feed(self, batch: PacketBatch) -> None:
@@ -164,27 +176,15 @@ class _Object:
         if self._held >= HELD_BYTES:
             self._write()
 
-    def close(self, whole: bool) -> array[int]:
+    def close(self) -> list[tuple[int, ...]]:
         """Write the rest; the pieces."""
         self._pack(self._dealer.take_all())
         self._write()
         behind = self._dealer.behind()
-        pieces = array("q")
-        by_key: dict[str, list[tuple[int, ...]]] = {self._keys[one]: [] for one in self._buckets}
-        for at, *place in self._runs:
-            bucket, piece = self._buckets[at], (*place, self._first[at], behind[at])
-            pieces.extend((bucket, *piece))
-            by_key[self._keys[bucket]].append(piece)
-        if whole:  # else it is not one for another run
-            told = json.dumps(by_key).encode()
-            self._sink.write(told + END.pack(len(told)))
-        return pieces
+        return [(self._buckets[at], *place, behind[at]) for at, *place in self._runs]
 
     def _pack(self, piles: list[tuple[int, int, bytes, bytearray]]) -> None:
         for bucket, packets, columns, octets in piles:
-            if bucket not in self._first:
-                at = 8 * packets * COLUMN_NAMES.index("order_ns")
-                (self._first[bucket],) = struct.unpack_from("=q", columns, at)
             plain = columns + octets
             packed = _codec().compress(plain, asbytes=True)
             self._blocks[bucket].append(BLOCK.pack(len(packed), packets, len(plain)) + packed)
@@ -193,43 +193,20 @@ class _Object:
     def _write(self) -> None:
         for bucket in sorted(self._blocks):
             octets = b"".join(self._blocks[bucket])
+            self._runs.append((bucket, self._sink.tell(), len(octets)))
             self._sink.write(octets)
-            self._runs.append((bucket, self._written, len(octets)))
-            self._written += len(octets)
         self._blocks.clear()
         self._held = 0
 
 
-def _kept(folder: Folder, name: str, deal: Deal, path: str) -> array[int] | None:
-    """The pieces in an object that an earlier run has written, if all that are wanted are there."""
-    try:
-        with folder.open(name) as file:
-            size = file.seek(0, 2)
-            file.seek(max(size - END.size, 0))
-            (length,) = END.unpack(file.read(END.size))
-            file.seek(size - END.size - length)
-            there = json.loads(file.read(length))
-    except (OSError, ValueError, struct.error):
-        return None
-    wanted = {deal.keys[bucket]: bucket for bucket in deal.of(path).values()}
-    if not there.keys() >= wanted.keys():
-        return None
-    pieces = array("q")
-    for key, bucket in wanted.items():
-        for piece in there[key]:
-            pieces.extend((bucket, *piece))
-    return pieces
-
-
 class Part(NamedTuple):
-    """The packets of a bucket in one capture: ranges of the object `name`.
+    """The packets of a bucket in one capture: ranges of its object.
 
     `skipped_bytes` of packets lie between it and the bucket's part of the capture before.
     """
 
-    name: str
+    source: Source
     ranges: list[tuple[int, int]]
-    first_ns: int
     skipped_bytes: int
 
 
@@ -243,8 +220,7 @@ class Parts:
         lost: What could not be read of the captures.
     """
 
-    folder: str
-    storage: Mapping[str, Any]
+    folder: Folder
     sources: list[Source]
     files: array[int]
     numbers: array[int] = field(default_factory=lambda: array("q"))
@@ -256,18 +232,17 @@ class Parts:
         return sum(self.numbers[2 :: len(PIECE)])
 
     def captures(self) -> dict[str, Part]:
-        """Objects that are there, by capture."""
+        """Objects that are there, by capture, in the order of time."""
         found: dict[str, Part] = {}
         places = {number: at for at, number in enumerate(self.files)}
         numbers = zip(*(self.numbers[at :: len(PIECE)] for at in range(len(PIECE))), strict=True)
         rows = sorted((places[number], *piece) for number, *piece in numbers)
         behind_before, counted = 0, 0
-        for at, offset, length, first_ns, behind in rows:
+        for at, offset, length, behind in rows:
             source = self.sources[at]
             if source.path not in found:
                 between = sum(one.skipped_bytes for one in self.sources[counted + 1 : at + 1])
-                skipped = behind_before + between
-                found[source.path] = Part(object_name(source), [], first_ns, skipped)
+                found[source.path] = Part(source, [], behind_before + between)
                 behind_before, counted = behind, at
             found[source.path].ranges.append((offset, length))
         return found
@@ -276,19 +251,18 @@ class Parts:
         """The packets, in the order of time; raises CaptureError where there are none."""
         if not captures:
             raise CaptureError("none of the captures could be read")
-        begins = {path: one.first_ns for path, one in captures.items()}
-        readers = _Readers(captures, Folder(self.folder, self.storage).open)
+        begins = {path: one.source.begin_ns for path, one in captures.items()}
+        readers = _Readers(captures, self.folder)
         return CaptureSet(sorted(captures), open_file=readers.open, begins=begins)
 
 
 class _Readers:
     """Opens what stands for captures; those that come next are read in threads meanwhile."""
 
-    def __init__(self, captures: Mapping[str, Part], opener: Callable[[str], IO[bytes]]) -> None:
+    def __init__(self, captures: Mapping[str, Part], folder: Folder) -> None:
         self._pool = ThreadPoolExecutor(AHEAD)
         self._begun: dict[str, Iterator[tuple[int, bytes]]] = {}
-        order = sorted(captures, key=lambda path: (captures[path].first_ns, path))
-        self._coming = iter([(path, _chunks(captures[path], opener)) for path in order])
+        self._coming = iter([(path, _chunks(part, folder)) for path, part in captures.items()])
 
     def open(self, path: str, _: int) -> DealtCapture:
         """The object that stands for a capture."""
@@ -344,34 +318,30 @@ class DealtCapture:
         self._blocks = iter(())
 
 
-def _chunks(part: Part, opener: Callable[[str], IO[bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+def _chunks(part: Part, folder: Folder) -> Iterator[list[tuple[int, bytes]]]:
     """The blocks of a part as (packets, unpacked bytes), some at a time."""
-    with opener(part.name) as file:
+    chunk: list[tuple[int, bytes]] = []
+    size = 0
+    for one in _blocks(part, folder):
+        chunk.append(one)
+        size += len(one[1])
+        if size >= READ_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    yield chunk
+
+
+def _blocks(part: Part, folder: Folder) -> Iterator[tuple[int, bytes]]:
+    import pyarrow as pa
+
+    with folder.open(object_name(part.source)) as file:
         for offset, length in part.ranges:
-            file.seek(offset)
-            left, held = length, b""
-            while left:
-                more = file.read(min(left, READ_BYTES))
-                if not more:
-                    raise OSError(f"{part.name}: cut off before offset {offset + length}")
-                left -= len(more)
-                held += more
-                chunk: list[tuple[int, bytes]] = []
-                begin, size = BLOCK.size, 0
-                while begin <= len(held):
-                    packed, packets, plain = BLOCK.unpack_from(held, begin - BLOCK.size)
-                    end = begin + packed
-                    if end > len(held):
-                        break
-                    octets = _codec().decompress(held[begin:end], plain, asbytes=True)
-                    chunk.append((packets, octets))
-                    begin = end + BLOCK.size
-                    size += plain
-                    if size >= READ_BYTES:  # what is packed may be very small
-                        yield chunk
-                        chunk, size = [], 0
-                held = held[begin - BLOCK.size :]
-                yield chunk
+            held = min(length, READ_BYTES)
+            octets = pa.BufferedInputStream(file.get_stream(offset, length), held)
+            while head := octets.read(BLOCK.size):
+                packed, packets, plain = BLOCK.unpack(head)
+                unpacked = _codec().decompress(octets.read(packed), plain, asbytes=True)
+                yield packets, unpacked
 
 
 def _codec() -> Any:

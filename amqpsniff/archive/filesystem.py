@@ -13,6 +13,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -65,15 +66,16 @@ def file_system(name: str, options: StorageOptions | None = None) -> tuple[Any, 
     return fs.PyFileSystem(fs.FSSpecHandler(system)), path
 
 
+@dataclass
 class Opener:
     """Opens captures by name for reading; may be sent to another process.
 
-    Names of files here are taken from the folder `home` on.
+    `options` are those of fsspec. Names of files here are taken from the folder `home` on: a worker
+    may run in another one than where they were given.
     """
 
-    def __init__(self, options: StorageOptions | None = None, home: str = "") -> None:
-        self.options = dict(options or {})
-        self.home = home
+    options: StorageOptions
+    home: str = field(default_factory=lambda: str(Path.cwd()))
 
     def __call__(self, name: str) -> IO[bytes]:
         if not is_remote(name):
@@ -81,17 +83,6 @@ class Opener:
         system, path = file_system(name, self.options)
         opened: IO[bytes] = system.open_input_file(path)
         return opened
-
-
-def opener_for(
-    names: list[str], options: StorageOptions | None = None, home: str = ""
-) -> Opener | None:
-    """An opener where one of the names needs it, None where all are on this machine.
-
-    `home` is the folder from which on the names were given: a worker may run in another one.
-    """
-    elsewhere = home not in ("", str(Path.cwd()))
-    return Opener(options, home) if elsewhere or any(map(is_remote, names)) else None
 
 
 def is_part(name: str) -> bool:
@@ -109,6 +100,9 @@ class Folder:
         self._system, self._base = file_system(name, self.options)
         self._local = not is_remote(name)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Folder, (self.name, self.options)
+
     def read(self, name: str) -> bytes | None:
         """A file's bytes; None when it is not there."""
         try:
@@ -118,10 +112,9 @@ class Folder:
             return None
         return octets
 
-    def open(self, name: str) -> IO[bytes]:
-        """Open a file for reading; raises OSError when it is not there."""
-        file: IO[bytes] = self._system.open_input_file(self._path(name))
-        return file
+    def open(self, name: str) -> Any:
+        """Arrow's file, open for reading; raises OSError when it is not there."""
+        return self._system.open_input_file(self._path(name))
 
     def write(self, name: str, octets: bytes) -> None:
         """Put a file there in one step: it has its old content, or the new one."""

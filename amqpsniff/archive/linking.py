@@ -198,8 +198,7 @@ class Joining:
     all are not `whole`, and have other names: what is done again must not take them for its own.
     """
 
-    output: str
-    storage: dict[str, Any]
+    folder: Folder
     key: str
     digest: str
     names: Sequence[str]
@@ -219,7 +218,7 @@ def join(order: Joining) -> None:
     """Write the messages of a task with their links."""
     import pyarrow.dataset as ds
 
-    folder = Folder(order.output, order.storage)
+    folder = order.folder
     with contextlib.ExitStack() as stack:
         links = None
         if order.digest:

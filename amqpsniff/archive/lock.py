@@ -31,6 +31,7 @@ from amqpsniff.errors import OutputError
 from .filesystem import Folder, is_part
 
 LOCKS = "_work/turns"
+"""Where the lock files of a batch are."""
 
 RENEW_SECONDS = 10.0
 """Time after which a lock file is renewed."""
@@ -74,12 +75,20 @@ LockFile = tuple[bool, str, Owner | None]
 """The lock file of a run: whether it still asks, its name, its owner (None while it is written)."""
 
 
-class FolderLock:
-    """A run's lock: `acquire` it, `check` it before what counts is changed, `release` it."""
+class Locked(OutputError):
+    """The lock is another run's."""
 
-    def __init__(self, folder: Folder) -> None:
+
+class FolderLock:
+    """A run's lock: `acquire` it, `check` it before what counts is changed, `release` it.
+
+    Its lock files are in the folder `place` of `folder`.
+    """
+
+    def __init__(self, folder: Folder, place: str = LOCKS) -> None:
         self._folder = folder
-        self._name = f"{LOCKS}/{uuid.uuid4().hex}.json"
+        self._place = place
+        self._name = f"{place}/{uuid.uuid4().hex}.json"
         self._owner = Owner.current()
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -91,8 +100,12 @@ class FolderLock:
         """The name of its lock file."""
         return self._name
 
+    def is_taken(self) -> bool:
+        """True if another run has it or asks for it."""
+        return bool(self._others())
+
     def acquire(self) -> None:
-        """Have the lock from now on; raises OutputError while another run has it."""
+        """Have the lock from now on; raises Locked while another run has it."""
         if self._taken:
             return
         self._owner = Owner.current()
@@ -101,7 +114,7 @@ class FolderLock:
             while others := self._others():
                 asks, name, owner = min(others, key=itemgetter(0, 1))
                 if not asks or name < self._name:
-                    raise OutputError(self._refusal(owner))
+                    raise Locked(self._refusal(owner))
                 time.sleep(ASK_SECONDS)
             self._write(has=True)
         except BaseException:
@@ -149,7 +162,7 @@ class FolderLock:
 
     def _others(self) -> list[LockFile]:
         """Lock files of other runs that live."""
-        changed = {name: one.mtime_ns for name, one in self._folder.files(LOCKS).items()}
+        changed = {name: one.mtime_ns for name, one in self._folder.files(self._place).items()}
         now = changed.pop(self._name, None)  # as the file system's clock says, if it says so
         found = []
         self._dead = []

@@ -16,7 +16,7 @@ from amqpsniff.session.rules.shared_state import of_messages
 
 from .filesystem import Folder
 from .sightings import review_sightings
-from .survey import Surveyed
+from .surveys import Surveyed
 from .task_io import TaskResult
 
 MAX_FINDINGS = 5_000_000

@@ -16,8 +16,7 @@ from .delta_log import LOG
 from .filesystem import Folder, is_part, whole_path
 from .listing import MANIFEST, SEED, Listed
 from .lock import FolderLock
-from .survey import Surveyed
-from .survey_cache import FORM
+from .surveys import FORM, Surveyed
 
 _TABLES = (*TABLES, "errors")
 

@@ -24,14 +24,14 @@ import json
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 from amqpsniff.units import octets as amount
 
-from .survey import Surveyed, integers, numbers
+from .surveys import Surveyed, integers, numbers
 
 TASK_BYTES = 64 << 20
 """Captured bytes that one task decodes, about: half a second of work, against some 0.03 s that a
@@ -79,17 +79,21 @@ KEY_DIGITS = 20
 
 @dataclass(frozen=True)
 class Source:
-    """A file that a task reads; `skipped_bytes` of packets lie between it and the one before."""
+    """A file that a task reads, and when it begins; `skipped_bytes` of packets lie between it and
+    the one before.
+    """
 
     path: str
     size: int | None
     modified_ns: int | None
     skipped_bytes: int = 0
+    begin_ns: int = 0
 
     @cached_property
     def digest(self) -> bytes:
         """A hash of itself: the same file may be read by thousands of tasks."""
-        return hashlib.blake2b(json.dumps(astuple(self)).encode(), digest_size=16).digest()
+        facts = json.dumps([self.path, self.size, self.modified_ns, self.skipped_bytes])
+        return hashlib.blake2b(facts.encode(), digest_size=16).digest()
 
 
 @dataclass
@@ -136,7 +140,6 @@ class Pack:
     """
 
     task: Task
-    begins: dict[str, int] = field(default_factory=dict)
     marks: dict[str, array[int]] = field(default_factory=dict)
     buckets: dict[str, array[int]] = field(default_factory=dict)
 
@@ -300,7 +303,6 @@ class _Planning:
                 task = local.get(number) or self._task(self.members[number], array("q"), False, 0)
                 pack = packs[number] = Pack(task)
             path = self.files[at].path
-            pack.begins[path] = self.times[at]
             pack.marks[path], pack.buckets[path] = marks, buckets
         return Plan([*tasks, *local.values()], packs=list(packs.values()), why=self.why)
 
@@ -370,10 +372,8 @@ class _Planning:
 
     def _gathered(self, families: list[_Family], heavy: int | None = None) -> list[Task]:
         """Tasks of the conversations that go from pack to pack."""
-        tasks = []
-        for marks, members, octets in self.spans.gather(families, heavy):
-            tasks.append(self._task(members, marks, False, octets))
-        return tasks
+        parts = self.spans.gather(families, heavy)
+        return [self._task(members, marks, False, octets) for marks, members, octets in parts]
 
     def _task(
         self, members: Sequence[int], marks: array[int] | None, inverted: bool, octets: int
@@ -394,7 +394,8 @@ class _Planning:
         made = self._sources.get((at, skipped_bytes))
         if made is None:
             one = self.files[at]
-            made = Source(one.path, one.size, one.modified_ns, skipped_bytes)
+            facts = one.path, one.size, one.modified_ns
+            made = Source(*facts, skipped_bytes, self.times[at])
             self._sources[at, skipped_bytes] = made
         return made
 

@@ -16,8 +16,8 @@ from amqpsniff.errors import CaptureError
 from amqpsniff.options import Options
 from amqpsniff.tls.secrets import KEY_LOG, Contents, Secrets
 
-from .filesystem import StorageOptions, opener_for
-from .survey import Surveyed
+from .filesystem import Opener, StorageOptions
+from .surveys import Surveyed
 
 ONE_TASK = 1 << 62
 """Bytes of a task that has everything."""
@@ -71,7 +71,7 @@ def digest(options: Options) -> str:
 def _secrets_of(one: Surveyed, storage: StorageOptions | None) -> list[tuple[int, bytes]]:
     """The secrets inside a capture, which is read as far as they go: usually its first block."""
     try:
-        with CaptureFile(one.path, opener=opener_for([one.path], storage or {})) as packets:
+        with CaptureFile(one.path, opener=Opener(storage or {})) as packets:
             for _ in packets:
                 if len(packets.secrets) >= one.secrets:
                     break

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from amqpsniff.capture import CaptureSet
-from amqpsniff.capture.file import Opener
 from amqpsniff.capture.packets import PacketBatch
 from amqpsniff.errors import CaptureError
 from amqpsniff.findings import Finding, Records
@@ -22,6 +21,7 @@ from amqpsniff.session.message_log import MessageLog
 from amqpsniff.tcp.partition import Partition
 
 from .dealing import Objects, Parts
+from .filesystem import Opener
 from .plan import Task
 
 RECORDS_PER_BATCH = 4_096
@@ -85,6 +85,8 @@ class TaskRun:
 
     def batches(self) -> Iterator[tuple[str, Any]]:
         """Record batches of the tables, as (table, batch), but for findings: see `found`."""
+        if self._objects is not None and self._objects.complete and not self.task.decodes:
+            return
         try:
             packets = self._packets()
         except CaptureError as error:

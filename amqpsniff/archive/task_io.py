@@ -17,17 +17,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import astuple, dataclass, field, fields
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from amqpsniff.capture.file import Opener
 from amqpsniff.capture.formats import is_remote
 from amqpsniff.findings import Finding, Records
 from amqpsniff.options import Options
 from amqpsniff.session.event_log import ROWS
 
 from .dealing import Deal, Dealt, Objects, Parts
-from .filesystem import Folder, opener_for
+from .filesystem import Folder, Opener
 from .linking import UNLINKED, LinkablesFile, with_ordinals
 from .ordered_merge import Sighted
 from .plan import Task
@@ -69,7 +67,9 @@ TIMES = dict.fromkeys(("frames", "messages"), "ts_ns") | dict.fromkeys(
 
 @dataclass
 class TaskSpec:
-    """A task with all that is needed to do it in another process; `seed` is that of sightings.
+    """A task with all that is needed to do it in another process, which writes to `folder`.
+
+    `seed` is that of sightings.
 
     With `links` messages wait in `linking.UNLINKED`, and what links need to know stands beside.
     `columns` are those of tables that have not the usual ones. `held_rows` of what is written down
@@ -77,7 +77,6 @@ class TaskSpec:
 
     `deal` says what it deals out to others, `parts` what was dealt out to it.
 
-    `home` is the folder in which names of captures were given; that of the output is a whole path.
     With `beside` a thread writes the rows while the task decodes on: for a task that is longer than
     its core's part of the work, when other cores have nothing left to do.
     """
@@ -87,8 +86,7 @@ class TaskSpec:
     base: str
     options: Options
     tables: tuple[str, ...]
-    output: str
-    storage: dict[str, Any] = field(default_factory=dict)
+    folder: Folder
     beside: bool = False
     seed: int = 0
     links: bool = False
@@ -96,17 +94,7 @@ class TaskSpec:
     held_rows: int = ROWS
     deal: Deal | None = None
     parts: Parts | None = None
-    home: str = field(default_factory=lambda: str(Path.cwd()))
-
-    @property
-    def opener(self) -> Opener | None:
-        """What opens the captures."""
-        return opener_for([one.path for one in self.task.sources], self.storage, self.home)
-
-    def objects(self, folder: Folder) -> Objects | None:
-        """The folder for packets of other tasks."""
-        ports = self.options.ports or None
-        return None if self.deal is None else Objects(self.deal, folder, ports)
+    opener: Opener | None = None
 
 
 _FINDING_VALUES = attrgetter(*(one.name for one in fields(Finding)))
@@ -127,9 +115,6 @@ class TaskResult:
     encrypted: int = 0
     files: dict[str, list[str]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
-    octets: int = 0
-    read_bytes: int = 0
-    packets: int = 0
     connections: int = 0
     counters: dict[str, int] = field(default_factory=dict)
     found: list[Finding] = field(default_factory=list)
@@ -157,9 +142,6 @@ class TaskResult:
         return cls(
             key,
             encrypted=run.totals.encrypted,
-            octets=run.task.octets,
-            read_bytes=run.task.read_bytes,
-            packets=run.totals.packets,
             connections=run.totals.connections,
             counters={name: run.totals.counters.get(name, 0) for name in ("segments", "cut")},
             found=run.found,
@@ -246,10 +228,9 @@ class Heartbeat:
 
 
 def carry_out(spec: TaskSpec) -> Done:
-    """Do a task and write its rows; the result is written too."""
-    folder = Folder(spec.output, spec.storage)
-    if not spec.task.decodes:
-        return _deal_out(spec, folder)
+    """Do a task and write its rows; the result is written too, but for one that only deals out."""
+    folder = spec.folder
+    objects = Objects(spec.deal, folder, spec.options.ports or None) if spec.deal else None
     tables = [table for table in spec.tables if table != "findings"]
     rows = dict.fromkeys(tables, 0)
     heartbeat = Heartbeat(folder, spec.key, spec.task.packets)
@@ -257,7 +238,6 @@ def carry_out(spec: TaskSpec) -> Done:
     linkables = LinkablesFile(folder, f"{LINKABLES}/{spec.key}.parquet", spec.seed)
     for log in (file.sightings, linkables.linkables):
         log.most = min(log.most, spec.held_rows)
-    objects = spec.objects(folder)
     run = TaskRun(
         spec.task, spec.options, spec.tables, columns=spec.columns, encoded=True,
         opener=spec.opener,
@@ -278,6 +258,9 @@ def carry_out(spec: TaskSpec) -> Done:
                 add(table, with_ordinals(batch, rows[table]) if waits else batch)
                 rows[table] += batch.num_rows
         files = days.close()
+    dealt = objects.dealt if objects else {}
+    if not spec.key:
+        return Done("", b"", run.lost, dealt)
     result = TaskResult.of(spec.key, run)
     result.base, result.seed = spec.base, spec.seed
     result.sighted, result.linkable = file.sighted, linkables.sighted
@@ -286,19 +269,7 @@ def carry_out(spec: TaskSpec) -> Done:
     octets = result.to_bytes()
     folder.write(result.place, octets)
     heartbeat.write(1, sum(rows.values()), len(result.found))
-    return Done(spec.key, octets, result.lost, objects.dealt if objects else {})
-
-
-def _deal_out(spec: TaskSpec, folder: Folder) -> Done:
-    """Deal out what is of others, where there is nothing to decode."""
-    objects = spec.objects(folder)
-    assert objects is not None
-    run = TaskRun(spec.task, opener=spec.opener, objects=objects)
-    if not objects.complete:
-        with objects:
-            for _ in run.batches():
-                pass
-    return Done(spec.key, b"", run.lost, objects.dealt)
+    return Done(spec.key, octets, result.lost, dealt)
 
 
 class _Days:
@@ -394,7 +365,7 @@ class BackgroundWriter:
     """Makes calls of a function in a thread, one after the other in the order in which they come.
 
     Use it as a context manager: at its end all calls are made. What one of them raised is raised by
-    a later call, or at the end, and no further call is made.
+    a later call, or at the end.
     """
 
     def __init__(self, function: Callable[..., None]) -> None:
@@ -404,8 +375,7 @@ class BackgroundWriter:
 
     def __call__(self, *arguments: Any) -> None:
         """Make a call soon; waits while too many do."""
-        before = self._calls[-1] if self._calls else None
-        self._calls.append(self._thread.submit(self._work, before, arguments))
+        self._calls.append(self._thread.submit(self._function, *arguments))
         if len(self._calls) > MAX_WAITING + 1:
             self._calls.popleft().result()
 
@@ -414,10 +384,5 @@ class BackgroundWriter:
 
     def __exit__(self, kind: object, *_: object) -> None:
         self._thread.shutdown()
-        if kind is None and self._calls:
-            self._calls[-1].result()
-
-    def _work(self, before: Future[None] | None, arguments: tuple[Any, ...]) -> None:
-        if before is not None:
-            before.result()  # what it raised is that of all behind it
-        self._function(*arguments)
+        for call in self._calls if kind is None else ():
+            call.result()

@@ -47,9 +47,6 @@ CHUNK = cython.declare(cython.longlong, 1024)
 # dict: 256 KiB.
 CELLS = cython.declare(cython.longlong, 16_384)
 
-# Numbers kept of each conversation: packets, bytes of packets.
-COUNTS = cython.declare(cython.longlong, 2)
-
 # Numbers of a packet that is dealt out, in the order of the columns of a `PacketBatch`.
 COLUMNS = cython.declare(cython.longlong, len(COLUMN_NAMES))
 
@@ -104,30 +101,39 @@ def _numbers(name: Any) -> tuple[Any, ...]:
     return high - ((high >> 63) << 64), low - ((low >> 63) << 64), int(port)
 
 
-class Partition:
-    """The conversations of one reader: those with the marks of `only`, or all `but` some."""
-
-    marks: Any
-    inverted: cython.bint
+class Marks:
+    """A number for each mark: what `find` says of it, of which the last ones are remembered."""
 
     known: IntView
     answers: IntView
+    find: Any
+
+    def __init__(self, find: Any) -> None:
+        self.known = array("q", [-1]) * CELLS
+        self.answers = array("q", [0]) * CELLS
+        self.find = find
+
+    def number(self, mark: cython.longlong) -> cython.longlong:
+        """The number of a mark."""
+        cell: cython.longlong = mark & (CELLS - 1)
+        if self.known[cell] != mark:
+            self.answers[cell] = self.find(mark)
+            self.known[cell] = mark
+        return self.answers[cell]
+
+
+class Partition(Marks):
+    """The conversations of one reader: those with the marks of `only`, or all `but` some.
+
+    The number is 1 for its own ones, 0 for others.
+    """
 
     def __init__(self, only: Any = None, but: Any = None) -> None:
         if (only is None) == (but is None):
             raise ValueError("a share has either the marks of its own or those of others")
-        self.marks = frozenset(but if only is None else only)
-        self.inverted = only is None
-        self.known = array("q", [-1]) * CELLS
-        self.answers = bytearray(CELLS)
-
-    def takes(self, mark: cython.longlong) -> cython.bint:
-        """True if a conversation is one of the share's."""
-        cell: cython.longlong = mark & (CELLS - 1)
-        if self.known[cell] != mark:
-            self.known[cell] = mark
-            self.answers[cell] = (mark in self.marks) != self.inverted
-        return self.answers[cell] != 0
+        own = frozenset(() if only is None else only)
+        others = frozenset(() if but is None else but)
+        Marks.__init__(self, own.__contains__ if but is None else lambda mark: mark not in others)
 
 
 @cython.cclass
@@ -204,9 +210,7 @@ class Dealer:
     parser: Any
     fragments: Any
     extra: list[Any]
-    buckets: dict[Any, Any]
-    known: cython.longlong[::1]
-    cells: cython.longlong[::1]
+    buckets: Marks
     piles: list[Any]
     full: list[Any]
     size: cython.longlong
@@ -224,9 +228,7 @@ class Dealer:
         self.fragments = Fragments(Limits())
         self.parser = HeaderParser(ports, self.fragments)
         self.extra = []
-        self.buckets = buckets
-        self.known = array("q", [-1]) * CELLS
-        self.cells = array("q", [0]) * CELLS
+        self.buckets = Marks(lambda mark: buckets.get(mark, NONE))
         self.piles = [Pile() for _ in range(count)]
         self.full = []
         self.size = block_bytes
@@ -259,7 +261,7 @@ class Dealer:
         loose: cython.bint,
     ) -> cython.int:
         """Deal out rows of which `count` are segments; with `loose` fragments are among them."""
-        rows: cython.longlong[::1] = self.parser.segments() if count else self.known
+        rows: cython.longlong[::1] = self.parser.segments() if count else self.buckets.known
         columns: Columns = Columns(batch)
         octets: bytes = batch.octets
         packet: cython.longlong
@@ -275,7 +277,7 @@ class Dealer:
                     mark = mark_of(
                         rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5]
                     )
-                    bucket = self._bucket(mark)
+                    bucket = self.buckets.number(mark)
                 at += FIELDS
             if bucket >= 0:
                 self._put(bucket, columns, octets, packet)
@@ -284,16 +286,6 @@ class Dealer:
                     self._put(bucket, columns, octets, packet)
             self.seen += columns.captured[packet]
         return 0
-
-    @cython.cfunc
-    @cython.exceptval(-3, check=True)
-    def _bucket(self, mark: cython.longlong) -> cython.longlong:
-        """The bucket of a mark, or `NONE`."""
-        cell: cython.longlong = mark & (CELLS - 1)
-        if self.known[cell] != mark:
-            self.known[cell] = mark
-            self.cells[cell] = self.buckets.get(mark, NONE)
-        return self.cells[cell]
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
@@ -354,8 +346,7 @@ class Survey:
     parser: Any
     extra: list[Any]
     places: dict[Any, Any]
-    known: cython.longlong[::1]
-    cells: cython.longlong[::1]
+    marks: Marks
     counts: Any
     table: cython.longlong[::1]
     packets: cython.longlong
@@ -367,11 +358,10 @@ class Survey:
     def __init__(self) -> None:
         self.parser = HeaderParser(None, Fragments(Limits()))
         self.extra = []
-        self.places = {}
-        self.known = array("q", [-1]) * CELLS
-        self.cells = array("q", [0]) * CELLS
-        self.counts = array("q", [0]) * (64 * COUNTS)
-        self.table = self.counts
+        places: dict[Any, Any] = {}
+        self.places = places
+        self.marks = Marks(lambda mark: places.setdefault(mark, len(places)))
+        self.table = self.counts = array("q", [0]) * 64
         self.packets = self.segments = 0
         self.first = self.least = self.last = _NO_TIME
 
@@ -418,7 +408,6 @@ class Survey:
         row: cython.longlong
         at: cython.longlong
         mark: cython.longlong
-        cell: cython.longlong
         place: cython.longlong
         if count == 0:
             return 0
@@ -427,28 +416,13 @@ class Survey:
         for row in range(count):
             at = row * FIELDS
             mark = mark_of(rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4], rows[at + 5])
-            cell = mark & (CELLS - 1)
-            if self.known[cell] != mark:
-                self.known[cell] = mark
-                self.cells[cell] = self._place(mark)
-            place = self.cells[cell]
+            place = self.marks.number(mark)
+            if place >= len(self.table):
+                self.table = self.counts = self.counts + array("q", [0]) * len(self.counts)
             if rows[at + 8] & _UNREACHABLE:
                 self.segments -= 1
-            self.table[place] += 1
-            self.table[place + 1] += captured[rows[at]]
+            self.table[place] += captured[rows[at]]
         return 0
-
-    @cython.cfunc
-    @cython.exceptval(-1, check=True)
-    def _place(self, mark: cython.longlong) -> cython.longlong:
-        """Where the counts of a mark are."""
-        place = self.places.get(mark)
-        if place is None:
-            place = len(self.places) * COUNTS
-            self.places[mark] = place
-            if place >= len(self.counts):
-                self.table = self.counts = self.counts + array("q", [0]) * len(self.counts)
-        return place
 
     @property
     def octets(self) -> int:
@@ -478,8 +452,7 @@ class Survey:
             return None, None, None
         return self.first, self.least, self.last
 
-    def conversations(self) -> tuple[array, array, array]:
-        """Marks, packets and bytes of packets, as arrays of 64-bit integers of one length."""
+    def conversations(self) -> tuple[array, array]:
+        """Marks and bytes of packets, as arrays of 64-bit integers of one length."""
         marks = array("q", self.places)
-        counts = self.counts[: len(marks) * COUNTS]
-        return marks, counts[0::2], counts[1::2]
+        return marks, self.counts[: len(marks)]

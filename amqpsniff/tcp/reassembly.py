@@ -309,7 +309,7 @@ class Reassembler:
             slow_path.serial += 1
             if ts_ns >= deadlines.next_ns:
                 slow_path.expire(ts_ns)
-            if share is not None and not share.takes(mark_of(a_high, a_low, b_high, b_low, ports)):
+            if share is not None and not share.number(mark_of(a_high, a_low, b_high, b_low, ports)):
                 others += 1
                 continue
             if flags & _UNREACHABLE:

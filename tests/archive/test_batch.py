@@ -127,7 +127,7 @@ def test_workers_that_run_in_other_folders(
         return results
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("amqpsniff.archive.survey_cache.HERE_SECONDS", 0)
+    monkeypatch.setattr("amqpsniff.archive.surveys.HERE_SECONDS", 0)
     batch = Batch([archive.name], "tables", task_bytes=TASK_BYTES)
     batch.look(seconds=0)
     summary = batch.run(run)

@@ -1,6 +1,8 @@
 """Work that is shared through a folder: all of it is done, whoever stops, and on one core too."""
 
+import os
 import random
+import signal
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +15,7 @@ import pytest
 from amqpsniff.archive import make_plan, scan, survey
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.plan import Task
-from amqpsniff.archive.scan import BEATS, Scan, do_together
+from amqpsniff.archive.scan import TURNS, Scan, do_together
 from amqpsniff.archive.task_io import TaskSpec
 from amqpsniff.options import Options
 from amqpsniff.tables.batches import finding_batch
@@ -28,7 +30,8 @@ def test_findings_of_all_tasks(tmp_path: Path, last_first: bool) -> None:
     plan = make_plan([survey(str(path)) for path in paths], task_bytes=2_000)
     count = len(plan.tasks)
     assert count > 3
-    made = Scan(TaskSpec(Task([]), "", "", Options(), ("findings",), str(tmp_path / "scratch")))
+    folder = Folder(str(tmp_path / "scratch"))
+    made = Scan(TaskSpec(Task([]), "", "", Options(), ("findings",), folder))
     made.begin(plan.tasks)
     told = [made.findings(at, plan.files) for at in range(count)[:: -1 if last_first else 1]]
     (found,) = [one for one in told if one is not None]
@@ -54,10 +57,13 @@ def test_work_of_several(tmp_path: Path) -> None:
 
 
 def test_work_of_one_that_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "DEAD_SECONDS", 0.1)
     monkeypatch.setattr(scan, "LOOK_SECONDS", 0.02)
     folder = Folder(str(tmp_path))
-    folder.write(f"{BEATS}/b", b"its last")
+    process = os.fork()
+    if not process:
+        do_together(folder, {"b": lambda: os.kill(os.getpid(), signal.SIGKILL)}, "b")
+    os.waitpid(process, 0)
+    assert folder.names(f"{TURNS}/b")
     done: Counter[str] = Counter()
     do_together(folder, counting(done, "abc"), "a")
     assert done == Counter("abc")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.archive import survey_cache
+from amqpsniff.archive import surveys
 from amqpsniff.archive.listing import list_captures
-from amqpsniff.archive.survey import Surveyed
+from amqpsniff.archive.surveys import Surveyed
 
 
 @pytest.fixture
@@ -19,27 +19,27 @@ def capture(samples: Path, tmp_path: Path) -> Path:
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of files that are surveyed from now on, by a process that remembers none."""
     names: list[str] = []
-    survey = survey_cache.survey
+    survey = surveys.survey
 
     def noted(path: str, *more: int | None, **named: object) -> Surveyed:
         names.append(path)
         return survey(path, *more, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(survey_cache, "survey", noted)
-    survey_cache._remembered.clear()
+    monkeypatch.setattr(surveys, "survey", noted)
+    surveys._remembered.clear()
     return names
 
 
 def test_a_file_is_surveyed_once_as_long_as_it_does_not_change(
     capture: Path, samples: Path, looked: list[str]
 ) -> None:
-    (first,) = survey_cache.survey_files(list_captures([capture]))
+    (first,) = surveys.survey_files(list_captures([capture]))
     first.marks = first.marks[:0]  # whoever asked may do with it what he wants
-    (again,) = survey_cache.survey_files(list_captures([capture]))
+    (again,) = surveys.survey_files(list_captures([capture]))
     assert again.marks
     assert looked == [str(capture)]
     shutil.copy(samples / "php_churn.pcap", capture)
-    (other,) = survey_cache.survey_files(list_captures([capture]))
+    (other,) = surveys.survey_files(list_captures([capture]))
     assert other.packets != again.packets
     assert looked == [str(capture)] * 2
 
@@ -49,7 +49,7 @@ def test_a_file_is_known_by_the_name_it_was_given(
 ) -> None:
     monkeypatch.chdir(capture.parent)
     names = [capture.name, str(capture)]
-    found = [survey_cache.survey_files(list_captures([name]))[0].path for name in names]
+    found = [surveys.survey_files(list_captures([name]))[0].path for name in names]
     assert found == looked == names
 
 
@@ -57,7 +57,7 @@ def test_what_cannot_be_read_is_tried_again(tmp_path: Path, looked: list[str]) -
     path = tmp_path / "notes.pcap"
     path.write_text("nothing")
     for _ in range(2):
-        (found,) = survey_cache.survey_files(list_captures([path]))
+        (found,) = surveys.survey_files(list_captures([path]))
         assert found.error
     assert len(looked) == 2
 
@@ -66,13 +66,13 @@ def test_so_many_conversations_are_remembered(
     capture: Path, looked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Path(shutil.copy(capture, capture.with_name("other.pcap")))
-    (known,) = survey_cache.survey_files(list_captures([capture]))
-    room = 2 * (len(known.marks) + survey_cache.MIN_SIZE)
-    for most, surveys in ((room, 2), (room - 1, 4)):
-        monkeypatch.setattr(survey_cache, "MAX_REMEMBERED", most)
-        survey_cache._remembered.clear()
+    (known,) = surveys.survey_files(list_captures([capture]))
+    room = 2 * (len(known.marks) + surveys.MIN_SIZE)
+    for most, count in ((room, 2), (room - 1, 4)):
+        monkeypatch.setattr(surveys, "MAX_REMEMBERED", most)
+        surveys._remembered.clear()
         looked.clear()
         for _ in range(2):
             for path in (capture, other):
-                survey_cache.survey_files(list_captures([path]))
-        assert len(looked) == surveys
+                surveys.survey_files(list_captures([path]))
+        assert len(looked) == count

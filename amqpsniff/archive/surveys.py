@@ -1,0 +1,269 @@
+"""Surveys of capture files, without following a conversation: the facts that a plan is made of.
+
+A survey reads every packet's headers once. It is the same for every choice of options, so it is
+kept beside the tables of an archive and made again only when the file has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from array import array
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from io import BytesIO
+from typing import Any
+
+from amqpsniff.capture import CaptureFile
+from amqpsniff.capture.formats import is_remote
+from amqpsniff.errors import CaptureError
+from amqpsniff.findings import Finding
+from amqpsniff.tcp.headers import unread_tunnels
+from amqpsniff.tcp.partition import Survey
+
+from .filesystem import Folder, Opener, StorageOptions, whole_path
+from .listing import Listed
+
+SURVEYS = "_work/surveys"
+
+SURVEY_BYTES = 512 << 20
+"""Bytes of files that are surveyed in one go, about: a fifth of a second."""
+
+HERE_SECONDS = 0.5
+"""Time that whoever plans spends on surveys before it has others make them: asking Spark for them
+costs about a second, in which 3 GB are surveyed."""
+
+MAX_REMEMBERED = 500_000
+"""Conversations of surveys that a process remembers, 16 bytes each."""
+
+MIN_SIZE = 50
+"""A survey takes as much memory as so many conversations, beside its own."""
+
+FORM = 6
+"""Number of the layout; one that is written otherwise is made anew."""
+
+
+@dataclass
+class Surveyed:
+    """One file, as it was found.
+
+    Attributes:
+        path: Its name.
+        size, modified_ns: Its length in bytes and the time of its last change; None where the file
+            system does not say.
+        error: Why it could not be read at all; None when it could.
+        packets, segments: Packets, and TCP segments among them.
+        octets: Captured bytes of its packets.
+        first_ns: Time of the first packet that has one; None when none has.
+        least_ns, last_ns: The earliest and the latest time.
+        findings: What is wrong with the file.
+        secrets: Decryption Secrets Blocks in it.
+        marks, mark_bytes: Its conversations by mark (`amqpsniff.tcp.partition`), and the captured
+            bytes of each one's packets.
+    """
+
+    path: str
+    size: int | None = None
+    modified_ns: int | None = None
+    error: str | None = None
+    packets: int = 0
+    segments: int = 0
+    octets: int = 0
+    first_ns: int | None = None
+    least_ns: int | None = None
+    last_ns: int | None = None
+    secrets: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    marks: array[int] = field(default_factory=lambda: array("q"))
+    mark_bytes: array[int] = field(default_factory=lambda: array("q"))
+
+    def forget_conversations(self) -> None:
+        """Let go of them: when the plan is made, the tasks know them."""
+        self.marks, self.mark_bytes = array("q"), array("q")
+
+    def to_table(self) -> Any:
+        """Itself as an Arrow table: a row for each conversation, the rest as its metadata."""
+        import pyarrow as pa
+
+        facts = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("findings", "marks", "mark_bytes")
+        }
+        facts["findings"] = [asdict(one) for one in self.findings]
+        columns = [integers(one) for one in (self.marks, self.mark_bytes)]
+        table = pa.Table.from_arrays(columns, names=["mark", "octets"])
+        return table.replace_schema_metadata({"survey": json.dumps(facts)})
+
+    @classmethod
+    def from_table(cls, table: Any) -> Surveyed:
+        """The opposite of `to_table`."""
+        facts = json.loads(table.schema.metadata[b"survey"])
+        facts["findings"] = [Finding(**one) for one in facts["findings"]]
+        columns = [numbers(table.column(name)) for name in ("mark", "octets")]
+        return cls(**facts, marks=columns[0], mark_bytes=columns[1])
+
+
+def survey(
+    path: str,
+    size: int | None = None,
+    modified_ns: int | None = None,
+    opener: Opener | None = None,
+) -> Surveyed:
+    """Read the headers of a file's packets; a file that cannot be read is told, not raised."""
+    found = Surveyed(path, size, modified_ns)
+    counts = Survey()
+    try:
+        with CaptureFile(path, opener=opener) as packets:
+            for batch in packets:
+                counts.feed(batch)
+            found.findings = packets.findings
+            if counts.unread:
+                found.findings = [*packets.findings, unread_tunnels(path, counts.unread)]
+            found.secrets = len(packets.secrets)
+    except CaptureError as error:
+        found.error = str(error)
+        found.findings = [Finding("capture-unreadable", found.error, path)]
+        return found
+    found.packets, found.segments = counts.packet_count, counts.segment_count
+    found.octets = counts.octets
+    found.first_ns, found.least_ns, found.last_ns = counts.times
+    found.marks, found.mark_bytes = counts.conversations()
+    return found
+
+
+def integers(values: array[int]) -> Any:
+    """64-bit integers as Arrow has them."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+
+
+def numbers(column: Any) -> array[int]:
+    """The opposite of `integers`, of an array or a column of a table."""
+    values = array("q")
+    for chunk in getattr(column, "chunks", (column,)):
+        octets = chunk.buffers()[1]
+        begin = chunk.offset * 8
+        values.frombytes(memoryview(octets)[begin : begin + len(chunk) * 8])
+    return values
+
+
+@dataclass
+class SurveyOrder:
+    """Files to be surveyed in one go, anywhere, and kept in `folder`."""
+
+    files: list[Listed]
+    folder: Folder
+    opener: Opener
+
+
+def survey_orders(listed: Sequence[Listed], folder: Folder) -> list[SurveyOrder]:
+    """Orders for all of these files."""
+    groups: list[list[Listed]] = []
+    held = SURVEY_BYTES
+    for one in listed:
+        if held >= SURVEY_BYTES:
+            groups.append([])
+            held = 0
+        groups[-1].append(one)
+        held += one.size or 0
+    return [SurveyOrder(group, folder, Opener(folder.options)) for group in groups]
+
+
+def survey_all(order: SurveyOrder) -> list[Surveyed]:
+    """Survey the files of an order, and keep what was found."""
+    from pyarrow import parquet
+
+    folder = order.folder
+    found = []
+    for one in order.files:
+        made = survey(*one, opener=order.opener)
+        found.append(made)
+        if made.error is None:
+            buffer = BytesIO()
+            parquet.write_table(made.to_table(), buffer, compression="zstd")
+            folder.write(survey_name(made), buffer.getvalue())
+    return found
+
+
+def survey_here(
+    listed: Sequence[Listed], folder: Folder, seconds: float = HERE_SECONDS
+) -> tuple[list[Surveyed], list[Listed]]:
+    """Surveys of files on this machine that are made in this time, and the files that are left.
+
+    A file that is large may take longer; it is surveyed here if it is the only one.
+    """
+    until = time.monotonic() + seconds
+    found: list[Surveyed] = []
+    left: list[Listed] = []
+    for one in listed:
+        small = len(listed) == 1 or (one.size or 0) < SURVEY_BYTES
+        if small and not is_remote(one.path) and time.monotonic() < until:
+            found += survey_all(SurveyOrder([one], folder, Opener(folder.options)))
+        else:
+            left.append(one)
+    return found, left
+
+
+def known_surveys(folder: Folder, listed: Sequence[Listed]) -> tuple[list[Surveyed], list[Listed]]:
+    """The surveys of files that are kept, and the files that have none."""
+    there = set(folder.names(SURVEYS))
+    known: list[Surveyed] = []
+    missing: list[Listed] = []
+    for one in listed:
+        found = _read(folder, one) if survey_name(one) in there else None
+        if found is None:
+            missing.append(one)
+        else:
+            known.append(found)
+    return known, missing
+
+
+def survey_files(
+    listed: Sequence[Listed], storage: StorageOptions | None = None, kept: str = ""
+) -> list[Surveyed]:
+    """Surveys of files, made in this process unless they are in the folder `kept`.
+
+    Without a folder this process remembers some, for it is asked for every scan of the same files.
+    """
+    found: list[Surveyed] = []
+    if kept:
+        folder = Folder(kept, storage)
+        found, missing = known_surveys(folder, listed)
+        for order in survey_orders(missing, folder):
+            found += survey_all(order)
+        return found
+    for one in listed:
+        place = one, whole_path(one.path)
+        made = _remembered.get(place)
+        if made is None:
+            made = survey(*one, opener=Opener(storage or {}))
+            if made.error is None and one.modified_ns is not None and not is_remote(one.path):
+                _remembered[place] = made
+        found.append(replace(made))
+    held = sum(len(one.marks) + MIN_SIZE for one in _remembered.values())
+    while held > MAX_REMEMBERED:  # older ones make room
+        held -= len(_remembered.pop(next(iter(_remembered))).marks) + MIN_SIZE
+    return found
+
+
+_remembered: dict[tuple[Listed, str], Surveyed] = {}
+"""Surveys of files on this machine."""
+
+
+def survey_name(one: Listed | Surveyed) -> str:
+    """The name of a file's survey in its folder."""
+    facts = json.dumps([FORM, one.path, one.size, one.modified_ns])
+    return f"{SURVEYS}/{hashlib.blake2b(facts.encode(), digest_size=10).hexdigest()}.parquet"
+
+
+def _read(folder: Folder, one: Listed) -> Surveyed | None:
+    from pyarrow import ArrowException, parquet
+
+    octets = folder.read(survey_name(one))
+    try:
+        return Surveyed.from_table(parquet.read_table(BytesIO(octets or b"")))
+    except (ArrowException, OSError, KeyError, TypeError, ValueError):
+        return None
