@@ -152,7 +152,7 @@ def ended(context: RuleContext) -> None:
     memory, now_ns = context.memory, context.ts_ns or end_ns(context) or 0
     if HIDDEN in memory or not context.complete:
         return
-    again = {}
+    again: dict[str, int] = {}
     for (_, queue), (ts_ns, _) in memory.get(SINCE, {}).items():
         again[queue] = max(ts_ns, again.get(queue, 0))
     left = [
@@ -387,7 +387,7 @@ def judge_expiring(
     context: RuleContext, key: Sequence[str], unused_ms: int, ts_ns: int, words: str
 ) -> None:
     """Take a queue that goes when it is not used."""
-    expiring = remembered(context, EXPIRING, tuple(key), list)
+    expiring: list[Any] = remembered(context, EXPIRING, tuple(key), list)
     expiring[:] = [unused_ms, ts_ns, words]
 
 
@@ -443,7 +443,8 @@ def limited(context: RuleContext) -> None:
 
 def judge_limited(context: RuleContext, key: Sequence[str], lives_ms: int | None) -> None:
     """Take a queue whose messages expire; None where they do not just vanish."""
-    remembered(context, LIVES, tuple(key), set).add(lives_ms)
+    lives: set[int | None] = remembered(context, LIVES, tuple(key), set)
+    lives.add(lives_ms)
 
 
 def _judge_lives(context: RuleContext, routes: Routes, hidden: Collection[str]) -> None:
