@@ -128,7 +128,7 @@ DELIVERY = (
          "resting connections only publish.",
          ("consumer-stuck",)),
     Kind("messages-dropped", "warning", "medium",
-         "A queue dropped messages at its limit of length or time",
+         "A queue dropped messages at its length limit, or when they expired",
          "A queue was declared with x-max-length and neither x-overflow=reject-publish nor a "
          "dead-letter exchange or a TTL; more was published for it than its consumers got and its "
          "limit holds. Or it was declared with x-message-ttl alone, and of what had to expire by "
