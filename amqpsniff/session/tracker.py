@@ -347,7 +347,7 @@ def argument_bits(octets: bytes | None) -> Any:
         bits |= _NESTED_BIT
     if octets.find(b'"passive":true') >= 0:
         bits |= _PASSIVE_BIT
-    if octets.find(b'"exclusive":true') >= 0:
+    if octets.find(b'"exclusive":true') >= 0 or octets.find(b'"auto_delete":true') >= 0:
         bits |= _EXCLUSIVE_BIT
     return bits
 

@@ -27,10 +27,14 @@ BESIDE = "TLSv1_3 aiopika_multi amqp10 bunny kombu violations".split()
 """Own captures of which no sample is a copy, or not as a file that can be cut here."""
 
 CASES = (
+    "cases/caller_gone",
+    "cases/consumer_left",
     "cases/consumer_not_restored",
     "cases/consumer_restored",
     "cases/consumer_starved_after_timeout",
     "cases/delivery_limit",
+    "cases/messages_expired",
+    "cases/queue_expired",
     "packs/streams",
     "packs/workers",
     "packs/dead_letters",

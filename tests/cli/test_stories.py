@@ -297,6 +297,26 @@ CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("meter-gateway", "dropped messages at its length limit", "30 or more are gone"),
         (SOUND, "error"),
     ),
+    "messages_expired": (
+        ("quote-feed", "when they expired", "x-message-ttl 800", "103 or more are gone"),
+        (SOUND, "error"),
+    ),
+    "consumer_left": (
+        ("invoice-worker", "left its queue", "cancelled by the client in packet 157", "32 or more"),
+        (SOUND, "error"),
+    ),
+    "transaction_forgotten": (
+        ("billing-batch", "never committed", "40 publishes", "the client closed it"),
+        (SOUND, "failed"),
+    ),
+    "caller_gone": (
+        ("tax-server", "callers that have gone", "5 messages for 5 private queues"),
+        (SOUND, "error"),
+    ),
+    "queue_expired": (
+        ("alert-mail", "expired before its client came back", "x-expires 4000", "As a result"),
+        (SOUND,),
+    ),
     "celery_killed": (
         (
             "py-amqp", "left open: 3 channels, 3 consumers, 4 deliveries not acknowledged",

@@ -15,6 +15,7 @@ from tests.findings.pairs_of_peers import (
     DELIVER,
     END,
     PUBLISH,
+    SELECTED,
     each,
     opening,
     refused,
@@ -383,6 +384,15 @@ PAIRS: dict[str, Pair] = {
     "automatic-acknowledgement exclusive": less(OPEN, "C1: basic.get queue=q no_ack=1\n"),
     "operation-destructive purge": Pair(
         OPEN + "C1: queue.purge queue=q\n", OPEN + "C1: queue.declare queue=q\n"
+    ),
+    "publishes-unbound by a letter": pair(
+        CONSUMER.replace("queue=q", "queue=~")
+        + PUBLISH.replace("routing_key=q", "routing_key=report") * 10,
+        "reports",
+        "reports2",
+    ),
+    "transaction-uncommitted for long": Pair(
+        *(SELECTED + PUBLISH * 9 + f"@+{ms}ms " + PUBLISH for ms in (59_990, 59_989))
     ),
     "celery-result-queues expires": pair(
         OPEN

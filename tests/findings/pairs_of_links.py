@@ -203,6 +203,15 @@ def _resting(ms: int, available: int = 5) -> str:
                 ("C", EMPTY, ms), ("S", EMPTY))  # fmt: skip
 
 
+def _hungry(ms: int) -> str:
+    """The same, while another client publishes for the queue, the last message after a time."""
+    publishes = "b.C1: basic.publish routing_key=q | body=1\n"
+    other = "b.handshake\nb.C1: channel.open\nb.S1: channel.open-ok\n"
+    got = said(opening(), receiver(credit=2), sends("S", 0, 1, handle=1), takes(0), takes(1))
+    waits = f"@+1000ms {publishes}" * 9 + f"@+{ms}ms {publishes}"
+    return f"{got}\n{other}{waits}{said(('C', EMPTY, 9))}"
+
+
 def _holding(ms: int) -> str:
     return said(opening(), receiver(credit=2), sends("S", 0, 1, handle=1), ("C", EMPTY, ms),
                 ("S", EMPTY))  # fmt: skip
@@ -450,6 +459,7 @@ CONDITIONS: dict[str, Pair] = {
         _aborted(False, b"no section" * 4), _aborted(True, b"no section" * 4)
     ),
     "link-refused by no terminus": Pair(_answerless(False), _answerless(True), 2),
+    "credit-not-renewed while it is published": Pair(_hungry(989), _hungry(988)),
     "credit-exhausted from the attach": Pair(_starved(5_000), _starved(4_990)),
     "consumer-stuck over a link": Pair(_holding(30_000), _holding(29_990)),
     "message-unroutable as released": Pair(

@@ -19,6 +19,13 @@ CONSUMER = OPEN + "C1: basic.consume queue=q consumer_tag=t\nS1: basic.consume-o
 DELIVER = "S1: basic.deliver consumer_tag=t routing_key=q delivery_tag={n} | body=5\n"
 CONFIRM = OPEN + "C1: confirm.select\nS1: confirm.select-ok\n"
 PUBLISH = "C1: basic.publish routing_key=q | body=5\n"
+SELECTED = OPEN + "C1: tx.select\nS1: tx.select-ok\n"
+CHANNEL_END = "C1: channel.close reply_code=200\nS1: channel.close-ok\n"
+CALLER = OPEN + (
+    "b.handshake\nb.C1: channel.open\nb.S1: channel.open-ok\n"
+    "b.C1: queue.declare queue=r exclusive=1\nb.S1: queue.declare-ok queue=r\n"
+    "b.C: connection.close reply_code=200\nb.S: connection.close-ok\n"
+)
 ROUTED = OPEN + (
     "C1: exchange.declare exchange=e type=topic\nS1: exchange.declare-ok\n"
     "C1: queue.bind queue=q exchange=e routing_key=orders.*\nS1: queue.bind-ok\n"
@@ -58,6 +65,23 @@ def opening(
         f"{name}S: connection.open-ok",
     ]
     return f"{name}hello\n" + "\n".join(lines[:steps]) + "\n"
+
+
+def _left(ms: int) -> str:
+    """A consumer is cancelled, and its queue gets ten messages, the last after a time."""
+    cancel = "C1: basic.cancel consumer_tag=t\nS1: basic.cancel-ok consumer_tag=t\n"
+    publishes = ("@+1000ms " + PUBLISH) * 9 + f"@+{ms}ms " + PUBLISH
+    return CONSUMER + DELIVER.format(n=1) + "C1: basic.ack delivery_tag=1\n" + cancel + publishes
+
+
+def _expired(ms: int) -> str:
+    """A queue with x-expires is not there any more after a time."""
+    return (
+        OPEN
+        + "C1: queue.declare queue=q arguments='{\"x-expires\": 1000}'\n"
+        + f"S1: queue.declare-ok queue=q\n@+{ms}ms C1: basic.consume queue=q\n"
+        + refused(404, "NOT_FOUND - no queue 'q' in vhost '/'")
+    )
 
 
 def _start_after(ms: int) -> str:
@@ -399,6 +423,16 @@ PAIRS: dict[str, Pair] = {
             OPEN + f"C1: queue.delete queue={queue}\nS1: queue.delete-ok\n" + PUBLISH
             for queue in "qp"
         )
+    ),
+    "queue-abandoned": Pair(*(_left(ms) for ms in (999, 998))),
+    "queue-expired": Pair(*(_expired(ms) for ms in (998, 997))),
+    "transaction-uncommitted": Pair(
+        SELECTED + PUBLISH + CHANNEL_END,
+        SELECTED + PUBLISH + "C1: tx.commit\nS1: tx.commit-ok\n" + CHANNEL_END,
+        2,
+    ),
+    "rpc-caller-gone": Pair(
+        *(CALLER + PUBLISH.replace("routing_key=q", f"routing_key={key}") for key in ("r", "s"))
     ),
     "proxy-on-both-sides": Pair(_proxied("en_US"), _proxied("en_GB")),
     "messages-dropped": Pair(*(_limited(most) for most in (1, 2))),

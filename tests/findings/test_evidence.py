@@ -18,6 +18,10 @@ SEEN_IN: dict[str, str] = {
         "consumer-timed-out consumer-starved-after-timeout"
     ),
     "cases/consumer_hangs_midstream.pcap.gz": ("publishes-unreceived"),
+    "cases/caller_gone.pcap.gz": ("rpc-caller-gone"),
+    "cases/consumer_left.pcap.gz": ("queue-abandoned"),
+    "cases/queue_expired.pcap.gz": ("queue-expired"),
+    "cases/transaction_forgotten.pcap.gz": ("transaction-uncommitted"),
     "cases/queue_dropped.pcap.gz": ("messages-dropped"),
     "hostile/proxy.pcap": ("proxy-on-both-sides"),
     "cases/delivery_limit.pcap.gz": ("delivery-limit-bystander"),

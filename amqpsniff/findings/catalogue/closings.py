@@ -26,7 +26,17 @@ CLOSINGS = (
          "new channel, or begin a new session.",
          "Passive declarations ask whether something exists, and 404 is then an ordinary answer: "
          "it is not reported where the client declares the same successfully within 10 s.",
-         ("channel-mode-mixed", "acknowledgement-invalid", "acknowledgement-stale")),
+         ("channel-mode-mixed", "acknowledgement-invalid", "acknowledgement-stale",
+          "queue-expired")),
+    Kind("queue-expired", "error", "medium",
+         "A queue expired before its client came back",
+         "The broker says that a queue does not exist (404), which the capture shows to be "
+         "declared with x-expires, longer ago than that. Nobody deleted it.",
+         "The broker deletes such a queue with its messages and bindings once it had no consumer "
+         "for that time. Raise x-expires above the longest time that clients are away, or leave "
+         "it out; let clients declare the queue, not passively, and bind it whenever they "
+         "connect.",
+         "It was deleted where the capture does not show it, by a person for instance."),
     Kind("connection-closed-by-broker", "error", "high",
          "The broker closed a connection with an error",
          "connection.close from the broker with a reply code, a text, and the method it objects "

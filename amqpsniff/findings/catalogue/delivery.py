@@ -104,6 +104,18 @@ DELIVERY = (
          "A consumer that was not captured may get them. Where the capture begins late, the "
          "consumer's prefetch count is not known, and a long job looks the same.",
          ("consumer-stuck", "client-not-reading", "traffic-stopped")),
+    Kind("queue-abandoned", "warning", "medium",
+         "A consumer left its queue, and nobody gets what is published for it since",
+         "The client cancelled a consumer that got messages, or a side closed its channel, and the "
+         "connection went on for ten seconds or more. Ten messages or more were published for the "
+         "queue over ten seconds, and none was delivered. No connection of the capture has another "
+         "consumer of it.",
+         "Let the consumer start again: an exception in a handler often closes its channel while "
+         "the program and its connection live on, so health checks see nothing. Consume again "
+         "wherever a channel is opened again, and watch the queue's consumers (rabbitmqctl "
+         "list_queues name messages_ready consumers).",
+         "A consumer that rests on purpose, or another one that was not captured.",
+         ("channel-closed-by-broker", "acknowledgement-timeout", "acknowledgement-invalid")),
     Kind("publishes-unreceived", "warning", "low",
          "Messages are published, and no consumer of the capture gets them",
          "Ten messages or more with one exchange and routing key, published over ten seconds, of "
@@ -116,13 +128,15 @@ DELIVERY = (
          "resting connections only publish.",
          ("consumer-stuck",)),
     Kind("messages-dropped", "warning", "medium",
-         "A queue dropped messages at its length limit",
+         "A queue dropped messages at its length limit, or when they expired",
          "A queue was declared with x-max-length and neither x-overflow=reject-publish nor a "
          "dead-letter exchange or a TTL; more was published for it than its consumers got and its "
-         "limit holds. All of the broker's connections were captured from their beginning.",
+         "limit holds. Or it was declared with x-message-ttl alone, and of what had to expire by "
+         "the end of the capture its consumers got less than was published. All of the broker's "
+         "connections were captured from their beginning.",
          "The broker drops the oldest messages without a word, confirmed ones too. Consume faster "
          "or raise the limit; set x-overflow=reject-publish where publishers must learn of it, or "
-         "a dead-letter exchange that keeps what is dropped.",
+         "a dead-letter exchange that keeps what is dropped or expires.",
          "Queues that are to hold the latest values only."),
     Kind("consumer-timed-out", "error", "medium",
          "The broker cancelled a consumer that held deliveries for too long",

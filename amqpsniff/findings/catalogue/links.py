@@ -73,7 +73,8 @@ LINKS = (
          "A consumer stopped giving credit",
          "A consumer's credit was used up, all deliveries were settled, and for 10 s and ten times "
          "longer than usual came no flow with more, though the broker had more messages: it said "
-         "so, or it had gone on at once each time before.",
+         "so, or it had gone on at once each time before, or ten or more were published for the "
+         "queue since over ten seconds, and nobody got one.",
          "Find out why the client does not top up: a handler that hangs, a receive loop that "
          "ended, a library that counts credit wrongly.",
          "A consumer that takes a certain number of messages and then rests."),

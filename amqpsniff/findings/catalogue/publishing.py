@@ -56,7 +56,9 @@ PUBLISHING = (
          "routing key that none of them takes, and nobody gets such a message. Or only bindings by "
          "headers lead on, and consumers that wait behind them get fewer than were published. "
          "Everything of the broker's connections was captured from their beginning. Or a type of "
-         "MassTransit has an exchange that is declared in the capture and bound to nothing.",
+         "MassTransit has an exchange that is declared in the capture and bound to nothing. Or the "
+         "default exchange gets messages for a queue that nobody declares or reads, while the name "
+         "of one that has a consumer, and gets nothing, differs by a letter.",
          "Compare routing keys, or headers, with the bindings (rabbitmqctl list_bindings): "
          "without one the broker drops such messages and confirms them all the same. Publish with "
          "mandatory, or give the exchange an alternate exchange.",
@@ -80,6 +82,15 @@ PUBLISHING = (
          "Publish them again after a pause. A queue that is full needs more consumers, or a higher "
          "limit (x-max-length, or a policy); a quorum queue that cannot store needs its majority. "
          "A router of AMQP 1.0 hands on what the consumer said: ask the consumer then."),
+    Kind("transaction-uncommitted", "error", "high",
+         "A transaction was never committed",
+         "After tx.select, tx.commit or tx.rollback the client published or acknowledged messages "
+         "on the channel, and sent no tx.commit before the channel ended. Or it is still open, a "
+         "minute and ten publishes later or more.",
+         "The broker drops such publishes, and delivers such messages again: call tx.commit after "
+         "each unit of work, in the path of errors tx.rollback. Publisher confirms are the simpler "
+         "and faster choice where one message at a time has to be safe.",
+         "A program that gives up work by closing its channel. A commit after the capture."),
     Kind("publishes-in-doubt", "error", "medium",
          "A channel ended with publishes that the broker had not confirmed",
          "In confirm mode, publishes had neither ack nor nack when the channel or connection "

@@ -43,6 +43,15 @@ TIMING = (
          "and why this one ended. Give requests an expiration, or a server that comes back answers "
          "callers that gave up; make the work safe to repeat.",
          "The answer may have come on a connection that was not captured."),
+    Kind("rpc-caller-gone", "warning", "high",
+         "Answers are published for callers that have gone",
+         "Messages, not mandatory, to the default exchange with a routing key that is an exclusive "
+         "queue of a connection which had ended before. Nobody got them.",
+         "The broker drops them, and tells nobody. Most often the caller gave up and closed its "
+         "connection: compare its timeout with the time that requests wait and work takes. Start "
+         "more servers, and give requests an expiration of the caller's timeout, so that nobody "
+         "works for callers that have gone.",
+         "A caller that ended on purpose before its last answer."),
     Kind("rpc-slow", "warning", "medium",
          "Requests are answered late",
          "The time from a request to the message with its correlation-id is a second on average, "

@@ -99,12 +99,9 @@ def _waited(context: RuleContext, link: Any, now_ns: int) -> None:
 def _stopped(context: RuleContext, link: Any, now_ns: int) -> Iterator[tuple[str, str, int, int]]:
     """The finding about a consumer's link that gets nothing more: code, words, packet and time."""
     credit = link.credit
-    if link.sends or not context.certain or credit.empty_ns <= 0 or credit.left() != 0:
+    if not _is_empty(context, link):
         return
-    since = max(credit.empty_ns, link.settled_ns)
-    quiet = now_ns - since
-    spent = credit.empty_ns - link.first_ns
-    usual = spent // max(link.flows, 1)
+    quiet, usual = _times(link, now_ns)
     if link.unsettled and link.unsettled >= min(credit.most, link.deliveries):
         if quiet >= max(STUCK_NS, RENEWED_TIMES * usual):
             held = number_of(link.unsettled, "delivery", "deliveries")
@@ -114,8 +111,7 @@ def _stopped(context: RuleContext, link: Any, now_ns: int) -> Iterator[tuple[str
             )
             yield "consumer-stuck", detail, link.oldest_number, link.last_ns
         return
-    has_more = link.available > 0 or credit.waits > 1
-    if link.unsettled or not has_more or quiet < max(RENEWED_NS, RENEWED_TIMES * usual):
+    if link.unsettled or not has_more(link) or not lacks_credit(context, link, now_ns):
         return
     more = f"{count(link.available)} messages" if link.available > 0 else "more messages"
     detail = (
@@ -123,6 +119,30 @@ def _stopped(context: RuleContext, link: Any, now_ns: int) -> Iterator[tuple[str
         f"{number_of(link.deliveries, 'delivery', 'deliveries')}, though the broker had {more}"
     )
     yield "credit-not-renewed", detail, credit.empty_number, credit.empty_ns
+
+
+def _times(link: Any, now_ns: int) -> tuple[int, int]:
+    """How long a link without credit was quiet, and its usual time between flows."""
+    credit = link.credit
+    quiet = now_ns - max(credit.empty_ns, link.settled_ns)
+    return quiet, (credit.empty_ns - link.first_ns) // max(link.flows, 1)
+
+
+def _is_empty(context: RuleContext, link: Any) -> bool:
+    """True if a consumer's link has used up its credit."""
+    credit = link.credit
+    return not link.sends and context.certain and credit.empty_ns > 0 and credit.left() == 0
+
+
+def lacks_credit(context: RuleContext, link: Any, now_ns: int, times: int = RENEWED_TIMES) -> bool:
+    """True if a consumer's link has had no credit for long, as a multiple of what is usual."""
+    quiet, usual = _times(link, now_ns)
+    return _is_empty(context, link) and quiet >= max(RENEWED_NS, times * usual)
+
+
+def has_more(link: Any) -> bool:
+    """True if the broker has more for a consumer: it said so, or it went on at once before."""
+    return bool(link.available > 0 or link.credit.waits > 1)
 
 
 def judge_siblings(context: RuleContext) -> None:

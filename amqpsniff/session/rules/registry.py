@@ -52,6 +52,8 @@ from amqpsniff.session.rules import (
     topology,
     traces,
     traffic,
+    transactions,
+    unattended,
     unread,
 )
 from amqpsniff.session.rules.context import (
@@ -102,11 +104,13 @@ _TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     message_size.RULES,
     stalls.RULES,
     traffic.RULES,
+    transactions.RULES,
     topology.RULES,
     restoring.RULES,
     proxies.RULES,
     routes.RULES,
     unread.RULES,
+    unattended.RULES,
     reconnects.RULES,  # what the others found is known by then
     shared_state.RULES,
     provisional.RULES,
@@ -125,6 +129,7 @@ _AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     prefetch.AMQP10_RULES,
     rpc.AMQP10_RULES,
     churn.AMQP10_RULES,
+    unattended.AMQP10_RULES,
     ending.AMQP10_RULES,
     network.AMQP10_RULES,
     reconnects.AMQP10_RULES,  # what the others found is known by then
@@ -167,7 +172,7 @@ AMQP10_RULES = _gather(_AMQP10_TABLES)
 _JUDGES = (
     access, churn, closing, consuming, delivery_limits, ending, flow_control, frameworks, links,
     proxies, queues, reconnects, restoring, routes, rpc, streams, topology,
-    traces, unread,
+    traces, unattended, unread,
 )  # fmt: skip
 
 
@@ -190,6 +195,7 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
     restoring.judge_restored(whole)
     routes.judge_routes(whole)
     unread.judge_unread(whole)
+    unattended.judge_unattended(whole)
     delivery_limits.judge_limits(whole)
     traces.judge_lost_traces(whole)
     traces.judge_mixed_traces(whole)

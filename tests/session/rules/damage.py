@@ -43,11 +43,12 @@ RESTING = frozenset(
     prefetch-unlimited protocol-header-unanswered protocol-version-refused publish-incomplete
     publish-number-wrong publish-repeated publish-while-blocked publishes-after-deletion
     publishes-discarded publishes-in-doubt publishes-unbound publishes-unprotected
-    publishes-unreceived reconnect-loop reply-missing reply-queue-per-call rpc-server-lost
-    rpc-unanswered session-links-blocked session-window-closed stream-offset-gap stream-reread
-    stream-start-next task-result-unread tls-alert-encrypted tls-ended-early
-    tls-handshake-unanswered trace-context-lost trace-context-never traffic-after-close
-    traffic-stopped transaction-per-message tuning-rejected
+    publishes-unreceived queue-abandoned queue-expired reconnect-loop reply-missing
+    reply-queue-per-call rpc-caller-gone rpc-server-lost rpc-unanswered session-links-blocked
+    session-window-closed stream-offset-gap stream-reread stream-start-next task-result-unread
+    tls-alert-encrypted tls-ended-early tls-handshake-unanswered trace-context-lost
+    trace-context-never traffic-after-close traffic-stopped transaction-per-message
+    transaction-uncommitted tuning-rejected
     """.split()
 )
 """Codes of the catalogue that rest on something that did not come: a reply, a confirm, an

@@ -1,0 +1,539 @@
+"""Queues that nobody reads any more, though messages for them are published, or that are not there.
+
+Their consumer was cancelled, or its channel closed, while its connection went on; or its link has
+no credit; or they were private to a connection that is over; or they expired; or nobody declares
+them, but one with a name like theirs. What was published for them since is
+known by its routes, so all of it is judged at the end, and not where frames may be missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from amqpsniff.decode.json_objects import read_object
+from amqpsniff.findings.records import NEVER
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.entities import CLIENT, SERVER
+from amqpsniff.session.method_frame import read_reason
+from amqpsniff.session.routes import known_after, known_until
+from amqpsniff.session.rules.consuming import OF_BROKER
+from amqpsniff.session.rules.context import (
+    BY_BROKER,
+    CONSUMES,
+    EXCLUSIVE,
+    EXTENDED,
+    SINCE,
+    Place,
+    Rule,
+    RuleContext,
+    requires,
+    where,
+)
+from amqpsniff.session.rules.credit import RENEWED_TIMES, has_more, lacks_credit
+from amqpsniff.session.rules.format import in_packet, number_of, queue_text
+from amqpsniff.session.rules.links import link_text
+from amqpsniff.session.rules.peers import client_of, end_ns, table, vhost_of
+from amqpsniff.session.rules.queues import queue_key
+from amqpsniff.session.rules.routes import (
+    CANCELLED,
+    DELIVERED,
+    HIDDEN,
+    MAX_LISTED,
+    PUBLISHED,
+    STOPPED_NS,
+    STOPPED_PUBLISHED,
+    extent,
+    got_on,
+    is_given_up,
+    note,
+    queues_of,
+    read_all,
+)
+from amqpsniff.session.rules.shared_state import (
+    MAX_KEPT,
+    contribute,
+    open_channels,
+    remembered,
+    report_at,
+)
+from amqpsniff.units import duration
+
+Routes = dict[tuple[str, ...], list[tuple[str, ...]]]
+"""Routes by queue, both as they are kept."""
+
+MS = SECOND_NS // 1000
+
+UNDER_WAY_NS = SECOND_NS
+"""Time in which what was under way still comes to a consumer that left."""
+
+LEFT = "consumers that left"
+"""Name in `RuleContext.memory` of consumers by channel number, incarnation and tag: (queue, how it
+left, packet, time); in `RuleContext.shared` those of a queue."""
+
+STARVED, GONE = "links without credit", "private queues that are gone"
+"""Names in `RuleContext.shared` of links of a queue: (words, channel, place), and of private
+queues: when their connection ended, and which that was."""
+
+EXPIRING, ABSENT = "queues that expire", "queues that are not there"
+"""Names in `RuleContext.shared` of queues: [x-expires, time, words] of the last declaration, and
+(channel, place) where the broker says that there is none."""
+
+NAMED_BYTES = 5
+"""Length of names from which on two that differ by a letter are hardly both meant."""
+
+LIVES = "queues whose messages expire"
+"""Name in `RuleContext.shared` of x-message-ttl of queues, None where messages go elsewhere."""
+
+RECEIVED = "last messages of links"
+"""Name in `RuleContext.shared` of when links got the last message, by broker and queue."""
+
+TEMPORARY = "temporary queues"
+"""Name in `RuleContext.memory` and `RuleContext.shared` of queues that may go with their
+consumers."""
+
+
+@where(EXCLUSIVE | EXTENDED)
+def temporary(context: RuleContext) -> None:
+    """queue.declare: note a queue that is deleted when it is not used."""
+    octets = context.frame.arguments_json or b""
+    names = (b'"exclusive":true', b'"auto_delete":true', b'"x-expires"')
+    if context.frame.queue and any(name in octets for name in names):
+        note(context, TEMPORARY, context.frame.queue, True)
+
+
+def cancelled(context: RuleContext) -> None:
+    """basic.cancel: the client's consumer leaves."""
+    if context.frame.side == CLIENT:
+        _leave(context, context.frame.consumer_tag, "was cancelled by the client")
+
+
+@where(CONSUMES)
+def channel_closed(context: RuleContext) -> None:
+    """channel.close: all consumers of the channel leave."""
+    who = "the broker" if context.frame.side == SERVER else "the client"
+    _leave(context, None, f"left when {who} closed its channel")
+
+
+def _leave(context: RuleContext, only: str | None, how: str) -> None:
+    """Note the consumers of a channel that got messages, where no other of the connection stays."""
+    channel, routes = context.channel, context.session.routes
+    if routes is None or context.ts_ns is None:
+        return
+    for name, got in routes.delivered.items():
+        if name[:2] != (channel.number, channel.incarnation) or name[2] is None:
+            continue
+        if only not in (None, name[2]):
+            continue
+        known = channel.by_tag.get(name[2])
+        keys = [key for exchange, key in got if not exchange]
+        queue = known.queue if known is not None else keys[0] if len(keys) == 1 else None
+        if queue and not _stays(context, queue, only):
+            left = context.memory.setdefault(LEFT, {})
+            left.setdefault(name, (queue, how, context.number, context.ts_ns))
+
+
+def _stays(context: RuleContext, queue: str, only: str | None) -> bool:
+    """True if the connection has another consumer of a queue."""
+    gone = context.memory.get(CANCELLED, {})
+    return any(
+        consumer.queue == queue and tag != only and (channel.number, tag) not in gone
+        for channel in open_channels(context.session)
+        if only is not None or channel is not context.channel
+        for tag, consumer in channel.by_tag.items()
+    )
+
+
+@requires(LEFT, TEMPORARY)
+def ended(context: RuleContext) -> None:
+    """connection-ends: tell which queues it left and did not come back to, while it went on."""
+    memory, now_ns = context.memory, context.ts_ns or end_ns(context) or 0
+    if HIDDEN in memory or not context.complete:
+        return
+    again: dict[str, int] = {}
+    for (_, queue), (ts_ns, _) in memory.get(SINCE, {}).items():
+        again[queue] = max(ts_ns, again.get(queue, 0))
+    left = [
+        (queue, f"consumer '{name[2]}'", name[0], how, number, ts_ns)
+        for name, (queue, how, number, ts_ns) in memory.get(LEFT, {}).items()
+        if now_ns - ts_ns >= STOPPED_NS and again.get(queue, 0) < ts_ns
+    ]
+    names = list(memory.get(TEMPORARY, ()))
+    if left or names:
+        at = queue_key(context, "")[0], vhost_of(context) or ""
+        contribute(context, judge_left, at, left, names, context.place)
+
+
+def judge_left(
+    context: RuleContext,
+    at: Sequence[str],
+    left: Sequence[Any],
+    names: Sequence[str],
+    place: Sequence[Any],
+) -> None:
+    """Take the consumers that left a connection, and the queues it has for a while."""
+    for queue in names:
+        remembered(context, TEMPORARY, (*at, queue), lambda: True)
+    for queue, *row, number, ts_ns in left:
+        known: list[Any] = remembered(context, LEFT, (*at, queue), list)
+        if len(known) < MAX_LISTED:
+            here = Place(*place)._replace(packet_number=number, ts_ns=ts_ns)
+            known.append((*row, here))
+
+
+def judge_unattended(context: RuleContext) -> None:
+    """capture-ends: what was published for queues since nobody reads them."""
+    shared = context.shared
+    if is_given_up(context):
+        return
+    hidden = shared.get("hidden from routes", {})
+    lost = {server for server, (frames,) in hidden.items() if frames}
+    routes = _routes(context)
+    _judge_links(context, routes, lost)
+    _judge_private(context, lost)
+    _judge_expired(context, lost)
+    _judge_lives(context, routes, hidden)
+    _judge_misnamed(context, hidden)
+    for key, rows in shared.get(LEFT, {}).items():
+        if key[0] in lost:
+            continue
+        words, channel, how, place = max(rows, key=lambda row: int(row[3].ts_ns))
+        others = set(shared.get("consumers of queues", {}).get(key, ()))
+        if key in shared.get("deletions", {}) or others - {row[3].connection_id for row in rows}:
+            continue
+        count, last_ns = _published_since(context, routes, key, place.ts_ns)
+        if count >= STOPPED_PUBLISHED and last_ns - place.ts_ns >= STOPPED_NS:
+            detail = (
+                f"{words} of {queue_text(key[2])} {how}{in_packet(place.packet_number)}, and "
+                f"its connection went on; {count} or more messages were published for the queue in "
+                f"the {duration(last_ns - place.ts_ns)} since, and nobody got one"
+            )
+            report_at(context, place, "queue-abandoned", detail, channel=channel)
+
+
+def _routes(context: RuleContext) -> Routes:
+    """The routes with publishes by the one queue that they reach."""
+    found: Routes = {}
+    judged = any(name in context.shared for name in (LEFT, STARVED, LIVES))
+    for name in context.shared.get(PUBLISHED, {}) if judged else ():
+        reached = queues_of(context, name[:2], *name[2:])
+        if len(reached) == 1:
+            found.setdefault((*name[:2], *reached), []).append(name)
+    return found
+
+
+def _published_since(
+    context: RuleContext, routes: Routes, key: Sequence[str], ts_ns: int
+) -> tuple[int, int]:
+    """Messages for a queue after a time, at least, and when the last was; 0 if somebody got any of
+    them, or the queue may be gone.
+    """
+    count = last_ns = 0
+    if key in context.shared.get(TEMPORARY, {}) or key[2].startswith(OF_BROKER):
+        return 0, 0
+    if _came_over_links(context, key) > ts_ns:
+        return 0, 0
+    for name in routes.get(tuple(key), ()):
+        if got_on(context, name, ts_ns + UNDER_WAY_NS):
+            return 0, 0
+        for one in read_all(context.shared[PUBLISHED][name]):
+            count += known_after(one.total, one.steps, ts_ns + UNDER_WAY_NS)
+            last_ns = max(last_ns, one.last_ns)
+    return count, last_ns
+
+
+# links of AMQP 1.0
+
+
+def starved(context: RuleContext) -> None:
+    """link-ends: when a consumer's link got its last message, and whether it lacks credit."""
+    link, queue = context.facts["link"], context.facts["link"].address
+    if not link.sends:
+        name = None if queue is None else queue.queue
+        contribute(context, judge_received, queue_key(context, "")[0], name, link.last_ns)
+    now_ns, times = context.ts_ns or end_ns(context) or 0, RENEWED_TIMES if link.flows > 1 else 1
+    if not lacks_credit(context, link, now_ns, times) or has_more(link) or queue is None:
+        return
+    if link.unsettled == 0 and queue.queue:
+        credit = link.credit
+        server = queue_key(context, "")[0]
+        words = f"{link_text(link)}: no credit after "
+        words += number_of(link.deliveries, "delivery", "deliveries")
+        place = context.place._replace(packet_number=credit.empty_number, ts_ns=credit.empty_ns)
+        contribute(
+            context, judge_starved, server, queue.queue, words, context.channel.number, place
+        )
+
+
+def unseen(context: RuleContext) -> None:
+    """connection-ends: links of which not all was captured may have got anything."""
+    if not context.certain:
+        contribute(context, judge_received, queue_key(context, "")[0], None, NEVER)
+
+
+def judge_received(context: RuleContext, server: str, queue: str | None, ts_ns: int) -> None:
+    """A link got the last message from a queue, None for any."""
+    times = remembered(context, RECEIVED, (server, queue), lambda: [0])
+    times[0] = max(times[0], ts_ns)
+
+
+def _came_over_links(context: RuleContext, key: Sequence[str]) -> int:
+    """When a link may have got the last message from a queue; 0 for never."""
+    times = context.shared.get(RECEIVED, {})
+    return max(int(times.get((key[0], queue), (0,))[0]) for queue in (key[2], None))
+
+
+def judge_starved(
+    context: RuleContext, server: str, queue: str, words: str, channel: int, place: Sequence[Any]
+) -> None:
+    """Take a link without credit; its virtual host is not known."""
+    known: list[Any] = remembered(context, STARVED, (server, queue), list)
+    if len(known) < MAX_LISTED:
+        known.append((words, channel, Place(*place)))
+
+
+def _judge_links(context: RuleContext, routes: Routes, lost: set[str]) -> None:
+    """Report links without credit for whose queue messages are published."""
+    for (server, queue), rows in context.shared.get(STARVED, {}).items():
+        vhosts = {key[1] for key in context.shared.get(PUBLISHED, {}) if key[0] == server} - {""}
+        for words, channel, place in rows if server not in lost and len(vhosts) == 1 else ():
+            key = (server, *vhosts, queue)
+            count, last_ns = _published_since(context, routes, key, place.ts_ns)
+            if count >= STOPPED_PUBLISHED and last_ns - place.ts_ns >= STOPPED_NS:
+                detail = (
+                    f"{words}; {count} or more messages were published for {queue_text(queue)} in "
+                    f"the {duration(last_ns - place.ts_ns)} since, and nobody got one"
+                )
+                report_at(context, place, "credit-not-renewed", detail, channel=channel)
+
+
+# private queues
+
+
+@requires("own queues")
+def over(context: RuleContext) -> None:
+    """connection-ends: its private queues are gone."""
+    session, ended_ns, vhost = context.session, end_ns(context), vhost_of(context)
+    is_over = session.closed_by is not None or session.connection.conversation.ended is not None
+    if is_over and ended_ns is not None and vhost is not None:
+        names = list(context.memory["own queues"])
+        owner = f"'{client_of(context).application or 'a connection'}' ({context.place.client})"
+        server = queue_key(context, "")[0]
+        contribute(context, judge_over, server, vhost, names, ended_ns, owner)
+
+
+def judge_over(
+    context: RuleContext, server: str, vhost: str, names: Sequence[str], ended_ns: int, owner: str
+) -> None:
+    """Take the private queues of a connection that is over; of very many, the latest."""
+    gone = context.shared.setdefault(GONE, {})
+    for name in names:
+        gone.pop((server, vhost, name), None)
+        gone[server, vhost, name] = (ended_ns, owner)
+        if len(gone) > MAX_KEPT:
+            del gone[next(iter(gone))]
+
+
+def _judge_private(context: RuleContext, lost: set[str]) -> None:
+    """Report what is published for private queues of connections that are over."""
+    gone, again = context.shared.get(GONE, {}), context.shared.get("queues of routes", {})
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for (*at, exchange, queue), rows in context.shared.get(PUBLISHED, {}).items() if gone else ():
+        ended_ns, owner = gone.get((*at, queue), (0, ""))
+        if exchange or not owner or at[0] in lost or again.get((*at, queue), (0,))[0] > ended_ns:
+            continue
+        for one in () if got_on(context, (*at, exchange, queue), ended_ns) else read_all(rows):
+            count = known_after(one.total, one.steps, ended_ns) or int(one.last_ns > ended_ns)
+            if count and not one.mandatory:
+                row = (one.last_ns, one.last_number, count, queue, owner, ended_ns, one)
+                found.setdefault(one.place.connection_id, []).append(row)
+    for listed in found.values():
+        last_ns, number, _, queue, owner, ended_ns, one = min(listed, key=lambda row: int(row[0]))
+        count = sum(row[2] for row in listed)
+        queues = number_of(len(listed), "private queue")
+        detail = (
+            f"{one.who} published {number_of(count, 'message')} for {queues} of connections that "
+            f"were over: {queue_text(queue)} of {owner}, {duration(last_ns - ended_ns)} after its "
+            f"end"
+        )
+        place = one.place._replace(packet_number=number, ts_ns=last_ns)
+        last = max(row[1] for row in listed)
+        report_at(context, place, "rpc-caller-gone", detail, count, last)
+
+
+# queues that are not there
+
+_NO_QUEUE = re.compile("no queue '(.*)' in vhost '")
+
+
+@where(EXTENDED)
+def expiring(context: RuleContext) -> None:
+    """queue.declare: note for how long a queue stays unused."""
+    frame = context.frame
+    octets = frame.arguments_json or b""
+    if b'"x-expires"' not in octets or b'"passive":true' in octets or not frame.queue:
+        return
+    unused_ms = table(read_object(octets), "arguments").get("x-expires")
+    if isinstance(unused_ms, int) and context.ts_ns is not None:
+        key = queue_key(context, frame.queue)
+        who = client_of(context).application or client_of(context).host
+        words = f"declared with x-expires {unused_ms} in packet {context.number} by {who}"
+        contribute(context, judge_expiring, key, unused_ms, context.ts_ns, words)
+
+
+def judge_expiring(
+    context: RuleContext, key: Sequence[str], unused_ms: int, ts_ns: int, words: str
+) -> None:
+    """Take a queue that goes when it is not used."""
+    expiring: list[Any] = remembered(context, EXPIRING, tuple(key), list)
+    expiring[:] = [unused_ms, ts_ns, words]
+
+
+@where(BY_BROKER)
+def absent(context: RuleContext) -> None:
+    """channel.close: the broker has no such queue."""
+    _, text, _ = read_reason(context.frame.arguments_json)
+    found = _NO_QUEUE.search(text or "")
+    if found is not None:
+        key, number = queue_key(context, found[1]), context.channel.number
+        contribute(context, judge_no_queue, key, number, context.place)
+
+
+def judge_no_queue(
+    context: RuleContext, key: Sequence[str], channel: int, place: Sequence[Any]
+) -> None:
+    """Take a place where a queue was not there."""
+    places: list[Any] = remembered(context, ABSENT, tuple(key), list)
+    if len(places) < MAX_LISTED:
+        places.append((channel, Place(*place)))
+
+
+def _judge_expired(context: RuleContext, lost: set[str]) -> None:
+    """Report queues that were not there any more when they had not been used for long."""
+    for key, (unused_ms, ts_ns, words) in context.shared.get(EXPIRING, {}).items():
+        for channel, place in context.shared.get(ABSENT, {}).get(key, ()):
+            since_ns = (place.ts_ns or 0) - ts_ns
+            deleted = key in context.shared.get("deletions", {})
+            if since_ns >= unused_ms * MS and not deleted and key[0] not in lost:
+                detail = f"{queue_text(key[2])} was {words}, {duration(since_ns)} before"
+                report_at(context, place, "queue-expired", detail, channel=channel)
+
+
+# messages that expire
+
+_KEPT = (b'"x-dead-letter-exchange"', b'"x-max-length', b'"x-expires"', b'"x-queue-type":"stream"')
+"""Arguments of queues with which messages go elsewhere, or leave them otherwise too."""
+
+
+@where(EXTENDED)
+def limited(context: RuleContext) -> None:
+    """queue.declare-ok: note how long messages live, while the rows of its request are there."""
+    asked = None if context.request is None else context.request.rows.arguments
+    octets = (None if asked is None else asked.bytes_of(context.request.row)) or b""
+    if b'"x-message-ttl"' not in octets or b'"passive":true' in octets or not context.frame.queue:
+        return
+    lives_ms = table(read_object(octets), "arguments").get("x-message-ttl")
+    if isinstance(lives_ms, int):
+        elsewhere = any(name in octets for name in _KEPT)
+        key = queue_key(context, context.frame.queue)
+        contribute(context, judge_limited, key, None if elsewhere else lives_ms)
+
+
+def judge_limited(context: RuleContext, key: Sequence[str], lives_ms: int | None) -> None:
+    """Take a queue whose messages expire; None where they do not just vanish."""
+    lives: set[int | None] = remembered(context, LIVES, tuple(key), set)
+    lives.add(lives_ms)
+
+
+def _judge_lives(context: RuleContext, routes: Routes, hidden: Collection[str]) -> None:
+    """Report queues that got more messages, of those that would have expired, than came out."""
+    shared, got = context.shared, Counter[tuple[Any, ...]]()
+    doubted = (shared.get("deletions", {}), shared.get(TEMPORARY, {}))
+    for name in shared.get(DELIVERED, {}) if LIVES in shared else ():
+        for one in got_on(context, name, None):
+            got[(*name[:2], one.queue)] += one.total
+    for key, lives in shared.get(LIVES, {}).items():
+        *at, queue = key
+        purged = None in shared.get("limits of routes", {}).get(key, ())
+        doubt = purged or any(key in one for one in doubted) or _came_over_links(context, key)
+        if key[0] in hidden or None in lives or doubt:
+            continue
+        until_ns = (context.ts_ns or 0) - max(lives) * MS - UNDER_WAY_NS
+        rows = [one for name in routes.get(key, ()) for one in read_all(shared[PUBLISHED][name])]
+        came = sum(
+            one.total if one.last_ns <= until_ns else known_until(one.steps, until_ns)
+            for one in rows
+        )
+        taken = sum(got.get((*at, one), 0) for one in (queue, None))
+        if came - taken >= STOPPED_PUBLISHED:
+            first, _, last = extent(rows)
+            detail = (
+                f"{queue_text(queue)} was declared with x-message-ttl {max(lives)} and without a "
+                f"dead-letter exchange; {number_of(came, 'message')} came into it until they had "
+                f"to expire, and {number_of(taken, 'message')} to consumers: {came - taken} or "
+                f"more are gone"
+            )
+            report_at(context, first.place, "messages-dropped", detail, came - taken, last)
+
+
+def _judge_misnamed(context: RuleContext, hidden: Collection[str]) -> None:
+    """Report messages for a queue that nobody declares or reads, though a like one is read."""
+    shared = context.shared
+    published, read = shared.get(PUBLISHED, {}), shared.get("consumers of queues", {})
+    known = {*shared.get("queues of routes", {}), *read, *shared.get(GONE, {})}
+    fed = {
+        (*at[:2], queue)
+        for at, exchange in shared.get("exchanges of routes", {}).items()
+        for _, queue, _ in exchange.bindings
+    }
+    fed.update((*at, name) for *at, exchange, name in published if not exchange)
+    idle = [
+        key
+        for key in read
+        if key[0] not in hidden and key not in fed and len(key[2]) >= NAMED_BYTES
+    ]
+    for key, rows in published.items() if 0 < len(idle) <= MAX_LISTED else ():
+        at, name = key[:2], key[3]
+        if key[2] or (*at, name) in known or got_on(context, key, 0):
+            continue
+        if _came_over_links(context, (*at, name)):
+            continue
+        like = [queue for *there, queue in idle if tuple(there) == at and _is_like(queue, name)]
+        publishes = read_all(rows) if len(like) == 1 else ()
+        if not publishes or any(one.mandatory for one in publishes):
+            continue
+        first, count, last = extent(publishes)
+        if count >= STOPPED_PUBLISHED:
+            detail = (
+                f"{number_of(count, 'message')} to the default exchange with routing key "
+                f"'{name}': the capture declares no such queue, but '{like[0]}', which has a "
+                f"consumer and gets nothing"
+            )
+            report_at(context, first.place, "publishes-unbound", detail, count, last)
+
+
+def _is_like(one: str, other: str) -> bool:
+    """True if names differ by one letter, or two letters have changed places."""
+    while one and other and one[0] == other[0]:
+        one, other = one[1:], other[1:]
+    while one and other and one[-1] == other[-1]:
+        one, other = one[:-1], other[:-1]
+    swapped = len(one) == 2 and one == other[::-1]
+    return (swapped or max(len(one), len(other)) == 1) and not any(map(str.isdigit, one + other))
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "queue.declare": (temporary, expiring),
+    "queue.declare-ok": (limited,),
+    "basic.cancel": (cancelled,),
+    "channel.close": (channel_closed, absent),
+    "connection-ends": (ended, over),
+    "capture-ends": (judge_unattended,),
+}
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
+    "link-ends": (starved,),
+    "connection-ends": (unseen,),
+}
