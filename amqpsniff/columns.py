@@ -17,6 +17,7 @@ from __future__ import annotations
 import sys
 
 import cython
+from cython.cimports.amqpsniff.null import NULL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,16 +30,12 @@ if cython.compiled:
     from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize  # type: ignore
     from cython.cimports.libc.string import memcpy  # type: ignore[import-not-found]
 
-NULL = -(2**63 - 1) - 1
-"""The integer that stands for null in `Integers`; no column of ours can hold it as a value."""
-
 NUMBER_BITS = 40
 """Bits of a packet's number within its capture; above them, from the TCP stage to the decoder, is
 the capture's place among those fed."""
 
 NUMBER_MASK = (1 << NUMBER_BITS) - 1
 
-_NULL = cython.declare(cython.longlong, NULL)
 
 PADDING_BYTES = 64
 """Bytes up to a multiple of which Arrow's streams have buffers."""
@@ -111,7 +108,7 @@ class Integers:
             raise IndexError("no such rows")
         with cython.boundscheck(False):  # they are there
             for row in range(rows):
-                self.values[row] = _NULL
+                self.values[row] = NULL
         return 0
 
     def take(self, rows: Any) -> Any:

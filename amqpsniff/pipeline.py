@@ -21,7 +21,7 @@ from amqpsniff.options import Options
 from amqpsniff.packs import PackFile, load
 from amqpsniff.plan import Plan
 from amqpsniff.session import Tracker
-from amqpsniff.session.entities import OUTCOMES
+from amqpsniff.session.codes import OUTCOMES
 from amqpsniff.session.row_buffer import Batch, RowBuffer
 from amqpsniff.tcp.headers import unread_tunnels
 from amqpsniff.tcp.limits import NEVER

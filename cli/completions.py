@@ -71,7 +71,7 @@ def readers(incomplete: str) -> list[tuple[str, str]]:
 
 def outcomes(incomplete: str) -> list[tuple[str, str]]:
     """Outcomes of messages."""
-    from amqpsniff.session.entities import OUTCOMES
+    from amqpsniff.session.codes import OUTCOMES
 
     return words(OUTCOMES)(incomplete)
 

@@ -36,7 +36,7 @@ from amqpsniff.analysis.topology import (
     MESSAGE_COLUMNS,
     Topology,
 )
-from amqpsniff.columns import NULL
+from amqpsniff.null import NULL
 from amqpsniff.session import row_times
 from amqpsniff.session.table_rows import Rows
 from amqpsniff.spec import SIDES

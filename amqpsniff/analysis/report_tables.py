@@ -419,7 +419,7 @@ def _filled(name: str, bucket_seconds: int) -> str:
 def _numbers() -> dict[str, Any]:
     """Bounds of the reports, which are those of the rules where there is a rule."""
     from amqpsniff.analysis.times import DAY_NS
-    from amqpsniff.session.rules.context import SHORT_NS
+    from amqpsniff.session.rules.occasions import SHORT_NS
     from amqpsniff.session.rules.requeueing import POISON_DELIVERIES
     from amqpsniff.spec import DELIVERIES, FIRST_ERROR_CODE, PUBLISHES
 

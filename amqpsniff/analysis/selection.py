@@ -186,7 +186,7 @@ class Selection:
             raise UsageError("--connection is empty; `amqpsniff connections` lists their ids")
         times.span(self.from_, self.to, self.tz)
         if self.outcome is not None:
-            from amqpsniff.session.entities import OUTCOMES
+            from amqpsniff.session.codes import OUTCOMES
 
             _known("outcome", self.outcome, OUTCOMES)
         if self.method is not None:

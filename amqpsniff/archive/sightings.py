@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any
 
-from amqpsniff.columns import NULL
 from amqpsniff.findings import Finding, FindingLog
+from amqpsniff.null import NULL
 from amqpsniff.session.message_log import NUMBERS, PLACES, TEXTS, MessageLog
 from amqpsniff.session.message_replay import COLUMNS, MessageReplay, ReplayedChannel
 from amqpsniff.session.rules.publishing import REPEATED, repeat_words

@@ -11,10 +11,12 @@ read. Behind a hole or broken framing a direction is not read further.
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.decode.codes import AMQP010, UNSUPPORTED_VERSION
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
+from cython.cimports.amqpsniff.decode.method_layout import FIRST_SEGMENT
 from cython.cimports.amqpsniff.decode.state import Connection
 
-from amqpsniff.decode import method_layout, state
+from amqpsniff.decode import method_layout
 from amqpsniff.spec.amqp010 import SEGMENT_HEADER_BYTES, UNITS
 
 TYPE_CHECKING = False
@@ -31,12 +33,9 @@ UNIT_BYTES = 2
 FIRST_FRAME = 0x02
 """The flag of a segment's first frame."""
 
-_UNSUPPORTED = cython.declare(cython.int, state.UNSUPPORTED_VERSION)
-_AMQP010 = cython.declare(cython.int, state.AMQP010)
 _HEADER_BYTES = cython.declare(cython.int, SEGMENT_HEADER_BYTES)
 _UNIT_BYTES = cython.declare(cython.int, UNIT_BYTES)
 _FIRST_FRAME = cython.declare(cython.int, FIRST_FRAME)
-_SEGMENT = cython.declare(cython.int, method_layout.FIRST_SEGMENT)
 _CODES = cython.declare(
     dict, {unit: method_layout.FIRST_UNIT + at for at, unit in enumerate(UNITS)}
 )
@@ -56,14 +55,14 @@ class Amqp010Framer:
 
     def begin(self, half: Half) -> None:
         """A half-stream speaks AMQP 0-10 from here on."""
-        half.mode = _AMQP010
+        half.mode = AMQP010
         half.forget_frame()
 
     def data(
         self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.longlong:
         """The bytes `at`..`end` are the next of a half-stream; position gone on to."""
-        while at < end and half.mode == _AMQP010:
+        while at < end and half.mode == AMQP010:
             count: cython.longlong
             if half.left > 0:
                 count = min(half.left, end - at)
@@ -93,7 +92,7 @@ class Amqp010Framer:
                 return self._refuse(half, "a header that is none of AMQP 0-10")
             if size < _HEADER_BYTES:
                 return self._refuse(half, f"a frame of {size} bytes")
-            half.frame_type = _SEGMENT + octets[1]
+            half.frame_type = FIRST_SEGMENT + octets[1]
             half.frame_channel = octets[6] << 8 | octets[7]
             half.frame_size = size - _HEADER_BYTES
             if octets[1] < 2 and octets[0] & _FIRST_FRAME and half.frame_size >= _UNIT_BYTES:
@@ -143,7 +142,7 @@ class Amqp010Framer:
 
     def lose(self, half: Half) -> cython.int:
         """It is not known where the next frame begins."""
-        half.mode = _UNSUPPORTED
+        half.mode = UNSUPPORTED_VERSION
         half.forget_frame()
         half.lossy = True
         self.handler.contents.note_loss(half)

@@ -19,13 +19,21 @@ from __future__ import annotations
 from operator import attrgetter
 
 import cython
+from cython.cimports.amqpsniff.decode.codes import (
+    AWAIT_BODY,
+    AWAIT_HEADER,
+    AWAIT_METHOD,
+    COMPLETE,
+    INCOMPLETE,
+    TRUNCATED,
+)
 from cython.cimports.amqpsniff.decode.meanings import may_be_object
 from cython.cimports.amqpsniff.decode.messages import MessageWriter
 from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
 from cython.cimports.amqpsniff.decode.state import Content, MemoryBudget
+from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.columns import NULL
-from amqpsniff.decode import method_layout, rows, state
+from amqpsniff.decode import method_layout
 from amqpsniff.decode.meanings import MAX_BODY_BYTES as PACKS_READ
 from amqpsniff.decode.octets import own_seed
 
@@ -59,16 +67,9 @@ MIN_OPENING_BYTES = 39
 _OPENING = cython.declare(cython.longlong, MIN_OPENING_BYTES)
 _OTHER = cython.declare(cython.longlong, OTHER_BYTES)
 _METHOD = cython.declare(cython.longlong, METHOD_BYTES)
-_NULL = cython.declare(cython.longlong, NULL)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _RETURNABLE = cython.declare(cython.int, method_layout.MANDATORY | method_layout.IMMEDIATE)
 _BY_NUMBER = attrgetter("number")
-_COMPLETE = cython.declare(cython.int, rows.COMPLETE)
-_TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
-_INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
-_AWAIT_METHOD = cython.declare(cython.int, state.AWAIT_METHOD)
-_AWAIT_HEADER = cython.declare(cython.int, state.AWAIT_HEADER)
-_AWAIT_BODY = cython.declare(cython.int, state.AWAIT_BODY)
 
 
 LATE = 2
@@ -161,7 +162,7 @@ class ContentAssembler:
             return content
         if half.active is None:
             half.active = Content()
-        if half.active.state == _AWAIT_METHOD:
+        if half.active.state == AWAIT_METHOD:
             return half.active
         full: cython.bint = not self.budget.allows(_OTHER) and half.others
         if full or len(half.others) >= MAX_OPEN_CONTENTS:
@@ -177,12 +178,12 @@ class ContentAssembler:
         channel = next(iter(half.others))
         content = half.others.pop(channel)
         self.budget.held -= _OTHER
-        if content.state != _AWAIT_METHOD:
+        if content.state != AWAIT_METHOD:
             detail = (
                 f"given up: {method_layout.method_name(content.method)} of packet {content.number}"
             )
             self.report("channel-limit", half, detail, (channel, half.number, half.ts_ns))
-            self._end(half, content, _INCOMPLETE)
+            self._end(half, content, INCOMPLETE)
         return 0
 
     def method(
@@ -198,7 +199,7 @@ class ContentAssembler:
         content: Content = half.active
         if content is None or content.channel != channel:
             content = self._place(half, channel)
-        if content.state != _AWAIT_METHOD:
+        if content.state != AWAIT_METHOD:
             self._interrupt(half, content)
         content.open(channel, self.budget)
         if half.lossy:
@@ -229,27 +230,27 @@ class ContentAssembler:
     def other_method(self, half: Half) -> cython.int:
         """A method without content: one that is open on the channel ends here."""
         content: Content = self._find(half, half.frame_channel)
-        if content is not None and content.state != _AWAIT_METHOD:
+        if content is not None and content.state != AWAIT_METHOD:
             self._interrupt(half, content)
         return 0
 
     def _interrupt(self, half: Half, content: Content) -> cython.int:
         """A content ends before it is complete."""
         if content.lossy or content.lost:
-            self._end(half, content, _TRUNCATED)
+            self._end(half, content, TRUNCATED)
             return 0
         method = self.frames.method.values[self.frames.rows - 1] if half.frame_type == 1 else -1
         came = method_layout.frame_words(half.frame_type, method)
-        if content.state == _AWAIT_BODY and content.body_seen:
-            size = "too many" if content.body_size == _NULL else content.body_size
+        if content.state == AWAIT_BODY and content.body_seen:
+            size = "too many" if content.body_size == NULL else content.body_size
             detail = f"{content.body_seen} of {size} bytes, then {came}"
             self.report("content-body-shorter", half, detail)
         else:
-            awaited = "content header" if content.state == _AWAIT_HEADER else "body"
+            awaited = "content header" if content.state == AWAIT_HEADER else "body"
             name = method_layout.method_name(content.method)
             detail = f"{came} came where the {awaited} of {name} should"
             self.report("content-interrupted", half, detail)
-        self._end(half, content, _INCOMPLETE)
+        self._end(half, content, INCOMPLETE)
         return 0
 
     def _orphan(self, half: Any, detail: Any) -> None:
@@ -290,19 +291,19 @@ class ContentAssembler:
     ) -> cython.int:
         """The frame under way is a content header with payload `at`..`end`."""
         content: Content = self._find(half, half.frame_channel)
-        if content is None or content.state != _AWAIT_HEADER:
+        if content is None or content.state != AWAIT_HEADER:
             self._orphan(half, "content header without a method")
-            if content is not None and content.state == _AWAIT_BODY:
+            if content is not None and content.state == AWAIT_BODY:
                 self._interrupt(half, content)
             return 0
         if content.lossy:
-            return self._end(half, content, _TRUNCATED)
+            return self._end(half, content, TRUNCATED)
         if end - at < 12:
             if whole:
                 self.report("properties-malformed", half, f"content header of {end - at} bytes")
             else:
                 self.unsure(half, half.frame_channel)
-            return self._end(half, content, _TRUNCATED)
+            return self._end(half, content, TRUNCATED)
         self._check_header(half, content, reader, at, end, whole)
         if not self.unread:
             content.located = self.properties.located
@@ -317,12 +318,12 @@ class ContentAssembler:
         size: cython.longlong = reader.i64(at + 4)
         if size < 0:
             self.report("number-out-of-range", half, "a body size of 2^63 or more")
-            size = _NULL
+            size = NULL
         content.body_size = size
         content.last_number = half.number
-        content.state = _AWAIT_BODY
+        content.state = AWAIT_BODY
         if size == 0:
-            self._end(half, content, _COMPLETE)
+            self._end(half, content, COMPLETE)
         elif self.writer.messages.wanted:
             self._begin_body(half, content)
         return 0
@@ -379,12 +380,12 @@ class ContentAssembler:
     def _awaiting(self, half: Half) -> Content:
         """The content that the body frame under way belongs to, or None."""
         content: Content = self._find(half, half.frame_channel)
-        if content is None or content.state != _AWAIT_BODY:
+        if content is None or content.state != AWAIT_BODY:
             return None
         if content.lossy:
             lost: cython.longlong = content.lost + half.frame_offset - content.lost_at
             if lost - _OPENING >= content.body_rest():
-                self._end(half, content, _TRUNCATED)
+                self._end(half, content, TRUNCATED)
                 return None
             if content.lost == 0:
                 content.sound = content.body_seen
@@ -452,8 +453,8 @@ class ContentAssembler:
     def body_end(self, half: Half) -> cython.int:
         """The body frame under way ended."""
         content: Content = self._find(half, half.frame_channel)
-        if content is None or content.state != _AWAIT_BODY:
-            if content is not None and content.state == _AWAIT_HEADER:
+        if content is None or content.state != AWAIT_BODY:
+            if content is not None and content.state == AWAIT_HEADER:
                 self._interrupt(half, content)
             else:
                 self._orphan(half, "body without a content header")
@@ -463,30 +464,30 @@ class ContentAssembler:
             return 0
         if content.body_seen > content.body_size:
             if content.lost:
-                return self._end(half, content, _TRUNCATED)
+                return self._end(half, content, TRUNCATED)
             detail = f"{content.body_seen} bytes, {content.body_size} declared"
             self.report("content-body-longer", half, detail)
-        self._end(half, content, _COMPLETE)
+        self._end(half, content, COMPLETE)
         return 0
 
     def finish(self, half: Half) -> cython.int:
         """The half-stream is over: what is open never ended."""
         for content in sorted(half.contents(), key=_BY_NUMBER):
-            if content.state != _AWAIT_METHOD:
-                self._end(half, content, _INCOMPLETE)
+            if content.state != AWAIT_METHOD:
+                self._end(half, content, INCOMPLETE)
         self.budget.held -= _OTHER * len(half.others)
         half.others = {}
         return 0
 
     def _end(self, half: Half, content: Content, status: cython.int) -> cython.int:
         """End of a content: write its row if messages have rows."""
-        content.state = _AWAIT_METHOD
+        content.state = AWAIT_METHOD
         if self.unread:
             return content.close()
-        if content.body_size == 0 and status == _COMPLETE:
+        if content.body_size == 0 and status == COMPLETE:
             self._begin_body(half, content)
         sound: cython.longlong = content.body_seen
-        if content.lost and (status != _COMPLETE or content.body_missing):
+        if content.lost and (status != COMPLETE or content.body_missing):
             sound = content.sound
         self.writer.write(half, content, status, sound, self.frames.rows)
         if content.keeping:

@@ -13,15 +13,23 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.frames import Amqp10Frames
+from cython.cimports.amqpsniff.decode.codes import (
+    AWAIT_METHOD,
+    NOT_AMQP,
+    SEARCH,
+    UNIDENTIFIED,
+    UNSUPPORTED_VERSION,
+)
 from cython.cimports.amqpsniff.decode.framer import Framer
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.moments import Moments
 from cython.cimports.amqpsniff.decode.state import Connection, Half, Repeated
 from cython.cimports.amqpsniff.decode.values import ValueReader
 from cython.cimports.amqpsniff.findings.log import FindingLog
+from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
-from amqpsniff.decode import method_layout, state
+from amqpsniff.columns import NUMBER_BITS, NUMBER_MASK
+from amqpsniff.decode import method_layout
 from amqpsniff.decode.non_amqp import NonAmqpReporter, is_unanswered, left_text
 from amqpsniff.decode.preamble import name_protocol
 from amqpsniff.findings import Finding
@@ -33,16 +41,11 @@ if TYPE_CHECKING:
 
 _NUMBER_BITS = cython.declare(cython.int, NUMBER_BITS)
 _NUMBER_MASK = cython.declare(cython.longlong, NUMBER_MASK)
-_SEARCH = cython.declare(cython.int, state.SEARCH)
-_NOT_AMQP = cython.declare(cython.int, state.NOT_AMQP)
-_UNSUPPORTED_VERSION = cython.declare(cython.int, state.UNSUPPORTED_VERSION)
-_UNIDENTIFIED = cython.declare(cython.int, state.UNIDENTIFIED)
 _AMQP10_HEADER, _SASL_HEADER = b"\0\1\0\0", b"AMQP\3\1\0\0"
 # the kinds of events of tcp.stream
 _OPEN = cython.declare(cython.int, 0)
 _GAP = cython.declare(cython.int, 2)
 _CLOSE = cython.declare(cython.int, 3)
-_AWAIT_METHOD = cython.declare(cython.int, state.AWAIT_METHOD)
 
 # Half-streams of closed conversations kept to be used again: making one, with its buffers, takes
 # longer than all else that a short conversation costs here.
@@ -242,7 +245,7 @@ class Decoder:
                 self.close(slot >> 1)
                 continue
             half = self.halves[slot]
-            if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
+            if half.mode == NOT_AMQP or half.mode == UNSUPPORTED_VERSION:
                 half.offset += length
                 continue
             half.number = number & _NUMBER_MASK
@@ -305,7 +308,7 @@ class Decoder:
     ) -> None:
         """The next bytes of one half-stream, as a bytes object."""
         half: Half = self.halves[2 * slot + direction]
-        if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
+        if half.mode == NOT_AMQP or half.mode == UNSUPPORTED_VERSION:
             half.offset += len(octets)
         else:
             half.number, half.ts_ns = number, ts_ns
@@ -316,7 +319,7 @@ class Decoder:
     ) -> None:
         """The next `missing` bytes of one half-stream are not in the capture."""
         half: Half = self.halves[2 * slot + direction]
-        if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
+        if half.mode == NOT_AMQP or half.mode == UNSUPPORTED_VERSION:
             half.offset += missing
         else:
             half.number, half.ts_ns = number, ts_ns
@@ -357,7 +360,7 @@ class Decoder:
         self.framer.finish(half)
         if half.connection.is_amqp:
             self.handler.refresh(half.connection)
-        if half.active is not None and (half.active.state != _AWAIT_METHOD or half.others):
+        if half.active is not None and (half.active.state != AWAIT_METHOD or half.others):
             self.handler.contents.finish(half)
         return 0
 
@@ -365,7 +368,7 @@ class Decoder:
     @cython.exceptval(-1, check=True)
     def _note_unread(self, half: Half) -> cython.int:
         """Frames may be missing where no boundary was found in a direction."""
-        if half.mode == _SEARCH or (half.mode == _NOT_AMQP and half.lossy):
+        if half.mode == SEARCH or (half.mode == NOT_AMQP and half.lossy):
             self.handler.contents.note_loss(half)
         return 0
 
@@ -444,7 +447,7 @@ class Decoder:
         conversation = client.connection.conversation
         unheard: cython.bint = client.lossy or server.lossy  # a login, perhaps, or a header
         refused: cython.bint = client.connection.login is None and not unheard
-        if client.mode == _NOT_AMQP or client.mode == _UNIDENTIFIED:
+        if client.mode == NOT_AMQP or client.mode == UNIDENTIFIED:
             self._say_of("not-amqp", client, name_protocol(client.first_bytes))
         elif (
             refused

@@ -27,13 +27,23 @@ from cython.cimports.amqpsniff.byteorder import u16, u32
 from cython.cimports.amqpsniff.decode.amqp010 import Amqp010Framer
 from cython.cimports.amqpsniff.decode.amqp10.framer import Amqp10Framer
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
+from cython.cimports.amqpsniff.decode.codes import (
+    AMQP010,
+    AMQP10,
+    FRAMES,
+    NOT_AMQP,
+    SEARCH,
+    START,
+    UNIDENTIFIED,
+    UNSUPPORTED_VERSION,
+)
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.resync import Candidate, FrameProbe, Search
 from cython.cimports.amqpsniff.decode.state import Connection, Half
 from cython.cimports.amqpsniff.decode.values import ValueReader
+from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.columns import NULL
-from amqpsniff.decode import method_layout, state
+from amqpsniff.decode import method_layout
 from amqpsniff.decode.amqp010 import HEADER as AMQP010_HEADER
 from amqpsniff.decode.amqp10.framer import HEADERS as AMQP10_HEADERS
 from amqpsniff.decode.claims import PROTOCOL_HEADER, PROXY, UNFINISHED
@@ -67,19 +77,10 @@ FIRST_BYTES = 16
 START_BYTES = 11
 """Bytes that tell connection.start: the frame's header, class and method."""
 
-_START = cython.declare(cython.int, state.START)
-_SEARCH = cython.declare(cython.int, state.SEARCH)
-_FRAMES = cython.declare(cython.int, state.FRAMES)
-_NOT_AMQP = cython.declare(cython.int, state.NOT_AMQP)
-_UNSUPPORTED_VERSION = cython.declare(cython.int, state.UNSUPPORTED_VERSION)
-_UNIDENTIFIED = cython.declare(cython.int, state.UNIDENTIFIED)
-_AMQP010 = cython.declare(cython.int, state.AMQP010)
-_AMQP10 = cython.declare(cython.int, state.AMQP10)
 _METHOD = cython.declare(cython.int, 1)
 _BODY = cython.declare(cython.int, 3)
 _END = cython.declare(cython.int, 0xCE)
 _AMQP = cython.declare(cython.longlong, 0x414D5150)
-_NULL = cython.declare(cython.longlong, NULL)
 _MAX_REREAD = cython.declare(cython.longlong, MAX_REREAD_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_BYTES)
 _DIALECTS = cython.declare(dict, method_layout.HEADER_DIALECTS)
@@ -147,7 +148,7 @@ class Framer:
         """Bytes that are not in the block at hand."""
         end: cython.longlong = start + length
         search: Search
-        if half.mode == _SEARCH:
+        if half.mode == SEARCH:
             search = half.search
             start += self._search(half, octets[start : min(end, start + search.room())])
         if start == end:
@@ -161,22 +162,22 @@ class Framer:
         """The bytes `at`..`end` of the reader's data are the next of a half-stream."""
         search: Search
         while at < end:
-            if half.mode == _FRAMES:
+            if half.mode == FRAMES:
                 if half.left > 0:
                     at = self._counted(half, reader, at, end)
                 elif half.kept > 0 or end - at < 7:
                     at = self._kept(half, reader, at, end)
                 else:
                     at = self._frames(half, reader, at, end)
-            elif half.mode == _START or half.mode == _UNIDENTIFIED:
+            elif half.mode == START or half.mode == UNIDENTIFIED:
                 at = self._begin(half, reader, at, end)
-            elif half.mode == _SEARCH:
+            elif half.mode == SEARCH:
                 search = half.search
                 at += self._search(half, reader.bytes_at(at, min(end - at, search.room())))
-            elif half.mode == _AMQP10:
+            elif half.mode == AMQP10:
                 typed: TypedReader = cython.cast(TypedReader, reader, typecheck=True)
                 at = self.amqp10.data(half, typed, at, end)
-            elif half.mode == _AMQP010:
+            elif half.mode == AMQP010:
                 at = self.amqp010.data(half, reader, at, end)
             else:
                 half.offset += end - at
@@ -185,25 +186,25 @@ class Framer:
 
     def gap(self, half: Half, missing: cython.longlong) -> cython.int:
         """`missing` bytes of a half-stream are not in the capture."""
-        if half.mode == _AMQP10:
+        if half.mode == AMQP10:
             return self.amqp10.gap(half, missing)
-        if half.mode == _AMQP010:
+        if half.mode == AMQP010:
             return self.amqp010.gap(half, missing)
-        if half.connection.is_amqp10 and (half.mode == _START or half.mode == _SEARCH):
+        if half.connection.is_amqp10 and (half.mode == START or half.mode == SEARCH):
             half.kept = 0
             half.offset += missing
             self.amqp10.begin(half)
             self.amqp10.search(half)
             return 0
         if (
-            half.mode == _SEARCH
+            half.mode == SEARCH
             and half.connection.asked is not None
             and (half.connection.asked in _UNREAD)
         ):
-            half.mode = _UNSUPPORTED_VERSION
+            half.mode = UNSUPPORTED_VERSION
             half.search = None
         search: Search
-        while half.mode == _SEARCH:
+        while half.mode == SEARCH:
             search = half.search
             chain = search.gap(missing)
             if chain is None:
@@ -211,14 +212,14 @@ class Framer:
                 self.contents.note_loss(half)
                 return 0
             self._take_up(half, search, chain, search.end(), self.handler.frames.moment())
-        if half.mode == _UNIDENTIFIED:
-            half.mode = _NOT_AMQP
-        if half.mode == _NOT_AMQP or half.mode == _UNSUPPORTED_VERSION:
+        if half.mode == UNIDENTIFIED:
+            half.mode = NOT_AMQP
+        if half.mode == NOT_AMQP or half.mode == UNSUPPORTED_VERSION:
             half.offset += missing
             return 0
-        if half.mode == _START:
+        if half.mode == START:
             half.kept = 0
-            half.mode = _FRAMES
+            half.mode = FRAMES
         if half.left > 0:
             missing = self._gap_in_counted(half, missing)
         elif half.kept > 0:
@@ -231,15 +232,15 @@ class Framer:
 
     def finish(self, half: Half) -> cython.int:
         """No more bytes of a half-stream: take what the search believes after all."""
-        if half.mode == _AMQP10:
+        if half.mode == AMQP10:
             self.amqp10.finish(half)
-        if half.mode == _START and half.kept:
+        if half.mode == START and half.kept:
             self._end_start(half)
-        if half.mode == _FRAMES and half.kept and self.handler.claims is not None:
+        if half.mode == FRAMES and half.kept and self.handler.claims is not None:
             begin: bytes = half.store.bytes_between(0, half.kept)
             self.handler.claim(half, UNFINISHED, half.frame_offset, 0, 0, begin, -1, False)
         search: Search
-        while half.mode == _SEARCH:
+        while half.mode == SEARCH:
             search = half.search
             chain = search.finish()
             if chain is None:
@@ -257,7 +258,7 @@ class Framer:
         handler: FrameHandler = self.handler
         stop: cython.longlong
         last: cython.int
-        while half.mode == _FRAMES and end - at >= 7:
+        while half.mode == FRAMES and end - at >= 7:
             if not _take_header(half, reader, at):
                 self._refuse(half)
                 return at
@@ -438,7 +439,7 @@ class Framer:
         self, half: Half, reader: ValueReader, at: cython.longlong, end: cython.longlong
     ) -> cython.longlong:
         """At the first bytes of a half-stream; position gone on to."""
-        if half.mode == _UNIDENTIFIED:
+        if half.mode == UNIDENTIFIED:
             self._strange(half, reader.bytes_at(at, min(end - at, FIRST_BYTES)))
             half.offset += end - at
             return end
@@ -450,7 +451,7 @@ class Framer:
                 self._protocol_header(half, reader.bytes_at(at, 8))
                 return at + 8
             if half.direction and half.connection.is_amqp and reader.data[at] == _METHOD:
-                half.mode = _FRAMES
+                half.mode = FRAMES
                 return at
         first: cython.bint = half.offset == half.kept and not (known and half.direction)
         proxied: cython.longlong = 0
@@ -480,7 +481,7 @@ class Framer:
             elif len(octets) == START_BYTES:
                 half.kept = 0
                 half.offset -= START_BYTES
-                half.mode = _FRAMES
+                half.mode = FRAMES
                 self.octets(half, octets, 0, START_BYTES)
         elif len(octets) == 8:
             half.kept = 0
@@ -492,7 +493,7 @@ class Framer:
         """More bytes of a half-stream that is not AMQP: the first of all are kept."""
         half.first_bytes = (half.first_bytes + octets)[:FIRST_BYTES]
         if len(half.first_bytes) == FIRST_BYTES:
-            half.mode = _NOT_AMQP
+            half.mode = NOT_AMQP
 
     def _note_first(self, half: Half, octets: Any) -> None:
         """Remember first bytes that are not AMQP, in case it is not AMQP that follows."""
@@ -529,7 +530,7 @@ class Framer:
             if connection.client_direction < 0:
                 self.handler.set_client(connection, half.direction)
         self.handler.protocol_header(half)
-        half.mode = _FRAMES
+        half.mode = FRAMES
         version: bytes = _VERSIONS.get(octets)
         if version is None:
             version = _alike(octets[4:])
@@ -563,7 +564,7 @@ class Framer:
             code = "protocol-header-unknown"
         else:
             code = "protocol-not-decoded"
-            half.mode = _UNSUPPORTED_VERSION
+            half.mode = UNSUPPORTED_VERSION
             if half.connection.asked is None:  # the client's header was not captured
                 half.connection.asked = version
         self.report(code, half, _version(version), (None, half.number, half.ts_ns))
@@ -574,7 +575,7 @@ class Framer:
         half.offset -= len(octets)
         known_start = half.connection.conversation.syn_seen
         if known_start and half.direction == 0:
-            half.mode = _UNIDENTIFIED
+            half.mode = UNIDENTIFIED
             half.offset += len(octets)
             half.first_number = half.number
             half.first_ns = half.ts_ns
@@ -585,7 +586,7 @@ class Framer:
         if not known_start:
             half.lossy = True
             half.opened_since = set()
-        half.mode = _SEARCH
+        half.mode = SEARCH
         half.search = Search(self.probe, half, half.offset)
         self.octets(half, octets, 0, len(octets))
 
@@ -594,7 +595,7 @@ class Framer:
         octets: bytes = half.store.bytes_between(0, half.kept)
         if octets[:4] != b"AMQP"[: len(octets)]:
             half.number = 0
-            half.ts_ns = _NULL
+            half.ts_ns = NULL
             self._headless(half, octets)
         return 0
 
@@ -640,11 +641,11 @@ class Framer:
     def _lose(self, half: Half, begin: cython.longlong, forced: cython.bint) -> cython.int:
         """What the bytes from `begin` on mean is not known: search from `half.offset` on."""
         self.contents.lose(half, begin)
-        tentative: cython.bint = half.mode == _FRAMES and self.is_tentative(half)
+        tentative: cython.bint = half.mode == FRAMES and self.is_tentative(half)
         if tentative and not half.connection.began:
             half.connection.role_proved = False
         half.forget_frame()
-        half.mode = _SEARCH
+        half.mode = SEARCH
         half.search = Search(self.probe, half, half.offset, forced)
         half.search.tentative = tentative
         return 0
@@ -671,7 +672,7 @@ class Framer:
             self.amqp10.data(half, cython.cast(TypedReader, reader, typecheck=True), 0, len(before))
             return 0
         if half.connection.asked is not None and half.connection.asked in _UNREAD:
-            half.mode = _UNSUPPORTED_VERSION
+            half.mode = UNSUPPORTED_VERSION
             half.search = None
             self._other_protocol(half, half.connection.asked)
             return 0
@@ -685,7 +686,7 @@ class Framer:
             return max(0, chain.next - begin)
         half.offset += count
         if search.hopeless():
-            half.mode = _NOT_AMQP
+            half.mode = NOT_AMQP
             half.search = None
         return count
 
@@ -712,7 +713,7 @@ class Framer:
         """
         half.search = chain.start + TENTATIVE_BYTES if search.tentative else None
         half.first_bytes = b""
-        half.mode = _FRAMES
+        half.mode = FRAMES
         half.connection.is_amqp = True
         self._prove_role(half, chain.frames)
         number, ts_ns = half.number, half.ts_ns

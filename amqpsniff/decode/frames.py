@@ -19,6 +19,7 @@ from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
 from cython.cimports.amqpsniff.decode.contents import ContentAssembler
 from cython.cimports.amqpsniff.decode.meanings import NoteWriter
 from cython.cimports.amqpsniff.decode.method_cache import CachedMethod, MethodCache
+from cython.cimports.amqpsniff.decode.method_layout import REPLY_TEXT
 from cython.cimports.amqpsniff.decode.methods import MethodDecoder
 from cython.cimports.amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
 from cython.cimports.amqpsniff.decode.state import Connection
@@ -64,7 +65,6 @@ wait)."""
 
 _DIALECT_08 = cython.declare(cython.int, method_layout.DIALECT_CODES["0-8"])
 _DIALECT_091 = cython.declare(cython.int, method_layout.DIALECT_CODES["0-9-1"])
-_REPLY_TEXT = cython.declare(cython.int, method_layout.REPLY_TEXT)
 _EXACT = cython.declare(cython.int, 0)
 _UNKNOWN = cython.declare(cython.int, 1)
 _TOO_SHORT = cython.declare(cython.int, 2)
@@ -350,9 +350,9 @@ class FrameHandler:
         end: cython.longlong,
     ) -> cython.bint:
         """True if a method that came before tells a secret that was sent on this connection."""
-        start: cython.longlong = known.starts[_REPLY_TEXT]
+        start: cython.longlong = known.starts[REPLY_TEXT]
         if start >= 0:
-            told: bytes = reader.bytes_at(at + start, known.lengths[_REPLY_TEXT])
+            told: bytes = reader.bytes_at(at + start, known.lengths[REPLY_TEXT])
         elif known.class_id == 10:
             told = reader.bytes_at(at, end - at)
         else:

@@ -24,8 +24,8 @@ from cython.cimports.amqpsniff.decode.cache import Cache, TableCache
 from cython.cimports.amqpsniff.decode.json_names import ObjectNames
 from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import Vocabularies
+from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode.cache import MAX_ENTRIES, integers
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.octets import own_seed
@@ -90,7 +90,6 @@ _SEED = cython.declare(cython.ulonglong, own_seed())
 _MAX = cython.declare(cython.int, MAX_ENTRIES)
 _MAX_BODY = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _MOST = (1 << 63) - 1
-_NULL = cython.declare(cython.longlong, NULL)
 _QUOTE = cython.declare(cython.int, ord('"'))
 _OBJECT = cython.declare(cython.int, ord("{"))
 _SPACE = cython.declare(cython.int, ord(" "))

@@ -10,7 +10,9 @@ from __future__ import annotations
 import cython
 from cython.cimports.amqpsniff.columns import Octets
 from cython.cimports.amqpsniff.decode.cache import TableCache
+from cython.cimports.amqpsniff.decode.codes import COMPLETE, INCOMPLETE, TRUNCATED
 from cython.cimports.amqpsniff.decode.meanings import MeaningWriter, NoteWriter
+from cython.cimports.amqpsniff.decode.method_layout import FLAGS_CUT
 from cython.cimports.amqpsniff.decode.properties import PropertyDecoder
 from cython.cimports.amqpsniff.decode.rows import (
     MessageRows,
@@ -20,9 +22,9 @@ from cython.cimports.amqpsniff.decode.rows import (
     put_text,
 )
 from cython.cimports.amqpsniff.decode.values import ValueReader
+from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.columns import NULL
-from amqpsniff.decode import method_layout, rows
+from amqpsniff.decode import method_layout
 from amqpsniff.decode.meanings import READS
 from amqpsniff.decode.values import OUT_OF_RANGE, oddity_codes, oddity_text
 
@@ -33,12 +35,6 @@ if TYPE_CHECKING:
     from amqpsniff.byteorder import IntView
     from amqpsniff.columns import Codes, Texts, Vocabulary
     from amqpsniff.decode.state import Content, Half
-
-_NULL = cython.declare(cython.longlong, NULL)
-_COMPLETE = cython.declare(cython.int, rows.COMPLETE)
-_TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
-_INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
-_FLAGS_CUT = cython.declare(cython.int, method_layout.FLAGS_CUT)
 
 
 class MessageWriter:
@@ -123,14 +119,14 @@ class MessageWriter:
         if out.rows >= out.capacity:
             out.reserve()
         row: cython.longlong = out.rows
-        if status != _INCOMPLETE and content.body_missing:
-            status = _TRUNCATED
+        if status != INCOMPLETE and content.body_missing:
+            status = TRUNCATED
         captured: cython.longlong = content.body_seen - content.body_missing
         if captured < 0:
             captured = 0
-        elif content.body_size != _NULL and captured > content.body_size:
+        elif content.body_size != NULL and captured > content.body_size:
             captured = content.body_size
-        has: cython.int = 0 if content.flags & _FLAGS_CUT else self.flags_of[content.method]
+        has: cython.int = 0 if content.flags & FLAGS_CUT else self.flags_of[content.method]
         capture: cython.int = self.capture_code
         if content.capture is not self.capture:
             capture = self._capture_of(content)
@@ -155,7 +151,7 @@ class MessageWriter:
             out.status.values[row] = status
             out.ordinal.values[row] = content.ordinal
             out.mark.values[row] = content.mark
-            if content.body_marking and status == _COMPLETE and content.body_missing == 0:
+            if content.body_marking and status == COMPLETE and content.body_missing == 0:
                 out.body_mark.values[row] = content.body_mark >> 1
             out.ended_at.values[row] = frames
             # the bit arguments: null where the method has no such, or it was not captured
@@ -318,7 +314,7 @@ class MessageWriter:
             out.body.begin(row)
             out.body.put_from(content.body, 0, min(content.body.used, sound))
             out.body.end()
-        if content.hash is not None and status == _COMPLETE:
+        if content.hash is not None and status == COMPLETE:
             out.body_sha256.begin(row)
             out.body_sha256.put_bytes(content.hash.hexdigest().encode())
             out.body_sha256.end()

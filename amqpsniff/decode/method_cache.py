@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Texts, Vocabulary
+from cython.cimports.amqpsniff.decode.method_layout import NO_TAG, REPLY_TEXT, TAG_FIRST
 from cython.cimports.amqpsniff.decode.rows import copy_text
 
 from amqpsniff.decode import method_layout
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 _MAX = cython.declare(cython.int, MAX_ENTRIES)
 _LONGEST = cython.declare(cython.longlong, MAX_BYTES)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-_REPLY_TEXT = cython.declare(cython.int, method_layout.REPLY_TEXT)
-_NO_TAG = cython.declare(cython.int, method_layout.NO_TAG)
-_TAG_FIRST = cython.declare(cython.int, method_layout.TAG_FIRST)
 _TAG_KEY = b'"delivery_tag":'
 _LAST = 8192
 _PLACES = cython.declare(cython.ulonglong, _LAST)
@@ -164,7 +162,7 @@ class MethodCache(Cache):
         self.method = method
         first: cython.longlong = self.tag_at - at
         rest: cython.longlong = end - at - first
-        if place != _NO_TAG:
+        if place != NO_TAG:
             rest -= 8
         self.digest = reader.hash_of(at, first) ^ cython.cast(cython.ulonglong, dialect)
         if rest:
@@ -182,9 +180,9 @@ class MethodCache(Cache):
     ) -> cython.bint:
         """Note where the delivery tag is, the end where there is none; false when it is odd."""
         self.tag_at = end
-        if place == _NO_TAG:
+        if place == NO_TAG:
             return True
-        if place == _TAG_FIRST:
+        if place == TAG_FIRST:
             self.tag_at = at + 4
         else:
             if at + 5 > end:
@@ -224,7 +222,7 @@ class MethodCache(Cache):
         known.dialect = dialect
         known.count = end - at
         known.first = self.tag_at - at
-        known.tag = 0 if self.places[self.method] == _NO_TAG else 8
+        known.tag = 0 if self.places[self.method] == NO_TAG else 8
         known.serial = -1
         rest: cython.longlong = known.count - known.first - known.tag
         if self.words.count >= _MAX:
@@ -283,8 +281,8 @@ class MethodCache(Cache):
             frames.consumer_tag.values[row] = known.consumer_tag
         if known.written:
             frames.arguments.end()
-        start: cython.longlong = known.starts[_REPLY_TEXT]
+        start: cython.longlong = known.starts[REPLY_TEXT]
         if start >= 0:
-            copy_text(frames.reply_text, row, reader, at + start, known.lengths[_REPLY_TEXT])
+            copy_text(frames.reply_text, row, reader, at + start, known.lengths[REPLY_TEXT])
         frames.rows = row + 1
         return 0

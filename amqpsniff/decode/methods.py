@@ -15,8 +15,9 @@ import json
 import cython
 from cython.cimports.amqpsniff.columns import Octets, Texts
 from cython.cimports.amqpsniff.decode.cache import TableCache
+from cython.cimports.amqpsniff.decode.method_layout import REPLY_TEXT, SENDER_CLIENT, SENDER_SERVER
+from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.redaction import REDACTED, adds_up, is_in_place, redact_quote, without_secrets
 from amqpsniff.decode.values import OUT_OF_RANGE
@@ -36,7 +37,6 @@ TOO_SHORT = cython.declare(cython.int, 2)
 TRAILING = cython.declare(cython.int, 3)
 """Bytes are left after the last argument."""
 
-_NULL = cython.declare(cython.longlong, NULL)
 _BIT = cython.declare(cython.int, 98)
 _BYTE = cython.declare(cython.int, 111)
 _SHORT = cython.declare(cython.int, 104)
@@ -46,9 +46,6 @@ _SHORTSTR = cython.declare(cython.int, 115)
 _LONGSTR = cython.declare(cython.int, 83)
 _TIMESTAMP = cython.declare(cython.int, 84)
 _TABLE = cython.declare(cython.int, 70)
-_REPLY_TEXT = cython.declare(cython.int, method_layout.REPLY_TEXT)
-_CLIENT = cython.declare(cython.int, method_layout.SENDER_CLIENT)
-_SERVER = cython.declare(cython.int, method_layout.SENDER_SERVER)
 _CONTENT = cython.declare(cython.int, 67)
 _LESS_THAN = cython.declare(cython.int, 60)
 _OUT_OF_RANGE = cython.declare(cython.int, OUT_OF_RANGE)
@@ -95,7 +92,7 @@ class DecodedMethod:
             self.starts[role] = -1
             self.lengths[role] = 0
         self.method = -1
-        self.delivery_tag = _NULL
+        self.delivery_tag = NULL
         self.reply_code = -1
         self.flags = 0
         self.frame_max = -1
@@ -240,7 +237,7 @@ class MethodDecoder(DecodedMethod):
             else:
                 reader._bytes(at + 4, end - at - 4)
             return UNKNOWN
-        if self.channel_zero and self.sent_secrets is not None and self.sender != _CLIENT:
+        if self.channel_zero and self.sent_secrets is not None and self.sender != SENDER_CLIENT:
             self.tells_secret = not self.show_secrets and self._told(reader, at, end) is not None
         mark: cython.longlong = out.used
         first: cython.int = choice
@@ -260,13 +257,17 @@ class MethodDecoder(DecodedMethod):
             self.secret_anywhere = odd or not is_in_place(self.method, octets, size)
         elif self.channel_zero:
             self.secret_anywhere = self._is_doubtful()
-            if answer != EXACT and self.sender != _SERVER and self.senders[self.method] & _CLIENT:
+            if (
+                answer != EXACT
+                and self.sender != SENDER_SERVER
+                and self.senders[self.method] & SENDER_CLIENT
+            ):
                 octets = reader.bytes_at(at, end - at)
                 self.secret_anywhere |= whole or not adds_up(self.method, octets, size)
         if self.secret_anywhere and not self.show_secrets:
             out.used = mark
             out.put_bytes(b"{}")
-            self.starts[_REPLY_TEXT] = -1
+            self.starts[REPLY_TEXT] = -1
             self.safe_text = None
         return answer
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Codes, Integers, Texts, Vocabulary
+from cython.cimports.amqpsniff.decode.codes import INCOMPLETE
+from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode.octets import NOT_UTF8
 from amqpsniff.decode.properties import COLUMNS
 
@@ -23,13 +24,8 @@ if TYPE_CHECKING:
     from amqpsniff.decode.methods import DecodedMethod
     from amqpsniff.decode.values import ValueReader
 
-_NULL = cython.declare(cython.longlong, NULL)
 FIRST_ROWS = 1024
 """Rows that a table has room for at first; it doubles from there."""
-
-COMPLETE, TRUNCATED, INCOMPLETE, ABORTED = 0, 1, 2, 3
-STATUS_NAMES = ("complete", "truncated", "incomplete", "aborted")
-_INCOMPLETE = cython.declare(cython.int, INCOMPLETE)
 
 
 def _names(text: Any) -> Any:
@@ -488,7 +484,7 @@ class MessageRows(Rows):
         ended; `NULL` where its header is missing.
         """
         size: cython.longlong = self.body_size.values[row]
-        if size != _NULL and self.status.values[row] == _INCOMPLETE:
+        if size != NULL and self.status.values[row] == INCOMPLETE:
             return self.body_captured.values[row]
         return size
 

@@ -13,8 +13,9 @@ from functools import lru_cache
 
 import cython
 from cython.cimports.amqpsniff.columns import Octets
+from cython.cimports.amqpsniff.decode.codes import AWAIT_HEADER, AWAIT_METHOD, START
+from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode import method_layout
 from amqpsniff.decode.redaction import login_name
 
@@ -24,26 +25,11 @@ if TYPE_CHECKING:
 
     from amqpsniff.decode.values import ValueReader
 
-# modes of a half-stream
-START, SEARCH, FRAMES, NOT_AMQP, UNSUPPORTED_VERSION, UNIDENTIFIED = range(6)
-AMQP10, AMQP010 = 6, 7
-"""START: nothing seen yet but, it may be, a proxy's header. SEARCH: looking for a frame boundary.
-FRAMES: at a known place between or in frames. NOT_AMQP: another protocol. UNSUPPORTED_VERSION: AMQP
-of a version that is not decoded. UNIDENTIFIED: not AMQP, and not all of its first bytes were seen
-yet. AMQP10, AMQP010: AMQP 1.0 and 0-10, whose framers know where they are."""
-
 TENTATIVE_BYTES = 128 * 1024
 """Bytes behind a search for which framing is tentative: a body that holds frames looks like them,
 and ends after as many at most, the usual frame-max. What is wrong with frames until then is not the
 traffic's fault, and who the client is, as they tell, is not proved."""
 
-# states of a content
-AWAIT_METHOD, AWAIT_HEADER, AWAIT_BODY = 0, 1, 2
-
-_AWAIT_METHOD = cython.declare(cython.int, AWAIT_METHOD)
-_START = cython.declare(cython.int, START)
-
-_NULL = cython.declare(cython.longlong, NULL)
 
 MAX_KEPT_BYTES = 16_384
 """Bytes of the buffers of a half-stream that is over, up to which they are used again."""
@@ -314,15 +300,15 @@ class Half:
         """A direction of another connection begins; buffers are used again."""
         self.connection = connection
         self.direction = direction
-        self.mode = _START
+        self.mode = START
         self.number = 0
-        self.ts_ns = _NULL
+        self.ts_ns = NULL
         self.offset = 0
         self.lossy = False
         self.opened_since = None
         self.first_bytes = b""
         self.first_number = 0
-        self.first_ns = _NULL
+        self.first_ns = NULL
         self.forget_frame()
         if self.active is not None:
             self.active.forget()
@@ -455,7 +441,7 @@ class Content:
 
     def forget(self) -> cython.int:
         """No message was ever under way; the buffer is used again."""
-        self.state = _AWAIT_METHOD
+        self.state = AWAIT_METHOD
         self.channel = -1
         self.method = -1
         self.hash = None
@@ -482,7 +468,7 @@ class Content:
         self.header_start = -1
         self.header_end = -1
         self.located = -1
-        self.body_size = _NULL
+        self.body_size = NULL
         self.body_seen = 0
         self.body_missing = 0
         self.body_mark = 0
@@ -517,6 +503,6 @@ class Content:
 
     def body_rest(self) -> cython.longlong:
         """Bytes of the body still to come; negative when more came than were declared."""
-        if self.body_size == _NULL:
+        if self.body_size == NULL:
             return 0x7FFFFFFFFFFFFFFF
         return self.body_size - self.body_seen

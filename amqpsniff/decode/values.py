@@ -23,8 +23,8 @@ import struct
 import cython
 from cython.cimports.amqpsniff.columns import Texts
 from cython.cimports.amqpsniff.decode.octets import ByteReader
+from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode.octets import NOT_UTF8
 from amqpsniff.spec import READINGS, field_tags, unusual_tags
 
@@ -105,7 +105,6 @@ _WIDTHS = bytes((0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 5, 1, 4, 4, 8, 4, 0, 4))
 
 _MILLISECONDS_FROM = cython.declare(cython.longlong, MILLISECONDS_FROM)
 _LAST_SECOND = cython.declare(cython.longlong, LAST_SECOND)
-_LOWEST = cython.declare(cython.longlong, NULL)  # -(2**63), as a literal too large for C
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _HEX = b"0123456789abcdef"
 
@@ -463,7 +462,7 @@ class ValueReader(ByteReader):
         out: Texts = self.out
         out.room(20)
         if number < 0:
-            if number == _LOWEST:
+            if number == NULL:
                 return out.put_bytes(b"-9223372036854775808")
             out.octets[out.used] = 45
             out.used += 1

@@ -13,9 +13,42 @@ from __future__ import annotations
 from json import dumps
 
 import cython
+from cython.cimports.amqpsniff.decode.amqp10.codes import (
+    ACCEPTED,
+    ATTACH,
+    BEGIN,
+    CLOSE,
+    DECLARED,
+    DETACH,
+    DISPOSITION,
+    END,
+    FLOW,
+    MODIFIED,
+    OPEN,
+    RECEIVED,
+    REJECTED,
+    RELEASED,
+    SASL_INIT,
+    SASL_MECHANISMS,
+    SASL_OUTCOME,
+    TRANSFER,
+)
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
+from cython.cimports.amqpsniff.decode.codes import TRUNCATED
 from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import MessageRows
+from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.session.codes import (
+    ACKED,
+    AUTOMATIC,
+    CONFIRMED,
+    DISCARDED,
+    REQUEUED,
+    RETURNED,
+    UNCONFIRMED,
+    UNSETTLED,
+)
+from cython.cimports.amqpsniff.session.codes import REJECTED as REJECTED_OUTCOME
 from cython.cimports.amqpsniff.session.entities import (
     Channel,
     ChannelSlot,
@@ -26,14 +59,12 @@ from cython.cimports.amqpsniff.session.entities import (
     pending_message,
 )
 from cython.cimports.amqpsniff.session.links import Address, Link, Windows
+from cython.cimports.amqpsniff.session.method_flags import DELIVER, PUBLISH
+from cython.cimports.amqpsniff.session.rules.occasions import LARGE_HEADERS_BYTES
 from cython.cimports.amqpsniff.session.settling import Settler
 
-from amqpsniff.columns import NULL
-from amqpsniff.decode import method_layout, rows
 from amqpsniff.decode.amqp10 import performatives
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.session import entities, method_flags
-from amqpsniff.session.rules.context import LARGE_HEADERS_BYTES
 from amqpsniff.spec import SIDES
 from amqpsniff.spec.amqp10 import COMPOSITES, base_type
 
@@ -66,7 +97,6 @@ MAX_SAME_LENGTH = 8
 MAX_UNOPENED_BYTES = 2048
 """Longest open whose texts and properties are kept until both sides have opened."""
 
-_NULL = cython.declare(cython.longlong, NULL)
 _MAX_ALIKE = cython.declare(cython.int, MAX_ALIKE)
 _MAX_ALIKE_BYTES = cython.declare(cython.int, MAX_ALIKE_BYTES)
 _MAX_SAME_LENGTH = cython.declare(cython.int, MAX_SAME_LENGTH)
@@ -75,39 +105,7 @@ _MAX_LINKS = cython.declare(cython.longlong, MAX_LINKS)
 _MAX_LINK_BYTES = cython.declare(cython.longlong, MAX_LINK_BYTES)
 _MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 _RENEWAL = b'"operation":"com.microsoft:renew-lock"'
-_LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_BYTES)
-_TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
-_BEGIN = cython.declare(cython.int, performatives.BEGIN)
-_ATTACH = cython.declare(cython.int, performatives.ATTACH)
-_FLOW = cython.declare(cython.int, performatives.FLOW)
-_TRANSFER = cython.declare(cython.int, performatives.TRANSFER)
-_DISPOSITION = cython.declare(cython.int, performatives.DISPOSITION)
-_DETACH = cython.declare(cython.int, performatives.DETACH)
-_END = cython.declare(cython.int, performatives.END)
-_CLOSE = cython.declare(cython.int, performatives.CLOSE)
-_OPEN = cython.declare(cython.int, performatives.OPEN)
-_MECHANISMS = cython.declare(cython.int, performatives.SASL_MECHANISMS)
-_SASL_INIT = cython.declare(cython.int, performatives.SASL_INIT)
-_SASL_OUTCOME = cython.declare(cython.int, performatives.SASL_OUTCOME)
-_RECEIVED = cython.declare(cython.int, performatives.RECEIVED)
-_ACCEPTED = cython.declare(cython.int, performatives.ACCEPTED)
-_REJECTED_STATE = cython.declare(cython.int, performatives.REJECTED)
-_RELEASED = cython.declare(cython.int, performatives.RELEASED)
-_MODIFIED = cython.declare(cython.int, performatives.MODIFIED)
-_DECLARED = cython.declare(cython.int, performatives.DECLARED)
 _STATES = cython.declare(list, [performatives.STATES.get(code) for code in range(64)])
-_PUBLISH = cython.declare(cython.int, method_flags.PUBLISH)
-_DELIVER = cython.declare(cython.int, method_flags.DELIVER)
-_CONFIRMED = cython.declare(cython.int, entities.CONFIRMED)
-_REJECTED = cython.declare(cython.int, entities.REJECTED)
-_RETURNED = cython.declare(cython.int, entities.RETURNED)
-_UNCONFIRMED = cython.declare(cython.int, entities.UNCONFIRMED)
-_ACKED = cython.declare(cython.int, entities.ACKED)
-_REQUEUED = cython.declare(cython.int, entities.REQUEUED)
-_DISCARDED = cython.declare(cython.int, entities.DISCARDED)
-_AUTOMATIC = cython.declare(cython.int, entities.AUTOMATIC)
-_UNSETTLED = cython.declare(cython.int, entities.UNSETTLED)
-_FIRST = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 
 
 class Said:
@@ -137,7 +135,7 @@ class Said:
         """Nothing was said."""
         self.state = self.outcome = self.losses = 0
         self.number = -1
-        self.ts_ns = _NULL
+        self.ts_ns = NULL
         self.undeliverable = self.presettled = self.settled = False
         self.condition = self.transaction = self.settled_by = None
         return 0
@@ -321,13 +319,13 @@ class Amqp10Tracker:
         if self.rules_enabled and 0 < limit < frames.size.values[row] + 8:
             facts = {"side": side, "size": frames.size.values[row] + 8, "limit": limit}
             self._tell_connection("frame-oversized", session, frames, row, facts)
-        if code == _OPEN or code > 0x20:
+        if code == OPEN or code > 0x20:
             self._learn(session, state, frames, row, side, code)
             return 0
-        if code == _CLOSE:
+        if code == CLOSE:
             self._close(session, frames, row, side, found)
             return 0
-        if code == _BEGIN:
+        if code == BEGIN:
             self._begin(session, state, frames, row, side, found)
             return 0
         channel: cython.int = frames.channel.values[row]
@@ -341,9 +339,9 @@ class Amqp10Tracker:
                     return 0
             state.last = one
             state.last_key = channel << 1 | side
-        if code == _DISPOSITION:
+        if code == DISPOSITION:
             self._disposition(one, frames, row, side, found)
-        elif code == _END:
+        elif code == END:
             state.last_key = -1
             self._end(session, state, one, frames, row, side, found)
         else:
@@ -362,29 +360,29 @@ class Amqp10Tracker:
         code: cython.int,
     ) -> None:
         """An open or a SASL frame: what the peers say of themselves."""
-        if code == _MECHANISMS or code == _SASL_OUTCOME:
+        if code == SASL_MECHANISMS or code == SASL_OUTCOME:
             if not self.rules_enabled:
                 return
-        elif code != _OPEN and code != _SASL_INIT:
+        elif code != OPEN and code != SASL_INIT:
             return
         if not self.peers and session.connection.began:
             return
         octets: bytes = frames.arguments.bytes_of(row)
         arguments = self._arguments(code, octets)
-        if code == _MECHANISMS:
+        if code == SASL_MECHANISMS:
             self._tell_connection("login-offered", session, frames, row, arguments)
             return
-        if code == _SASL_OUTCOME:
+        if code == SASL_OUTCOME:
             if arguments.get("code"):
                 self._tell_connection("login-refused", session, frames, row, arguments)
             return
         kept: tuple[str, ...] = ()
         if None not in state.opens:  # one more, which nothing allows
-            if code != _OPEN:
+            if code != OPEN:
                 return
             of_client = ("connection.start-ok", "connection.open")
             kept = of_client if side == 1 else ("connection.start",)
-        if code == _OPEN:
+        if code == OPEN:
             state.opens[side] = arguments
             size = arguments.get("max_frame_size")
             if type(size) is int and 512 <= size < 1 << 32:
@@ -402,7 +400,7 @@ class Amqp10Tracker:
                 if known is not None:
                     self.tracker.forget(known)
                 session.take_handshake(method, self.tracker.remember(method, fact, True))
-        if code == _OPEN and None not in state.opens:
+        if code == OPEN and None not in state.opens:
             if self.rules_enabled:
                 self._tell_connection("amqp10-opened", session, frames, row, {"state": state})
             state.opens = list(said[2])
@@ -468,7 +466,7 @@ class Amqp10Tracker:
             session.close = _reason(found)
             session.close_packet_number = frames.packet_number.values[row]
             ts_ns: cython.longlong = frames.ts_ns.values[row]
-            session.close_ns = None if ts_ns == _NULL else ts_ns
+            session.close_ns = None if ts_ns == NULL else ts_ns
             session.over = True
             self.tracker.on_connection_closed(session)
             facts = {"side": side, "found": found}
@@ -535,7 +533,7 @@ class Amqp10Tracker:
             for side in range(2):
                 if not before.ended & 1 << side:
                     direction = session.connection.client_direction ^ side
-                    self.tracker.on_loss(session.connection, direction, (0, _NULL))
+                    self.tracker.on_loss(session.connection, direction, (0, NULL))
             self._finish(slot.channel)
         slot.number = number & 0xFFFF
         slot.incarnations += 1
@@ -604,7 +602,7 @@ class Amqp10Tracker:
         state.channels[side].pop(frames.channel.values[row], None)
         if one.ended == 3:
             ts_ns: cython.longlong = frames.ts_ns.values[row]
-            channel.end_ns = None if ts_ns == _NULL else ts_ns
+            channel.end_ns = None if ts_ns == NULL else ts_ns
             slot: ChannelSlot = channel.slot
             if slot.channel is channel:
                 slot.channel = None
@@ -677,18 +675,18 @@ class Amqp10Tracker:
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
         link: Link = None
-        if code == _ATTACH:
+        if code == ATTACH:
             link = self._attach(one, frames, row, side, found)
         elif found.handle >= 0:
             key: cython.longlong = found.handle << 1 | side
             if one.last_key != key:
                 handles: dict[Any, Any] = one.handles[side]
                 one.last = handles.get(found.handle)
-                if one.last is None and code == _TRANSFER:
+                if one.last is None and code == TRANSFER:
                     one.last = self._proved_link(one, side, found)
                 one.last_key = key if one.last is not None else -1
             link = one.last
-        if code == _FLOW:
+        if code == FLOW:
             one.windows.flow(side, found, number, ts_ns)
             if link is not None:
                 link.flow(found, side, number, ts_ns)
@@ -699,16 +697,16 @@ class Amqp10Tracker:
             if link.batch != self.batch:
                 self._find_code(link, words)
             frames.consumer_tag.values[row] = link.code
-            if code == _ATTACH and link.address is not None:
+            if code == ATTACH and link.address is not None:
                 address: Address = link.address
                 if address.batch != self.batch:
                     self._find_codes(address, words)
                 frames.queue.values[row] = address.queue_code
                 frames.exchange.values[row] = address.exchange_code
                 frames.routing_key.values[row] = address.routing_key_code
-        if code == _TRANSFER:
+        if code == TRANSFER:
             self._transfer(one, link, frames, row, side, number, ts_ns, found)
-        elif code == _DETACH and link is not None:
+        elif code == DETACH and link is not None:
             self._detach(one, link, frames, row, side, found)
 
     def _attach(
@@ -721,7 +719,7 @@ class Amqp10Tracker:
     ) -> Link:
         """A side attaches a link; None where that is not remembered."""
         octets: bytes = frames.arguments.bytes_of(row)
-        arguments = self._arguments(_ATTACH, octets)
+        arguments = self._arguments(ATTACH, octets)
         name = arguments.get("name")
         if not isinstance(name, str) or found.handle < 0:
             return None
@@ -908,7 +906,7 @@ class Amqp10Tracker:
         else:
             if self.accounts and link is not None and link.deliver(number, ts_ns):
                 self._tell("credit-awaited", one, link, frames, row, side, found)
-            entry = pending_message(channel, _PUBLISH if side == 0 else _DELIVER, number, ts_ns)
+            entry = pending_message(channel, PUBLISH if side == 0 else DELIVER, number, ts_ns)
             entry.number = found.first
             entry.consumer = link
             if found.more == 1:
@@ -926,7 +924,7 @@ class Amqp10Tracker:
                 times.last_publish_number, times.last_publish_ns = number, ts_ns
             else:
                 channel.delivered += 1
-                if times.first_delivery_ns == _NULL:
+                if times.first_delivery_ns == NULL:
                     times.first_delivery_ns = ts_ns
                 times.last_delivery_ns = ts_ns
             if found.settled != 1 and found.first >= 0:
@@ -940,7 +938,7 @@ class Amqp10Tracker:
             self._forget(one, entry, side, ts_ns)
             if side == 1 and entry.outcome < 0 and not entry.ended:
                 entry.wants = False
-                settler.settle(entry, _AUTOMATIC, entry.packet_number, entry.ts_ns)
+                settler.settle(entry, AUTOMATIC, entry.packet_number, entry.ts_ns)
             else:
                 settler._close_row(entry, -1)
         elif found.aborted == 1 and (said is None or not said.settled):
@@ -976,7 +974,7 @@ class Amqp10Tracker:
         one.in_vain -= _MAX_LOOKS
         before: PendingMessage = waiting.add(entry)
         if before is not None:
-            self._let_go(one, before, side, _NULL)
+            self._let_go(one, before, side, NULL)
             self._leave(before, False)
         settler.outstanding += 1
         entry.wants = True
@@ -1036,7 +1034,7 @@ class Amqp10Tracker:
                 return
             said.clear()
         sure: cython.bint = not channel.session.has_loss and self._is_sure(channel, entry.losses)
-        open_end: cython.int = _UNCONFIRMED if entry.kind == _PUBLISH else _UNSETTLED
+        open_end: cython.int = UNCONFIRMED if entry.kind == PUBLISH else UNSETTLED
         settler._close_row(entry, open_end if sure else -1)
 
     def _is_sure(self, channel: Channel, losses: cython.int) -> cython.bint:
@@ -1081,7 +1079,7 @@ class Amqp10Tracker:
         one.in_vain = 0
         one.channel.publishes_uncertain = one.channel.deliveries_uncertain = True
         for entry in list(waiting):
-            self._let_go(one, entry, sender, _NULL)
+            self._let_go(one, entry, sender, NULL)
             self.settler._close_row(entry, -1)
         waiting.pop_until(-1)
 
@@ -1106,7 +1104,7 @@ class Amqp10Tracker:
         sure: cython.bint = number == found.first or number == found.last
         if not sure:
             sure = self._is_sure(one.channel, entry.losses)
-        if found.condition is not None and side == 1 and entry.kind == _DELIVER:
+        if found.condition is not None and side == 1 and entry.kind == DELIVER:
             self._tell("settlement-refused", one, link_of(entry), frames, row, side, found)
         if found.settled == 1:
             self._settle(one, entry, frames, row, side, found, sure)
@@ -1132,14 +1130,14 @@ class Amqp10Tracker:
         row: cython.longlong,
     ) -> cython.int:
         """An outcome is said of a delivery: 1 if so."""
-        if found.state <= _RECEIVED:
+        if found.state <= RECEIVED:
             return 0
         if found.transaction:
             said.transaction = found.transaction
-        if found.outcome < _ACCEPTED and found.state != _DECLARED:
+        if found.outcome < ACCEPTED and found.state != DECLARED:
             return 0
         said.state = found.state
-        said.outcome = found.outcome or _ACCEPTED
+        said.outcome = found.outcome or ACCEPTED
         said.number = frames.packet_number.values[row]
         said.ts_ns = frames.ts_ns.values[row]
         said.losses = channel.losses
@@ -1158,7 +1156,7 @@ class Amqp10Tracker:
         sure: cython.bint,
     ) -> None:
         """A delivery is settled by a side, `sure`ly so."""
-        sender: cython.int = 0 if entry.kind == _PUBLISH else 1
+        sender: cython.int = 0 if entry.kind == PUBLISH else 1
         link: Link = link_of(entry)
         said: Said = said_of(entry)
         channel: Channel = one.channel
@@ -1212,32 +1210,32 @@ class Amqp10Tracker:
         if entry.consumer is not None:
             self._count_outcome(link_of(entry), outcome)
         self._write(entry, said)
-        means: cython.int = _ACKED
-        if entry.kind == _DELIVER:
-            if outcome == _REJECTED_STATE or (outcome == _MODIFIED and said.undeliverable):
-                means = _DISCARDED
-            elif outcome == _RELEASED or outcome == _MODIFIED:
-                means = _REQUEUED
+        means: cython.int = ACKED
+        if entry.kind == DELIVER:
+            if outcome == REJECTED or (outcome == MODIFIED and said.undeliverable):
+                means = DISCARDED
+            elif outcome == RELEASED or outcome == MODIFIED:
+                means = REQUEUED
             return settler._conclude(channel, entry, means, number, ts_ns)
-        if self.rules_enabled and outcome != _ACCEPTED:
+        if self.rules_enabled and outcome != ACCEPTED:
             facts = {"of": transferred_of(entry, said)}
             self.tracker.emit("publish-outcome", channel, number, ts_ns, facts)
-        if outcome == _RELEASED or outcome == _MODIFIED:
+        if outcome == RELEASED or outcome == MODIFIED:
             times = channel.own_times()
             times.returned += 1
-            return settler.settle(entry, _RETURNED, number, ts_ns)
+            return settler.settle(entry, RETURNED, number, ts_ns)
         settler.outstanding += 1  # which is counted out by it
         channel.unconfirmed += 1
-        means = _REJECTED if outcome == _REJECTED_STATE else _CONFIRMED
+        means = REJECTED_OUTCOME if outcome == REJECTED else CONFIRMED
         return settler._confirm(channel, entry, means, number, ts_ns)
 
     def _count_outcome(self, link: Link, outcome: cython.int) -> cython.int:
         """A delivery of a link has its outcome."""
-        if outcome == _REJECTED_STATE:
+        if outcome == REJECTED:
             link.rejected += 1
-        elif outcome == _RELEASED:
+        elif outcome == RELEASED:
             link.released += 1
-        elif outcome == _MODIFIED:
+        elif outcome == MODIFIED:
             link.modified += 1
         else:
             link.accepted += 1
@@ -1256,7 +1254,7 @@ class Amqp10Tracker:
             entry = self.awaited.pop(ordinal, None)
         if entry is None:
             return 0
-        side: cython.int = 0 if entry.kind == _PUBLISH else 1
+        side: cython.int = 0 if entry.kind == PUBLISH else 1
         channel: Channel = entry.channel
         more: DeliveryColumns = messages.deliveries
         link: Link = cython.cast(Link, entry.consumer)
@@ -1335,7 +1333,7 @@ class Amqp10Tracker:
             times.redelivered += 1
             events = _with(events, "redelivered")
         if messages.headers.has(row) and (
-            messages.headers.offsets[row + 1] - messages.headers.offsets[row] > _LARGE_HEADERS
+            messages.headers.offsets[row + 1] - messages.headers.offsets[row] > LARGE_HEADERS_BYTES
         ):
             events = _with(events, "large-headers")
         if side == 0:
@@ -1347,7 +1345,7 @@ class Amqp10Tracker:
         elif link is not None and link.address is not None and link.address.claims:
             events = _with(events, "claims-answered")
         elif channel.session.pending_rpcs > 0 and (
-            named or messages.status.values[row] == _TRUNCATED
+            named or messages.status.values[row] == TRUNCATED
         ):
             events = _with(events, "answered")
         more: DeliveryColumns = messages.deliveries

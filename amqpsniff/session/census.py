@@ -13,11 +13,13 @@ from array import array
 from heapq import heappush, heappushpop
 
 import cython
+from cython.cimports.amqpsniff.decode.method_layout import FIRST_PERFORMATIVE
 from cython.cimports.amqpsniff.decode.rows import (
     FrameRows,
     MessageRows,
 )
 from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.counts import (
     ConnectionCounters,
     Histogram,
@@ -26,10 +28,9 @@ from cython.cimports.amqpsniff.session.counts import (
     RouteCounters,
 )
 
-from amqpsniff.columns import NULL
+from amqpsniff.decode.codes import STATUS_NAMES
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.decode.method_layout import FIRST_PERFORMATIVE, FRAME_TYPE_NAMES, NAMES
-from amqpsniff.decode.rows import STATUS_NAMES
+from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
 from amqpsniff.session import method_flags
 from amqpsniff.session.counts import MAX_NAMES, TopCounts
 from amqpsniff.spec import DELIVERIES, FIRST_ERROR_CODE, PUBLISHES, peer_property
@@ -52,7 +53,6 @@ MAX_SAID = 1_000
 MAX_OTHERS = 4_096
 """Methods that no dialect knows which are counted by name, of 2^32; later ones are frames alone."""
 
-_NULL = cython.declare(cython.longlong, NULL)
 _overheads = cython.declare(bytes, bytes(map(overhead_bytes, FRAME_TYPE_NAMES)))
 _DEPTH = re.compile(rb',"message_count":(\d+),"consumer_count":(\d+)}\Z')
 """The end of a whole queue.declare-ok as JSON: there may be very many of them."""
@@ -63,7 +63,6 @@ _ways = bytes(_WAYS.get(name, 2) for name in NAMES)
 _REFUSALS = frozenset(("basic.nack", "channel.alert"))
 _refusals = bytes(name in _REFUSALS for name in NAMES)
 _BLOCKED = method_flags.NAMES.index("connection.blocked")
-_FIRST_PERFORMATIVE = cython.declare(cython.int, FIRST_PERFORMATIVE)
 _DISPOSITION = cython.declare(cython.int, NAMES.index("disposition"))
 _OPEN = method_flags.NAMES.index("channel.open")
 _DECLARED = method_flags.NAMES.index("queue.declare-ok")
@@ -208,7 +207,7 @@ class Census:
             return False
         if not self.bounded:
             return True
-        if ts_ns == _NULL:
+        if ts_ns == NULL:
             return False
         requires = self.from_ns is None or ts_ns >= self.from_ns
         return requires and (self.to_ns is None or ts_ns < self.to_ns)
@@ -244,7 +243,7 @@ class Census:
             frames.reply_code.values[row] >= _FIRST_ERROR
             or method == self.blocked
             or (self.refusals[method] and frames.sender.values[row] == 1)
-            or (method >= _FIRST_PERFORMATIVE and self._tells_error(frames, row, method))
+            or (method >= FIRST_PERFORMATIVE and self._tells_error(frames, row, method))
         ):
             self._error(frames, row, method, connection, captures)
         return 0

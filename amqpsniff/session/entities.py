@@ -10,8 +10,10 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 import cython
+from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.session.codes import CLIENT, SERVER
+from cython.cimports.amqpsniff.session.method_flags import ACK, OTHER, PUBLISH
 
-from amqpsniff.columns import NULL
 from amqpsniff.session import method_flags, state_machine
 
 TYPE_CHECKING = False
@@ -21,9 +23,6 @@ if TYPE_CHECKING:
     from amqpsniff.decode.rows import MessageRows
     from amqpsniff.session.routes import Routes
 
-_OTHER = cython.declare(cython.int, method_flags.OTHER)
-_PUBLISH = cython.declare(cython.int, method_flags.PUBLISH)
-_ACK = cython.declare(cython.int, method_flags.ACK)
 _NAMES = cython.declare(list, method_flags.NAMES)
 
 
@@ -59,11 +58,11 @@ class LastSent:
         """A frame in packet `number`; `kind` is its method's, -1 of a frame that has none."""
         place: cython.int
         self.last = number
-        if kind == _PUBLISH:
+        if kind == PUBLISH:
             self.publish = number
-        elif kind == _ACK:
+        elif kind == ACK:
             self.ack = number
-        elif kind >= _OTHER:
+        elif kind >= OTHER:
             for place in range(_FIRST):
                 if self.methods[place] in (method, -1):
                     self.methods[place] = method
@@ -90,7 +89,6 @@ class LastSent:
         return number if number >= 0 else None
 
 
-_NULL = cython.declare(cython.longlong, NULL)
 _FEW = cython.declare(cython.longlong, 16)
 
 _STATES = cython.declare(list, state_machine.CONNECTION.states)
@@ -101,18 +99,7 @@ _BEGUN = cython.declare(cython.int, state_machine.CONNECTION.code(state_machine.
 _UNKNOWN = cython.declare(cython.int, state_machine.CONNECTION.code(state_machine.UNKNOWN))
 _FREE = cython.declare(str, state_machine.BLOCKING.start)
 
-CLIENT, SERVER = 0, 1
-
 _MAX_TAG = cython.declare(cython.longlong, 2**63 - 1)
-
-OUTCOMES = (
-    "confirmed rejected returned unconfirmed acked requeued discarded automatic unsettled"
-).split()
-"""Outcomes of messages, by code."""
-
-CONFIRMED, REJECTED, RETURNED, UNCONFIRMED, ACKED, REQUEUED, DISCARDED, AUTOMATIC, UNSETTLED = (
-    range(9)
-)
 
 MAX_WAIT_NS = 200_000_000
 """Longest time from an acknowledgement to the next delivery that can be the network's: beyond, no
@@ -171,7 +158,7 @@ def pending_message(
     entry.packet_number = number
     entry.ts_ns = ts_ns
     entry.outcome = -1
-    entry.outcome_ns = entry.body_mark = _NULL
+    entry.outcome_ns = entry.body_mark = NULL
     return entry
 
 
@@ -491,17 +478,17 @@ class MessageTimes:
         self.confirmed = self.returned = self.unconfirmed_max = 0
         self.maybe_confirmed_to = self.maybe_returned_to = self.repeats = self.last_repeat = 0
         self.first_tag = self.first_logged = self.unknown_confirm_number = -1
-        self.waits, self.wait_ns, self.wait_ns_min = 0, 0, _NULL
+        self.waits, self.wait_ns, self.wait_ns_min = 0, 0, NULL
         self.most_number = self.slow_confirm_number = self.slow_ack_number = -1
-        self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = _NULL
+        self.most_ns = self.slow_confirm_ns = self.slow_ack_ns = NULL
         self.confirm_ns = self.confirm_ns_max = self.ack_ns = self.ack_ns_max = 0
         self.queued = self.queued_ns = self.queued_ns_max = 0
         self.publish_bytes = self.deliver_bytes = self.acks = self.multiple_acks = 0
         self.requeued = self.discarded = self.rejected = self.redelivered = 0
         self.gets = self.commits = self.waited_publishes = 0
-        self.first_publish_ns = self.last_publish_ns = _NULL
+        self.first_publish_ns = self.last_publish_ns = NULL
         self.first_publish_number = self.last_publish_number = 0
-        self.first_delivery_ns = self.last_delivery_ns = self.last_ack_ns = _NULL
+        self.first_delivery_ns = self.last_delivery_ns = self.last_ack_ns = NULL
         self.longest = None
 
 
@@ -593,7 +580,7 @@ class Channel(Closeable):
         self.session, self.slot, self.capture = session, slot, capture
         self.number, self.incarnation = slot.number, slot.incarnations
         self.known = known
-        self.opened_number, self.opened_ns = -1, _NULL
+        self.opened_number, self.opened_ns = -1, NULL
         self.closed_packet_number = self.end_ns = None
         self.closed_by = self.close = self.blamed_packet_number = None
         self.mode = self.uncommitted = self.midstream_confirms = None
@@ -625,7 +612,7 @@ class Channel(Closeable):
     @property
     def start_ns(self) -> Any:
         """Time of that packet; None where it has none."""
-        return None if self.opened_ns == _NULL else self.opened_ns
+        return None if self.opened_ns == NULL else self.opened_ns
 
     def own_times(self) -> MessageTimes:
         """The times, to be written to."""
@@ -827,16 +814,16 @@ class Session(Closeable):
         self.closed_by = self.close = self.close_packet_number = self.close_ns = None
         self.confirms = self.acks = self.last_sent = None
         self.frames = 0
-        self.last_client_ns = self.last_server_ns = _NULL
+        self.last_client_ns = self.last_server_ns = NULL
         self.silence_client_ns = self.silence_server_ns = 0
         self.opening_client_ns = self.opening_server_ns = -1
         self.blocked_since, self.blocked_ns = None, 0
         self.owed = self.routes = None
         self.used_since_loss = self.lost_at = self.bulky = None
         if not cython.compiled:
-            self.steps = [_NULL] * _STEPS
+            self.steps = [NULL] * _STEPS
         for place in range(_STEPS):
-            self.steps[place] = _NULL
+            self.steps[place] = NULL
 
     @property
     def state(self) -> Any:
@@ -877,7 +864,7 @@ class Session(Closeable):
     def step(self, place: cython.int) -> Any:
         """Time and packet of the step at a place of `steps`, None where that is not known."""
         pair = self.steps[place], self.steps[place + 1]
-        return tuple(None if one == _NULL else one for one in pair)
+        return tuple(None if one == NULL else one for one in pair)
 
     def take_handshake(self, method: Any, known: Any) -> cython.int:
         """Keep the `HandshakeArguments` of a method."""

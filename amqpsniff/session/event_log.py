@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Integers
-
-from amqpsniff.columns import NULL
+from cython.cimports.amqpsniff.null import NULL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ ROWS = 32_768
 ORDER = ["ts_ns", "capture", "number"]
 """Columns that say when it was; `capture` is an index, negative if unknown."""
 
-_NULL = cython.declare(cython.longlong, NULL)
 _LAST = cython.declare(cython.longlong, 2**63 - 1)
 
 
@@ -65,7 +63,7 @@ class EventLog:
         self.codes = {}
         self.recent, self.recent_code = None, -1
         self.count = self.rows = 0
-        self.last_ns = _NULL
+        self.last_ns = NULL
         self.last_capture = self.last_number = 0
         self.over = False
         self.most = ROWS
@@ -80,7 +78,7 @@ class EventLog:
         Time does not run backwards here.
         """
         code: cython.longlong = self.recent_code
-        if ts_ns == _NULL or ts_ns < self.last_ns:
+        if ts_ns == NULL or ts_ns < self.last_ns:
             return 0
         if capture is not self.recent:
             code = -1

@@ -14,8 +14,8 @@ from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import (
     Vocabularies,
 )
+from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.octets import own_seed
 
@@ -39,7 +39,6 @@ streams, federation and interceptors; `BCC` is taken off."""
 
 _MULTIPLIER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
-_NULL = cython.declare(cython.longlong, NULL)
 _DIRECT = DIRECT.encode()
 _NOTHING = cython.declare(cython.ulonglong, 0x5851F42D4C957F2D)
 
@@ -143,7 +142,7 @@ class Fingerprinter:
         words: Vocabularies = messages.vocabularies
         headers: cython.ulonglong = self._headers(messages.headers, row)
         stamp: cython.longlong = (
-            _NULL if self.timestamped else messages.message_timestamp.values[row]
+            NULL if self.timestamped else messages.message_timestamp.values[row]
         )
         h: cython.ulonglong = mixed(headers, messages.body_size.values[row] & _MASK64)
         h = mixed(h, self.word(words.content_type, messages.content_type.values[row]))

@@ -12,13 +12,10 @@ from cython.cimports.amqpsniff.columns import Codes, Integers, Vocabulary
 from cython.cimports.amqpsniff.decode.amqp10.columns import SideColumns
 from cython.cimports.amqpsniff.decode.octets import ByteReader
 
-from amqpsniff.columns import NULL
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_NULL = cython.declare(cython.longlong, NULL)
 
 MATCHES = ("exact", "likely", "ambiguous")
 """Confidence that a delivery is of a publish, by code."""

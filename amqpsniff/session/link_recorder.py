@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
+from cython.cimports.amqpsniff.decode.codes import ABORTED, INCOMPLETE
+from cython.cimports.amqpsniff.decode.method_layout import SEND
 from cython.cimports.amqpsniff.decode.rows import (
     Vocabularies,
 )
 from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.fingerprint import (
     Fingerprinter,
@@ -21,17 +24,27 @@ from cython.cimports.amqpsniff.session.fingerprint import (
     mixed,
 )
 from cython.cimports.amqpsniff.session.link_columns import LinkColumns
+from cython.cimports.amqpsniff.session.link_flags import (
+    ADDRESSED,
+    AGAIN,
+    ASKS,
+    DIED,
+    DIRECT_KEY,
+    DIRECT_REPLY,
+    IDENTIFIED,
+    OWN_QUEUE,
+    ROUTED,
+)
+from cython.cimports.amqpsniff.session.link_flags import PUBLISH as IS_PUBLISH
 from cython.cimports.amqpsniff.session.link_records import (
     LinkRecord,
 )
 from cython.cimports.amqpsniff.session.linker import Linker
+from cython.cimports.amqpsniff.session.method_flags import DELIVER, GET_OK, PUBLISH
 
-from amqpsniff.columns import NULL
-from amqpsniff.decode import method_layout
-from amqpsniff.decode import rows as decoded
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.octets import own_seed
-from amqpsniff.session import link_records, method_flags
+from amqpsniff.session import method_flags
 from amqpsniff.session.amqp10 import virtual_host
 from amqpsniff.session.link_columns import id_number
 from amqpsniff.session.linker import UNKNOWN_VHOST
@@ -50,25 +63,8 @@ MAX_EXPIRATION_DIGITS = 12
 LAST_NS = 2**63 - 1
 """The last time that a column holds: a capture may say that it is nearly then."""
 
-_NULL = cython.declare(cython.longlong, NULL)
 _MS = cython.declare(cython.longlong, 1_000_000)
-_PUBLISH = cython.declare(cython.int, method_flags.PUBLISH)
-_DELIVER = cython.declare(cython.int, method_flags.DELIVER)
-_GET_OK = cython.declare(cython.int, method_flags.GET_OK)
-_SEND = cython.declare(cython.int, method_layout.SEND)
-_ABORTED = cython.declare(cython.int, decoded.ABORTED)
-_INCOMPLETE = cython.declare(cython.int, decoded.INCOMPLETE)
 _UNKNOWN_VHOST = cython.declare(cython.ulonglong, UNKNOWN_VHOST)
-_IS_PUBLISH = cython.declare(cython.longlong, link_records.PUBLISH)
-_IDENTIFIED = cython.declare(cython.longlong, link_records.IDENTIFIED)
-_AGAIN = cython.declare(cython.longlong, link_records.AGAIN)
-_DIED = cython.declare(cython.longlong, link_records.DIED)
-_OWN_QUEUE = cython.declare(cython.longlong, link_records.OWN_QUEUE)
-_ASKS = cython.declare(cython.longlong, link_records.ASKS)
-_DIRECT_REPLY = cython.declare(cython.longlong, link_records.DIRECT_REPLY)
-_ROUTED = cython.declare(cython.longlong, link_records.ROUTED)
-_DIRECT_KEY = cython.declare(cython.longlong, link_records.DIRECT_KEY)
-_ADDRESSED = cython.declare(cython.longlong, link_records.ADDRESSED)
 _SLASH = b"/"
 
 
@@ -149,7 +145,7 @@ class LinkRecorder:
         one: LinkRecord = self.one
         if self.written is not None:
             self.written.write(one)
-            if (one.flags & _ASKS or one.asks) and one.session is not None:
+            if (one.flags & ASKS or one.asks) and one.session is not None:
                 self.asking.add(one.connection)
                 if closed_at(one.session) is not None:
                     self.close(one.session)
@@ -188,16 +184,16 @@ class LinkRecorder:
     ) -> cython.bint:
         """Make the message of a row; whether it is one that can be linked."""
         method: cython.int = messages.method.values[row]
-        if method < 0 or messages.body_size.values[row] == _NULL:
+        if method < 0 or messages.body_size.values[row] == NULL:
             return False
-        if method >= _SEND and messages.deliveries is not None:
-            return self._make_amqp10(messages, row, connections, method == _SEND)
+        if method >= SEND and messages.deliveries is not None:
+            return self._make_amqp10(messages, row, connections, method == SEND)
         if method >= len(self.kinds):
             return False
         kind: cython.int = self.kinds[method]
-        if kind == _PUBLISH and messages.sender.values[row] == 0:
+        if kind == PUBLISH and messages.sender.values[row] == 0:
             return self._publish(messages, row, connections)
-        if (kind == _DELIVER or kind == _GET_OK) and messages.sender.values[row] == 1:
+        if (kind == DELIVER or kind == GET_OK) and messages.sender.values[row] == 1:
             return self._deliver(messages, row, connections)
         return False
 
@@ -205,14 +201,14 @@ class LinkRecorder:
         self, messages: MessageRows, row: cython.longlong, connections: list[Any]
     ) -> cython.bint:
         """Make a publish; whether it is one that can be linked."""
-        if messages.status.values[row] == _INCOMPLETE:
+        if messages.status.values[row] == INCOMPLETE:
             return False
         one: LinkRecord = self.one
         words: Vocabularies = messages.vocabularies
         self._make_any(messages, row, connections)
-        one.flags |= _IS_PUBLISH
+        one.flags |= IS_PUBLISH
         if messages.message_id.has(row):
-            one.flags |= _IDENTIFIED
+            one.flags |= IDENTIFIED
             one.identity = self.fingerprinter.identity(messages, row)
         if self.written is not None or self.linker.requests.waiting:
             self._address(messages, row)
@@ -230,18 +226,18 @@ class LinkRecorder:
         words: Vocabularies = messages.vocabularies
         h: cython.ulonglong = self._make_any(messages, row, connections)
         if like.died:
-            one.flags |= _DIED
+            one.flags |= DIED
             one.other = mixed(mixed(h, like.exchange), like.routing_key)
         if messages.redelivered.values[row] == 1:
-            one.flags |= _AGAIN
+            one.flags |= AGAIN
         self._queue(messages, row)
         code: cython.int = messages.reply_to.values[row]
         if code >= 0 and is_direct(words.reply_to, code):
-            one.flags |= _DIRECT_REPLY
+            one.flags |= DIRECT_REPLY
             one.reply_to = like.word(words.reply_to, code)
         code = messages.routing_key.values[row]
         if code >= 0 and is_direct(words.routing_key, code):
-            one.flags |= _DIRECT_KEY
+            one.flags |= DIRECT_KEY
         one.identity = like.identity(messages, row)
         return True
 
@@ -260,24 +256,24 @@ class LinkRecorder:
         status: cython.int = messages.status.values[row]
         if messages.sender.values[row] != (0 if publish else 1):
             return False
-        if status == _ABORTED or (publish and status == _INCOMPLETE):
+        if status == ABORTED or (publish and status == INCOMPLETE):
             return False
         self._place(messages, row, connections)
         code: cython.int = more.address.values[row]
-        one.flags = _IS_PUBLISH if publish else 0
+        one.flags = IS_PUBLISH if publish else 0
         if code >= 0:
-            one.flags |= _ROUTED
+            one.flags |= ROUTED
             one.routing_key = like.word(more.address.words, code)
         one.line = 0
         one.correlation = like.text(messages.correlation_id, row)
         one.identity = like.identity(messages, row)
         if one.identity:
-            one.flags |= _IDENTIFIED if publish else 0
+            one.flags |= IDENTIFIED if publish else 0
         else:
             one.identity = like.bare(messages, row) or 1
         if not publish:
             if messages.redelivered.values[row] == 1:
-                one.flags |= _AGAIN
+                one.flags |= AGAIN
             self._queue(messages, row)
             return True
         code = messages.reply_to.values[row]
@@ -287,7 +283,7 @@ class LinkRecorder:
                 one.correlation = like.text(messages.message_id, row)
             self._ask(messages, row)
             if self.written is None and asked != one.correlation and self.linker.requests.waiting:
-                one.flags &= ~_ROUTED  # a request without a correlation-id is no reply
+                one.flags &= ~ROUTED  # a request without a correlation-id is no reply
         return True
 
     def _place(
@@ -305,7 +301,7 @@ class LinkRecorder:
         one.sent_ns = messages.ts_ns.values[row]
         one.routing_key = one.other = one.reply_to = one.queue = one.identity = 0
         one.asks = one.answers = 0
-        one.deadline = _NULL
+        one.deadline = NULL
         if messages.calls is not None:
             call: tuple = messages.calls.pop(row, None)
             if call is not None:
@@ -326,7 +322,7 @@ class LinkRecorder:
         words: Vocabularies = messages.vocabularies
         code: cython.int = messages.routing_key.values[row]
         self._place(messages, row, connections)
-        one.flags = _ROUTED if code >= 0 else 0
+        one.flags = ROUTED if code >= 0 else 0
         one.routing_key = like.word(words.routing_key, code)
         h: cython.ulonglong = like.of(messages, row)
         one.correlation = like.correlation
@@ -342,7 +338,7 @@ class LinkRecorder:
         if code >= 0 and exchange:
             address: bytes = exchange.encode() + _SLASH + words.routing_key.text(code).encode()
             self.one.other = self.fingerprinter.octets(address)
-            self.one.flags |= _ADDRESSED
+            self.one.flags |= ADDRESSED
         return 0
 
     def _ask(self, messages: MessageRows, row: cython.longlong) -> cython.int:
@@ -350,13 +346,13 @@ class LinkRecorder:
         one: LinkRecord = self.one
         words: Vocabularies = messages.vocabularies
         code: cython.int = messages.reply_to.values[row]
-        one.flags |= _ASKS
+        one.flags |= ASKS
         if is_direct(words.reply_to, code):
-            one.flags |= _DIRECT_REPLY
+            one.flags |= DIRECT_REPLY
         else:
             one.reply_to = self.fingerprinter.word(words.reply_to, code)
         expiration = words.expiration.text(messages.expiration.values[row])
-        if expiration is not None and one.sent_ns != _NULL:
+        if expiration is not None and one.sent_ns != NULL:
             if expiration.isdecimal() and len(expiration) <= MAX_EXPIRATION_DIGITS:
                 one.deadline = min(one.sent_ns + int(expiration) * _MS, LAST_NS)
         return 0
@@ -371,7 +367,7 @@ class LinkRecorder:
         elif code < 0 and words.exchange.text(messages.exchange.values[row]) == "":
             one.queue = one.routing_key
         else:
-            one.flags |= _OWN_QUEUE
+            one.flags |= OWN_QUEUE
             one.queue = self.fingerprinter.word(
                 words.consumer_tag, messages.consumer_tag.values[row]
             )

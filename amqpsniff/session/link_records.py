@@ -9,9 +9,9 @@ one reader of everything. Texts are hashes, the same in all processes.
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.event_log import EventLog
-
-from amqpsniff.columns import NULL
+from cython.cimports.amqpsniff.session.link_flags import CLOSED, OVER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from amqpsniff.columns import Integers
     from amqpsniff.session.entities import Session
 
-_NULL = cython.declare(cython.longlong, NULL)
-
-PUBLISH, IDENTIFIED, AGAIN, DIED, OWN_QUEUE = 1, 2, 4, 8, 16
-ASKS, DIRECT_REPLY, ROUTED, DIRECT_KEY, ADDRESSED = 32, 64, 128, 256, 512
-"""Flags. It is a publish, else a delivery; a publish with a message-id. A delivery that is not the
-first; one that says how it was published at first; one of a queue that only its consumer tells. A
-request; a `reply_to` for direct replies; a known routing key, and one that is an address of direct
-replies; a publish with an exchange, so that it may be for an address of both."""
 
 NUMBERS = (
     "flags connection channel packet_number sent_ns connection_id vhost line other routing_key "
@@ -96,7 +88,7 @@ class LinkRecord:
         self.published = self.replies = self.reply_late = False
         self.published_number = self.request_number = 0
         self.published_id = self.request_id = 0
-        self.published_ns = self.request_ns = _NULL
+        self.published_ns = self.request_ns = NULL
         self.link_confidence = -1
         self.delivery_number = -1
         return 0
@@ -104,13 +96,6 @@ class LinkRecord:
 
 LOG_NUMBERS = ["message", *NUMBERS]
 """Columns of integers: `message` is the ordinal of a message among those of its reader."""
-
-CLOSED, OVER = 1 << 10, 1 << 11
-"""Flags of a row that is no message: a connection was closed (`sent_ns`, null for never), and it is
-over."""
-
-_CLOSED = cython.declare(cython.longlong, CLOSED)
-_OVER = cython.declare(cython.longlong, OVER)
 
 
 class LinkLog(EventLog):
@@ -167,9 +152,9 @@ class LinkLog(EventLog):
     def close(self, connection: cython.longlong, close_ns: Any, over: cython.bint) -> None:
         """A connection that asked for a reply was closed (None: it was not), or is over."""
         one: LinkRecord = LinkRecord()
-        one.flags = _OVER if over else _CLOSED
+        one.flags = OVER if over else CLOSED
         one.connection = connection
-        one.sent_ns = _NULL if close_ns is None else close_ns
+        one.sent_ns = NULL if close_ns is None else close_ns
         self.write(one)
 
 

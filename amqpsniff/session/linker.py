@@ -25,14 +25,28 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Integers
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.fingerprint import mixed
+from cython.cimports.amqpsniff.session.link_flags import (
+    ADDRESSED,
+    AGAIN,
+    ASKS,
+    CLOSED,
+    DIED,
+    DIRECT_KEY,
+    DIRECT_REPLY,
+    IDENTIFIED,
+    OVER,
+    OWN_QUEUE,
+    PUBLISH,
+    ROUTED,
+)
 from cython.cimports.amqpsniff.session.link_records import (
     LinkRecord,
 )
 from cython.cimports.amqpsniff.session.publish_index import PublishIndex
 from cython.cimports.amqpsniff.session.rpc import RpcRequest, RpcRequests
 
-from amqpsniff.columns import NULL
 from amqpsniff.session import link_columns, link_records
 from amqpsniff.session.limits import Memory
 
@@ -40,21 +54,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_NULL = cython.declare(cython.longlong, NULL)
 _MASK64 = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 _EXACT = cython.declare(cython.int, link_columns.EXACT)
 _LIKELY = cython.declare(cython.int, link_columns.LIKELY)
 _AMBIGUOUS = cython.declare(cython.int, link_columns.AMBIGUOUS)
-_PUBLISH = cython.declare(cython.longlong, link_records.PUBLISH)
-_IDENTIFIED = cython.declare(cython.longlong, link_records.IDENTIFIED)
-_AGAIN = cython.declare(cython.longlong, link_records.AGAIN)
-_DIED = cython.declare(cython.longlong, link_records.DIED)
-_OWN_QUEUE = cython.declare(cython.longlong, link_records.OWN_QUEUE)
-_ASKS = cython.declare(cython.longlong, link_records.ASKS)
-_DIRECT_REPLY = cython.declare(cython.longlong, link_records.DIRECT_REPLY)
-_ROUTED = cython.declare(cython.longlong, link_records.ROUTED)
-_DIRECT_KEY = cython.declare(cython.longlong, link_records.DIRECT_KEY)
-_ADDRESSED = cython.declare(cython.longlong, link_records.ADDRESSED)
 _REPLY = cython.declare(cython.ulonglong, 0x2545F4914F6CDD1D)
 _BY_PACK = cython.declare(cython.ulonglong, 0xD6E8FEB86659FD93)
 """Stands for the address of requests whose ids packs name."""
@@ -103,7 +106,7 @@ class Linker:
         one.clear()
         if not self.any_vhost or one.vhost != self.last_vhost:
             self._enter(one.vhost)
-        if one.flags & _PUBLISH:
+        if one.flags & PUBLISH:
             return self._publish(one)
         return self._deliver(one)
 
@@ -121,12 +124,12 @@ class Linker:
     def _publish(self, one: LinkRecord) -> cython.int:
         """Remember a publish; it may be a request, or a reply."""
         answer: RpcRequest = self._reply(one) if self.requests.waiting else None
-        asked: RpcRequest = self._ask(one) if one.flags & _ASKS or one.asks else None
+        asked: RpcRequest = self._ask(one) if one.flags & ASKS or one.asks else None
         if one.line:
             self._remember(self.lines, one.line, one, answer, asked)
         if one.identity:
             self._remember(self.identities, one.identity, one, answer, asked)
-            if not one.line and one.flags & _IDENTIFIED:
+            if not one.line and one.flags & IDENTIFIED:
                 h: cython.ulonglong = mixed(one.identity, _FOR_0_9_1)
                 self._remember(self.identities, h, one, answer, asked)
         return 0
@@ -146,7 +149,7 @@ class Linker:
                 one.packet_number,
                 one.sent_ns,
                 one.connection_id,
-                one.flags & _IDENTIFIED != 0,
+                one.flags & IDENTIFIED != 0,
             )
         )
         if answer is not None:
@@ -159,8 +162,8 @@ class Linker:
 
     def _deliver(self, one: LinkRecord) -> cython.int:
         """Find the publish of a delivery, and the request that it brings the reply to."""
-        died: cython.bint = one.flags & _DIED != 0
-        again: cython.bint = one.flags & _AGAIN != 0
+        died: cython.bint = one.flags & DIED != 0
+        again: cython.bint = one.flags & AGAIN != 0
         index: PublishIndex = self.lines
         line: cython.longlong = -1
         if one.line:
@@ -174,7 +177,7 @@ class Linker:
         publish: cython.longlong = -1
         if line >= 0:
             queue: cython.ulonglong = one.queue
-            if one.flags & _OWN_QUEUE:
+            if one.flags & OWN_QUEUE:
                 queue = mixed(mixed(queue, one.connection & _MASK64), one.channel & _MASK64)
             publish = index.match(line, queue, again or died)
             if publish >= 0:
@@ -212,7 +215,7 @@ class Linker:
         one.published = True
         one.published_number = lines.packet_numbers[at]
         one.published_id = lines.connection_ids[at]
-        if one.sent_ns != _NULL and lines.times[at] != _NULL:
+        if one.sent_ns != NULL and lines.times[at] != NULL:
             one.published_ns = one.sent_ns - lines.times[at]
         one.link_confidence = _AMBIGUOUS
         if lines.candidates == 1 and not lines.doubted[at]:
@@ -234,10 +237,10 @@ class Linker:
             one.deadline,
         )
         h: cython.ulonglong = one.reply_to
-        if one.flags & _DIRECT_REPLY:
+        if one.flags & DIRECT_REPLY:
             h = _on_channel(one)
         by_pack: cython.ulonglong = mixed(mixed(_BY_PACK, one.asks), one.vhost)
-        if not one.flags & _ASKS:
+        if not one.flags & ASKS:
             self.requests.add(call, by_pack)
             return call
         self.requests.add(call, mixed(mixed(h, one.correlation), one.vhost))
@@ -267,9 +270,9 @@ class Linker:
         call: RpcRequest = None
         if one.answers:
             call = self._waiting(mixed(_BY_PACK, one.answers), one.vhost, False)
-        if call is None and one.flags & _ROUTED:
+        if call is None and one.flags & ROUTED:
             call = self._waiting(mixed(one.routing_key, one.correlation), one.vhost, False)
-        if call is None and one.flags & _ADDRESSED:
+        if call is None and one.flags & ADDRESSED:
             call = self._waiting(mixed(one.other, one.correlation), one.vhost, False)
         if call is not None:
             call.replied = True
@@ -283,7 +286,7 @@ class Linker:
         if publish >= 0:
             asked = index.asks[index.at(publish)]
             call = index.answers[index.at(publish)]
-            if asked is not None and one.flags & _DIRECT_REPLY:
+            if asked is not None and one.flags & DIRECT_REPLY:
                 key: cython.ulonglong = mixed(one.reply_to, one.correlation)
                 self.requests.wait(asked, mixed(key, one.vhost))
         if call is None and asked is None:
@@ -299,10 +302,10 @@ class Linker:
         call: RpcRequest = None
         if one.answers:
             call = self._waiting(mixed(_BY_PACK, one.answers), one.vhost, True)
-        if call is not None or not one.flags & _ROUTED:
+        if call is not None or not one.flags & ROUTED:
             return call
         h: cython.ulonglong = one.routing_key
-        if one.flags & _DIRECT_KEY:
+        if one.flags & DIRECT_KEY:
             h = _on_channel(one)
         return self._waiting(mixed(h, one.correlation), one.vhost, True)
 
@@ -311,7 +314,7 @@ class Linker:
         one.replies = True
         one.request_number = call.packet_number
         one.request_id = call.connection_id
-        if one.sent_ns != _NULL and call.ts_ns != _NULL:
+        if one.sent_ns != NULL and call.ts_ns != NULL:
             one.request_ns = one.sent_ns - call.ts_ns
         one.reply_late = self.requests.is_late(call, one.sent_ns)
         return 0
@@ -335,8 +338,6 @@ FOUND = (
 """The columns of the result: connection ids as numbers, `link_confidence` as its code, null where
 unknown."""
 
-_CLOSED = cython.declare(cython.longlong, link_records.CLOSED)
-_OVER = cython.declare(cython.longlong, link_records.OVER)
 # Connections of a task, more than packets can open.
 _CONNECTION_BITS = cython.declare(cython.int, 40)
 
@@ -401,8 +402,8 @@ class DistributedLinker:
             connection = connections[at]
             if connection >= 0:
                 connection |= tasks[at] << _CONNECTION_BITS
-            if flags[at] & (_CLOSED | _OVER):
-                self._close(connection, times[at], flags[at] & _OVER != 0)
+            if flags[at] & (CLOSED | OVER):
+                self._close(connection, times[at], flags[at] & OVER != 0)
                 continue
             one.flags = flags[at]
             one.connection = connection
@@ -441,7 +442,7 @@ class DistributedLinker:
         self, connection: cython.longlong, close_ns: cython.longlong, over: cython.bint
     ) -> cython.int:
         """A connection was closed, or is over."""
-        time: Any = None if close_ns == _NULL else close_ns
+        time: Any = None if close_ns == NULL else close_ns
         if over:
             self.linker.requests.end(connection, time)
         else:

@@ -16,9 +16,9 @@ from __future__ import annotations
 from urllib.parse import unquote
 
 import cython
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import Consumer
 
-from amqpsniff.columns import NULL
 from amqpsniff.session.entities import MAX_WAIT_NS
 
 TYPE_CHECKING = False
@@ -35,7 +35,6 @@ RECEIVER_MODES = ("first", "second")
 DURABILITIES = ("none", "configuration", "unsettled-state")
 """Durabilities of a terminus by their numbers (§3.5.5)."""
 
-_NULL = cython.declare(cython.longlong, NULL)
 _MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 _HALF = cython.declare(cython.longlong, 1 << 31)
 _AT_ONCE = cython.declare(cython.longlong, MAX_WAIT_NS)
@@ -131,7 +130,7 @@ class Allowance:
     def __init__(self) -> None:
         self.used = self.limit = self.least = self.most = -1
         self.granted = self.waits = self.waited_ns = self.longest_ns = self.over = 0
-        self.empty_ns = self.refilled_ns = self.waiting_ns = self.last_ns = _NULL
+        self.empty_ns = self.refilled_ns = self.waiting_ns = self.last_ns = NULL
         self.empty_number = self.longest_number = -1
 
     def begin(self, used: cython.longlong) -> cython.int:
@@ -174,17 +173,17 @@ class Allowance:
         elif left > 0:
             if left < self.least or self.least < 0:
                 self.least = left
-            if self.empty_ns != _NULL:
-                if ts_ns != _NULL:
+            if self.empty_ns != NULL:
+                if ts_ns != NULL:
                     self.waiting_ns = ts_ns - self.empty_ns
                     self.refilled_ns = ts_ns
-                self.empty_ns = _NULL
+                self.empty_ns = NULL
         return 0
 
     def run_out(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.int:
         """Nothing is left from here on."""
         self.least = 0
-        if self.empty_ns == _NULL:
+        if self.empty_ns == NULL:
             self.empty_ns = ts_ns
             self.empty_number = number
         return 0
@@ -192,14 +191,14 @@ class Allowance:
     def use(self, number: cython.longlong, ts_ns: cython.longlong) -> cython.bint:
         """The sender sends one more; true where that is more than it may."""
         before: cython.longlong = self.left()
-        if self.refilled_ns != _NULL and ts_ns != _NULL:
+        if self.refilled_ns != NULL and ts_ns != NULL:
             if ts_ns - self.refilled_ns <= _AT_ONCE:
                 self.waits += 1
                 self.waited_ns += self.waiting_ns
                 if self.waiting_ns > self.longest_ns:
                     self.longest_ns = self.waiting_ns
                     self.longest_number = self.empty_number
-            self.refilled_ns = _NULL
+            self.refilled_ns = NULL
         self.last_ns = ts_ns
         if self.used < 0:
             return False
@@ -295,7 +294,7 @@ class Link(Consumer):
         self.attached = self.answered = 0
         self.client_handle = self.server_handle = self.first_side = -1
         self.attached_number = self.detached_number = -1
-        self.attached_ns = self.answered_ns = self.detached_ns = _NULL
+        self.attached_ns = self.answered_ns = self.detached_ns = NULL
         self.closed_by = self.condition = self.description = None
         self.source = self.target = self.durable = self.expiry_policy = None
         self.distribution_mode = self.filter = self.sender_mode = self.receiver_mode = None
@@ -310,7 +309,7 @@ class Link(Consumer):
         self.available = -1
         self.promised = -1
         self.oldest_number = self.first_number = -1
-        self.settled_ns = self.first_ns = self.last_ns = _NULL
+        self.settled_ns = self.first_ns = self.last_ns = NULL
 
     def learn(self, side: cython.int, arguments: dict[Any, Any], texts: Any) -> Any:
         """Take what one side's attach says; `texts` makes JSON of an object, None where nobody
@@ -350,7 +349,7 @@ class Link(Consumer):
             if isinstance(first, int):
                 self.credit.begin(first)
                 if self.promised >= 0:
-                    self.credit.allow(self.credit.used + self.promised, -1, _NULL)
+                    self.credit.allow(self.credit.used + self.promised, -1, NULL)
         return text
 
     def _learn_details(
@@ -405,7 +404,7 @@ class Link(Consumer):
                 self.credit.begin(count)
                 if self.credit.left() == 0:  # drained: it has nothing to send
                     self.credit.least = 0
-                    self.credit.empty_ns = _NULL
+                    self.credit.empty_ns = NULL
             self.available = found.available
             return 0
         if found.drain == 1:

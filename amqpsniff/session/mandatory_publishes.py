@@ -15,18 +15,15 @@ from __future__ import annotations
 from collections import deque
 
 import cython
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import (
     Channel,
     PendingMessage,
 )
 
-from amqpsniff.columns import NULL
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-_NULL = cython.declare(cython.longlong, NULL)
 
 
 def add_returnable(entry: PendingMessage, unanswered: Any) -> cython.longlong:
@@ -102,9 +99,9 @@ def find_returned(returned: PendingMessage) -> list[Any]:
     if returned.mark == 0:
         return _open(listed)
     found = _open(channel.by_fingerprint.get((route, 0)))
-    if returned.body_mark == _NULL:
+    if returned.body_mark == NULL:
         return found + _open(channel.by_fingerprint.get((route, returned.mark)))
-    found += _open(channel.by_fingerprint.get((route, returned.mark, _NULL)))
+    found += _open(channel.by_fingerprint.get((route, returned.mark, NULL)))
     same = channel.by_fingerprint.get((route, returned.mark, returned.body_mark))
     if found:
         return found + _open(same)
@@ -128,7 +125,7 @@ def _may_be(entry: PendingMessage, returned: PendingMessage) -> cython.bint:
     """True if no known value of a publish and of a return differs."""
     if entry.mark != returned.mark and entry.mark != 0 and returned.mark != 0:
         return False
-    if entry.body_mark == _NULL or returned.body_mark == _NULL:
+    if entry.body_mark == NULL or returned.body_mark == NULL:
         return True
     return entry.body_mark == returned.body_mark
 

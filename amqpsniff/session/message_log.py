@@ -17,10 +17,9 @@ from cython.cimports.amqpsniff.decode.octets import (
     ByteReader,
 )
 from cython.cimports.amqpsniff.decode.rows import Vocabularies
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.event_log import EventLog
 from cython.cimports.amqpsniff.session.fingerprint import mixed
-
-from amqpsniff.columns import NULL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +49,6 @@ is given back, and one that is rejected. The end of a channel of which there are
 connection on which messages came again. A connection on which frames of a side (in `mark`) may be
 missing."""
 
-_NULL = cython.declare(cython.longlong, NULL)
 _NOTHING = cython.declare(cython.ulonglong, 0x5851F42D4C957F2D)
 _PUBLISH = cython.declare(cython.longlong, PUBLISH)
 _NAMED = cython.declare(cython.longlong, NAMED)
@@ -139,7 +137,7 @@ class MessageLog(EventLog):
     ) -> cython.int:
         """Anything else; `ts_ns` may be None, as texts may."""
         self._text(None, None, queue, message_id)
-        self._add(kind, channel, mark, tag, _NULL if ts_ns is None else ts_ns, number)
+        self._add(kind, channel, mark, tag, NULL if ts_ns is None else ts_ns, number)
         return 0
 
     def close(self, channel: Channel) -> None:
@@ -152,12 +150,12 @@ class MessageLog(EventLog):
         if session.number in self.returning:
             self.returning.discard(session.number)
             self._text(None, None, None, None)
-            self._write(OVER, session.number, -1, 0, 0, _NULL, 0)
+            self._write(OVER, session.number, -1, 0, 0, NULL, 0)
 
     def lose(self, session: Session, side: cython.int) -> None:
         """Frames of a side may be missing on a connection."""
         self._text(None, None, None, None)
-        self._write(LOST, session.number, -1, side, 0, _NULL, 0)
+        self._write(LOST, session.number, -1, side, 0, NULL, 0)
 
     def key(
         self, text: str | None, octets: bytes | None, mark: cython.ulonglong

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import cython
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.recent_publishes import (
     RecentPublishes,
 )
 
-from amqpsniff.columns import NULL
 from amqpsniff.session import message_log
 from amqpsniff.session.rules.queues import is_long
 from amqpsniff.session.rules.requeueing import RequeueHistory
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 COLUMNS = ["task", "row", *message_log.NUMBERS]
 """Columns that are replayed: `task` is whose sighting it is, `row` its ordinal there."""
 
-_NULL = cython.declare(cython.longlong, NULL)
 _NAMED = cython.declare(cython.longlong, message_log.NAMED)
 _DELIVER = cython.declare(cython.longlong, message_log.DELIVER)
 _FORGET = cython.declare(cython.longlong, message_log.FORGET)
@@ -143,7 +142,7 @@ class MessageReplay:
                         seen.repeated = First(self._now(), *place)
             elif kind == _DELIVER:
                 slot = self.recent_publishes.place_of(marks[at], routes[at])
-                if slot >= 0 and times[at] != _NULL:
+                if slot >= 0 and times[at] != NULL:
                     waited = times[at] - self.recent_publishes.since.values[slot]
                     if waited >= 0:
                         seen = self._channel(tasks[at], channels[at])

@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import cython
+from cython.cimports.amqpsniff.decode.method_layout import CUT, FLAGS_CUT
 from cython.cimports.amqpsniff.decode.rows import FrameRows
 
-from amqpsniff.decode import method_layout
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.spec import METHODS
 
@@ -25,8 +25,6 @@ said, and arguments are no longer than a frame."""
 Reason = tuple[int | None, str | None, str | None]
 """Reply code and text of a close, and the method that it blames."""
 
-_CUT = cython.declare(cython.int, method_layout.CUT)
-_FLAGS_CUT = cython.declare(cython.int, method_layout.FLAGS_CUT)
 
 _FIRST = tuple(method for method in METHODS if "0-9-1" in method.dialects)
 _NAMES = {(one.class_id, one.method_id): one.name for one in reversed((*_FIRST, *METHODS))}
@@ -95,7 +93,7 @@ def request_of(rows: FrameRows, row: cython.longlong) -> Request:
     request.row = row
     request.number = rows.packet_number.values[row]
     request.ts_ns = rows.ts_ns.values[row]
-    request.sure = rows.flags.values[row] & _FLAGS_CUT == 0
+    request.sure = rows.flags.values[row] & FLAGS_CUT == 0
     return request
 
 
@@ -127,7 +125,7 @@ class MethodFrame:
     @property
     def whole(self) -> Any:
         """True if all arguments were captured: what is not there was not sent."""
-        return self.flags & _CUT == 0
+        return self.flags & CUT == 0
 
     @property
     def queue(self) -> Any:

@@ -18,22 +18,27 @@ from typing import Any
 
 import cython
 from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.session.codes import CLIENT, SERVER
 from cython.cimports.amqpsniff.session.entities import (
     Channel,
     ChannelSlot,
     Consumer,
     Session,
 )
+from cython.cimports.amqpsniff.session.method_flags import (
+    CHANNEL_CLOSE,
+    CHANNEL_CLOSE_OK,
+    CHANNEL_OPEN,
+)
 from cython.cimports.amqpsniff.session.method_frame import (
     MethodFrame,
     Request,
 )
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.method_layout import CUT, FLAGS_CUT, NO_ACK, NO_WAIT, REQUEUE
 from amqpsniff.session import method_flags
-from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.method_frame import ALIKE, read_close, read_reason
 from amqpsniff.session.owing import sentence
 from amqpsniff.session.state_machine import BLOCKING, CHANNEL, CONNECTION, MODE
@@ -48,9 +53,6 @@ PROVED = CHANNEL.code("open")
 _CLIENT = cython.declare(cython.int, 0)
 _SERVER = cython.declare(cython.int, 1)
 _METHODS = cython.declare(cython.int, len(method_flags.NAMES))
-_CHANNEL_OPEN = cython.declare(cython.int, method_flags.CHANNEL_OPEN)
-_CHANNEL_CLOSE = cython.declare(cython.int, method_flags.CHANNEL_CLOSE)
-_CHANNEL_CLOSE_OK = cython.declare(cython.int, method_flags.CHANNEL_CLOSE_OK)
 
 _CONNECTION_AFTER = cython.declare(bytes, CONNECTION.after)
 _CONNECTION_CLOSING = cython.declare(bytes, CONNECTION.closing)
@@ -86,20 +88,20 @@ def move_slot(slot: ChannelSlot, method: cython.int, side: cython.int) -> cython
     method proves one.
     """
     other: cython.int = 1 - side
-    if method == _CHANNEL_OPEN:
+    if method == CHANNEL_OPEN:
         drop_requests(slot, _CLIENT, True)
         drop_requests(slot, _SERVER, True)
         slot.no_reply_expected = 0
         slot.state_code = _CLOSED
     elif slot.state_code == _CLOSED:
-        if method == _CHANNEL_CLOSE_OK:
+        if method == CHANNEL_CLOSE_OK:
             return 0
         slot.state_code = _PROVED
     slot.state_code = _CHANNEL_AFTER[2 * (slot.state_code * _METHODS + method) + side]
-    if method == _CHANNEL_CLOSE:
+    if method == CHANNEL_CLOSE:
         drop_requests(slot, other, False)
         slot.no_reply_expected |= 1 << other
-    elif method == _CHANNEL_CLOSE_OK and slot.state_code == _CLOSED:
+    elif method == CHANNEL_CLOSE_OK and slot.state_code == _CLOSED:
         drop_requests(slot, _CLIENT, False)
         drop_requests(slot, _SERVER, False)
     return 0
@@ -119,8 +121,6 @@ def drop_requests(slot: ChannelSlot, side: cython.int, closes: cython.bint) -> c
     slot.requests = kept
     return 0
 
-
-_NULL = cython.declare(cython.longlong, NULL)
 
 _FREE = cython.declare(str, BLOCKING.start)
 
@@ -495,7 +495,7 @@ def _open_connection(
     learn(tracker, session, frame, request)
     session.opening_client_ns = session.silence_client_ns
     session.opening_server_ns = session.silence_server_ns
-    if frame.ts_ns != _NULL and session.last_server_ns > 0:
+    if frame.ts_ns != NULL and session.last_server_ns > 0:
         since: cython.longlong = frame.ts_ns - session.last_server_ns
         session.opening_server_ns = max(session.opening_server_ns, since)
 
@@ -547,7 +547,7 @@ def _end_block(session: Any, ts_ns: Any) -> Any:
     since = session.blocked_since
     session.blocked_since = None
     if session.blocked_ns is not None:
-        known = since != _NULL and ts_ns != _NULL
+        known = since != NULL and ts_ns != NULL
         session.blocked_ns = session.blocked_ns + max(ts_ns - since, 0) if known else None
     return 0
 
@@ -659,7 +659,7 @@ def mark_uncertain(channel: Channel, side: cython.int) -> cython.int:
 
 def _time(ts_ns: cython.longlong) -> Any:
     """A time, None for null."""
-    return None if ts_ns == _NULL else ts_ns
+    return None if ts_ns == NULL else ts_ns
 
 
 CHANNEL_HANDLERS = [ON_CHANNEL.get(name) for name in method_flags.NAMES]

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from amqpsniff.columns import NULL
+from amqpsniff.null import NULL
+from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.method_flags import NAMES
 from amqpsniff.units import count, duration, octets, plural
 

@@ -13,9 +13,8 @@ publish that is alone in its line takes some 130 bytes, where objects would take
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.fingerprint import mixed
-
-from amqpsniff.columns import NULL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from amqpsniff.byteorder import IntView
 
-_NULL = cython.declare(cython.longlong, NULL)
 _AGAIN = cython.declare(cython.ulonglong, 0x9E6C63D0876A9A35)
 _NONE = cython.declare(cython.longlong, -1)
 _FIRST_SIZE = 256
@@ -161,7 +159,7 @@ class PublishIndex:
     def _is_old(self, ts_ns: cython.longlong) -> cython.bint:
         """True if the oldest publish is too old."""
         then: cython.longlong = self.times[self.at(self.oldest)]
-        return then != _NULL and ts_ns != _NULL and ts_ns - then > self.age_ns
+        return then != NULL and ts_ns != NULL and ts_ns - then > self.age_ns
 
     def _forget(self) -> cython.int:
         """Forget the oldest publish, and its line if it was the only one."""

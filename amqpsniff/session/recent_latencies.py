@@ -13,10 +13,9 @@ from __future__ import annotations
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.session.codes import ACKED, CONFIRMED
 from cython.cimports.amqpsniff.session.counts import LatencyHistogram
-
-from amqpsniff.columns import NULL
-from amqpsniff.session import entities
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,11 +31,8 @@ ones are not measured."""
 HIGHEST_TAG = 1 << 62
 """Tags above are nonsense; no channel lives so long."""
 
-_CONFIRMED = cython.declare(cython.int, entities.CONFIRMED)
-_ACKED = cython.declare(cython.int, entities.ACKED)
 _MAX = cython.declare(cython.longlong, MAX_TIMES)
 _HIGHEST = cython.declare(cython.longlong, HIGHEST_TAG)
-_NULL = cython.declare(cython.longlong, NULL)
 
 
 class RecentLatencies:
@@ -53,12 +49,12 @@ class RecentLatencies:
     def add(self, session: Session, outcome: cython.int, time_ns: cython.longlong) -> cython.int:
         """Count the time of an outcome with its connection; those that are neither are left out."""
         delays: LatencyHistogram = None
-        if outcome == _CONFIRMED:
+        if outcome == CONFIRMED:
             self.confirms.add(time_ns)
             if session.confirms is None:
                 session.confirms = LatencyHistogram()
             delays = session.confirms
-        elif outcome == _ACKED:
+        elif outcome == ACKED:
             self.acks.add(time_ns)
             if session.acks is None:
                 session.acks = LatencyHistogram()
@@ -133,8 +129,8 @@ class MidstreamConfirms:
         number = max(number, self.before + 1, self.before + self.published - _MAX + 1)
         while number <= tag:
             sent_ns = self.times[(number - self.before - 1) % _MAX]
-            if ts_ns != _NULL and sent_ns != _NULL:
-                latencies.add(channel.session, _CONFIRMED, ts_ns - sent_ns)
+            if ts_ns != NULL and sent_ns != NULL:
+                latencies.add(channel.session, CONFIRMED, ts_ns - sent_ns)
             number += 1
         if tag > self.answered:
             self.answered = tag

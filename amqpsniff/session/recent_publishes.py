@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Integers
+from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.session.codes import CLIENT
 from cython.cimports.amqpsniff.session.fingerprint import coded, mixed
-
-from amqpsniff.columns import NULL
-from amqpsniff.session import entities
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ MAX_PUBLISHES = 65_536
 WITHIN_NS = 300_000_000_000
 """Time within which a publisher that is in doubt tries again; later ones mean it."""
 
-_NULL = cython.declare(cython.longlong, NULL)
-_CLIENT = cython.declare(cython.int, entities.CLIENT)
 _MAX = cython.declare(cython.longlong, MAX_PUBLISHES)
 _WITHIN = cython.declare(cython.longlong, WITHIN_NS)
 _MASK63 = cython.declare(cython.ulonglong, 0x7FFFFFFFFFFFFFFF)
@@ -129,11 +126,11 @@ class RecentPublishes:
         else:
             slot = place
             if self.routes.values[slot] == route:
-                since = _NULL
+                since = NULL
                 before: cython.longlong = self.times.values[slot]
-                recent: cython.bint = _NULL not in (now, before) and now - before <= _WITHIN
+                recent: cython.bint = NULL not in (now, before) and now - before <= _WITHIN
                 if named and recent and not self._may_be_refused(slot):
-                    self.since.values[slot] = _NULL
+                    self.since.values[slot] = NULL
                     return self.numbers.values[slot]
         self.since.values[slot] = since
         self.routes.values[slot] = route
@@ -145,7 +142,7 @@ class RecentPublishes:
 
     def lose(self, owner: cython.longlong, side: cython.int) -> cython.int:
         """Frames that a side sent on a connection may be missing."""
-        if side == _CLIENT:
+        if side == CLIENT:
             self.hidden = self.published
             return 0
         if len(self.lost) >= 2 * MAX_PUBLISHES:
@@ -176,7 +173,7 @@ class RecentPublishes:
         if place is None:
             return -1
         slot: cython.longlong = place
-        if self.since.values[slot] == _NULL or self.stamps.values[slot] <= self.hidden:
+        if self.since.values[slot] == NULL or self.stamps.values[slot] <= self.hidden:
             return -1
         return slot if self.routes.values[slot] == route else -1
 

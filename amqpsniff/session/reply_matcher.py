@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.decode.rows import FrameRows
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.counts import Histogram
 from cython.cimports.amqpsniff.session.method_frame import (
     Request,
     request_of,
 )
 
-from amqpsniff.columns import NULL
 from amqpsniff.session import method_flags
 
 TYPE_CHECKING = False
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from amqpsniff.session.entities import ChannelSlot, Session
     from amqpsniff.session.settling import Settler
 
-_NULL = cython.declare(cython.longlong, NULL)
 _NOTHING: list[Any] = cython.declare(list, [])  # of slots where nothing waits: never added to
 
 
@@ -49,7 +48,7 @@ class Answers:
         self.name, self.before = name, before
         self.count = self.took_ns = self.number = 0
         self.longest_ns = -1
-        self.ts_ns = _NULL
+        self.ts_ns = NULL
 
 
 @cython.no_gc  # type: ignore[attr-defined]
@@ -254,7 +253,7 @@ class ReplyMatcher:
     ) -> cython.int:
         """A request was answered in a packet, at a time."""
         rows: FrameRows = request.rows
-        timed: cython.bint = request.ts_ns != _NULL and ts_ns != _NULL
+        timed: cython.bint = request.ts_ns != NULL and ts_ns != NULL
         if self.histograms is not None and timed:
             name = self.names[request.method]
             histogram: Histogram = self.histograms.get(name)

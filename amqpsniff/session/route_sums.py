@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Vocabulary
+from cython.cimports.amqpsniff.decode.method_layout import NO_WAIT
 from cython.cimports.amqpsniff.decode.rows import FrameRows, MessageRows
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.counts import RouteCounter
 
-from amqpsniff.columns import NULL
-from amqpsniff.decode.method_layout import NAMES, NO_WAIT
+from amqpsniff.decode.method_layout import NAMES
 from amqpsniff.session.counts import MAX_NAMES
 from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 _WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
 _ways = cython.declare(bytes, bytes(_WAYS.get(name, 2) for name in NAMES))
-_NO_WAIT = cython.declare(cython.int, NO_WAIT)
 _FRAME = cython.declare(
     dict,
     dict.fromkeys(
@@ -139,7 +139,7 @@ def frames_of(frames: FrameRows, methods: bytes, connections: list[Any]) -> list
             continue
         side = frames.sender.values[row]
         reply: cython.longlong = frames.response_packet_number.values[row]
-        if kind == 2 and reply == NULL and not frames.flags.values[row] & _NO_WAIT:
+        if kind == 2 and reply == NULL and not frames.flags.values[row] & NO_WAIT:
             continue
         octets: bytes = frames.arguments.bytes_of(row)
         if (

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.decode.rows import Vocabularies
-
-from amqpsniff.columns import NULL
+from cython.cimports.amqpsniff.null import NULL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ MAX_OF_ALL_ROUTES = 50_000
 MAX_STEPS = 64
 """Steps of a route that are kept; of more, every other one goes, and they are twice as long."""
 
-_NULL = cython.declare(cython.longlong, NULL)
 _MAX_ROUTES = cython.declare(cython.int, MAX_ROUTES)
 _MAX_OF_ALL = cython.declare(cython.longlong, MAX_OF_ALL_ROUTES)
 _MAX_STEPS = cython.declare(cython.int, MAX_STEPS)
@@ -62,7 +60,7 @@ class Route:
     def __init__(self) -> None:
         self.count = 0
         self.first_number = self.last_number = 0
-        self.first_ns = self.last_ns = _NULL
+        self.first_ns = self.last_ns = NULL
         self.step = -1
         self.step_bits = _STEP_BITS
         self.has_steps = True
@@ -180,7 +178,7 @@ class Routes:
         exchange: cython.longlong = messages.exchange.values[row]
         key: cython.longlong = messages.routing_key.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
-        if exchange < 0 or key < 0 or ts_ns == _NULL:
+        if exchange < 0 or key < 0 or ts_ns == NULL:
             return 0
         if messages.vocabularies is not self.words:
             self._begin(messages.vocabularies)
@@ -204,7 +202,7 @@ class Routes:
         tag: cython.longlong = messages.consumer_tag.values[row]
         channel: cython.longlong = messages.channel.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
-        if exchange < 0 or key < 0 or ts_ns == _NULL:
+        if exchange < 0 or key < 0 or ts_ns == NULL:
             return 0
         if messages.vocabularies is not self.words:
             self._begin(messages.vocabularies)

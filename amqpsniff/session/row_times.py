@@ -10,10 +10,10 @@ from __future__ import annotations
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
-from amqpsniff.session.entities import OUTCOMES
+from amqpsniff.session.codes import OUTCOMES
 from amqpsniff.spec import DELIVERIES, PUBLISHES, SIDES
 from amqpsniff.spec.amqp010 import overhead_bytes
 
@@ -35,7 +35,6 @@ _waits = cython.declare(
     tuple, tuple(bytes(n in some for n in OUTCOMES) for some in (_WAITED_FOR, _SETTLED_LATER))
 )
 _done = cython.declare(tuple, (OUTCOMES.index("confirmed"), OUTCOMES.index("acked")))
-_NULL = cython.declare(cython.longlong, NULL)
 _overheads = cython.declare(bytes, bytes(map(overhead_bytes, FRAME_TYPE_NAMES)))
 
 
@@ -75,14 +74,14 @@ def frame_times(
     replies: Times = sides[2]
     for row in range(rows):
         time: cython.longlong = ts_ns[row]
-        if time == _NULL:
+        if time == NULL:
             continue
         octets: cython.longlong = size[row] + _overheads[frame_type[row]]
         if sender[row] == 0:
             client.add(time, octets)
         elif sender[row] == 1:
             server.add(time, octets)
-        if response_ns[row] != _NULL:
+        if response_ns[row] != NULL:
             replies.add(time + response_ns[row], response_ns[row])
     return [one.given() for one in sides]
 
@@ -107,7 +106,7 @@ def message_times(
     left: tuple = ({}, {})
     for row in range(rows):
         way = _ways[method[row]] if 0 <= method[row] < len(_ways) else 2
-        if way == 2 or ts_ns[row] == _NULL:
+        if way == 2 or ts_ns[row] == NULL:
             continue
         listed: list = found[way]
         begun: Times = listed[0]
@@ -120,11 +119,11 @@ def message_times(
         ended = outcome_ns[row]
         if code < 0:
             continue
-        if ended != _NULL and code == _done[way]:
+        if ended != NULL and code == _done[way]:
             done.add(ts_ns[row] + ended, ended)
         if waiting[code]:
             waits.add(ts_ns[row], 0)
-            if ended != _NULL:
+            if ended != NULL:
                 ends.add(ts_ns[row] + ended, 0)
             else:
                 known: dict = left[way]

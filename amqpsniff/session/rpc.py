@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections import deque
 
 import cython
-
-from amqpsniff.columns import NULL
+from cython.cimports.amqpsniff.null import NULL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from amqpsniff.session.entities import Session
 
-_NULL = cython.declare(cython.longlong, NULL)
 
 MAX_KEYS = 8
 """Addresses under which one request waits: its channel and one for each delivery to a server, which
@@ -225,14 +223,14 @@ class RpcRequests:
 
     def is_late(self, call: RpcRequest, ts_ns: cython.longlong) -> cython.bint:
         """True if the request had expired or its connection was closed by then."""
-        if ts_ns == _NULL:
+        if ts_ns == NULL:
             return False
-        if call.deadline != _NULL and ts_ns > call.deadline:
+        if call.deadline != NULL and ts_ns > call.deadline:
             return True
         return call.requester is not None and call.requester.closed_before(ts_ns)
 
     def _is_old(self, call: RpcRequest, ts_ns: cython.longlong) -> cython.bint:
-        return call.ts_ns != _NULL and ts_ns != _NULL and ts_ns - call.ts_ns > self.age_ns
+        return call.ts_ns != NULL and ts_ns != NULL and ts_ns - call.ts_ns > self.age_ns
 
     def _forget(self) -> cython.int:
         """Forget the oldest request."""

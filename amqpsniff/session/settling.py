@@ -13,6 +13,15 @@ from operator import attrgetter
 
 import cython
 from cython.cimports.amqpsniff.decode.rows import MessageRows
+from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.session.codes import (
+    ACKED,
+    CONFIRMED,
+    REQUEUED,
+    RETURNED,
+    UNCONFIRMED,
+    UNSETTLED,
+)
 from cython.cimports.amqpsniff.session.counts import Histogram
 from cython.cimports.amqpsniff.session.entities import Channel, Ledger, MessageTimes, PendingMessage
 from cython.cimports.amqpsniff.session.mandatory_publishes import (
@@ -22,10 +31,10 @@ from cython.cimports.amqpsniff.session.mandatory_publishes import (
     find_returned,
     index_by_mark,
 )
+from cython.cimports.amqpsniff.session.rules.occasions import LATE_CONFIRM_NS
 
-from amqpsniff.columns import NULL
 from amqpsniff.session import entities
-from amqpsniff.session.rules.context import LATE_CONFIRM_NS
+from amqpsniff.session.codes import OUTCOMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,16 +43,8 @@ if TYPE_CHECKING:
     from amqpsniff.byteorder import IntView
     from amqpsniff.session.recent_latencies import RecentLatencies
 
-_NULL = cython.declare(cython.longlong, NULL)
 _BY_PLACE = attrgetter("packet_number", "number")
-_LATE_CONFIRM = cython.declare(cython.longlong, LATE_CONFIRM_NS)
 _MAX_WAIT_NS = cython.declare(cython.longlong, entities.MAX_WAIT_NS)
-_CONFIRMED = cython.declare(cython.int, entities.CONFIRMED)
-_RETURNED = cython.declare(cython.int, entities.RETURNED)
-_UNCONFIRMED = cython.declare(cython.int, entities.UNCONFIRMED)
-_ACKED = cython.declare(cython.int, entities.ACKED)
-_REQUEUED = cython.declare(cython.int, entities.REQUEUED)
-_UNSETTLED = cython.declare(cython.int, entities.UNSETTLED)
 _UNKNOWN = cython.declare(cython.int, -1)
 
 REFUSAL_NS = 2_000_000_000
@@ -83,7 +84,7 @@ class Settler:
         self.emitter = None
         self.histograms = None
         self.recent_latencies = None
-        self.ended = array("q", bytes(8 * len(entities.OUTCOMES)))
+        self.ended = array("q", bytes(8 * len(OUTCOMES)))
 
     def limit_reached(self, name: str) -> cython.int:
         """A limit was reached."""
@@ -92,11 +93,11 @@ class Settler:
 
     def measure(self) -> None:
         """Keep the times of outcomes from now on, as a `counts.Histogram` each."""
-        self.histograms = [Histogram() for _ in entities.OUTCOMES]
+        self.histograms = [Histogram() for _ in OUTCOMES]
 
     def endings(self) -> Any:
         """Number of messages with each of `OUTCOMES`, as a list."""
-        return [self.ended[outcome] for outcome in range(len(entities.OUTCOMES))]
+        return [self.ended[outcome] for outcome in range(len(OUTCOMES))]
 
     def settle(
         self,
@@ -112,7 +113,7 @@ class Settler:
         self.ended[outcome] += 1
         if entry.may_return:
             self.outstanding -= discard_returnable(entry)
-        if self.histograms is not None and ts_ns != _NULL and entry.ts_ns != _NULL:
+        if self.histograms is not None and ts_ns != NULL and entry.ts_ns != NULL:
             histogram: Histogram = self.histograms[outcome]
             histogram.add(ts_ns - entry.ts_ns)
             if self.recent_latencies is not None:
@@ -129,7 +130,7 @@ class Settler:
         rows.outcome.values[entry.row] = entry.outcome
         if entry.outcome_number >= 0:
             rows.outcome_packet_number.values[entry.row] = entry.outcome_number
-            if entry.outcome_ns != _NULL and entry.ts_ns != _NULL:
+            if entry.outcome_ns != NULL and entry.ts_ns != NULL:
                 rows.outcome_ns.values[entry.row] = entry.outcome_ns - entry.ts_ns
         return 0
 
@@ -210,20 +211,20 @@ class Settler:
             self._count_settled(channel, before)
             self._close_row(before, self._open_end(before))
         self._count_unsettled(channel, entry)
-        if entry.wants and channel.unsettled == 1 and channel.times.last_ack_ns != _NULL:
+        if entry.wants and channel.unsettled == 1 and channel.times.last_ack_ns != NULL:
             self._wait(channel, entry)
         return 0
 
     def _wait(self, channel: Channel, entry: PendingMessage) -> cython.int:
         """A delivery came when there was none to settle: count how long the consumer waited."""
-        if entry.ts_ns == _NULL:
+        if entry.ts_ns == NULL:
             return 0
         wait: cython.longlong = entry.ts_ns - channel.times.last_ack_ns
         if 0 <= wait <= _MAX_WAIT_NS:
             times: MessageTimes = channel.own_times()
             times.waits += 1
             times.wait_ns += wait
-            if times.wait_ns_min == _NULL or wait < times.wait_ns_min:
+            if times.wait_ns_min == NULL or wait < times.wait_ns_min:
                 times.wait_ns_min = wait
         return 0
 
@@ -303,9 +304,9 @@ class Settler:
         ):
             return self._be_done(entry)
         took: cython.longlong = 0
-        if ts_ns != _NULL and entry.ts_ns != _NULL:
+        if ts_ns != NULL and entry.ts_ns != NULL:
             took = ts_ns - entry.ts_ns
-        if outcome == _CONFIRMED:
+        if outcome == CONFIRMED:
             times: MessageTimes = channel.own_times()
             times.confirmed += 1
             times.confirm_ns += took
@@ -313,12 +314,12 @@ class Settler:
                 times.confirm_ns_max = took
                 times.slow_confirm_number = entry.packet_number
                 times.slow_confirm_ns = entry.ts_ns
-            if took >= _LATE_CONFIRM and self.emitter is not None:
+            if took >= LATE_CONFIRM_NS and self.emitter is not None:
                 self.emitter.emit("confirmed-late", channel, number, ts_ns, {"entry": entry})
         else:
             times = channel.own_times()
             times.rejected += 1
-        if outcome != _CONFIRMED and self.emitter is not None:
+        if outcome != CONFIRMED and self.emitter is not None:
             self.emitter.emit("rejected", channel, number, ts_ns, {"entry": entry})
         return self.settle(entry, outcome, number, ts_ns)
 
@@ -413,7 +414,7 @@ class Settler:
             item = channel.tentative[0]
             if item[0] is None:
                 then = item[4]
-                if then == _NULL or ts_ns == _NULL or ts_ns - then <= _REFUSAL_NS:
+                if then == NULL or ts_ns == NULL or ts_ns - then <= _REFUSAL_NS:
                     return 0
             self._accept_next(channel)
         return 0
@@ -448,7 +449,7 @@ class Settler:
                 refused = place
                 break
         if refused < 0:
-            return self.give_up_tentative(channel, _NULL)
+            return self.give_up_tentative(channel, NULL)
         for _ in range(refused):
             self._accept_next(channel)
         open_ones: list[Any] = list(channel.deliveries)
@@ -500,7 +501,7 @@ class Settler:
             self.outstanding -= 1
             entry = item[0]
             if entry is not None:
-                self._conclude(channel, entry, _UNKNOWN, -1, _NULL)
+                self._conclude(channel, entry, _UNKNOWN, -1, NULL)
         channel.tentative = None
         return 0
 
@@ -518,7 +519,7 @@ class Settler:
         entry: PendingMessage = channel.deliveries.pop(tag)
         if entry is not None:
             self.outstanding -= 1
-            self.finally_acknowledge(channel, entry, _UNKNOWN, -1, _NULL)
+            self.finally_acknowledge(channel, entry, _UNKNOWN, -1, NULL)
         return 0
 
     def _acknowledge(
@@ -569,23 +570,23 @@ class Settler:
         if outcome == _UNKNOWN:
             return self._close_row(entry, _UNKNOWN)
         self.settle(entry, outcome, number, ts_ns)
-        if outcome == _ACKED:
+        if outcome == ACKED:
             channel.acknowledged += 1
-            if ts_ns != _NULL and entry.ts_ns != _NULL:
+            if ts_ns != NULL and entry.ts_ns != NULL:
                 times: MessageTimes = channel.own_times()
                 times.ack_ns += ts_ns - entry.ts_ns
                 if ts_ns - entry.ts_ns > times.ack_ns_max:
                     times.ack_ns_max = ts_ns - entry.ts_ns
                     times.slow_ack_number = entry.packet_number
                     times.slow_ack_ns = entry.ts_ns
-        elif outcome == _REQUEUED:
+        elif outcome == REQUEUED:
             times = channel.own_times()
             times.requeued += 1
         else:
             times = channel.own_times()
             times.discarded += 1
-        if outcome != _ACKED and self.emitter is not None:
-            event = "requeued" if outcome == _REQUEUED else "discarded"
+        if outcome != ACKED and self.emitter is not None:
+            event = "requeued" if outcome == REQUEUED else "discarded"
             self.emitter.emit(event, channel, number, ts_ns, {"entry": entry})
         return 0
 
@@ -598,7 +599,7 @@ class Settler:
     ) -> cython.int:
         """What is outstanding up to a tag, all of it for -1, goes back to its queue."""
         for entry in channel.deliveries.pop_until(until):
-            outcome: cython.int = _REQUEUED if entry.number > channel.tag_before_loss else _UNKNOWN
+            outcome: cython.int = REQUEUED if entry.number > channel.tag_before_loss else _UNKNOWN
             if channel.tentative is not None:
                 self._settle_tentatively(channel, entry, outcome, number, ts_ns)
                 continue
@@ -654,7 +655,7 @@ class Settler:
             return None
         if entry.wants:
             entry.channel.unconfirmed -= 1
-        self.settle(entry, _RETURNED, returned.packet_number, returned.ts_ns)
+        self.settle(entry, RETURNED, returned.packet_number, returned.ts_ns)
         return entry
 
     def select(self, channel: Channel) -> cython.int:
@@ -687,7 +688,7 @@ class Settler:
         doubt: cython.longlong = channel.doubtful_publish()
         for entry in channel.publishes.pop_until(-1):
             self.outstanding -= 1
-            self._close_row(entry, _UNCONFIRMED if entry.number > doubt else -1)
+            self._close_row(entry, UNCONFIRMED if entry.number > doubt else -1)
         for entry in all_returnable(channel.awaiting_return) if channel.awaiting_return else ():
             self._be_done(entry)
         channel.awaiting_return = channel.by_fingerprint = {}
@@ -718,4 +719,4 @@ class Settler:
         channel: Channel = entry.channel
         if not entry.wants or entry.number <= channel.doubtful_delivery():
             return _UNKNOWN
-        return _UNSETTLED
+        return UNSETTLED

@@ -10,9 +10,9 @@ from functools import lru_cache
 
 import cython
 from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import Channel, Session
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.spec import peer_property
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-_NULL = cython.declare(cython.longlong, NULL)
 
 _NO_WINDOWS = cython.declare(tuple, (None,) * 6)
 _LOGIN = ("vhost", "mechanism")
@@ -276,4 +275,4 @@ def _known(number: int) -> int | None:
 
 
 def _time(ts_ns: Any) -> int | None:
-    return None if ts_ns == _NULL or ts_ns <= 0 else ts_ns
+    return None if ts_ns == NULL or ts_ns <= 0 else ts_ns

@@ -16,12 +16,32 @@ from array import array
 
 import cython
 from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative
+from cython.cimports.amqpsniff.decode.codes import INCOMPLETE, TRUNCATED
 from cython.cimports.amqpsniff.decode.meanings import Note
+from cython.cimports.amqpsniff.decode.method_layout import (
+    CUT,
+    FLAGS_CUT,
+    IMMEDIATE,
+    MANDATORY,
+    MULTIPLE,
+    NO_WAIT,
+    REQUEUE,
+    SEND,
+)
 from cython.cimports.amqpsniff.decode.moments import Moments
 from cython.cimports.amqpsniff.decode.octets import ByteReader
 from cython.cimports.amqpsniff.decode.rows import FrameRows, Vocabularies
 from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.amqp10 import Amqp10Tracker
+from cython.cimports.amqpsniff.session.codes import (
+    ACKED,
+    AUTOMATIC,
+    CONFIRMED,
+    DISCARDED,
+    REJECTED,
+    REQUEUED,
+)
 from cython.cimports.amqpsniff.session.entities import (
     Channel,
     ChannelSlot,
@@ -33,6 +53,17 @@ from cython.cimports.amqpsniff.session.entities import (
     pending_message,
 )
 from cython.cimports.amqpsniff.session.message_log import MessageLog
+from cython.cimports.amqpsniff.session.method_flags import (
+    ACK,
+    CHANNEL_CLOSE_OK,
+    CHANNEL_OPEN,
+    DELIVER,
+    GET_OK,
+    OTHER,
+    PUBLISH,
+    REJECT,
+    RETURN,
+)
 from cython.cimports.amqpsniff.session.method_frame import (
     HandshakeArguments,
     MethodFrame,
@@ -54,17 +85,7 @@ from cython.cimports.amqpsniff.session.recent_publishes import RecentPublishes
 from cython.cimports.amqpsniff.session.reply_matcher import ReplyMatcher, note_answer
 from cython.cimports.amqpsniff.session.routes import Routes
 from cython.cimports.amqpsniff.session.rules.context import Asked, RuleContext
-from cython.cimports.amqpsniff.session.settling import Settler
-
-from amqpsniff.columns import NULL
-from amqpsniff.decode import method_layout, rows
-from amqpsniff.decode.contents import LATE
-from amqpsniff.session import entities, method_flags, methods
-from amqpsniff.session.limits import Limits
-from amqpsniff.session.link_recorder import LinkRecorder
-from amqpsniff.session.method_frame import ALIKE
-from amqpsniff.session.owing import silence_before
-from amqpsniff.session.rules.context import (
+from cython.cimports.amqpsniff.session.rules.occasions import (
     ANYTHING,
     BEHIND_NS,
     BULKY_BYTES,
@@ -89,23 +110,18 @@ from amqpsniff.session.rules.context import (
     MANY_TABLES,
     MISSING_NS,
     NESTED,
-    OLDEST,
     PASSIVE,
-    PAUSED_NS,
-    PROVISIONAL,
     PUBLISHED,
     QUIET,
     QUIET_NS,
     REPEATS,
     SHORT,
     SHORT_NS,
-    SINCE,
     SLOW_NS,
     SPOKE,
     STALLED_NS,
     STAYED,
     STAYED_NS,
-    STUCK,
     UNCLEAN,
     UNOPENED,
     UNPROTECTED,
@@ -114,6 +130,16 @@ from amqpsniff.session.rules.context import (
     WAITING,
     ZERO_WINDOW,
 )
+from cython.cimports.amqpsniff.session.settling import Settler
+
+from amqpsniff.decode import method_layout
+from amqpsniff.decode.contents import LATE
+from amqpsniff.session import method_flags, methods
+from amqpsniff.session.limits import Limits
+from amqpsniff.session.link_recorder import LinkRecorder
+from amqpsniff.session.method_frame import ALIKE
+from amqpsniff.session.owing import silence_before
+from amqpsniff.session.rules.occasions import OLDEST, PAUSED_NS, PROVISIONAL, SINCE, STUCK
 from amqpsniff.session.rules.provisional import CHECK_BITS, check_waiting
 from amqpsniff.session.state_machine import CHANNEL, CONNECTION
 from amqpsniff.session.table_rows import (
@@ -136,8 +162,6 @@ if TYPE_CHECKING:
     from amqpsniff.session.event_log import EventLog
     from amqpsniff.session.links import Link
 
-_MANY_TABLES = cython.declare(cython.int, MANY_TABLES)
-_LARGE_HEADERS = cython.declare(cython.longlong, LARGE_HEADERS_BYTES)
 _NONE = cython.declare(tuple, ())
 
 
@@ -154,10 +178,10 @@ _LOOKED_EACH = cython.declare(cython.longlong, LOOKED_EACH)
 
 
 def notable_headers(column: Texts, row: cython.longlong) -> tuple[Any, ...]:
-    """The events of `rules.context` that headers, a row of the column of their JSON, are."""
+    """The events of `rules.occasions` that headers, a row of the column of their JSON, are."""
     start: cython.longlong = column.offsets[row]
     end: cython.longlong = column.offsets[row + 1]
-    if end - start <= _LARGE_HEADERS and not _may_stand_out(column, start, end):
+    if end - start <= LARGE_HEADERS_BYTES and not _may_stand_out(column, start, end):
         return _NONE
     octets: bytes = column.bytes_of(row)
     events: list[Any] = []
@@ -165,7 +189,7 @@ def notable_headers(column: Texts, row: cython.longlong) -> tuple[Any, ...]:
         events.append("dead-lettered")
     if b'"eta":"' in octets:
         events.append("to-be-done-later")
-    if len(octets) > _LARGE_HEADERS or octets.count(b"{") + octets.count(b"[") > MANY_TABLES:
+    if len(octets) > LARGE_HEADERS_BYTES or octets.count(b"{") + octets.count(b"[") > MANY_TABLES:
         events.append("large-headers")
     return tuple(events)
 
@@ -189,39 +213,14 @@ def _may_stand_out(column: Texts, start: cython.longlong, end: cython.longlong) 
                 return True
         elif octet == 0x7B or octet == 0x5B:
             tables += 1
-    return tables > _MANY_TABLES
+    return tables > MANY_TABLES
 
 
-_OTHER = cython.declare(cython.int, method_flags.OTHER)
-_GET_OK = cython.declare(cython.int, method_flags.GET_OK)
-_ACK = cython.declare(cython.int, method_flags.ACK)
-_CHANNEL_OPEN = cython.declare(cython.int, method_flags.CHANNEL_OPEN)
-_CHANNEL_CLOSE_OK = cython.declare(cython.int, method_flags.CHANNEL_CLOSE_OK)
 _OPENING = cython.declare(cython.int, CHANNEL.code("opening"))
 _LATE = cython.declare(cython.int, LATE)
-_NULL = cython.declare(cython.longlong, NULL)
 _ALLOWED = cython.declare(bytes, CONNECTION.allowed)
 _METHODS = cython.declare(cython.int, len(METHODS))
-_SEND = cython.declare(cython.int, method_layout.SEND)
-_NO_WAIT = cython.declare(cython.int, method_layout.NO_WAIT)
 
-_PUBLISH = cython.declare(cython.int, method_flags.PUBLISH)
-_DELIVER = cython.declare(cython.int, method_flags.DELIVER)
-_RETURN = cython.declare(cython.int, method_flags.RETURN)
-_REJECT = cython.declare(cython.int, method_flags.REJECT)
-_MANDATORY = cython.declare(cython.int, method_layout.MANDATORY)
-_IMMEDIATE = cython.declare(cython.int, method_layout.IMMEDIATE)
-_MULTIPLE = cython.declare(cython.int, method_layout.MULTIPLE)
-_REQUEUE = cython.declare(cython.int, method_layout.REQUEUE)
-_FLAGS_CUT = cython.declare(cython.int, method_layout.FLAGS_CUT)
-_CUT = cython.declare(cython.int, method_layout.CUT)
-
-_AUTOMATIC = cython.declare(cython.int, entities.AUTOMATIC)
-_CONFIRMED = cython.declare(cython.int, entities.CONFIRMED)
-_REJECTED = cython.declare(cython.int, entities.REJECTED)
-_ACKED = cython.declare(cython.int, entities.ACKED)
-_REQUEUED = cython.declare(cython.int, entities.REQUEUED)
-_DISCARDED = cython.declare(cython.int, entities.DISCARDED)
 
 # Contents whose rows are not there yet, beyond which they are kept apart from new ones.
 _MAX_OPENED = cython.declare(cython.int, 131_072)
@@ -234,49 +233,10 @@ _MANY_OPENED = cython.declare(cython.int, 4_096)
 
 _METHOD_FRAME = cython.declare(cython.int, 1)
 _HEARTBEAT = cython.declare(cython.int, 8)
-_INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
-_TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
 _PAUSED = cython.declare(cython.longlong, PAUSED_NS[0])
 _PAUSED_MOST = cython.declare(cython.longlong, PAUSED_NS[1])
-_BULKY = cython.declare(cython.longlong, BULKY_BYTES)
-_BULKY_NS = cython.declare(cython.longlong, BULKY_NS)
-_BEHIND = cython.declare(cython.longlong, BEHIND_NS)
-_ANYTHING = cython.declare(cython.int, ANYTHING)
-_PUBLISHED_BIT = cython.declare(cython.int, PUBLISHED)
-_DELIVERED_BIT = cython.declare(cython.int, DELIVERED)
-_BUSY_BIT = cython.declare(cython.int, BUSY)
-_BUSY_MESSAGES = cython.declare(cython.longlong, BUSY_MESSAGES)
-_CONFIRMS_BIT = cython.declare(cython.int, CONFIRMS)
-_QUIET_BIT = cython.declare(cython.int, QUIET)
-_QUIET_NS = cython.declare(cython.longlong, QUIET_NS)
-_UNOPENED_BIT = cython.declare(cython.int, UNOPENED)
-_DOUBTED_BIT = cython.declare(cython.int, DOUBTED)
-_STAYED_BIT = cython.declare(cython.int, STAYED)
-_STAYED_NS = cython.declare(cython.longlong, STAYED_NS)
-_LASTED_BIT = cython.declare(cython.int, LASTED)
-_SHORT_BIT = cython.declare(cython.int, SHORT)
-_SHORT_NS = cython.declare(cython.longlong, SHORT_NS)
-_SPOKE_BIT = cython.declare(cython.int, SPOKE)
-_HELD_BIT = cython.declare(cython.int, HELD)
-_WAITED_BIT = cython.declare(cython.int, WAITED)
-_WAITED_NS = cython.declare(cython.longlong, WAITED_NS)
-_UNPROTECTED_BIT = cython.declare(cython.int, UNPROTECTED)
-_REPEATS_BIT = cython.declare(cython.int, REPEATS)
-_BUSY_BYTES = cython.declare(cython.longlong, BUSY_BYTES)
-_UNCLEAN_BIT = cython.declare(cython.int, UNCLEAN)
-_LEFT_OPEN_BIT = cython.declare(cython.int, LEFT_OPEN)
-_WAITING_BIT = cython.declare(cython.int, WAITING)
-_ZERO_WINDOW_BIT = cython.declare(cython.int, ZERO_WINDOW)
 _CHECK_BITS = cython.declare(cython.int, CHECK_BITS)
-_PASSIVE_BIT = cython.declare(cython.int, PASSIVE)
-_EXTENDED_BIT = cython.declare(cython.int, EXTENDED)
-_EXCLUSIVE_BIT = cython.declare(cython.int, EXCLUSIVE)
-_NESTED_BIT = cython.declare(cython.int, NESTED)
-_CONSUMES_BIT = cython.declare(cython.int, CONSUMES)
-_BY_BROKER_BIT = cython.declare(cython.int, BY_BROKER)
 _ARGUMENTS = cython.declare(cython.int, PASSIVE | EXTENDED | NESTED | EXCLUSIVE)
-_MISSING = cython.declare(cython.longlong, MISSING_NS)
-_SLOW = cython.declare(cython.longlong, SLOW_NS)
 _STEPS = cython.declare(bytes, method_flags.STEPS)
 
 MAX_EXCHANGES = 4_096
@@ -285,7 +245,7 @@ MAX_EXCHANGES = 4_096
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
-def _ask(rules: tuple[Any, ...], context: RuleContext, bits: cython.int = _ANYTHING) -> cython.int:
+def _ask(rules: tuple[Any, ...], context: RuleContext, bits: cython.int = ANYTHING) -> cython.int:
     """Ask rules about one context, which they share; `bits` is what `context.where` looks at."""
     asked: Asked
     for asked in rules:
@@ -327,7 +287,7 @@ def _context(
 @cython.exceptval(-1, check=False)
 def note_step(session: Session, place: cython.int, frame: MethodFrame) -> cython.int:
     """Remember when a step of the handshake was, and where."""
-    if session.steps[place + 1] == _NULL:
+    if session.steps[place + 1] == NULL:
         session.steps[place] = frame.ts_ns
         session.steps[place + 1] = frame.number
     return 0
@@ -338,17 +298,17 @@ def argument_bits(octets: bytes | None) -> Any:
 
     `find`, since `in` takes three times as long for bytes.
     """
-    bits: cython.int = ~(_PASSIVE_BIT | _EXTENDED_BIT | _NESTED_BIT | _EXCLUSIVE_BIT)
+    bits: cython.int = ~(PASSIVE | EXTENDED | NESTED | EXCLUSIVE)
     if octets is None:
         return bits
     if octets.find(b'"x-') >= 0:
-        bits |= _EXTENDED_BIT
+        bits |= EXTENDED
     if len(octets) >= MANY_ENTRIES_BYTES or octets.count(b"{") + octets.count(b"[") > DEEP:
-        bits |= _NESTED_BIT
+        bits |= NESTED
     if octets.find(b'"passive":true') >= 0:
-        bits |= _PASSIVE_BIT
+        bits |= PASSIVE
     if octets.find(b'"exclusive":true') >= 0 or octets.find(b'"auto_delete":true') >= 0:
-        bits |= _EXCLUSIVE_BIT
+        bits |= EXCLUSIVE
     return bits
 
 
@@ -368,47 +328,47 @@ def _consumes(session: Session) -> cython.bint:
 @cython.cfunc
 @cython.exceptval(-1, check=False)
 def _message_bits(published: cython.longlong, delivered: cython.longlong) -> cython.int:
-    """Messages of a channel or connection, as bits of `rules.context`."""
+    """Messages of a channel or connection, as bits of `rules.occasions`."""
     bits: cython.int = 0
     if published:
-        bits |= _PUBLISHED_BIT
+        bits |= PUBLISHED
     if delivered:
-        bits |= _DELIVERED_BIT
-    if published >= _BUSY_MESSAGES or delivered >= _BUSY_MESSAGES:
-        bits |= _BUSY_BIT
+        bits |= DELIVERED
+    if published >= BUSY_MESSAGES or delivered >= BUSY_MESSAGES:
+        bits |= BUSY
     return bits
 
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
 def _channel_bits(channel: Channel) -> cython.int:
-    """Bits of `rules.context` for a channel that ends."""
+    """Bits of `rules.occasions` for a channel that ends."""
     bits: cython.int = _message_bits(channel.published, channel.delivered)
     memory: dict[Any, Any] = channel.session.memory
     times: MessageTimes = channel.times
     if channel.published:
         if times.confirmed or channel.publishes or channel.amqp10 is not None:
-            bits |= _CONFIRMS_BIT
+            bits |= CONFIRMS
         if not channel.mode:
-            bits |= _UNPROTECTED_BIT
+            bits |= UNPROTECTED
         if times.repeats > 1:
-            bits |= _REPEATS_BIT
+            bits |= REPEATS
     if channel.delivered:
-        if times.deliver_bytes >= _BUSY_BYTES:
-            bits |= _BUSY_BIT
-        if max(times.queued_ns_max, times.ack_ns_max) >= _WAITED_NS:
-            bits |= _WAITED_BIT
+        if times.deliver_bytes >= BUSY_BYTES:
+            bits |= BUSY
+        if max(times.queued_ns_max, times.ack_ns_max) >= WAITED_NS:
+            bits |= WAITED
         if channel.unsettled or PROVISIONAL in memory or STUCK in memory or OLDEST in memory:
-            bits |= _HELD_BIT
+            bits |= HELD
     if channel.by_tag:
-        bits |= _CONSUMES_BIT
+        bits |= CONSUMES
     return bits
 
 
 @cython.cfunc
 @cython.exceptval(-1, check=False)
 def _end_bits(session: Session) -> cython.int:
-    """What became of a connection that ends, as bits of `rules.context`."""
+    """What became of a connection that ends, as bits of `rules.occasions`."""
     slot: ChannelSlot
     bits: cython.int = 0
     published: cython.longlong = session.published
@@ -417,39 +377,39 @@ def _end_bits(session: Session) -> cython.int:
     tcp = connection.conversation
     for slot in session.slots():
         if slot.requests:
-            bits |= _WAITING_BIT
+            bits |= WAITING
         if slot.channel is not None:
             published += slot.channel.published
             delivered += slot.channel.delivered
     bits |= _message_bits(published, delivered)
     if "connection.start" in session.handshake and "connection.open-ok" not in session.handshake:
-        bits |= _UNOPENED_BIT
+        bits |= UNOPENED
     if session.closed_by is None or not session.over:
-        bits |= _UNCLEAN_BIT
+        bits |= UNCLEAN
         if session.closed_by is None and tcp.ended is None:
-            bits |= _LEFT_OPEN_BIT
+            bits |= LEFT_OPEN
     if tcp.zero_windows != (None, None):
-        bits |= _ZERO_WINDOW_BIT
+        bits |= ZERO_WINDOW
     packets = tcp.packets
     start_ns = tcp.start_ns
     end_ns: cython.longlong = tcp.end_ns
     certain = connection.began and not session.has_loss and packets[0] and packets[1]
     if not certain or end_ns <= 0 or not session.handshake_whole("connection.start-ok"):
-        bits |= _DOUBTED_BIT
-    if start_ns > 0 and end_ns - start_ns > _STAYED_NS:
-        bits |= _STAYED_BIT
-    if start_ns > 0 and end_ns - start_ns < _SHORT_NS:
-        bits |= _SHORT_BIT
+        bits |= DOUBTED
+    if start_ns > 0 and end_ns - start_ns > STAYED_NS:
+        bits |= STAYED
+    if start_ns > 0 and end_ns - start_ns < SHORT_NS:
+        bits |= SHORT
     else:
-        bits |= _LASTED_BIT
+        bits |= LASTED
     if session.newest is not None:
-        bits |= _SPOKE_BIT
+        bits |= SPOKE
     if _consumes(session):
-        bits |= _CONSUMES_BIT
+        bits |= CONSUMES
     last: cython.longlong = min(session.last_client_ns, session.last_server_ns)
     silence: cython.longlong = max(session.silence_client_ns, session.silence_server_ns)
-    if last <= 0 or max(silence, end_ns - last) >= _QUIET_NS or tcp.retransmissions != (0, 0):
-        bits |= _QUIET_BIT
+    if last <= 0 or max(silence, end_ns - last) >= QUIET_NS or tcp.retransmissions != (0, 0):
+        bits |= QUIET
     return bits
 
 
@@ -708,7 +668,7 @@ class Tracker:
                 method = frames.method.values[row]
                 if 0 <= method < len(self.followed) and self.followed[method]:
                     self._method(frames, row, method, connections)
-                elif _METHODS <= method < _SEND:
+                elif _METHODS <= method < SEND:
                     self._performative(frames, row, connections)
                 if self.rules_enabled:
                     self.on_frame(frames, row, connections)
@@ -720,7 +680,7 @@ class Tracker:
         """Tell the silence that a frame ends."""
         connection: Connection = connections[frames.connection.values[row]]
         now: cython.longlong = frames.ts_ns.values[row]
-        if connection.session is None or connection.is_amqp10 or now == _NULL:
+        if connection.session is None or connection.is_amqp10 or now == NULL:
             return 0
         if frames.frame_type.values[row] == _HEARTBEAT:
             return 0
@@ -776,7 +736,7 @@ class Tracker:
                 and not self.closing_methods[method]
             ):
                 self.on_misplaced(frames, row, connections, "after-close")
-            if slot is not None and (kind == _OTHER or not session.over):
+            if slot is not None and (kind == OTHER or not session.over):
                 opened = self._follow(session, slot, frames, row, kind, side)
         elif self.rules_enabled and side >= 0:
             event = "wrong-channel" if may_send else "wrong-direction"
@@ -796,17 +756,17 @@ class Tracker:
     ) -> Any:
         """A method in its place; gives what the row of its message needs, None for nothing."""
         method: cython.int = frames.method.values[row]
-        if kind == _OTHER:
+        if kind == OTHER:
             self._other(session, slot, frames, row, method, side)
         elif self.replies_only:
-            if kind == _GET_OK:
+            if kind == GET_OK:
                 self.reply_matcher.reply(session, slot, frames, row, method, side)
         elif not self.settles:
             channel: Channel = self.carrier(session, slot, frames, row, kind)
-            if kind == _DELIVER or kind == _GET_OK:
+            if kind == DELIVER or kind == GET_OK:
                 channel.last_tag = frames.delivery_tag.values[row]
             return self.consumer_for(session, slot, frames, row, kind)
-        elif kind >= _ACK:  # or a nack, or a reject
+        elif kind >= ACK:  # or a nack, or a reject
             self.acknowledge(session, slot, frames, row, kind, side)
         else:
             return self.begin_message(session, slot, frames, row, kind)
@@ -859,7 +819,7 @@ class Tracker:
             subject = self._on_connection(session, frames, row, method, side, request)
         else:
             subject = self._on_channel(session, slot, frames, row, method, side, request)
-        if self.synchronous[method] and not (frames.flags.values[row] & _NO_WAIT):
+        if self.synchronous[method] and not (frames.flags.values[row] & NO_WAIT):
             self.reply_matcher.ask(session, slot, frames, row, method, side, subject)
         return 0
 
@@ -918,13 +878,13 @@ class Tracker:
         handler: Any = self.channel_handlers[method]
         subject: Any = None
         frame: MethodFrame = None
-        if method == _CHANNEL_OPEN:
+        if method == CHANNEL_OPEN:
             frame = frame_of(self.names[method], frames, row)
             open_channel(self, session, slot, self.capture_of(frames, row), frame)
             channel = slot.channel
         else:
             if channel is None:
-                if method == _CHANNEL_CLOSE_OK:
+                if method == CHANNEL_CLOSE_OK:
                     return None
                 channel = self.proved_channel(session, slot, frames, row)
             elif (
@@ -932,7 +892,7 @@ class Tracker:
                 and slot.state_code != _OPENING
                 and self.names[method] == "channel.open-ok"
             ):  # the channel.open that it answers is missing
-                self.on_loss(session.connection, session.connection.client_direction, (0, _NULL))
+                self.on_loss(session.connection, session.connection.client_direction, (0, NULL))
                 capture, ts_ns = self.capture_of(frames, row), frames.ts_ns.values[row]
                 channel = reopen_channel(self, session, slot, capture, ts_ns)
             if handler is not None and not (
@@ -975,7 +935,7 @@ class Tracker:
         slot: ChannelSlot
         for slot in session.slots():
             if slot.channel is not None and slot.channel.tentative is not None:
-                self.settler.give_up_tentative(slot.channel, _NULL)
+                self.settler.give_up_tentative(slot.channel, NULL)
         return 0
 
     def end(self, connection: Connection, capture: Any) -> cython.int:
@@ -1061,13 +1021,13 @@ class Tracker:
         kind: cython.int,
     ) -> Consumer:
         """The consumer, or the basic.get, that a delivery is for, or None."""
-        if kind == _GET_OK:
+        if kind == GET_OK:
             request: Request = self.reply_matcher.reply(
                 session, slot, frames, row, frames.method.values[row], 1
             )
             return None if request is None else request.subject
         channel: Channel = slot.channel
-        if kind != _DELIVER or channel is None:
+        if kind != DELIVER or channel is None:
             return None
         code: cython.int = frames.consumer_tag.values[row]
         words: Vocabularies = frames.vocabularies
@@ -1096,7 +1056,7 @@ class Tracker:
         if channel is None:
             channel = self.proved_channel(session, slot, frames, row)
         tag: cython.longlong = frames.delivery_tag.values[row]
-        came: cython.bint = kind == _DELIVER or kind == _GET_OK
+        came: cython.bint = kind == DELIVER or kind == GET_OK
         if came and 0 <= tag <= channel.last_tag == channel.tag_before_loss:
             ts_ns = frames.ts_ns.values[row]
             return reopen_channel(self, session, slot, self.capture_of(frames, row), ts_ns)
@@ -1117,18 +1077,18 @@ class Tracker:
         entry: PendingMessage = pending_message(
             channel, kind, frames.packet_number.values[row], frames.ts_ns.values[row]
         )
-        if kind == _PUBLISH:
+        if kind == PUBLISH:
             return entry if self._publish(session, channel, entry, frames, row) else channel
-        if kind == _RETURN:
+        if kind == RETURN:
             times: MessageTimes = channel.own_times()
             times.returned += 1
-            if frames.flags.values[row] & _CUT:
+            if frames.flags.values[row] & CUT:
                 times.maybe_returned_to = channel.next_number - 1
             return entry
         entry.number = frames.delivery_tag.values[row]
         channel.delivered += 1
         times = channel.own_times()
-        if times.first_delivery_ns == _NULL:
+        if times.first_delivery_ns == NULL:
             times.first_delivery_ns = entry.ts_ns
         times.last_delivery_ns = entry.ts_ns
         if self.rules_enabled and channel.last_tag >= 0 and entry.number != channel.last_tag + 1:
@@ -1142,8 +1102,8 @@ class Tracker:
         if consumer is not None:
             consumer.delivered += 1
         if consumer is not None and consumer.no_ack:
-            self.settler.ended[_AUTOMATIC] += 1
-            entry.outcome = _AUTOMATIC
+            self.settler.ended[AUTOMATIC] += 1
+            entry.outcome = AUTOMATIC
             entry.outcome_number = entry.packet_number
             entry.outcome_ns = entry.ts_ns
             return entry
@@ -1190,7 +1150,7 @@ class Tracker:
             channel.next_number += 1
             entry.wants = True
             self.settler.publish(channel, entry)
-        if frames.flags.values[row] & (_MANDATORY | _IMMEDIATE):
+        if frames.flags.values[row] & (MANDATORY | IMMEDIATE):
             words = frames.vocabularies
             exchange = words.exchange.text(frames.exchange.values[row])
             entry.route = (exchange, words.routing_key.text(frames.routing_key.values[row]))
@@ -1223,20 +1183,20 @@ class Tracker:
     ) -> cython.int:
         """An ack, nack or reject of either side."""
         channel: Channel = slot.channel
-        outcome: cython.int = _ACKED
+        outcome: cython.int = ACKED
         if channel is None:
             channel = self.proved_channel(session, slot, frames, row)
         flags: cython.int = frames.flags.values[row]
         tag: cython.longlong = frames.delivery_tag.values[row]
         number: cython.longlong = frames.packet_number.values[row]
         ts_ns: cython.longlong = frames.ts_ns.values[row]
-        multiple: cython.bint = flags & _MULTIPLE != 0
+        multiple: cython.bint = flags & MULTIPLE != 0
         until: cython.longlong = tag or -1
         if side == 0 and channel.broker_discards:
             if self.late_row == row:  # it may have been sent before the close
                 self._acknowledge_in_part(channel, kind, side, tag)
             return 0
-        if flags & _CUT:
+        if flags & CUT:
             self._acknowledge_in_part(channel, kind, side, tag)
         if tag < 0:
             return 0
@@ -1251,14 +1211,14 @@ class Tracker:
                 )  # the broker may have refused it
             until = tag if 0 < tag < last else last
         if side == 1:
-            if kind != _REJECT:
-                outcome = _CONFIRMED if kind == _ACK else _REJECTED
+            if kind != REJECT:
+                outcome = CONFIRMED if kind == ACK else REJECTED
                 self.settler.confirm(channel, tag, multiple, until, outcome, number, ts_ns)
             return 0
-        if kind != _ACK:
-            if flags & _FLAGS_CUT:
+        if kind != ACK:
+            if flags & FLAGS_CUT:
                 return 0
-            outcome = _REQUEUED if flags & _REQUEUE else _DISCARDED
+            outcome = REQUEUED if flags & REQUEUE else DISCARDED
         self.settler.acknowledge(channel, tag, multiple, until, outcome, number, ts_ns)
         return 0
 
@@ -1268,9 +1228,9 @@ class Tracker:
         """An ack, nack or reject was cut: what else it may have answered becomes unknown."""
         if side == 0:
             self.settler.acknowledge_in_part(channel, tag)
-            if kind != _ACK and tag > 0:
+            if kind != ACK and tag > 0:
                 self.settler.refuse_in_part(channel, tag)
-        elif kind != _REJECT:
+        elif kind != REJECT:
             self.settler.confirm_in_part(channel, tag)
         return 0
 
@@ -1355,7 +1315,7 @@ class Tracker:
 
     def attach(self, messages: MessageRows, row: cython.longlong) -> cython.int:
         """A message's row is there: give it what its method told."""
-        if messages.deliveries is not None and messages.method.values[row] >= _SEND:
+        if messages.deliveries is not None and messages.method.values[row] >= SEND:
             return self.amqp10.attach(messages, row)
         ordinal: cython.longlong = messages.ordinal.values[row] - self.first_open_content
         opened: Any
@@ -1376,7 +1336,7 @@ class Tracker:
         entry: PendingMessage = opened
         entry.mark = max(messages.mark.values[row], 0)
         entry.body_mark = messages.body_mark.values[row]
-        if entry.kind == _RETURN:
+        if entry.kind == RETURN:
             words = messages.vocabularies
             exchange = words.exchange.text(messages.exchange.values[row])
             entry.route = (exchange, words.routing_key.text(messages.routing_key.values[row]))
@@ -1385,7 +1345,7 @@ class Tracker:
                 facts = {"entry": publish, "rows": messages, "row": row}
                 self.emit("returned", entry.channel, entry.packet_number, entry.ts_ns, facts)
             return 0
-        if entry.kind == _PUBLISH:
+        if entry.kind == PUBLISH:
             if entry.number > 0:
                 messages.publish_number.values[row] = entry.number
         elif entry.consumer is not None:
@@ -1438,14 +1398,14 @@ class Tracker:
         side: cython.int = frames.sender.values[row]
         now: cython.longlong = frames.ts_ns.values[row]
         session: Session = connection.session
-        if session is None and side == 0 and now != _NULL:
+        if session is None and side == 0 and now != NULL:
             connection.greeted_ns = now
-        if session is None or side < 0 or now == _NULL:
+        if session is None or side < 0 or now == NULL:
             return 0
         session.frames += 1
         last: cython.longlong = max(session.last_client_ns, session.last_server_ns)
         if side == 0:
-            if session.last_client_ns != _NULL and (
+            if session.last_client_ns != NULL and (
                 now - session.last_client_ns > session.silence_client_ns
             ):
                 session.silence_client_ns = now - session.last_client_ns
@@ -1453,12 +1413,12 @@ class Tracker:
             if not connection.is_amqp10:
                 self._note_sent(session, frames, row)
         else:
-            if session.last_server_ns != _NULL and (
+            if session.last_server_ns != NULL and (
                 now - session.last_server_ns > session.silence_server_ns
             ):
                 session.silence_server_ns = now - session.last_server_ns
             session.last_server_ns = now
-        if last != _NULL and now >> _CHECK_BITS > last >> _CHECK_BITS:
+        if last != NULL and now >> _CHECK_BITS > last >> _CHECK_BITS:
             check_waiting(self, session, frames.packet_number.values[row], now)
         return 0
 
@@ -1493,7 +1453,7 @@ class Tracker:
         number: Any,
         ts_ns: Any,
         facts: dict[Any, Any] | None,
-        bits: cython.int = _ANYTHING,
+        bits: cython.int = ANYTHING,
     ) -> None:
         """Ask the rules of an event on a channel; `bits`: see `rules.context.where`."""
         session: Session = channel.session
@@ -1510,7 +1470,7 @@ class Tracker:
         number: Any,
         ts_ns: Any,
         facts: dict[Any, Any] | None,
-        bits: cython.int = _ANYTHING,
+        bits: cython.int = ANYTHING,
     ) -> None:
         """Ask the rules of an event of a connection."""
         is_amqp10: cython.bint = session is not None and session.connection.is_amqp10
@@ -1529,7 +1489,7 @@ class Tracker:
             context = _context(
                 self, session, channel, frame.number, frame.ts_ns, frame, request, None
             )
-            bits: cython.int = _ANYTHING
+            bits: cython.int = ANYTHING
             wanted: cython.int = self.gated.get(frame.name, 0)
             if wanted:
                 octets: Any = None
@@ -1552,15 +1512,15 @@ class Tracker:
                         self.argument_bits[octets] = known
                 bits = known
                 if channel is None and not _consumes(session):
-                    bits &= ~_CONSUMES_BIT
-                if frame.flags & _FLAGS_CUT:
-                    bits |= _EXCLUSIVE_BIT
+                    bits &= ~CONSUMES
+                if frame.flags & FLAGS_CUT:
+                    bits |= EXCLUSIVE
                 if frame.side == 0:
-                    bits &= ~_BY_BROKER_BIT
+                    bits &= ~BY_BROKER
             _ask(rules, context, bits)
         if request is None or channel is None or request.side != 0:
             return
-        if frame.ts_ns == _NULL or request.ts_ns == _NULL:
+        if frame.ts_ns == NULL or request.ts_ns == NULL:
             return
         memory: dict[Any, Any] = session.memory
         if not session.connection.began:
@@ -1568,9 +1528,9 @@ class Tracker:
         took: cython.longlong = note_answer(
             memory, self.names[request.method], request, frame.ts_ns
         )
-        if took >= _SLOW:
+        if took >= SLOW_NS:
             memory["answered late"] = True
-        if took > _MISSING or PROVISIONAL in memory:
+        if took > MISSING_NS or PROVISIONAL in memory:
             if context is None:
                 context = _context(
                     self, session, channel, frame.number, frame.ts_ns, frame, request, None
@@ -1693,7 +1653,7 @@ class Tracker:
         """Count a message's bytes, and ask the rules about messages that stand out; `size` is what
         its header announces.
         """
-        publish: cython.bint = entry is None or entry.kind == _PUBLISH
+        publish: cython.bint = entry is None or entry.kind == PUBLISH
         sent: cython.longlong = messages.sent(row)
         times: MessageTimes = channel.own_times()
         if sent > 0:
@@ -1701,7 +1661,7 @@ class Tracker:
                 times.publish_bytes += sent
             else:
                 times.deliver_bytes += sent
-        if messages.status.values[row] == _INCOMPLETE:
+        if messages.status.values[row] == INCOMPLETE:
             self._note_unfinished(channel, messages, row, 0 if publish else 1)
         if not self.rules_enabled:
             return 0
@@ -1741,12 +1701,12 @@ class Tracker:
             self._check_headers(channel, entry, messages, row)
         if publish:
             return self._check_publish(channel, entry, messages, row)
-        if size >= _BULKY:
+        if size >= BULKY_BYTES:
             self._note_bulky(channel, messages, row, size)
         elif channel.session.bulky is not None:
             self._see_behind(channel, number, ts_ns)
         if channel.session.pending_rpcs > 0 and (
-            messages.correlation_id.has(row) or messages.status.values[row] == _TRUNCATED
+            messages.correlation_id.has(row) or messages.status.values[row] == TRUNCATED
         ):
             facts = {"entry": entry, "rows": messages, "row": row}
             self.emit("answered", channel, number, ts_ns, facts)
@@ -1835,10 +1795,10 @@ class Tracker:
         requires: cython.longlong = messages.ended_at.values[row]
         ts_ns: cython.longlong = messages.ts_ns.values[row]
         channel.session.bulky = None
-        if messages.status.values[row] == _INCOMPLETE or not 0 < requires <= frames.rows:
+        if messages.status.values[row] == INCOMPLETE or not 0 < requires <= frames.rows:
             return 0
         end_ns: cython.longlong = frames.ts_ns.values[requires - 1]
-        if _NULL not in (ts_ns, end_ns) and end_ns - ts_ns >= _BULKY_NS:
+        if NULL not in (ts_ns, end_ns) and end_ns - ts_ns >= BULKY_NS:
             channel.session.bulky = (channel.number, end_ns, size, end_ns - ts_ns)
         return 0
 
@@ -1847,7 +1807,7 @@ class Tracker:
     ) -> cython.int:
         """See whether a delivery came right behind a large one of another channel."""
         of, end_ns, size, took_ns = channel.session.bulky
-        if ts_ns - end_ns > _BEHIND:
+        if ts_ns - end_ns > BEHIND_NS:
             channel.session.bulky = None
         elif of != channel.number and ts_ns >= end_ns:
             self.emit("held-up", channel, number, ts_ns, {"behind": (of, size, took_ns)})
@@ -1857,7 +1817,7 @@ class Tracker:
         """Count how long a delivery was in its queue, if its publish is known."""
         slot: cython.longlong = self.recent_publishes.slot_of(messages, row)
         ts_ns: cython.longlong = messages.ts_ns.values[row]
-        if slot < 0 or ts_ns == _NULL:
+        if slot < 0 or ts_ns == NULL:
             return 0
         waited: cython.longlong = ts_ns - self.recent_publishes.since.values[slot]
         if waited < 0:
@@ -1884,13 +1844,13 @@ class Tracker:
         if messages.reply_to.values[row] >= 0 and messages.correlation_id.has(row):
             facts = {"entry": entry, "rows": messages, "row": row}
             self.emit("called", channel, number, ts_ns, facts)
-        if messages.status.values[row] == _INCOMPLETE:
+        if messages.status.values[row] == INCOMPLETE:
             if channel.unfinished is not None:
                 facts = {"rows": messages, "row": row, "took_ns": None}
                 self.emit("half-sent", channel, number, ts_ns, facts)
-        elif ts_ns != _NULL and 0 < requires <= frames.rows:
+        elif ts_ns != NULL and 0 < requires <= frames.rows:
             took: cython.longlong = frames.ts_ns.values[requires - 1]
-            if took != _NULL and took - ts_ns >= _PAUSED:
+            if took != NULL and took - ts_ns >= _PAUSED:
                 facts = {"rows": messages, "row": row, "took_ns": took - ts_ns}
                 if took - ts_ns <= _PAUSED_MOST:
                     self.emit("paused", channel, number, ts_ns, facts)

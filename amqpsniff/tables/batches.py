@@ -17,15 +17,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from amqpsniff.columns import NULL, Integers, Texts
+from amqpsniff.columns import Integers, Texts
 from amqpsniff.decode.amqp10.columns import DeliveryColumns
+from amqpsniff.decode.codes import STATUS_NAMES
 from amqpsniff.decode.meanings import MeaningColumns
 from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
-from amqpsniff.decode.rows import STATUS_NAMES, FrameRows, MessageRows
+from amqpsniff.decode.rows import FrameRows, MessageRows
 from amqpsniff.errors import UsageError
 from amqpsniff.findings import SHOWN, Finding, Kind
+from amqpsniff.null import NULL
 from amqpsniff.plan import Plan
-from amqpsniff.session.entities import OUTCOMES
+from amqpsniff.session.codes import OUTCOMES
 from amqpsniff.session.link_columns import MATCHES, LinkColumns
 from amqpsniff.session.row_buffer import CHANGING
 from amqpsniff.session.table_rows import Rows

@@ -12,14 +12,11 @@ from __future__ import annotations
 from array import array
 
 import cython
-
-from amqpsniff.columns import NULL
+from cython.cimports.amqpsniff.null import NULL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-_NULL = cython.declare(cython.longlong, NULL)
 
 
 def of_integers(storage: bytearray, rows: cython.Py_ssize_t) -> tuple[Any, ...]:
@@ -30,13 +27,13 @@ def of_integers(storage: bytearray, rows: cython.Py_ssize_t) -> tuple[Any, ...]:
     _check(len(values), rows)
     with cython.boundscheck(False):
         for row in range(rows):
-            nulls += values[row] == _NULL
+            nulls += values[row] == NULL
     if nulls == 0 or nulls == rows:
         return None, nulls
     valid: cython.uchar[::1] = bytearray(rows)
     with cython.boundscheck(False):
         for row in range(rows):
-            valid[row] = values[row] != _NULL
+            valid[row] = values[row] != NULL
     return _packed(valid, rows), nulls
 
 

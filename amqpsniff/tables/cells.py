@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Octets
+from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.columns import NULL
 from amqpsniff.tables.values import bytes_text
 
 TYPE_CHECKING = False
@@ -39,7 +39,6 @@ _RAW = cython.declare(cython.int, RAW)
 _MILLION = cython.declare(cython.longlong, 1_000_000)
 _DAY = cython.declare(cython.longlong, 86_400)
 _INFINITE = cython.declare(cython.longlong, 2**63 - 1)
-_LOWEST = cython.declare(cython.longlong, NULL)
 _NO_SECOND = cython.declare(cython.longlong, 2**62)
 _SHORT = cython.declare(cython.longlong, 8)  # bytes up to which a loop is quicker than memcpy
 _HEX = b"0123456789abcdef"
@@ -166,7 +165,7 @@ def _put_bytes(out: Octets, cell: Cell, start: cython.longlong, end: cython.long
 @cython.cfunc
 def _put_number(out: Octets, number: cython.longlong) -> cython.int:
     if number < 0:
-        if number == _LOWEST:
+        if number == NULL:
             return out.put_bytes(b"-9223372036854775808")
         out.put_byte(45)
         number = -number

@@ -16,10 +16,11 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from amqpsniff.columns import NULL, Integers, Texts
+from amqpsniff.columns import Integers, Texts
+from amqpsniff.decode.codes import STATUS_NAMES
 from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
-from amqpsniff.decode.rows import STATUS_NAMES
-from amqpsniff.session.entities import OUTCOMES
+from amqpsniff.null import NULL
+from amqpsniff.session.codes import OUTCOMES
 from amqpsniff.spec import SIDES
 
 _ENDS = ("connection_id", "client", "server")

@@ -74,8 +74,8 @@ class Limits(NamedTuple):
     doubtful_segments: int = 16
 
     # The last segments delivered to compare retransmissions with: two captures of a busy connection
-    # on one host whose clocks are 3 ms apart were more than 128 segments apart. Blocks of packets are kept alive
-    # for it, so it also ends `history_bytes` of captured packets ago.
+    # on one host whose clocks are 3 ms apart were more than 128 segments apart. Blocks of packets
+    # are kept alive for it, so it also ends `history_bytes` of captured packets ago.
     history_segments: int = 256
     history_bytes: int = 8 * 1024 * 1024
 

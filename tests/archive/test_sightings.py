@@ -12,7 +12,8 @@ import pytest
 from amqpsniff.archive.filesystem import Folder
 from amqpsniff.archive.ordered_merge import Sighted, in_order
 from amqpsniff.archive.sightings import SightingsFile
-from amqpsniff.session.entities import SERVER, Channel, ChannelSlot, Session
+from amqpsniff.session.codes import SERVER
+from amqpsniff.session.entities import Channel, ChannelSlot, Session
 from amqpsniff.session.message_log import CLOSED, COUNTED, DELIVER, LOST, NAMED, NUMBERS, PUBLISH
 from amqpsniff.session.message_replay import COLUMNS, MessageReplay
 from amqpsniff.session.recent_publishes import MAX_PUBLISHES

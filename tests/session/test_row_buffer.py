@@ -10,9 +10,10 @@ import pytest
 import amqpsniff
 from amqpsniff import pipeline
 from amqpsniff.capture import CaptureSet
-from amqpsniff.columns import NULL, Codes, Integers, Texts
+from amqpsniff.columns import Codes, Integers, Texts
 from amqpsniff.decode.rows import FrameRows, MessageRows, Vocabularies
 from amqpsniff.limits import Limits
+from amqpsniff.null import NULL
 from amqpsniff.options import Options
 from amqpsniff.plan import Plan
 from amqpsniff.session import row_buffer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amqpsniff.columns import NULL
+from amqpsniff.null import NULL
 from amqpsniff.session.rpc import Requester, RpcRequest, RpcRequests
 
 MS = 1_000_000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amqpsniff.columns import NULL
+from amqpsniff.null import NULL
 from amqpsniff.tables import bitmaps
 from tests.conftest import REPO
 

@@ -15,6 +15,8 @@ from cython.cimports.amqpsniff.columns import Octets, Texts
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.performatives import Performative, PerformativeDecoder
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader, ValueCache
+from cython.cimports.amqpsniff.decode.codes import ABORTED, COMPLETE, INCOMPLETE, TRUNCATED
+from cython.cimports.amqpsniff.decode.method_layout import RECEIVE, SEND
 from cython.cimports.amqpsniff.decode.rows import (
     MessageRows,
     Vocabularies,
@@ -22,9 +24,8 @@ from cython.cimports.amqpsniff.decode.rows import (
     put_text,
 )
 from cython.cimports.amqpsniff.decode.state import Connection, StreamBuffer
+from cython.cimports.amqpsniff.null import NULL
 
-from amqpsniff.columns import NULL
-from amqpsniff.decode import method_layout, rows
 from amqpsniff.decode.amqp10.values import WIDTHS, uuid_text
 from amqpsniff.decode.meanings import MAX_BODY_BYTES
 from amqpsniff.decode.state import MAX_KEPT_BYTES
@@ -53,7 +54,6 @@ MAX_TAG_BYTES = 64
 MAX_ALL_OPEN_DELIVERIES = 65_536
 """The same of all connections, some 1 KB each; more are cut at their first transfer."""
 
-_NULL = cython.declare(cython.longlong, NULL)
 _MAX_SECTION = cython.declare(cython.longlong, MAX_SECTION_BYTES)
 _MAX_DESCRIPTOR = cython.declare(cython.longlong, MAX_DESCRIPTOR_BYTES)
 _MAX_OPEN = cython.declare(cython.longlong, MAX_OPEN_DELIVERIES)
@@ -61,12 +61,6 @@ _MAX_TAG = cython.declare(cython.longlong, MAX_TAG_BYTES)
 _MAX_ALL_OPEN = cython.declare(cython.longlong, MAX_ALL_OPEN_DELIVERIES)
 _MAX_READ = cython.declare(cython.longlong, MAX_BODY_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_BYTES)
-_COMPLETE = cython.declare(cython.int, rows.COMPLETE)
-_TRUNCATED = cython.declare(cython.int, rows.TRUNCATED)
-_INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
-_ABORTED = cython.declare(cython.int, rows.ABORTED)
-_SEND = cython.declare(cython.int, method_layout.SEND)
-_RECEIVE = cython.declare(cython.int, method_layout.RECEIVE)
 
 # sections, by their descriptor less that of the first
 _FIRST_SECTION = cython.declare(cython.int, 0x70)
@@ -250,7 +244,7 @@ class DeliveryAssembler:
         known = under_way.get(key) if len(under_way) else None
         if known is not None and fields.start(1) >= 0:
             if known.delivery_id >= 0 and sent.first != known.delivery_id:
-                self.end(half, known, _INCOMPLETE)
+                self.end(half, known, INCOMPLETE)
                 del under_way[key]
                 known = None
         aborted: cython.bint = sent.aborted == 1
@@ -259,7 +253,7 @@ class DeliveryAssembler:
             listed: cython.bint = more or not whole
             full: cython.bint = listed and self.open >= _MAX_ALL_OPEN
             if listed and len(under_way) and (full or len(under_way) >= _MAX_OPEN):
-                self.end(half, under_way.pop(next(iter(under_way))), _INCOMPLETE)
+                self.end(half, under_way.pop(next(iter(under_way))), INCOMPLETE)
                 self.budget.refuse("deliveries")
             elif full:
                 self.budget.refuse("deliveries")
@@ -308,7 +302,7 @@ class DeliveryAssembler:
         if not found.more:
             if found.listed:
                 del under_way[found.key]
-            self.end(half, found, _ABORTED if found.aborted else _COMPLETE)
+            self.end(half, found, ABORTED if found.aborted else COMPLETE)
         return 0
 
     def payload(
@@ -526,7 +520,7 @@ class DeliveryAssembler:
     def finish(self, half: Half, under_way: dict[Any, Any]) -> None:
         """No more bytes of a half-stream."""
         for found in under_way.values():
-            self.end(half, found, _INCOMPLETE)
+            self.end(half, found, INCOMPLETE)
         under_way.clear()
 
     def end(self, half: Half, found: Delivery, status: cython.int) -> cython.int:
@@ -535,8 +529,8 @@ class DeliveryAssembler:
             self.open -= 1
         if half.lossy and (found.unread or found.delivery_id < 0):
             found.holed = True  # its first transfer, which has an id, may be missing (1.0 §2.7.5)
-        if (found.lost or found.holed) and status == _COMPLETE:
-            status = _TRUNCATED
+        if (found.lost or found.holed) and status == COMPLETE:
+            status = TRUNCATED
         self._write(half, found, status)
         if found.body is not None and found.body.size > _MAX_KEPT:
             found.body = None
@@ -564,7 +558,7 @@ class DeliveryAssembler:
         capture: cython.int = self.capture_code
         if found.capture is not self.capture:
             capture = self._capture_of(found)
-        whole: cython.bint = not found.unread and status == _COMPLETE
+        whole: cython.bint = not found.unread and status == COMPLETE
         if row >= min(out.capacity, more.capacity):
             raise IndexError("no room for a row")
         with cython.boundscheck(False):  # every column has room for as many rows
@@ -572,13 +566,13 @@ class DeliveryAssembler:
             out.connection.values[row] = connection.row_code
             out.sender.values[row] = side
             out.channel.values[row] = found.channel
-            out.method.values[row] = _RECEIVE if side == 1 else _SEND
+            out.method.values[row] = RECEIVE if side == 1 else SEND
             out.reply_code.values[row] = -1
             out.packet_number.values[row] = found.number
             out.ts_ns.values[row] = found.ts_ns
             out.last_packet_number.values[row] = found.last_number
-            out.delivery_tag.values[row] = found.delivery_id if found.delivery_id >= 0 else _NULL
-            out.body_size.values[row] = found.body_bytes if whole or found.body_bytes else _NULL
+            out.delivery_tag.values[row] = found.delivery_id if found.delivery_id >= 0 else NULL
+            out.body_size.values[row] = found.body_bytes if whole or found.body_bytes else NULL
             out.body_captured.values[row] = found.body_seen
             out.status.values[row] = status
             out.ordinal.values[row] = found.ordinal
@@ -589,7 +583,7 @@ class DeliveryAssembler:
             out.redelivered.values[row] = -1
             if more.told:
                 more.transfers.values[row] = found.transfers
-                more.message_bytes.values[row] = _NULL if found.holed else found.seen + found.lost
+                more.message_bytes.values[row] = NULL if found.holed else found.seen + found.lost
                 if found.format >= 0:
                     more.message_format.values[row] = found.format
         if found.reads:

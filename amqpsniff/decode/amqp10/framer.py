@@ -18,11 +18,11 @@ import cython
 from cython.cimports.amqpsniff.byteorder import u16, u32
 from cython.cimports.amqpsniff.decode.amqp10.frames import Amqp10Half
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
+from cython.cimports.amqpsniff.decode.codes import AMQP10
 
 from amqpsniff.decode.amqp10 import frames
 from amqpsniff.decode.claims import AMQP10 as FRAME_CLAIM
 from amqpsniff.decode.claims import AMQP10_PAYLOAD
-from amqpsniff.decode.state import AMQP10
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ _SHORTEST = HEADER_BYTES + 3  # a frame with the shortest descriptor there is
 _LETTER = ord("A")
 
 _HEADER = cython.declare(cython.longlong, HEADER_BYTES)
-_AMQP10 = cython.declare(cython.int, AMQP10)
 _PERFORMATIVE = cython.declare(cython.int, frames.PERFORMATIVE)
 _MAX_FRAME = cython.declare(cython.longlong, MAX_FRAME_BYTES)
 _MAX_KEPT = cython.declare(cython.longlong, MAX_KEPT_FRAME_BYTES)
@@ -177,7 +176,7 @@ class Amqp10Framer:
 
     def begin(self, half: Half) -> None:
         """A half-stream speaks AMQP 1.0 from here on."""
-        half.mode = _AMQP10
+        half.mode = AMQP10
         half.search = None
         if half.amqp10 is None:
             half.amqp10 = Amqp10Half()
@@ -216,7 +215,7 @@ class Amqp10Framer:
         end: cython.longlong,
     ) -> cython.Py_ssize_t:
         """Frames, or bytes in which the next one is searched; position gone on to."""
-        while at < end and half.mode == _AMQP10:
+        while at < end and half.mode == AMQP10:
             if state.search is not None:
                 self._search_in(half, state, reader.bytes_at(at, end - at))
                 at = end
@@ -245,7 +244,7 @@ class Amqp10Framer:
                 half.offset += _HEADER
                 self.protocol_header(half, reader.bytes_at(at, _HEADER))
                 at += _HEADER
-                if half.mode != _AMQP10:
+                if half.mode != AMQP10:
                     return at
                 continue
             if not _take_header(half, reader, at):
@@ -482,7 +481,7 @@ class Amqp10Framer:
             search = state.search
             state.search = None
             half.offset -= len(search.octets)
-            while search.pieces and half.mode == _AMQP10:
+            while search.pieces and half.mode == AMQP10:
                 octets, half.number, half.ts_ns = search.pop()
                 reader: TypedReader = self.frames.reader
                 reader.read_from(octets)
@@ -501,7 +500,7 @@ class Amqp10Framer:
         state: Amqp10Half = half.amqp10
         if state.search is not None:
             self._take_up(half, state, True)
-        if half.mode == _AMQP10 and half.kept and self.handler.claims is not None:
+        if half.mode == AMQP10 and half.kept and self.handler.claims is not None:
             begun: bytes = bytes(half.store.octets[0 : half.kept])
             self._claim(half, FRAME_CLAIM, half.frame_offset, begun)
         self.frames.finish(half, state)

@@ -8,6 +8,23 @@ the session goes by is put in `FrameRows.performatives`, in the order of the row
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.decode.amqp10.codes import (
+    ATTACH,
+    BEGIN,
+    CLOSE,
+    DETACH,
+    DISPOSITION,
+    END,
+    EXACT,
+    FLOW,
+    LONG,
+    OPEN,
+    SASL_CHALLENGE,
+    SASL_INIT,
+    SASL_MECHANISMS,
+    TRANSFER,
+    UNKNOWN,
+)
 from cython.cimports.amqpsniff.decode.amqp10.columns import DeliveryColumns
 from cython.cimports.amqpsniff.decode.amqp10.deliveries import Delivery, DeliveryAssembler
 from cython.cimports.amqpsniff.decode.amqp10.performatives import (
@@ -16,12 +33,12 @@ from cython.cimports.amqpsniff.decode.amqp10.performatives import (
     PerformativeDecoder,
 )
 from cython.cimports.amqpsniff.decode.amqp10.values import TypedReader
+from cython.cimports.amqpsniff.decode.codes import INCOMPLETE
 from cython.cimports.amqpsniff.decode.frames import FrameHandler
+from cython.cimports.amqpsniff.decode.method_layout import FIRST_PERFORMATIVE
 from cython.cimports.amqpsniff.decode.rows import FrameRows, put_text
 from cython.cimports.amqpsniff.decode.state import Connection
 
-from amqpsniff.decode import method_layout, rows
-from amqpsniff.decode.amqp10 import performatives
 from amqpsniff.decode.values import oddity_codes, oddity_text
 from amqpsniff.spec.amqp10 import PERFORMATIVES
 
@@ -43,24 +60,6 @@ MAX_MARKED_LINKS = 1024
 _PERFORMATIVE = cython.declare(cython.int, PERFORMATIVE)
 _SASL = cython.declare(cython.int, SASL)
 _HEARTBEAT = cython.declare(cython.int, 8)
-_OPEN = cython.declare(cython.int, performatives.OPEN)
-_ATTACH = cython.declare(cython.int, performatives.ATTACH)
-_FLOW = cython.declare(cython.int, performatives.FLOW)
-_TRANSFER = cython.declare(cython.int, performatives.TRANSFER)
-_DISPOSITION = cython.declare(cython.int, performatives.DISPOSITION)
-_DETACH = cython.declare(cython.int, performatives.DETACH)
-_BEGIN = cython.declare(cython.int, performatives.BEGIN)
-_END = cython.declare(cython.int, performatives.END)
-_MECHANISMS = cython.declare(cython.int, performatives.SASL_MECHANISMS)
-_CLOSE = cython.declare(cython.int, performatives.CLOSE)
-_INIT = cython.declare(cython.int, performatives.SASL_INIT)
-_CHALLENGE = cython.declare(cython.int, performatives.SASL_CHALLENGE)
-_EXACT = cython.declare(cython.int, performatives.EXACT)
-_UNREAD = cython.declare(cython.int, performatives.UNREAD)
-_UNKNOWN = cython.declare(cython.int, performatives.UNKNOWN)
-_LONG = cython.declare(cython.int, performatives.LONG)
-_INCOMPLETE = cython.declare(cython.int, rows.INCOMPLETE)
-_FIRST_ROW = cython.declare(cython.int, method_layout.FIRST_PERFORMATIVE)
 _NAMES = {row.code: row.name for row in PERFORMATIVES}
 _RABBITMQ = b"product\xa1\x08RabbitMQ"
 
@@ -174,10 +173,10 @@ class Amqp10Frames:
         reader.oddities = 0
         answer: cython.int = decoder.read(reader, at, end)
         code: cython.int = decoder.code
-        if half.frame_type == _SASL and code >= _MECHANISMS:
+        if half.frame_type == _SASL and code >= SASL_MECHANISMS:
             handler.set_client(
                 half.connection,
-                half.direction if code == _INIT or (code > _CHALLENGE and code != 0x44)
+                half.direction if code == SASL_INIT or (code > SASL_CHALLENGE and code != 0x44)
                 else 1 - half.direction,
             )  # fmt: skip
         handler._begin(half)
@@ -187,40 +186,40 @@ class Amqp10Frames:
         text: bytes = None
         payload: cython.longlong = -1
         if code >= 0:
-            frames.method.values[row] = _FIRST_ROW + decoder.place
+            frames.method.values[row] = FIRST_PERFORMATIVE + decoder.place
             found = _next(frames)
             decoder.performative(reader, found)
-            if code == _TRANSFER and (answer == _EXACT or answer == _LONG):
+            if code == TRANSFER and (answer == EXACT or answer == LONG):
                 payload = decoder.payload - at
-            if frames.wanted or code == _ATTACH or code == _OPEN or code > _CLOSE:
+            if frames.wanted or code == ATTACH or code == OPEN or code > CLOSE:
                 frames.open_arguments()
-                if code == _TRANSFER or code == _DISPOSITION or code == _FLOW:
+                if code == TRANSFER or code == DISPOSITION or code == FLOW:
                     decoder.put_json(reader, size - payload if payload >= 0 else -1)
                 else:
                     self.alike.put_table(reader, at, decoder.payload)
                 frames.arguments.end()
-            if found.first >= 0 and (code == _TRANSFER or code == _DISPOSITION):
+            if found.first >= 0 and (code == TRANSFER or code == DISPOSITION):
                 frames.delivery_tag.values[row] = found.first
             if found.condition is not None:
                 text = found.condition.encode()
                 if found.description:
                     text += b": " + found.description.encode()
                 put_text(frames.reply_text, row, text)
-        elif answer == _UNKNOWN and frames.wanted:
+        elif answer == UNKNOWN and frames.wanted:
             frames.open_arguments()
             frames.arguments.put_bytes(b'{"value":')
             if not reader.put_value(at, end):
                 reader._bytes(at, end - at)
             frames.arguments.put_byte(125)
             frames.arguments.end()
-        if answer != _EXACT or reader.oddities or decoder.wrong >= 0:
+        if answer != EXACT or reader.oddities or decoder.wrong >= 0:
             self._complain(half, reader, answer, whole)
         frames.rows += 1
         if found is None:
             return -1
-        if code == _ATTACH or code == _OPEN or code == _INIT:
+        if code == ATTACH or code == OPEN or code == SASL_INIT:
             self._learn(half, reader, found, state)
-        elif (code == _DETACH or code == _END or code == _BEGIN) and state.under_way:
+        elif (code == DETACH or code == END or code == BEGIN) and state.under_way:
             self._cut(half, found, state)
         if payload >= 0 and self.delivers:
             if state.first_part == 0:
@@ -297,15 +296,15 @@ class Amqp10Frames:
     def _complain(self, half: Any, reader: Any, answer: Any, whole: Any) -> None:
         """Report what is wrong with a frame; of one that was cut, words are missing."""
         name = _NAMES.get(self.decoder.code, "a performative")
-        if not whole and answer != _EXACT and answer != _LONG:
+        if not whole and answer != EXACT and answer != LONG:
             self.handler.contents.note_loss(half)
-        if not whole and answer != _EXACT and answer != _UNKNOWN:
+        if not whole and answer != EXACT and answer != UNKNOWN:
             self.report("arguments-cut", half, name)
-        elif answer == _UNKNOWN:
+        elif answer == UNKNOWN:
             self.report("method-unknown", half, "the descriptor of a performative")
-        elif answer == _LONG:
+        elif answer == LONG:
             self.report("arguments-trailing", half, name)
-        elif answer != _EXACT:
+        elif answer != EXACT:
             self.report("arguments-truncated", half, name)
         if self.decoder.wrong >= 0:
             field = self.decoder.wrong_field.replace("_", "-")
@@ -320,15 +319,15 @@ class Amqp10Frames:
         """Take what the connection's beginning and attaches say."""
         decoder: PerformativeDecoder = self.decoder
         connection: Connection = half.connection
-        if found.code == _ATTACH:
+        if found.code == ATTACH:
             self._learn_link(half, reader, found, state)
-        elif found.code == _OPEN:
+        elif found.code == OPEN:
             place: cython.longlong = decoder.start(9)
             if place >= 0 and self.handler.messages.wanted:
                 octets: bytes = reader.bytes_at(place, decoder.payload - place)
                 state.tells_redelivered = octets.find(_RABBITMQ) >= 0
             connection.past_login = True
-        elif found.code == _INIT:
+        elif found.code == SASL_INIT:
             mechanism: bytes = decoder.octets(reader, 0) or b""
             response: bytes = decoder.octets(reader, 1) or b""
             connection.login = _as_start_ok(mechanism[:255], response[:4096])
@@ -339,11 +338,11 @@ class Amqp10Frames:
         self.deliveries.ended_at = self.handler.frames.rows - 1
         channel: cython.int = half.frame_channel
         keys: list[Any] = [found.handle << 16 | channel]
-        if found.code != _DETACH:
+        if found.code != DETACH:
             keys = [key for key in state.under_way if key & 0xFFFF == channel]
         for key in keys:
             if key in state.under_way:
-                self.deliveries.end(half, state.under_way.pop(key), _INCOMPLETE)
+                self.deliveries.end(half, state.under_way.pop(key), INCOMPLETE)
 
     def _learn_link(
         self, half: Half, reader: TypedReader, found: Performative, state: Amqp10Half

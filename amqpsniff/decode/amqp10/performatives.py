@@ -9,6 +9,27 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.amqpsniff.columns import Texts
+from cython.cimports.amqpsniff.decode.amqp10.codes import (
+    ATTACH,
+    BEGIN,
+    CLOSE,
+    DECLARED,
+    DETACH,
+    DISPOSITION,
+    END,
+    ERROR,
+    EXACT,
+    FLOW,
+    LONG,
+    MODIFIED,
+    RECEIVED,
+    REJECTED,
+    SHORT,
+    TRANSACTIONAL,
+    TRANSFER,
+    UNKNOWN,
+    UNREAD,
+)
 from cython.cimports.amqpsniff.decode.cache import TableCache
 
 from amqpsniff.spec.amqp10 import (
@@ -26,13 +47,6 @@ if TYPE_CHECKING:
 
     from amqpsniff.byteorder import IntView
     from amqpsniff.decode.amqp10.values import TypedReader
-
-OPEN, BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION, DETACH, END, CLOSE = range(0x10, 0x19)
-SASL_MECHANISMS, SASL_INIT, SASL_CHALLENGE, SASL_RESPONSE, SASL_OUTCOME = range(0x40, 0x45)
-RECEIVED, ACCEPTED, REJECTED, RELEASED, MODIFIED, DECLARED, TRANSACTIONAL = (
-    0x23, 0x24, 0x25, 0x26, 0x27, 0x33, 0x34,
-)  # fmt: skip
-ERROR = 0x1D
 
 MAX_FIELDS = 16
 """Fields that there is room for; no performative has more."""
@@ -95,35 +109,10 @@ _KEYS = cython.declare(
     list, [[f'"{field.name}":'.encode() for field in row.fields] for row in PERFORMATIVES]
 )
 
-_OPEN = cython.declare(cython.int, OPEN)
-_BEGIN = cython.declare(cython.int, BEGIN)
-_ATTACH = cython.declare(cython.int, ATTACH)
-_FLOW = cython.declare(cython.int, FLOW)
-_TRANSFER = cython.declare(cython.int, TRANSFER)
-_DISPOSITION = cython.declare(cython.int, DISPOSITION)
-_DETACH = cython.declare(cython.int, DETACH)
-_REJECTED = cython.declare(cython.int, REJECTED)
-_MODIFIED = cython.declare(cython.int, MODIFIED)
-_TRANSACTIONAL = cython.declare(cython.int, TRANSACTIONAL)
-_DECLARED = cython.declare(cython.int, DECLARED)
 _LAST = cython.declare(cython.int, LAST_PERFORMATIVE)
-_FIRST_STATE = cython.declare(cython.int, RECEIVED)
 
 _NO_PLACE = cython.declare(cython.int, NO_PLACE)
-_END = cython.declare(cython.int, END)
-_CLOSE = cython.declare(cython.int, CLOSE)
-_ERROR = cython.declare(cython.int, ERROR)
 _ROOM = cython.declare(cython.longlong, MAX_FIELDS)
-
-EXACT, UNREAD, UNKNOWN, SHORT, LONG = range(5)
-"""Results of reading a body: right; it holds no described list; a descriptor that is none of
-the standard's; it ends before its list does; it has more fields than the standard knows."""
-
-_EXACT = cython.declare(cython.int, EXACT)
-_UNREAD = cython.declare(cython.int, UNREAD)
-_UNKNOWN = cython.declare(cython.int, UNKNOWN)
-_SHORT = cython.declare(cython.int, SHORT)
-_LONG = cython.declare(cython.int, LONG)
 
 
 class Performative:
@@ -210,22 +199,22 @@ class PerformativeDecoder:
                 place = reader.descriptor(at, end)
                 code = reader.code
         if place < 0:
-            return _UNREAD
+            return UNREAD
         if code < 0 or code > 255 or _PLACES[code] == _NO_PLACE:
-            return _UNKNOWN
+            return UNKNOWN
         self.code = code
         self.place = _PLACES[code]
         if not reader.open_list(place, end):
-            return _UNREAD if reader.limit <= end else _SHORT
+            return UNREAD if reader.limit <= end else SHORT
         limit: cython.longlong = reader.limit
         count: cython.longlong = reader.count
-        answer: cython.int = _EXACT
+        answer: cython.int = EXACT
         if limit > end:
-            answer = _SHORT
+            answer = SHORT
             limit = end
         self.payload = limit
         if count > _COUNTS[code]:
-            answer = _LONG
+            answer = LONG
             count = _COUNTS[code]
         steps: cython.longlong = 256 * _ROOM * self.place
         at = reader.items
@@ -256,7 +245,7 @@ class PerformativeDecoder:
                 steps += 256
                 i += 1
         self.fields = i
-        return answer if i == count else _SHORT
+        return answer if i == count else SHORT
 
     @property
     def wrong_field(self) -> Any:
@@ -287,7 +276,7 @@ class PerformativeDecoder:
         out: Texts = reader.out
         keys: list[Any] = _KEYS[self.place]
         secrets: cython.int = 0
-        if not self.show_secrets and self.code > _CLOSE:
+        if not self.show_secrets and self.code > CLOSE:
             secrets = _SECRETS[self.code]
         i: cython.longlong
         first: cython.bint = True
@@ -318,7 +307,7 @@ class PerformativeDecoder:
         found.state = found.outcome = 0
         found.handle = found.delivery = found.first = found.last = -1
         found.settled = found.failed = found.undeliverable = -1
-        if code == _TRANSFER:
+        if code == TRANSFER:
             found.handle = _number(self, reader, 0)
             found.first = _number(self, reader, 1)
             found.settled = _truth(self, reader, 4)
@@ -328,7 +317,7 @@ class PerformativeDecoder:
                 found.resume = _truth(self, reader, 8)
                 found.aborted = _truth(self, reader, 9)
                 self._state(reader, found, 7)
-        elif code == _DISPOSITION:
+        elif code == DISPOSITION:
             found.role = _truth(self, reader, 0)
             found.first = _number(self, reader, 1)
             found.last = _number(self, reader, 2)
@@ -336,7 +325,7 @@ class PerformativeDecoder:
                 found.last = found.first
             found.settled = _truth(self, reader, 3)
             self._state(reader, found, 4)
-        elif code == _FLOW:
+        elif code == FLOW:
             found.next_incoming_id = self.number(reader, 0)
             found.incoming_window = self.number(reader, 1)
             found.next_outgoing_id = self.number(reader, 2)
@@ -346,19 +335,19 @@ class PerformativeDecoder:
             found.available = self.number(reader, 7)
             found.drain = self.truth(reader, 8)
             found.echo = self.truth(reader, 9)
-        elif code == _ATTACH:
+        elif code == ATTACH:
             found.handle = self.number(reader, 1)
             found.role = self.truth(reader, 2)
             found.delivery_count = self.number(reader, 9)
-        elif code == _BEGIN:
+        elif code == BEGIN:
             found.first = self.number(reader, 0)
             found.next_outgoing_id = self.number(reader, 1)
             found.incoming_window = self.number(reader, 2)
-        elif code == _DETACH:
+        elif code == DETACH:
             found.handle = self.number(reader, 0)
             found.settled = self.truth(reader, 1)
             self._error_field(reader, found, 2)
-        elif code == _END or code == _CLOSE:
+        elif code == END or code == CLOSE:
             self._error_field(reader, found, 0)
         return 0
 
@@ -379,25 +368,25 @@ class PerformativeDecoder:
         if at < 0:
             return 0
         found.state = found.outcome = reader.code
-        if found.state < _FIRST_STATE or not reader.open_list(at, end):
+        if found.state < RECEIVED or not reader.open_list(at, end):
             return 0
         at = reader.items
         limit: cython.longlong = reader.limit
-        if found.state == _TRANSACTIONAL or found.state == _DECLARED:
+        if found.state == TRANSACTIONAL or found.state == DECLARED:
             length: cython.longlong = reader.text_at(at, limit)
             if length >= 0:
                 found.transaction = reader.bytes_at(reader.items, min(length, 64)).hex()
             at = reader.skip(at, limit)
             found.outcome = 0
-            if found.state == _TRANSACTIONAL and at >= 0:
+            if found.state == TRANSACTIONAL and at >= 0:
                 at = reader.descriptor(at, limit)
                 if at >= 0:
                     found.outcome = reader.code
-                    if reader.code == _REJECTED and reader.open_list(at, limit):
+                    if reader.code == REJECTED and reader.open_list(at, limit):
                         self._error(reader, found, reader.items, reader.limit)
-        elif found.state == _REJECTED:
+        elif found.state == REJECTED:
             self._error(reader, found, at, limit)
-        elif found.state == _MODIFIED:
+        elif found.state == MODIFIED:
             found.failed = reader.truth(at, limit)
             at = reader.skip(at, limit)
             found.undeliverable = reader.truth(at, limit) if at >= 0 else -1
@@ -408,7 +397,7 @@ class PerformativeDecoder:
     ) -> cython.int:
         """Read an error's condition and description."""
         at = reader.descriptor(at, end)
-        if at < 0 or reader.code != _ERROR or not reader.open_list(at, end):
+        if at < 0 or reader.code != ERROR or not reader.open_list(at, end):
             return 0
         end = min(end, reader.limit)
         at = reader.items

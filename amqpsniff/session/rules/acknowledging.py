@@ -20,15 +20,16 @@ from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import cython
+from cython.cimports.amqpsniff.session.codes import CLIENT
 from cython.cimports.amqpsniff.session.entities import Channel, Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.occasions import BY_BROKER
 from cython.cimports.amqpsniff.session.rules.peers import Client
 
 from amqpsniff.findings import Finding, Records
 from amqpsniff.findings.records import Order, order_of
-from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.method_frame import read_reason
-from amqpsniff.session.rules.context import BY_BROKER, Rule, where
+from amqpsniff.session.rules.context import Rule, where
 from amqpsniff.session.rules.deferred import defer
 from amqpsniff.session.rules.peers import client_of
 

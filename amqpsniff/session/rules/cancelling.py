@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.format import number_of, queue_text
 from amqpsniff.units import duration

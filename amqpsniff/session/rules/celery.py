@@ -8,8 +8,9 @@ from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.consumer_timeouts import allowed_ns
-from amqpsniff.session.rules.context import EXTENDED, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import queue_text
+from amqpsniff.session.rules.occasions import EXTENDED
 from amqpsniff.session.rules.shared_state import MAX_NAMES, exchanges_of
 from amqpsniff.units import duration
 

@@ -10,16 +10,12 @@ from typing import Any
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.entities import Channel, Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.occasions import SHORT
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.findings import Finding
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import (
-    SHORT,
-    Rule,
-    requires,
-    where,
-)
+from amqpsniff.session.rules.context import Rule, requires, where
 from amqpsniff.session.rules.shared_connections import closed_together
 from amqpsniff.session.rules.shared_state import contribute
 from amqpsniff.units import duration, rate

@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.occasions import BY_BROKER
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 from cython.cimports.amqpsniff.session.rules.shared_state import remembered
 
 from amqpsniff.session.method_flags import NAMES
 from amqpsniff.session.rules.access import note_refused_login
-from amqpsniff.session.rules.context import BY_BROKER, Place, Rule, requires, where
+from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.format import in_packet, number_of, queue_text, reply_text
 from amqpsniff.session.rules.opening import step
 from amqpsniff.session.rules.peers import rabbitmq_release

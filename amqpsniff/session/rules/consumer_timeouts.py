@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from amqpsniff.decode.json_objects import read_object
+from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import CLIENT
-from amqpsniff.session.rules.context import EXTENDED, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import name_at, number_of, queue_text
+from amqpsniff.session.rules.occasions import EXTENDED
 from amqpsniff.session.rules.peers import rabbitmq_release, table
 from amqpsniff.session.rules.shared_state import drop, remember
 from amqpsniff.units import duration

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.columns import NULL
+from cython.cimports.amqpsniff.null import NULL
+from cython.cimports.amqpsniff.session.codes import CLIENT
+from cython.cimports.amqpsniff.session.rules.occasions import EXCLUSIVE
+
 from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
-from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.consumer_timeouts import timed_out
-from amqpsniff.session.rules.context import EXCLUSIVE, Place, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import queue_text
 from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.queues import deletion_words, queue_key

@@ -7,8 +7,8 @@ What the peers say of themselves is kept as the methods of a handshake of 0-9-1 
 
 from __future__ import annotations
 
+from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.rules.access import note_refused_login
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.heartbeats import TOO_SHORT_S

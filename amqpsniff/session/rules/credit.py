@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from amqpsniff.columns import NULL
+from amqpsniff.null import NULL
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.format import number_of

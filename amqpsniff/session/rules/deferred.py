@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from amqpsniff.session.entities import SERVER
+from amqpsniff.session.codes import SERVER
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
 
 MAX_DEFERRED = 1_000

@@ -10,16 +10,9 @@ import re
 from typing import Any
 
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.session.rules.context import (
-    DELIVERED,
-    EXTENDED,
-    Place,
-    Rule,
-    RuleContext,
-    requires,
-    where,
-)
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import when_closed
+from amqpsniff.session.rules.occasions import DELIVERED, EXTENDED
 from amqpsniff.session.rules.peers import rabbitmq_release, table
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.shared_state import contribute, drop, remember, remembered, report_at

@@ -6,9 +6,10 @@ from typing import Any
 
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import HANDSHAKE
-from amqpsniff.session.rules.context import UNCLEAN, Place, Rule, RuleContext, where
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.heartbeats import interval
+from amqpsniff.session.rules.occasions import UNCLEAN
 from amqpsniff.session.rules.peers import (
     began_ns,
     client_of,

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import CLIENT, SERVER
-from amqpsniff.session.rules.context import QUIET, Rule, RuleContext, where
+from amqpsniff.session.rules.context import Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
+from amqpsniff.session.rules.occasions import QUIET
 from amqpsniff.session.rules.peers import (
     Client,
     end_ns,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.rules.context import Place, Rule, RuleContext
 from amqpsniff.session.rules.format import in_packet, names_text, number_of
 from amqpsniff.session.rules.peers import client_of, rabbitmq_release

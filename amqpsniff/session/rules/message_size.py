@@ -7,15 +7,10 @@ import json
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import PUBLISH
-from amqpsniff.session.rules.context import (
-    BUSY,
-    LARGE_HEADERS_BYTES,
-    Rule,
-    RuleContext,
-    where,
-)
+from amqpsniff.session.rules.context import Rule, RuleContext, where
 from amqpsniff.session.rules.format import exchange_text, name_at, number_of, queue_text
 from amqpsniff.session.rules.links import link_text
+from amqpsniff.session.rules.occasions import BUSY, LARGE_HEADERS_BYTES
 from amqpsniff.session.rules.peers import handshake
 from amqpsniff.session.rules.shared_state import (
     apart,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from amqpsniff.session.entities import CLIENT, SERVER
+from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.method_frame import read_reason
-from amqpsniff.session.rules.context import BY_BROKER, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
 from amqpsniff.session.rules.deferred import MAX_DEFERRED, defer
 from amqpsniff.session.rules.format import reply_text
+from amqpsniff.session.rules.occasions import BY_BROKER
 from amqpsniff.session.state_machine import MODE
 from amqpsniff.spec import SIDES
 

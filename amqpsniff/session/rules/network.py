@@ -9,19 +9,18 @@ from typing import Any
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.entities import Channel, Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
-from cython.cimports.amqpsniff.session.rules.peers import Client
-
-from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import (
+from cython.cimports.amqpsniff.session.rules.occasions import (
     DELIVERED,
     DOUBTED,
     PUBLISHED,
     QUIET,
     SPOKE,
     ZERO_WINDOW,
-    Rule,
-    where,
 )
+from cython.cimports.amqpsniff.session.rules.peers import Client
+
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.rules.context import Rule, where
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import forgotten, read

@@ -9,13 +9,14 @@ from itertools import pairwise
 from typing import Any
 
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.occasions import UNOPENED
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import HANDSHAKE
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.session.rules.access import note_refused_login
-from amqpsniff.session.rules.context import UNOPENED, Rule, requires, where
+from amqpsniff.session.rules.context import Rule, requires, where
 from amqpsniff.session.rules.format import in_packet
 from amqpsniff.session.rules.peers import (
     Client,

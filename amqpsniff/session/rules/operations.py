@@ -6,17 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.occasions import DEEP, MANY_ENTRIES_BYTES, NESTED
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_flags import PUBLISH
-from amqpsniff.session.rules.context import (
-    DEEP,
-    MANY_ENTRIES_BYTES,
-    NESTED,
-    Rule,
-    where,
-)
+from amqpsniff.session.rules.context import Rule, where
 from amqpsniff.session.rules.format import name_at, number_of, route
 from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.shared_state import apart

@@ -8,12 +8,12 @@ from ipaddress import ip_address
 from typing import Any
 
 from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.codes import SERVER
 from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import SERVER
 from amqpsniff.session.method_frame import ALIKE
 from amqpsniff.spec import PEER_PROPERTIES, peer_property
 

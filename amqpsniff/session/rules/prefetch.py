@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from math import ceil
 
-from amqpsniff.columns import NULL
 from amqpsniff.decode.method_layout import FLAGS_CUT, NO_ACK
+from amqpsniff.null import NULL
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import (
-    BUSY,
-    WAITED,
-    Rule,
-    RuleContext,
-    requires,
-    where,
-)
+from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import number_of, queue_text, queues_of, took_text
+from amqpsniff.session.rules.occasions import BUSY, WAITED
 from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.shared_state import drop, remember
 from amqpsniff.units import duration, octets, rate

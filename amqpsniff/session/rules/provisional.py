@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from amqpsniff.session.rules.context import PROVISIONAL, Rule, RuleContext, requires
+from amqpsniff.session.rules.context import Rule, RuleContext, requires
+from amqpsniff.session.rules.occasions import PROVISIONAL
 
 CHECK_BITS = 32
 """Bits of a time that are left out: a connection is looked at when a frame of it comes in other

@@ -5,25 +5,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import Channel, MessageTimes
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
-
-from amqpsniff.columns import NULL
-from amqpsniff.decode.json_objects import read_object
-from amqpsniff.packs.forms import whole
-from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.message_log import FORGET
-from amqpsniff.session.rules.context import (
+from cython.cimports.amqpsniff.session.rules.occasions import (
     BUSY,
     CONFIRMS,
     EXTENDED,
     LATE_CONFIRM_NS,
     REPEATS,
     UNPROTECTED,
-    Rule,
-    requires,
-    where,
 )
+
+from amqpsniff.decode.json_objects import read_object
+from amqpsniff.packs.forms import whole
+from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.message_log import FORGET
+from amqpsniff.session.rules.context import Rule, requires, where
 from amqpsniff.session.rules.format import (
     exchange_text,
     in_packet,

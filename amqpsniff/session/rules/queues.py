@@ -16,21 +16,13 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from cython.cimports.amqpsniff.session.codes import CLIENT, SERVER
+from cython.cimports.amqpsniff.session.rules.occasions import BUSY, EXCLUSIVE, HELD, WAITED
+
 from amqpsniff.decode.method_layout import NO_WAIT
 from amqpsniff.findings.records import NEVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import CLIENT, SERVER
-from amqpsniff.session.rules.context import (
-    BUSY,
-    EXCLUSIVE,
-    HELD,
-    WAITED,
-    Place,
-    Rule,
-    RuleContext,
-    requires,
-    where,
-)
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import number_of, queue_text, took_text, when_closed
 from amqpsniff.session.rules.peers import client_of, vhost_of
 from amqpsniff.session.rules.shared_state import contribute, remembered, report_at

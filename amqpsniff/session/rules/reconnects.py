@@ -14,17 +14,11 @@ from typing import Any
 
 from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.occasions import LEFT_OPEN, SHORT
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.findings import Finding
-from amqpsniff.session.rules.context import (
-    LEFT_OPEN,
-    SHORT,
-    Place,
-    Rule,
-    requires,
-    where,
-)
+from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.peers import began_ns, client_words, end_ns
 from amqpsniff.session.rules.shared_state import (

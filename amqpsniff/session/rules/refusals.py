@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from amqpsniff.session.codes import SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import SERVER
 from amqpsniff.session.method_frame import read_reason
-from amqpsniff.session.rules.context import BY_BROKER, PASSIVE, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import name_at, reply_text, route
+from amqpsniff.session.rules.occasions import BY_BROKER, PASSIVE
 from amqpsniff.session.rules.peers import ender
 from amqpsniff.session.rules.remedies import is_exclusive, remedy
 from amqpsniff.session.rules.shared_state import drop, remember

@@ -56,7 +56,8 @@ from amqpsniff.session.rules import (
     unattended,
     unread,
 )
-from amqpsniff.session.rules.context import (
+from amqpsniff.session.rules.context import Asked, Place, Rule, RuleContext
+from amqpsniff.session.rules.occasions import (
     ANYTHING,
     BY_BROKER,
     CONSUMES,
@@ -64,10 +65,6 @@ from amqpsniff.session.rules.context import (
     EXTENDED,
     NESTED,
     PASSIVE,
-    Asked,
-    Place,
-    Rule,
-    RuleContext,
 )
 from amqpsniff.session.rules.shared_state import report_at
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from amqpsniff.columns import NULL
+from cython.cimports.amqpsniff.null import NULL
+
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.message_log import AGAIN, AGAIN_NAMED, COUNTED, DISCARDED, PUT_BACK
 from amqpsniff.session.rules.context import Rule, RuleContext

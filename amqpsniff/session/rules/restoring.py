@@ -6,19 +6,11 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from amqpsniff.session.entities import CLIENT
+from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.rules.consuming import OF_BROKER
-from amqpsniff.session.rules.context import (
-    CONSUMES,
-    DOUBTED,
-    STAYED,
-    STAYED_NS,
-    Place,
-    Rule,
-    RuleContext,
-    where,
-)
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, where
 from amqpsniff.session.rules.format import names_text
+from amqpsniff.session.rules.occasions import CONSUMES, DOUBTED, STAYED, STAYED_NS
 from amqpsniff.session.rules.peers import began_ns, client_of, end_ns, last_packets_ns, vhost_of
 from amqpsniff.session.rules.shared_state import (
     contribute,

@@ -13,18 +13,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cython.cimports.amqpsniff.decode.state import Connection
+from cython.cimports.amqpsniff.session.codes import CLIENT, SERVER
 from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Session
 from cython.cimports.amqpsniff.session.method_frame import MethodFrame, Request
 from cython.cimports.amqpsniff.session.routes import Routes
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.occasions import CONSUMES, EXTENDED
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.routes import keep, known_after, known_until
 from amqpsniff.session.rules.consuming import OF_BROKER
-from amqpsniff.session.rules.context import CONSUMES, EXTENDED, SINCE, Place, Rule, requires
+from amqpsniff.session.rules.context import Place, Rule, requires
 from amqpsniff.session.rules.context import where as asked_where
 from amqpsniff.session.rules.format import (
     exchange_text,
@@ -35,6 +36,7 @@ from amqpsniff.session.rules.format import (
     queue_text,
     route,
 )
+from amqpsniff.session.rules.occasions import SINCE
 from amqpsniff.session.rules.peers import (
     end_ns,
     last_packets_ns,

@@ -13,9 +13,10 @@ from typing import Any
 
 from cython.cimports.amqpsniff.decode.rows import MessageRows
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.occasions import UNCLEAN
 
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import UNCLEAN, Place, Rule, requires, where
+from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.format import exchange_text, key_text, name_at, number_of
 from amqpsniff.session.rules.peers import client_of, end_ns
 from amqpsniff.session.rules.shared_state import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import CLIENT
-from amqpsniff.session.rules.context import DELIVERED, PUBLISHED, Rule, RuleContext, where
+from amqpsniff.session.rules.context import Rule, RuleContext, where
 from amqpsniff.session.rules.format import (
     in_packet,
     number_of,
@@ -15,6 +15,7 @@ from amqpsniff.session.rules.format import (
     when_closed,
 )
 from amqpsniff.session.rules.links import link_text, open_links, reason_of
+from amqpsniff.session.rules.occasions import DELIVERED, PUBLISHED
 from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.requeueing import POISON, POISON_DELIVERIES, redelivered
 from amqpsniff.units import duration, octets

@@ -7,9 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.occasions import BUSY
 
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import BUSY, Rule, requires, where
+from amqpsniff.session.rules.context import Rule, requires, where
 from amqpsniff.session.rules.shared_state import open_channels
 from amqpsniff.units import duration, octets
 

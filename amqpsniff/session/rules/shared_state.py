@@ -17,9 +17,10 @@ from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.session.entities import Session
 from cython.cimports.amqpsniff.session.method_frame import HandshakeArguments
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.occasions import ANYTHING
 from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
-from amqpsniff.session.rules.context import ANYTHING, Place, Rule, requires
+from amqpsniff.session.rules.context import Place, Rule, requires
 from amqpsniff.session.rules.peers import MAX_CLIENTS, MAX_SAID_BYTES
 
 MAX_NAMES = 1_000

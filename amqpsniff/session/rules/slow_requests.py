@@ -7,19 +7,11 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from amqpsniff.columns import NULL
+from amqpsniff.null import NULL
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import (
-    LASTED,
-    MISSING_NS,
-    SLOW_NS,
-    WAITING,
-    Rule,
-    RuleContext,
-    requires,
-    where,
-)
+from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
 from amqpsniff.session.rules.flow_control import was_blocked
+from amqpsniff.session.rules.occasions import LASTED, MISSING_NS, SLOW_NS, WAITING
 from amqpsniff.session.rules.provisional import MAX_CHECKED
 from amqpsniff.units import duration
 

@@ -9,10 +9,11 @@ sends another segment that is not full (RFC 896).
 from __future__ import annotations
 
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import STALLED_NS, Rule, RuleContext, requires
+from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.format import exchange_text, name_at, number_of
 from amqpsniff.session.rules.network import shut_of
+from amqpsniff.session.rules.occasions import STALLED_NS
 from amqpsniff.session.rules.peers import ender
 from amqpsniff.units import duration, octets
 

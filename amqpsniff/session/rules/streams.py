@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from amqpsniff.session.rules.context import EXTENDED, Place, Rule, RuleContext, requires, where
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import number_of, queue_text
+from amqpsniff.session.rules.occasions import EXTENDED
 from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.shared_state import (

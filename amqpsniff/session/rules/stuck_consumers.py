@@ -6,18 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amqpsniff.session.entities import CLIENT
+from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.rules.celery import held_for_later
-from amqpsniff.session.rules.context import (
-    CONSUMES,
-    HELD,
-    OLDEST,
-    STUCK,
-    Rule,
-    RuleContext,
-    where,
-)
+from amqpsniff.session.rules.context import Rule, RuleContext, where
 from amqpsniff.session.rules.format import number_of
+from amqpsniff.session.rules.occasions import CONSUMES, HELD, OLDEST, STUCK
 from amqpsniff.units import duration
 
 STUCK_NS = 30_000_000_000

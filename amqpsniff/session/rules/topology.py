@@ -9,18 +9,12 @@ from typing import Any
 
 from cython.cimports.amqpsniff.session.method_frame import MethodFrame
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.occasions import EXTENDED, PASSIVE
 from cython.cimports.amqpsniff.session.rules.shared_state import remember, remembered
 
 from amqpsniff.decode.method_layout import CUT, FLAGS_CUT
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import (
-    EXTENDED,
-    PASSIVE,
-    Place,
-    Rule,
-    requires,
-    where,
-)
+from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.format import exchange_text, name_at, queue_text
 from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.queues import queue_key

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from amqpsniff.columns import NULL
+from cython.cimports.amqpsniff.null import NULL
+
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.meanings import taken
 from amqpsniff.session.counts import SECOND_NS

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.owing import SIDES, Debt, debts, sentence
-from amqpsniff.session.rules.context import UNCLEAN, Rule, RuleContext, where
+from amqpsniff.session.rules.context import Rule, RuleContext, where
 from amqpsniff.session.rules.flow_control import was_blocked
 from amqpsniff.session.rules.network import shut_of
+from amqpsniff.session.rules.occasions import UNCLEAN
 from amqpsniff.session.rules.peers import end_ns, last_packets_ns
 from amqpsniff.units import duration
 

@@ -5,8 +5,8 @@ The broker keeps both until tx.commit, and forgets them when the channel ends (0
 
 from __future__ import annotations
 
+from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import CLIENT
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
 from amqpsniff.session.rules.format import in_packet, number_of, route, when_closed
 from amqpsniff.session.rules.peers import end_ns

@@ -15,26 +15,16 @@ from typing import Any
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.findings.records import NEVER
+from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.entities import CLIENT, SERVER
 from amqpsniff.session.method_frame import read_reason
 from amqpsniff.session.routes import known_after, known_until
 from amqpsniff.session.rules.consuming import OF_BROKER
-from amqpsniff.session.rules.context import (
-    BY_BROKER,
-    CONSUMES,
-    EXCLUSIVE,
-    EXTENDED,
-    SINCE,
-    Place,
-    Rule,
-    RuleContext,
-    requires,
-    where,
-)
+from amqpsniff.session.rules.context import Place, Rule, RuleContext, requires, where
 from amqpsniff.session.rules.credit import RENEWED_TIMES, has_more, lacks_credit
 from amqpsniff.session.rules.format import in_packet, number_of, queue_text
 from amqpsniff.session.rules.links import link_text
+from amqpsniff.session.rules.occasions import BY_BROKER, CONSUMES, EXCLUSIVE, EXTENDED, SINCE
 from amqpsniff.session.rules.peers import client_of, end_ns, table, vhost_of
 from amqpsniff.session.rules.queues import queue_key
 from amqpsniff.session.rules.routes import (

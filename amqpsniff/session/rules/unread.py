@@ -15,18 +15,12 @@ from typing import Any
 
 import cython
 from cython.cimports.amqpsniff.session.rules.context import RuleContext
+from cython.cimports.amqpsniff.session.rules.occasions import BY_BROKER, EXTENDED
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.method_frame import read_reason
-from amqpsniff.session.rules.context import (
-    BY_BROKER,
-    EXTENDED,
-    Place,
-    Rule,
-    requires,
-    where,
-)
+from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.format import exchange_text, names_text, number_of, queue_text, route
 from amqpsniff.session.rules.peers import table
 from amqpsniff.session.rules.queues import queue_key

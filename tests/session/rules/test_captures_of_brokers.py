@@ -110,6 +110,6 @@ def test_captures_of_others(public_captures: Path) -> None:
 @pytest.mark.parametrize("module", [one for one in MODULES if hasattr(one, "RULES")])
 def test_rules_are_asked_on_events_that_exist(module: object) -> None:
     from amqpsniff.session.method_flags import NAMES
-    from amqpsniff.session.rules.context import EVENTS
+    from amqpsniff.session.rules.occasions import EVENTS
 
     assert set(module.RULES) <= {*NAMES, *EVENTS}  # type: ignore[attr-defined]

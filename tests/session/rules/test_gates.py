@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from amqpsniff.session.rules.context import ANYTHING, SHORT, Asked
+from amqpsniff.session.rules.context import Asked
+from amqpsniff.session.rules.occasions import ANYTHING, SHORT
 from amqpsniff.session.rules.registry import AMQP10_RULES, RULES
 from amqpsniff.session.rules.shared_state import Alike
 from tests.conftest import SAMPLES

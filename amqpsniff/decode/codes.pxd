@@ -1,0 +1,17 @@
+# Written by `python -m tests.house.constants`.
+cdef extern from *:
+    const int START "0"
+    const int SEARCH "1"
+    const int FRAMES "2"
+    const int NOT_AMQP "3"
+    const int UNSUPPORTED_VERSION "4"
+    const int UNIDENTIFIED "5"
+    const int AMQP10 "6"
+    const int AMQP010 "7"
+    const int AWAIT_METHOD "0"
+    const int AWAIT_HEADER "1"
+    const int AWAIT_BODY "2"
+    const int COMPLETE "0"
+    const int TRUNCATED "1"
+    const int INCOMPLETE "2"
+    const int ABORTED "3"

@@ -1,0 +1,3 @@
+# Written by `python -m tests.house.constants`.
+cdef extern from *:
+    const long long NULL "(-9223372036854775807LL - 1)"

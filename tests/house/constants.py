@@ -1,0 +1,55 @@
+"""Declarations for C of the numbers in modules of constants: `.pxd` files beside them.
+
+A compiled module takes such a number with `from cython.cimports.amqpsniff.x import NUMBER`, and has
+it in its C code as it stands; Python imports it from the module itself. After a change:
+
+    python -m tests.house.constants
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MODULES = (
+    "amqpsniff.decode.amqp10.codes",
+    "amqpsniff.decode.codes",
+    "amqpsniff.decode.method_layout",
+    "amqpsniff.null",
+    "amqpsniff.session.codes",
+    "amqpsniff.session.link_flags",
+    "amqpsniff.session.method_flags",
+    "amqpsniff.session.rules.occasions",
+)
+SMALL = 1 << 15
+"""Numbers below this are `int`, so that a product of two of them is one; others are `long long`."""
+
+
+def path_of(module: str) -> Path:
+    """The file with a module's declarations."""
+    return ROOT.joinpath(*module.split(".")).with_suffix(".pxd")
+
+
+def declarations(module: str) -> str:
+    """The text of that file."""
+    lines = [
+        "# Written by `python -m tests.house.constants`.",
+        "cdef extern from *:",
+    ]
+    for name, value in vars(import_module(module)).items():
+        if type(value) is int and name.isupper():
+            kind = "int" if abs(value) < SMALL else "long long"
+            lines.append(f'    const {kind} {name} "{_in_c(value)}"')
+    return "\n".join(lines) + "\n"
+
+
+def _in_c(value: int) -> str:
+    """A number in C, where the smallest one is not written as a number with its sign."""
+    suffix = "" if abs(value) < SMALL else "LL"
+    return f"({value + 1}{suffix} - 1)" if value < 0 else f"{value}{suffix}"
+
+
+if __name__ == "__main__":
+    for one in MODULES:
+        path_of(one).write_text(declarations(one))
