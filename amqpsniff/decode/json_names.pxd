@@ -28,7 +28,7 @@ cdef class ObjectNames(ByteReader):
     cdef bint is_null(self, int place) except? -1
     cdef bint is_plain(self, int place) except? -1
     cdef bytes text(self, int place)
-    cdef Py_ssize_t digits(self, int place) except? -2
+    cdef Py_ssize_t digits(self, int place, tuple path) except? -2
     cpdef Py_ssize_t instant(self, int place) except? -2
     cdef Py_ssize_t _number(self, long long at, int count) except? -2
     cpdef object value(self, int place)
@@ -38,6 +38,7 @@ cdef class ObjectNames(ByteReader):
     cdef Py_ssize_t _open(self, ObjectNames outer, long long start, long long end) except? -2
     cdef bint _unescape(self, long long at, long long end, Octets out) except? -1
     cdef object _along(self, long long at, long long end, tuple path)
+    cdef Py_ssize_t _step(self, long long at, long long end, object step) except? -2
     cdef Py_ssize_t _member(self, long long at, long long end, bytes name) except? -2
     cdef Py_ssize_t _item(self, long long at, long long end, long long index) except? -2
     cdef Py_ssize_t _next(self, long long at, long long end) except? -2

@@ -197,12 +197,20 @@ class ObjectNames(ByteReader):
             return None
         return self.bytes_at(start + 1, self.ends[place] - start - 2)
 
-    def digits(self, place: cython.int) -> cython.Py_ssize_t:
-        """The whole number, not negative, that the last object has; -1 for another value."""
+    def digits(self, place: cython.int, path: tuple[Any, ...]) -> cython.Py_ssize_t:
+        """The whole number, not negative, that the last object has at the end of a path inside a
+        value; -1 for another value.
+        """
         start: cython.longlong = self.starts[place]
         end: cython.longlong = self.ends[place]
         if start < 0 or end > len(self.data):
             raise IndexError("a value outside the data")
+        for step in path:
+            start = self._step(start, end, step)
+            if start < 0:
+                return -1
+        if path:
+            end = self._value_end(start, end)
         if not 0 < end - start < 19:
             return -1
         number: cython.longlong = 0
@@ -365,11 +373,7 @@ class ObjectNames(ByteReader):
             at = self._blank(at, end)
             if at < end and self.data[at] == _QUOTE:
                 break
-            at = (
-                self._member(at, end, step)
-                if isinstance(step, bytes)
-                else self._item(at, end, step)
-            )
+            at = self._step(at, end, step)
             if at < 0:
                 return None
             done += 1
@@ -388,6 +392,12 @@ class ObjectNames(ByteReader):
         if at < end and nested.data[at] == _QUOTE:
             return None  # a text in a text has no names
         return nested._along(at, end, path[done:])
+
+    def _step(self, at: cython.longlong, end: cython.longlong, step: Any) -> cython.Py_ssize_t:
+        """The place of what a step leads to in the value at `at`; negative for none."""
+        if isinstance(step, bytes):
+            return self._member(at, end, step)
+        return self._item(at, end, step)
 
     def _member(self, at: cython.longlong, end: cython.longlong, name: bytes) -> cython.Py_ssize_t:
         """The place of the value that the object at `at` has of a name; negative for none."""
@@ -511,7 +521,7 @@ class ObjectNames(ByteReader):
         for place in range(len(layout.octets)):  # one wide loop instead of tests
             octet = self.data[at + place]
             ends: cython.uchar = (octet == 34) | (octet == 92)
-            odd |= ((octet ^ known[place]) & marks[place]) | ((marks[place] ^ 255) * ends)
+            odd |= ((octet ^ known[place]) & marks[place]) | ((marks[place] ^ 255) & -ends)
         return odd == 0
 
     @cython.boundscheck(False)  # places are those of `_learn`

@@ -25,14 +25,12 @@ cdef class MeaningColumns:
     cdef int copy(self, long long row, long long source) except? -1
 
 cdef class SeenBodies(Cache):
-    cdef MessageRows batch
-    cdef long long first
-    cdef int last
-    cdef long long[::1] rows
+    cdef MeaningColumns batch
+    cdef long long[::1] rows, sizes
     cdef ByteReader reader
-    cdef long long row_like(self, MessageRows out, long long row, Octets body, long long count, int table) except? -2
-    cdef int _code(self, Octets body, long long count, int table) except? -2
-    cdef int forget(self) except? -1
+    cdef Py_ssize_t place(self, Octets body, long long count, int table) except? -2
+    cdef long long row_like(self, MessageRows out, long long row, Py_ssize_t place, Octets body, long long count) except? -2
+    cdef int keep(self, long long row, Py_ssize_t place, Octets body, long long count) except? -1
 
 cdef class Field:
     cdef public int place, kind, at, within, begin, end
@@ -52,16 +50,18 @@ cdef class MeaningWriter:
     cdef tuple last
     cdef Vocabulary remembered
     cdef unsigned char[::1] table_bits
-    cdef list recent
+    cdef list recent, alike
     cdef unsigned long long[::1] recent_keys
     cdef SeenBodies seen
     cdef int write(self, MessageRows out, long long row, Octets body, long long count, TableCache tables) except? -1
     cdef int _table(self, TableCache tables) except? -2
+    cdef int _note_table(self, int table, int known, bint needs) except? -1
     cdef int _forget_tables(self, TableCache tables) except? -1
     cdef tuple _recognised(self, MessageRows out, long long row, Octets body, long long count, int table)
     cdef object _value(self, MessageRows out, long long row, Field field)
     cdef tuple _fields(self, MessageRows out, long long row, unsigned long long body_shape, bint opened)
     cdef tuple _words(self, MessageRows out, long long row)
+    cdef str _word(self, int place, int code, Vocabulary words)
     cdef tuple _more(self, object reading)
     cdef tuple _reading(self, tuple words, unsigned long long body_shape, bint opened)
     cdef int _read_body(self, Octets body, long long count, bytes wanted) except? -1

@@ -19,7 +19,7 @@ import re
 import zlib
 
 import cython
-from cython.cimports.amqpsniff.columns import Codes, Integers, Texts, Vocabulary
+from cython.cimports.amqpsniff.columns import Codes, Integers, Octets, Texts, Vocabulary
 from cython.cimports.amqpsniff.decode.cache import Cache, TableCache
 from cython.cimports.amqpsniff.decode.json_names import ObjectNames
 from cython.cimports.amqpsniff.decode.octets import ByteReader
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from amqpsniff.byteorder import IntView
-    from amqpsniff.columns import Octets
     from amqpsniff.decode.rows import MessageRows
 
 MAX_BODY_BYTES = 4096
@@ -59,6 +58,10 @@ before the arguments."""
 MAX_WORD_BYTES = 1024
 """Bytes of a value of which the word made of it is remembered: of types, and of stack traces, which
 come again with each try."""
+
+MAX_SEEN_BYTES = 1 << 20
+"""Bytes of bodies that are remembered at a time: 256 of the longest, and a core's cache has room
+for them."""
 
 SMALL_BYTES = 128
 """Bytes of headers and body below which a message is read sooner than looked for."""
@@ -73,14 +76,17 @@ READS, DEMANDS = 1, 2
 without an id."""
 
 MAX_SHAPES = 4096
-"""Shapes that are remembered: exchanges can be named after each message."""
+"""Shapes that are remembered, and texts of which the word is: both can differ in each message."""
 
 _RECENT = cython.declare(cython.int, 256)
 """Shapes that are told by numbers alone, without making texts of words."""
 
-_NAMELESS = cython.declare(cython.int, 1)
-_BODILESS = cython.declare(cython.int, 2)
-"""Bits of `table_bits`: headers without a known name; headers beside which no body is looked at."""
+_MET = cython.declare(cython.int, 1)
+_NAMELESS = cython.declare(cython.int, 2)
+_BODILESS = cython.declare(cython.int, 4)
+_VARIED = cython.declare(cython.int, 8)
+"""Bits of `table_bits`: headers that were read; those without a known name; those beside which no
+body is looked at; those that came again with another body."""
 
 TEXTS = ("message_id", "correlation_id")
 """Properties that differ from message to message."""
@@ -89,6 +95,7 @@ _DEMANDS = cython.declare(cython.int, DEMANDS)
 _SEED = cython.declare(cython.ulonglong, own_seed())
 _MAX = cython.declare(cython.int, MAX_ENTRIES)
 _MAX_BODY = cython.declare(cython.longlong, MAX_BODY_BYTES)
+_MAX_SEEN = cython.declare(cython.longlong, MAX_SEEN_BYTES)
 _MOST = (1 << 63) - 1
 _QUOTE = cython.declare(cython.int, ord('"'))
 _OBJECT = cython.declare(cython.int, ord("{"))
@@ -245,87 +252,64 @@ class MeaningColumns:
 
 
 class SeenBodies(Cache):
-    """Rows of a batch by their bodies, or by their headers where packs look at no body: what is
-    published is delivered mostly as it is.
+    """Rows of a batch by their headers, or by their bodies where one of several comes beside these:
+    what is published is delivered mostly as it is.
 
-    `rows` has the last row of each code of a body, and behind them of each code of headers; `last`
-    is the code looked for last.
+    At each place `rows` has the last row that was kept, plus one; `starts` and `sizes` say where
+    the bytes of its body stand in `json` that packs look at.
     """
 
-    first: int
-    last: int
-
-    batch: MessageRows
+    batch: MeaningColumns
     rows: IntView
+    sizes: IntView
     reader: ByteReader
 
     def __init__(self) -> None:
         self.batch = None
-        self.first = self.last = -1
         self.reader = ByteReader()
+        self.sizes = integers(MAX_ENTRIES)
         Cache.__init__(self)
 
     def clear(self) -> cython.int:
         """Remember nothing."""
-        self.rows = integers(2 * MAX_ENTRIES)
-        return Cache.clear(self)
+        self.rows = integers(MAX_ENTRIES)
+        self.json = Octets()
+        return 0
+
+    def place(self, body: Octets, count: cython.longlong, table: cython.int) -> cython.Py_ssize_t:
+        """The place of a body beside headers that have a code, -1 for none."""
+        self.reader.data = body.octets
+        digest: cython.ulonglong = self.reader.hash_with((table + 1) ^ _SEED, 0, count)
+        return cython.cast(cython.Py_ssize_t, digest & (_MAX - 1))
 
     def row_like(
         self,
         out: MessageRows,
         row: cython.longlong,
+        place: cython.Py_ssize_t,
         body: Octets,
         count: cython.longlong,
-        table: cython.int,
     ) -> cython.longlong:
-        """The last row of which packs see the same as of this one; -1 where none is known.
-
-        `table` is the code of the headers where the decoder remembers them, else -1; `body` is None
-        where it is not looked at.
+        """The row at a place if packs see the same of it as of this one, else -1; they look at
+        `count` bytes of the body.
         """
-        self.last = -1
-        if (table < 0 and count < _SMALL) or not self.is_worthwhile():
+        same: cython.longlong = self.rows[place] - 1
+        if same < 0 or self.sizes[place] != count or not _are_alike(out, row, same):
             return -1
-        if out is not self.batch or out.first != self.first:
-            self.batch, self.first = out, out.first
-            self.clear()
-        if body is None:
-            self.last = -1 if table < 0 else _MAX + table
-        else:
-            self.last = self._code(body, min(count, _MAX_BODY), table)
-        if self.last < 0:
-            return -1
-        same: cython.longlong = self.rows[self.last] - 1
-        self.rows[self.last] = row + 1
-        if same < 0 or not _are_alike(out, row, same):
+        if count > 0 and not _is_kept(self.json, self.starts[place], body, count):
             return -1
         self.hits += 1
         return same
 
-    def _code(self, body: Octets, count: cython.longlong, table: cython.int) -> cython.int:
-        """The code of a body beside some headers; a new one is added."""
-        reader: ByteReader = self.reader
-        reader.data = body.octets
-        seed: cython.ulonglong = table + 1
-        digest: cython.ulonglong = reader.hash_with(seed ^ _SEED, 0, count)
-        words: Vocabulary = self.words
-        code: cython.int = words.find(digest, count)
-        while code >= 0 and not reader._equals(words, words.ends[code], 0, count):
-            code = words.next(digest, count)
-        if code >= 0:
-            return code
-        if words.count >= _MAX:
+    def keep(
+        self, row: cython.longlong, place: cython.Py_ssize_t, body: Octets, count: cython.longlong
+    ) -> cython.int:
+        """Remember a row that is written, for `row_like`."""
+        if self.json.used + count > _MAX_SEEN:
             self.clear()
-            words = self.words
-            words.find(digest, count)
-        reader.copy_to(words, 0, count)
-        return words.add(digest)
-
-    def forget(self) -> cython.int:
-        """Do not take columns from the last row: some of its values hold for it alone."""
-        if self.last >= 0:
-            self.rows[self.last] = 0
-        return 0
+        self.rows[place] = row + 1
+        self.starts[place], self.sizes[place] = self.json.used, count
+        return 0 if count == 0 else self.json.put_from(body, 0, count)
 
 
 @cython.cfunc
@@ -343,6 +327,23 @@ def _are_alike(out: MessageRows, one: cython.longlong, other: cython.longlong) -
         and _is_same_text(out.message_id, one, other)
         and _is_same_text(out.correlation_id, one, other)
     )
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def _is_kept(
+    kept: Octets, start: cython.longlong, body: Octets, count: cython.longlong
+) -> cython.bint:
+    """True if the first bytes of a body, at least one, are those that were kept at a place."""
+    if start + count > kept.used or count > body.used:
+        raise IndexError("bytes outside a body")
+    if cython.compiled:
+        return not memcmp(
+            cython.address(kept.octets[start]),
+            cython.address(body.octets[0]),
+            cython.cast(cython.size_t, count),
+        )
+    return kept.storage[start : start + count] == body.storage[:count]
 
 
 @cython.cfunc
@@ -435,7 +436,7 @@ class Field:
         self.path = tuple(one.encode() if isinstance(one, str) else one for one in steps)
         bare = not (source.form or source.only or (source.path and self.at < 0))
         self.plain = bare and source.pattern is None
-        whole_number = self.at >= 0 and not (source.pattern or source.only or self.path)
+        whole_number = self.at >= 0 and not (source.pattern or source.only)
         self.scale = SCALES.get(source.form, 0) if whole_number else 0
         self.most = MAX_US // self.scale if self.scale > 1 else _MOST
         alone = bare and self.at >= 0 and not self.path and source.pattern is not None
@@ -446,8 +447,9 @@ class Field:
 class MeaningWriter:
     """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`.
 
-    `table_bits` has `_NAMELESS` and `_BODILESS` by the code of headers that the decoder remembers,
-    `tables` is the cache that headers were written from, None for others.
+    `table_bits` has bits by the code of headers that the decoder remembers, `tables` is the cache
+    that headers were written from, None for others. `alike` has, by place in `SHAPE` and by code,
+    the words that stand for others in a shape; see `Packs.alike`.
     """
 
     packs: Any
@@ -459,6 +461,7 @@ class MeaningWriter:
     headers: ObjectNames
     body: ObjectNames
     shapes: dict[Any, Any]
+    alike: list[Any]
     last: tuple[Any, ...]
     recent: list[Any]
     recent_keys: IntView
@@ -473,7 +476,7 @@ class MeaningWriter:
         self.words = self.last = self.remembered = None
         self.table_bits = memoryview(bytearray(MAX_ENTRIES))
         self.seen = None
-        self.recent = []
+        self.recent, self.alike = [], []
         self.recent_keys = memoryview(bytearray(8 * 4 * _RECENT)).cast("Q")
 
     def write(
@@ -492,22 +495,35 @@ class MeaningWriter:
             found.reserve(out.capacity)
         if self.seen is None:
             self.seen = SeenBodies()
+        seen: SeenBodies = self.seen
+        if seen.batch is not found:
+            seen.batch = found
+            seen.clear()
         table: cython.int = self._table(tables)
         known: cython.int = 0 if table < 0 else self.table_bits[table]
         bodiless: cython.bint = known & _BODILESS != 0
-        same: cython.longlong = -1
-        if known != _NAMELESS | _BODILESS:
-            same = self.seen.row_like(out, row, None if bodiless else body, count, table)
-        if same >= 0:
-            return found.copy(row, same)
+        size: cython.longlong = 0 if bodiless or body is None else min(count, _MAX_BODY)
+        place: cython.Py_ssize_t = table
+        if table < 0 or (known & _VARIED and size > 0):
+            place = seen.place(body, size, table) if table >= 0 or size >= _SMALL else -1
+        elif bodiless and known & _NAMELESS:
+            place = -1
+        if place >= 0 and (table < 0 or known != 0):
+            same: cython.longlong = -1
+            if seen.is_worthwhile():
+                same = seen.row_like(out, row, place, body, size)
+            if same >= 0:
+                return found.copy(row, same)
         fields: tuple[Any, ...] = self._recognised(out, row, body, count, table)
         framework: bytes = fields[0]
         steps: list[Any] = fields[1]
         needs: cython.bint = self.last[2]
-        if fields[4] or (bodiless and needs):
-            self.seen.forget()
-        if table >= 0 and bodiless == needs:
-            self.table_bits[table] ^= _BODILESS
+        if table >= 0:
+            self._note_table(table, known, needs)
+            size = size if needs else 0
+            place = place if place < 0 or needs else table
+        if place >= 0 and seen.skips == 0 and not (bodiless and needs) and not fields[4]:
+            seen.keep(row, place, body, size)
         if framework is not None:
             found.put_word(0, row, framework)
         step: Field
@@ -523,6 +539,16 @@ class MeaningWriter:
         if tables.words is not self.remembered:
             self._forget_tables(tables)
         return tables.last
+
+    def _note_table(self, table: cython.int, known: cython.int, needs: cython.bint) -> cython.int:
+        """Note of headers that were read what they are; `known` was noted before."""
+        bits: cython.int = _MET | (known & _VARIED) | (self.table_bits[table] & _NAMELESS)
+        if not needs:
+            bits |= _BODILESS
+        if known != 0:
+            bits |= _VARIED
+        self.table_bits[table] = cython.cast(cython.uchar, bits)
+        return 0
 
     def _forget_tables(self, tables: TableCache) -> cython.int:
         self.remembered = tables.words
@@ -565,6 +591,7 @@ class MeaningWriter:
         if out.vocabularies is not self.words:
             self.words = out.vocabularies
             self.recent = [None] * _RECENT
+            self.alike = [[], [], []]
         exchange: cython.ulonglong = out.exchange.values[row] & _MASK32
         content_type: cython.ulonglong = out.content_type.values[row] & _MASK32
         type_: cython.ulonglong = out.type.values[row] & _MASK32
@@ -588,10 +615,21 @@ class MeaningWriter:
     def _words(self, out: MessageRows, row: cython.longlong) -> tuple[Any, ...]:
         words: Vocabularies = out.vocabularies
         return (
-            words.exchange.text(out.exchange.values[row]),
-            words.content_type.text(out.content_type.values[row]),
-            words.type.text(out.type.values[row]),
+            self._word(0, out.exchange.values[row], words.exchange),
+            self._word(1, out.content_type.values[row], words.content_type),
+            self._word(2, out.type.values[row], words.type),
         )
+
+    def _word(self, place: cython.int, code: cython.int, words: Vocabulary) -> str:
+        """The word of a code, or one that meets the same conditions; None for none."""
+        alike: list[Any] = self.alike[place]
+        if code < 0:
+            return None
+        if code >= len(alike):
+            alike.extend([None] * (code + 1 - len(alike)))
+        if alike[code] is None:
+            alike[code] = self.packs.alike(place, words.text(code))
+        return alike[code]
 
     def _reading(
         self, words: tuple[Any, ...], body_shape: cython.ulonglong, opened: cython.bint
@@ -600,14 +638,9 @@ class MeaningWriter:
         key = (words, self.headers.shape, body_shape, opened)
         known = self.shapes.get(key)
         if known is None:
-            words = self.packs.alike(words)
-            alike = (words, *key[1:])
-            known = self.shapes.get(alike)
-            if known is None:
-                known = self._new_reading(words, opened)
             if len(self.shapes) >= MAX_SHAPES:
                 self.shapes.clear()
-            self.shapes[key] = self.shapes[alike] = known
+            known = self.shapes[key] = self._new_reading(words, opened)
         return known
 
     def _new_reading(self, words: Any, opened: Any) -> Any:
@@ -726,10 +759,10 @@ class MeaningWriter:
         """Write the value of a field of numbers, which may stand at a place of some names."""
         number: cython.longlong = -1
         if field.scale:
-            number = names.digits(place)
+            number = names.digits(place, field.path)
             if 0 <= number <= field.most:
                 number *= field.scale
-            elif field.plain and field.place == _NOT_BEFORE:
+            elif field.plain and not field.path and field.place == _NOT_BEFORE:
                 number = names.instant(place)
             else:
                 number = -1

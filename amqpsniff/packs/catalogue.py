@@ -281,13 +281,10 @@ class Packs:
                 names[source.name][source.path[0]] = None
         return {name: tuple(inside) for name, inside in names.items()}
 
-    def alike(self, words: Words) -> Words:
-        """Words of a shape that meet the same conditions, always the same ones: a client may make
-        up names, of which most meet those of no name."""
-        return tuple(map(self._word, count(), words))  # type: ignore[return-value]
-
     @lru_cache(maxsize=1024)  # noqa: B019 (packs are few, and `load` keeps them)
-    def _word(self, place: int, word: str | None) -> str | None:
+    def alike(self, place: int, word: str | None) -> str | None:
+        """A word at a place of `SHAPE` that meets the same conditions, always the same one: a
+        client may make up names, of which most meet those of no name."""
         if word is None:
             return None
         texts, searches = self._quick[place]
@@ -307,7 +304,8 @@ class Packs:
         A framework that is told without the body goes before others that the body tells. Shapes
         whose words are `alike` are read once.
         """
-        key = self.alike(shape.words), shape.headers, shape.body, tuple(columns)
+        alike = tuple(map(self.alike, count(), shape.words))
+        key = alike, shape.headers, shape.body, tuple(columns)
         found = self._readings.get(key)
         if found is None:
             if len(self._readings) >= MAX_READINGS:

@@ -65,6 +65,7 @@ class Cell:
     offset: cython.Py_ssize_t
     nullable: cython.bint
     zone: cython.bint
+    odd: cython.bint
     valid: cython.const[cython.uchar][::1]
     longs: cython.const[cython.longlong][::1]
     ints: cython.const[cython.int][::1]
@@ -103,6 +104,9 @@ class Cell:
             ends[place + 1] = self.pieces.used
         self.ends = ends
         self.key = ends[1]
+        self.odd = False  # of a text column without an odd byte no row is gone through again
+        if kind == TEXT:
+            self.odd = _has_odd(self, self.ints[offset], self.ints[len(self.ints) - 1])
 
 
 def write_rows(
@@ -280,11 +284,10 @@ def _put_plain(
 
 
 @cython.cfunc
-def _put_text(out: Octets, cell: Cell, start: cython.longlong, end: cython.longlong) -> cython.int:
-    """Text up to its closing quote, what JSON does not allow in strings escaped."""
+def _has_odd(cell: Cell, start: cython.longlong, end: cython.longlong) -> cython.bint:
+    """True if a byte of a range is one that JSON does not allow in strings."""
     octet: cython.uchar
     odd: cython.uchar = 0
-    clean: cython.longlong = start
     at: cython.longlong
     if start < 0 or end > len(cell.octets):
         raise IndexError("text outside a buffer")
@@ -292,6 +295,16 @@ def _put_text(out: Octets, cell: Cell, start: cython.longlong, end: cython.longl
         for at in range(start, end):
             octet = cell.octets[at]
             odd |= (octet < 32) | (octet == 34) | (octet == 92)
+    return odd != 0
+
+
+@cython.cfunc
+def _put_text(out: Octets, cell: Cell, start: cython.longlong, end: cython.longlong) -> cython.int:
+    """Text up to its closing quote, what JSON does not allow in strings escaped."""
+    octet: cython.uchar
+    odd: cython.bint = cell.odd and _has_odd(cell, start, end)
+    clean: cython.longlong = start
+    at: cython.longlong
     for at in range(start, end if odd else start):
         octet = cell.octets[at]
         if octet >= 32 and octet != 34 and octet != 92:
