@@ -212,7 +212,7 @@ def test_page_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_one_fold_has_all_more_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a narrow screen; on a wide one its heading is hidden, and those beyond are folded in it."""
+    """On a narrow screen; on a wide one its heading is hidden, and the rest is folded in it."""
     monkeypatch.setattr(findings, "FEW_LINES", 1)
     monkeypatch.setattr(findings, "MAX_LINES", 2)
     assert report(tmp_path / "page.html", "pika_mix.pcap", "php_churn.pcap", "lost.pcap").code == 0
@@ -499,7 +499,7 @@ def test_what_was_settled_at_the_very_end_does_not_wait_there() -> None:
     assert used > narrative.MAX_POINTS
     assert levels["unacked"].levels(narrative.MAX_POINTS)[-1] == 4
     delays = {name: Delays(steps) for name in ("confirm", "ack", "reply")}
-    data = Mock(levels=levels, delays=delays, uncounted=Counter())
+    data = Mock(levels=levels, delays=delays, uncounted=Counter(), abandoned=Counter())
     (told,) = narrative._waiting(data)
     assert told.startswith("At most about 4 deliveries waited for an acknowledgement")
     assert told.endswith("; 1 still did at the end.")
