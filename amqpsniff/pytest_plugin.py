@@ -19,6 +19,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
     from amqpsniff.analysis.trace import TracedMessage
 
 BROKER = "amqp_broker"
-"""Setting of pytest: `address:port` of the broker."""
+"""Setting of pytest: the broker, see `broker_address`."""
+
+PORTS = {"amqp": 5672, "amqps": 5671}
+"""Ports of brokers where none is named."""
 
 RECORDER = "amqp_wire"
 """Setting of pytest: how traffic is recorded, one of `RECORDERS`."""
@@ -292,7 +296,8 @@ class Wire:
 
     def url(self, user: str = "guest", password: str = "guest", vhost: str = "%2F") -> str:  # noqa: S107
         """An address for clients that take one."""
-        return f"amqp://{user}:{password}@{self.host}:{self.port}/{vhost}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"amqp://{user}:{password}@{host}:{self.port}/{vhost}"
 
     def capture(self) -> Capture:
         """The traffic so far, as a capture."""
@@ -354,7 +359,7 @@ class Wire:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Called by pytest."""
-    parser.addini(BROKER, "address:port of the AMQP broker of the fixture wire")
+    parser.addini(BROKER, "AMQP broker of the fixture wire: host, host:port or amqp://host:port")
     parser.addini(RECORDER, "how the fixture wire records: auto, capture or proxy", default=AUTO)
 
 
@@ -377,14 +382,29 @@ def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
     else `127.0.0.1:5672`. `AMQP_WIRE`, else the setting `amqp_wire`, says how traffic is recorded:
     `capture` on the loopback interface, by a `proxy`, or `auto`: captured where that is allowed.
     """
-    host, _, port = _setting(request, BROKER, "127.0.0.1:5672").rpartition(":")
-    one = Wire(_recorder(_setting(request, RECORDER, AUTO), host.strip("[]"), int(port)))
+    address = broker_address(_setting(request, BROKER, "127.0.0.1"))
+    one = Wire(_recorder(_setting(request, RECORDER, AUTO), *address))
     yield one
     one.close()
 
 
 def _setting(request: pytest.FixtureRequest, name: str, otherwise: str) -> str:
     return os.environ.get(name.upper()) or str(request.config.getini(name) or otherwise)
+
+
+def broker_address(text: str) -> tuple[str, int]:
+    """Host and port of a broker: `host`, `host:port`, an IP address, or an address as clients take
+    it, `amqp://...`; raises UsageError for any other."""
+    with suppress(ValueError):
+        return str(ip_address(text)), PORTS["amqp"]
+    with suppress(ValueError):  # of a port that is none
+        url = urlsplit(text if "//" in text else f"amqp://{text}")
+        if url.hostname and url.scheme in PORTS and url.port != 0:
+            return url.hostname, url.port or PORTS[url.scheme]
+    raise UsageError(
+        f"{BROKER} is {text!r}, no address; write localhost, localhost:5672, [::1]:5672 or "
+        "amqp://localhost"
+    )
 
 
 def _recorder(wanted: str, host: str, port: int) -> Recorder:

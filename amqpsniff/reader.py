@@ -485,7 +485,7 @@ class Capture:
         """
         from amqpsniff.session.census import Census
 
-        chosen = self.chosen(self._counted(part), CENSUS)
+        chosen = self.chosen(self._counted(part, limit), CENSUS)
         census = Census(
             limit,
             chosen.channel,
@@ -495,9 +495,9 @@ class Capture:
         deque(self.count(census), 0)
         return self._summary(census, chosen, limit)
 
-    def _counted(self, part: Filters) -> Selection:
-        """A selection for what counts and has no rows, so that there is no `where`."""
-        chosen = self._selection(part)
+    def _counted(self, part: Filters, limit: int | None = None) -> Selection:
+        """A selection for what counts: it has no `where`, and `limit` leaves out no traffic."""
+        chosen = replace(self._selection(part, limit), limit=None)
         if chosen.where is not None:
             raise UsageError("--where chooses rows of a table; a summary has none")
         return chosen
@@ -538,7 +538,7 @@ class Capture:
         """
         from amqpsniff.analysis.topology import COLUMNS, Topology, topology
 
-        chosen = self._counted(part)
+        chosen = self._counted(part, limit)
         if chosen.chooses():
             return topology(self._selected(chosen, columns=COLUMNS), limit, self.names)
         made = Topology()  # without Arrow, see `diagnose`
@@ -648,7 +648,7 @@ class Capture:
 
         if connection is not None:
             part["connection"] = connection
-        chosen = self._selection(part)
+        chosen = replace(self._selection(part, limit), limit=None)
         packets = None if chosen.connection else chosen.packets()
         if packets is not None:
             chosen = replace(chosen, packet=None)
@@ -778,6 +778,7 @@ class Capture:
         """
         from amqpsniff.compare.same_traffic import SameTraffic, failures
 
+        self._selection({}, limit)  # which raises for one that cannot be
         traffic = SameTraffic(self, nearer_to_broker)
         try:
             deque(traffic.read(), 0)

@@ -56,7 +56,8 @@ def one_of(values: Iterable[str], refused: str) -> dict[str, Any]:
 
     def check(value: str | None) -> str | None:
         if value is not None and value not in offered:
-            raise UsageError(f"{refused.format(f'`{value}`')}; there are {', '.join(offered)}")
+            there = f"there {'are' if offered[1:] else 'is'} {', '.join(offered)}"
+            raise UsageError(f"{refused.format(f'`{value}`')}; {there}")
         return value
 
     return {"autocompletion": words(offered), "callback": check}

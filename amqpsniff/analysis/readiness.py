@@ -2,7 +2,7 @@
 
 The changes are rows of `amqpsniff.spec.version_changes`; here is what each of them is about, in
 rows of the tables. What the capture does not show (queues that were declared before, clients that
-did not connect) is not known.
+did not connect) is not known. What a broker that has the change took all the same is not refused.
 """
 
 from __future__ import annotations
@@ -34,14 +34,17 @@ CONSUMER_TIMEOUT_NS = 30 * 60 * 1_000_000_000
 MAX_USES = 10_000
 """Uses of changed features that are kept, by connection; more are counted only."""
 
-FRAME_COLUMNS = ("packet_number", "connection_id", "frame_type", "method", "arguments")
+FRAME_COLUMNS = (
+    "packet_number", "connection_id", "frame_type", "method", "arguments", "response_packet_number",
+)  # fmt: skip
 MESSAGE_COLUMNS = (
     "packet_number", "connection_id", "method", "exchange", "routing_key", "queue", "mandatory",
-    "headers", "body_size", "outcome_ns",
+    "headers", "body_size", "outcome", "outcome_ns",
 )  # fmt: skip
 CONNECTION_COLUMNS = (
     "connection_id", "client", "protocol", "midstream", "vhost", "user", "connection_name",
-    "client_product", "client_version", "frame_max", "first_packet_number",
+    "client_product", "client_version", "server_product", "server_version", "frame_max",
+    "first_packet_number",
 )  # fmt: skip
 COLUMNS = {
     "frames": FRAME_COLUMNS,
@@ -125,7 +128,7 @@ class Review:
 
     def __init__(self, version: tuple[int, int]) -> None:
         self._version = version
-        self._uses: dict[tuple[str, Use], list[int]] = {}
+        self._uses: dict[tuple[str, Use, bool], list[int]] = {}
         self._clients: dict[str, Row] = {}
         self._midstream = 0
         self._forgotten = 0
@@ -152,7 +155,7 @@ class Review:
             self._note({**row, "packet_number": row["first_packet_number"]}, ("dialect-0-8", ""))
 
     def _note(self, row: Row, use: Use) -> None:
-        key = row["connection_id"], use
+        key = row["connection_id"], use, _taken(row)
         known = self._uses.get(key)
         if known is not None:
             known[0] += 1
@@ -166,12 +169,16 @@ class Review:
         """The changes that concern what was added so far."""
         changes = {one.code: one for one in VERSION_CHANGES if one.version <= self._version}
         counted: dict[tuple[Any, ...], list[int]] = {}
-        for (connection, (code, thing)), (count, packet_number) in self._uses.items():
-            if code in changes:
-                key = (code, *_client(self._clients.get(connection, {})), thing)
-                known = counted.setdefault(key, [0, packet_number])
-                known[0] += count
-                known[1] = min(known[1], packet_number)
+        for (connection, (code, thing), taken), (count, packet_number) in self._uses.items():
+            change, facts = changes.get(code), self._clients.get(connection, {})
+            if change is None or (
+                taken and change.effect == "refused" and change.version <= _broker_version(facts)
+            ):
+                continue
+            key = (code, *_client(facts), thing)
+            known = counted.setdefault(key, [0, packet_number])
+            known[0] += count
+            known[1] = min(known[1], packet_number)
         affected = [
             _affected(changes[code], (client, user, vhost, thing), *numbers)
             for (code, client, user, vhost, thing), numbers in counted.items()
@@ -187,6 +194,19 @@ def _client(connection: Row) -> tuple[str, str | None, str | None]:
     product = " ".join(filter(None, (get("client_product"), get("client_version"))))
     host = (get("client") or "unknown").rpartition(":")[0]
     return get("connection_name") or product or host or "unknown", get("user"), get("vhost")
+
+
+def _broker_version(connection: Row) -> tuple[int, ...]:
+    """Major and minor version of a connection's RabbitMQ; empty where it is not known."""
+    found = re.match(r"(\d+)\.(\d+)", connection.get("server_version") or "")
+    if found is None or connection["server_product"] != "RabbitMQ":
+        return ()
+    return tuple(map(int, found.groups()))
+
+
+def _taken(row: Row) -> bool:
+    """True if the broker answered a request, or confirmed a message."""
+    return row.get("response_packet_number") is not None or row.get("outcome") == "confirmed"
 
 
 def _affected(change: VersionChange, who: tuple[Any, ...], count: int, packet: int) -> Affected:

@@ -104,6 +104,7 @@ class ReportData:
         named: Rows of the connections that were named, by the name.
         rates, levels: `Counts` and `Levels` by what is counted.
         uncounted: Channels of which not all that waited is known, by level.
+        abandoned: What waited when its channel or connection ended, by level.
         delays: `Delays` by what took so long: confirm, ack, reply.
         spans: First and last time of connections in nanoseconds, by capture.
     """
@@ -131,6 +132,7 @@ class ReportData:
         self.delays = {name: Delays(self.steps) for name in ("confirm", "ack", "reply")}
         self.spans: dict[str | None, tuple[int, int]] = {}
         self.uncounted: Counter[str] = Counter()
+        self.abandoned: Counter[str] = Counter()
         self._midstream: Counter[str | None] = Counter()
         self._left: dict[str, Counter[Place]] = {"unacked": Counter(), "unconfirmed": Counter()}
         self._ended: dict[str, int] = {}
@@ -308,6 +310,7 @@ class ReportData:
         number = left if number is None else min(number, left)
         if number > 0:
             self._left[level][place] -= number
+            self.abandoned[level] += number
             self.levels[level].put(end_ns, -number)
 
 

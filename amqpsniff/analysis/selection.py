@@ -184,6 +184,8 @@ class Selection:
                 value.encode()  # of a lone surrogate Arrow says only that it is no text
         if self.connection == "":
             raise UsageError("--connection is empty; `amqpsniff connections` lists their ids")
+        if self.limit is not None and self.limit < 0:
+            raise UsageError(f"limit is {self.limit}; it is a number of rows, 0 or more")
         times.span(self.from_, self.to, self.tz)
         if self.outcome is not None:
             from amqpsniff.session.codes import OUTCOMES

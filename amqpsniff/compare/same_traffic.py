@@ -482,7 +482,9 @@ class Slowest:
 
     def slower_than(self, delay_ns: int) -> bool:
         """True if a delay would be among them."""
-        return len(self._kept) < self._most or delay_ns > self._kept[0][0]
+        if len(self._kept) < self._most:
+            return True
+        return bool(self._kept) and delay_ns > self._kept[0][0]
 
     def listed(self) -> list[Slow]:
         """Them, the slowest first."""

@@ -171,12 +171,20 @@ def _labelled(way: str, name: str, value: Any, field: Field) -> Iterator[Pair]:
 
 
 def _below(field: Field) -> tuple[list[Field], bytes | None]:
-    """The values inside a value of a table, and its own bytes, None where they are not told."""
-    octets = field.octets
+    """The values inside a value of a table, and its own bytes, None where they are not told.
+
+    Some types have a field name of their own (`amqp.field.timestamp`), so a value inside is known
+    by its label, which has a type.
+    """
+    octets, inside = field.octets, []
     for one in field.fields:
-        if one.name.startswith("amqp.field.") and one.name not in _ABOUT_VALUE:
+        if one.name in _ABOUT_VALUE:
+            continue
+        if one.name != field.name and one.name.startswith("amqp.field."):
             octets = one.octets
-    return [one for one in field.fields if one.name == field.name], octets
+        if one.name == field.name or _TYPED.search(one.label):
+            inside.append(one)
+    return inside, octets
 
 
 def _same_text(kind: str, value: Any, text: str, theirs: bytes | None) -> bool:

@@ -23,10 +23,11 @@ LINE_HEIGHT = 220
 SPREAD_HEIGHT = 150
 """Heights in pixels; widths are those of the page."""
 
-SEASON_MS, DAY_MS, HOUR_MS, SECOND_MS = 7_776_000_000, 86_400_000, 3_600_000, 1_000
+SEASON_MS, DAY_MS, HOUR_MS = 7_776_000_000, 86_400_000, 3_600_000
+MINUTE_MS, SECOND_MS = 60_000, 1_000
 
-FEW_LEVELS = 6
-"""Up to here every whole number stands at an axis of whole numbers: there are no halves."""
+MANY_TICKS, FEW_TICKS = 50, 6
+"""Up to so high an axis of whole numbers might get fractions, and has so many ticks instead."""
 
 CLOSE_POINTS = 60
 SMALL_POINT, LARGE_POINT = 9, 28
@@ -60,7 +61,13 @@ def bars(rows: Rows, title: str, name: str, values: Sequence[str], unit: str) ->
         "mark": {"type": "bar", "tooltip": True},
         "encoding": {
             "y": {"field": "name", "type": "nominal", "sort": None, "title": None},
-            "x": {"field": "value", "type": "quantitative", "aggregate": "sum", "title": unit},
+            "x": {
+                "field": "value",
+                "type": "quantitative",
+                "aggregate": "sum",
+                "title": unit,
+                "axis": _whole(one["value"] for one in summed(data, "name", ["value"])),
+            },
             **_color("kind", len(values) > 1),
         },
     }
@@ -87,9 +94,15 @@ def lines(
                 "type": "temporal",
                 "title": None,
                 "scale": {"type": "utc"},
-                "axis": {"format": _clock([one["time"] for one in data])},
+                "axis": _clock([one["time"] for one in data]),
             },
-            "y": {"field": "value", "type": "quantitative", "title": unit, "scale": scale},
+            "y": {
+                "field": "value",
+                "type": "quantitative",
+                "title": unit,
+                "scale": scale,
+                "axis": _whole(one["value"] for one in data),
+            },
             **_color("series", many),
         },
     }
@@ -130,6 +143,10 @@ def grid(rows: Rows, title: str, across: str, down: str, value: str, unit: str) 
             "color": {
                 "field": "value", "type": "quantitative", "aggregate": "sum", "title": unit,
                 "scale": {"scheme": "blues"},
+                "legend": {
+                    "orient": "bottom",
+                    **_whole((one["value"] for one in data), min(one["value"] for one in data)),
+                },
             },
         },
     }  # fmt: skip
@@ -161,16 +178,13 @@ def courses(
     across: Spec = {"field": "t", "type": "quantitative", "title": "seconds since the beginning"}
     if utc:
         across = {"field": "t", "type": "temporal", "title": "UTC", "scale": {"type": "utc"},
-                  "axis": {"format": _clock(times)}}  # fmt: skip
+                  "axis": _clock(times)}  # fmt: skip
     else:
         across["scale"] = {"zero": False, "nice": False}
     tip = {"field": "t", "title": "at", "type": across["type"]}
     if utc:
         tip["timeUnit"] = "utcyearmonthdatehoursminutesseconds"
-    upright: Spec = {"labelExpr": _SHORT}
-    most = max(drawn)
-    if levels and most <= FEW_LEVELS:
-        upright |= {"values": list(range(int(most) + 1)), "format": "d"}
+    upright: Spec = {"labelExpr": _SHORT, **_whole(drawn)}
     if log:
         upright["values"] = _decades(drawn)
     size = SMALL_POINT if len(times) > CLOSE_POINTS else LARGE_POINT
@@ -258,7 +272,7 @@ def lives(
                     "title": "seconds since the beginning"}  # fmt: skip
     scale: Spec = {"domain": list(span), "nice": False, "zero": False}
     if utc:
-        across |= {"type": "temporal", "title": "UTC", "axis": {"format": _clock(span)}}
+        across |= {"type": "temporal", "title": "UTC", "axis": _clock(span)}
         scale = {"type": "utc", "nice": False}
     shown = {row["kind"] for row in rows}
     domain = [kind for kind in kinds if kind in shown]
@@ -336,12 +350,26 @@ def _decades(values: Sequence[float]) -> list[float]:
     return [float(f"{tick}e{decade}") for decade in range(low, high + 2) for tick in wanted]
 
 
-def _clock(times: Sequence[float]) -> str:
-    """How labels of an axis of milliseconds are written: with the day where there are several."""
+def _clock(times: Sequence[float]) -> Spec:
+    """An axis of milliseconds: with the day where there are several, and no tick between two times
+    that its labels can name."""
     span = max(times) - min(times) if times else 0
     if span > SEASON_MS:
-        return "%Y-%m-%d"
-    return "%b %d %H:%M" if span > DAY_MS else "%H:%M" if span > HOUR_MS else "%H:%M:%S"
+        return {"format": "%Y-%m-%d", "tickMinStep": DAY_MS}
+    if span > DAY_MS:
+        return {"format": "%b %d %H:%M", "tickMinStep": MINUTE_MS}
+    if span > HOUR_MS:
+        return {"format": "%H:%M", "tickMinStep": MINUTE_MS}
+    return {"format": "%H:%M:%S", "tickMinStep": SECOND_MS}
+
+
+def _whole(values: Iterable[float], least: float = 0) -> Spec:
+    """An axis or a legend that begins at `least`, without fractions where all values are whole."""
+    known = list(values)
+    span = max(known) - least
+    if span > MANY_TICKS or not all(isinstance(value, int) for value in known):
+        return {}
+    return {"tickCount": max(1, min(span, FEW_TICKS))}
 
 
 def _milliseconds(time: Any) -> int:

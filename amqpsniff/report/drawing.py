@@ -24,8 +24,11 @@ SWEEPS = 4
 BY_START, MIDDLE, BY_END = 0.27, 0.5, 0.73
 """Where a label stands on its edge: at the end that has fewer edges, where they are far apart."""
 
-LABEL_WIDTH = 6.2
-"""Pixels of a character of a label, more or less."""
+PLACES = (MIDDLE, BY_START, BY_END, 0.38, 0.62, 0.18, 0.82)
+"""Where else it may stand, if another label is there."""
+
+LABEL_WIDTH, LABEL_HEIGHT = 6.2, 13
+"""Pixels of a character of a label and of its line, more or less."""
 
 
 class Node(NamedTuple):
@@ -58,7 +61,7 @@ class Drawing:
     ) -> None:
         self._nodes = nodes
         self._edges = edges
-        self._label = label
+        self._about = label
         self._columns = [
             [number for number, node in enumerate(nodes) if node.kind == kind] for kind in kinds
         ]
@@ -70,6 +73,7 @@ class Drawing:
         for edge in edges:
             self._neighbours[edge.start].append(edge.end)
             self._neighbours[edge.end].append(edge.start)
+        self._labels: list[tuple[float, float, float]] = []
         self._tops: dict[int, float] = {}
         self._height = self._place()
 
@@ -84,7 +88,7 @@ class Drawing:
         nodes = "".join(self._node(number, node) for number, node in enumerate(self._nodes))
         return (
             f'<svg class="topology" viewBox="0 0 {width} {height}" '
-            f'style="--width:{width}px" role="img" aria-label="{escape(self._label)}">'
+            f'style="--width:{width}px" role="img" aria-label="{escape(self._about)}">'
             '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
             'markerHeight="7" markerUnits="userSpaceOnUse" orient="auto">'
             f'<path d="M0 0 8 4 0 8z"/></marker></defs>{edges}{nodes}</svg>'
@@ -144,6 +148,25 @@ class Drawing:
         before, behind = (len(self._neighbours[one]) for one in (edge.start, edge.end))
         return MIDDLE if before == behind else BY_START if before < behind else BY_END
 
+    def _label(self, edge: Line, curve: Sequence[float], half: float) -> tuple[float, float]:
+        """The middle of an edge's label: where it is best, or else where no other label is."""
+        left, right = curve[0] + half, curve[-2] - half
+        places = []
+        for at in (self._label_place(edge), *PLACES):
+            x, y = (_bezier(at, *curve[axis::2]) for axis in (0, 1))
+            places.append(
+                (min(max(x, left), right) if curve[-2] - curve[0] == COLUMN_GAP else x, y)
+            )
+        x, y = next((one for one in places if self._is_free(*one, half)), places[0])
+        self._labels.append((x, y, half))
+        return x, y
+
+    def _is_free(self, x: float, y: float, half: float) -> bool:
+        return all(
+            abs(x - other_x) >= half + other_half or abs(y - other_y) >= LABEL_HEIGHT
+            for other_x, other_y, other_half in self._labels
+        )
+
     def _edge(self, edge: Line) -> str:
         right = self._left(edge.start) + NODE_WIDTH
         y0, y1 = self._centre(edge.start), self._centre(edge.end)
@@ -157,12 +180,9 @@ class Drawing:
                 y0, y1 = y0 - 6, y1 + 6
             out = max(x0, x1) + LOOP_WIDTH
             curve = (x0, y0, out, y0, out, y1, x1, y1)
-        at = self._label_place(edge)
         label = _cut(edge.label, EDGE_CHARACTERS)
-        label_x, label_y = (_bezier(at, *curve[axis::2]) for axis in (0, 1))
-        if x1 - x0 == COLUMN_GAP:
-            half = min(len(label) * LABEL_WIDTH / 2 + 4, COLUMN_GAP / 2)
-            label_x = min(max(label_x, x0 + half), x1 - half)
+        half = min(len(label) * LABEL_WIDTH / 2 + 4, COLUMN_GAP / 2)
+        label_x, label_y = self._label(edge, curve, half)
         path = "M{:.0f} {:.1f}C{:.0f} {:.1f} {:.0f} {:.1f} {:.0f} {:.1f}".format(*curve)
         width = 1 + 3 * math.sqrt(max(0.0, min(edge.weight, 1.0)))
         dashed = " dashed" if edge.dashed else ""

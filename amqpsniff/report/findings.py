@@ -82,12 +82,11 @@ class FindingList:
             head = "".join(f"<span>{title}</span>" for title in _TITLES)
             parts.append(f'<div class="line head" aria-hidden="true">{head}</div>')
             parts.append(_listed(main[:FEW_LINES]))
-            if others := main[FEW_LINES:MAX_LINES]:
-                told = plural(len(others), "more finding")
-                parts.append(_folded(told, _listed(others), "narrow"))
-        if main[MAX_LINES:]:
-            more = plural(len(main) - MAX_LINES, "more finding")
-            parts.append(_folded(more, _listed(main[MAX_LINES:])))
+            if others := main[FEW_LINES:]:
+                shown = _listed(others[: MAX_LINES - FEW_LINES])
+                if rest := main[MAX_LINES:]:
+                    shown += _folded(plural(len(rest), "more finding"), _listed(rest))
+                parts.append(_folded(plural(len(others), "more finding"), shown, "narrow"))
         if notes:
             told = f"{plural(len(notes), 'note')} on configuration and security"
             parts.append(_folded(told, _listed(notes)))

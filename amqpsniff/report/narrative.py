@@ -147,8 +147,9 @@ def _flow(summary: Row, data: ReportData) -> Iterator[str]:
             text += f"; consumers acknowledged {count(totals['acked'])}"
         yield f"{text}."
     outcomes = {row["outcome"]: row["count"] for row in summary["outcomes"]}
+    them = "it" if outcomes.get("returned") == 1 else "them"
     told = (
-        ("returned", "sent back because no queue would take them"),
+        ("returned", f"sent back because no queue would take {them}"),
         ("rejected", "refused by the broker"),
         ("requeued", "put back into a queue"),
         ("discarded", "given up by a consumer"),
@@ -191,7 +192,7 @@ def _waiting(data: ReportData) -> Iterator[str]:
         deepest = max(level.levels(MAX_POINTS), default=0)
         if deepest > 0:
             number = f"about {count(int(deepest))} {several}" if deepest > 1 else f"1 {one}"
-            rest = _rest(level.total, least=least)
+            rest = _rest(level.total, data.abandoned[name], least=least)
             told = "At the highest, at least" if least else "At most"
             yield f"{told} {number} waited for {awaited} at a time{rest}."
     parts = [
@@ -206,10 +207,14 @@ def _waiting(data: ReportData) -> Iterator[str]:
         )
 
 
-def _rest(left: int, *, least: bool) -> str:
-    if left > 0:
-        return f"; {'at least ' if least else ''}{count(left)} still did at the end"
-    return "" if least else "; none did at the end"
+def _rest(left: int, abandoned: int, *, least: bool) -> str:
+    """What became of what waited: still does, or its channel or connection ended first."""
+    at_least = "at least " if least else ""
+    parts = [f"; {at_least}{count(left)} still did at the end"] if left > 0 else []
+    if abandoned:
+        whose = "its channel" if abandoned == 1 else "their channels"
+        parts.append(f"; {at_least}{count(abandoned)} got none before {whose} ended")
+    return "".join(parts) or ("" if least else "; none did at the end")
 
 
 def _outage(summary: Row, data: ReportData) -> Iterator[str]:

@@ -419,7 +419,7 @@ class Census:
         entry = (place, volume, connection, session)
         if len(self.kept) < self.most:
             heappush(self.kept, entry)
-        elif place > self.kept[0][0]:
+        elif self.kept and place > self.kept[0][0]:
             heappushpop(self.kept, entry)
 
     def _read_clients(self) -> Any:

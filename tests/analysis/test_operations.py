@@ -35,6 +35,8 @@ def test_a_part() -> None:
     (one,), (other,) = whole.values(), part.values()
     assert (one["published"], one["delivered"], one["failed"], one["refused"]) == (6, 6, 2, 1)
     assert (other["published"], other["delivered"], other["per_second"]) == (0, 6, None)
+    assert (one["retried"], one["most_retries"]) == (2, 1)
+    assert (other["retried"], other["most_retries"]) == (0, None)  # of publishes, as `retried`
 
 
 def test_traffic_of_no_framework_is_counted() -> None:
@@ -58,5 +60,5 @@ def test_commands() -> None:
     refused = run("summary", capture, "--by", "queue")
     assert (refused.code, refused.err) == (
         2,
-        "amqpsniff: nothing by `queue`; there are operation\n",
+        "amqpsniff: nothing by `queue`; there is operation\n",
     )

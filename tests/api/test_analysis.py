@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import amqpsniff
+from amqpsniff import Capture
 from amqpsniff.errors import FilterError, UsageError
 from tests.cli.running import run, write_capture
 from tests.conftest import SAMPLES
@@ -207,3 +209,23 @@ def test_the_same_traffic_is_what_the_command_prints() -> None:
     words = ("--same-traffic", "--fail-on", "warning", "--limit", "3", "--format", "json")
     made = client.same_traffic(broker, limit=3, fail_on="warning")
     assert json.loads(json.dumps(made)) == json.loads(run("diff", *names, *words).out)
+
+
+ASKED_WITH_A_LIMIT: dict[str, Callable[[Capture, int], Any]] = {
+    "frames": lambda capture, limit: list(capture.frames(limit=limit)),
+    "messages": lambda capture, limit: capture.messages(limit=limit).df(),
+    "findings": lambda capture, limit: capture.findings(limit=limit).df(),
+    "timeline": lambda capture, limit: list(capture.timeline(limit=limit)),
+    "summary": lambda capture, limit: capture.summary(limit=limit)["connections"],
+    "topology": lambda capture, limit: capture.topology(limit=limit)["queues"],
+    "follow": lambda capture, limit: list(capture.follow(":43706", limit=limit).entries),
+    "same_traffic": lambda capture, limit: capture.same_traffic(capture, limit=limit)["slowest"],
+}
+
+
+@pytest.mark.parametrize("asked", ASKED_WITH_A_LIMIT)
+def test_a_limit_is_a_number_of_rows(asked: str) -> None:
+    ask, capture = ASKED_WITH_A_LIMIT[asked], amqpsniff.open(MIX)
+    assert len(ask(capture, 0)) == 0
+    with pytest.raises(UsageError, match="limit is -1; it is a number of rows, 0 or more"):
+        ask(capture, -1)

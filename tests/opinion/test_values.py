@@ -23,6 +23,13 @@ def nest(label: str, *below: Field, octets: bytes | None = None) -> Field:
     return field("", None, "", inside(label, *below, octets=octets))
 
 
+TIMESTAMP = Field(
+    "amqp.field.timestamp", "b (timestamp): Nov 29, 2026 17:00:13.000000000 UTC", "",
+    bytes.fromhex("54000000006b0c5a1d"), [],
+)  # fmt: skip
+"""A value of a table as tshark 4.0 has it, of a type with a field name of its own."""
+
+
 def differ(value: Any, one: Field) -> list[tuple[str, Any, Any]]:
     return [(pair.name, pair.ours, pair.theirs) for pair in compare("x", parsed(value), one)]
 
@@ -53,6 +60,8 @@ def differ(value: Any, one: Field) -> list[tuple[str, Any, Any]]:
         ('{"a":"h\\u00e9"}', field("", None, "", inside("a (string): hé"))),
         ('{"a":[1,[]]}', nest("a (array)", inside("[0] (integer): 1"), inside("[1] (array)"))),
         ('{"a":{"b":1}}', nest("a (field table)", inside("b (integer): 1"))),
+        ('{"a":[{"b":"2026-11-29T17:00:13Z","c":1}]}',
+         nest("a (array)", inside("[0] (field table)", TIMESTAMP, inside("c (integer): 1")))),
         ('{"a":1,"a":2}', field("", None, "", inside("a (integer): 1"), inside("a (integer): 2"))),
         ('{"a":"AP8="}', field("", None, "", inside("a (string): AP8="))),
         ('{"a":{"base64":"AP8="}}', nest("a (byte array): 00ff", octets=b"\0\xff")),

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from amqpsniff.errors import UsageError
+from amqpsniff.pytest_plugin import broker_address
 from tests.conftest import REPO
 from tests.live.broker import Broker
 from tests.waiting import PATIENCE
@@ -109,6 +111,29 @@ def test_beside_other_tests_a_proxy_records(broker_here: Broker, tmp_path: Path)
     """A capture would have what they say to the broker too."""
     several = {"PYTEST_XDIST_WORKER_COUNT": "2", "RECORDED_BY": "proxy"}
     assert "1 passed" in run(broker_here, tmp_path, "-k", "was_said", **several)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("localhost", ("localhost", 5672)),
+        ("broker.example:5673", ("broker.example", 5673)),
+        ("127.0.0.1", ("127.0.0.1", 5672)),
+        ("::1", ("::1", 5672)),
+        ("[::1]:5673", ("::1", 5673)),
+        ("amqp://guest:guest@localhost:5673/%2F", ("localhost", 5673)),
+        ("amqp://localhost/", ("localhost", 5672)),
+        ("amqps://[::1]", ("::1", 5671)),
+    ],
+)
+def test_forms_of_the_brokers_address(text: str, address: tuple[str, int]) -> None:
+    assert broker_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["localhost:http", "host:70000", "host:0", ":5672", "http://host"])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(UsageError, match=f"amqp_broker is '{text}', no address; write localhost"):
+        broker_address(text)
 
 
 def test_an_unknown_recorder(broker_here: Broker, tmp_path: Path) -> None:

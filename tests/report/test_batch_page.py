@@ -61,6 +61,13 @@ def test_nothing_passes_that_is_not_there(name: str, tmp_path: Path) -> None:
     assert wrong(charts) == []
 
 
+def test_one_file_is_one() -> None:
+    captures = [{"first_ns": 1, "last_ns": 2, "bytes": 1_000_000}]
+    made = page({"captures": captures, "rows": {"frames": 2, "connections": 1}}, {})
+    assert "1 file · 1.0 MB of packets" in made
+    assert "2 frames · 1 connection" in made
+
+
 def test_no_line_is_drawn_between_captures() -> None:
     names = ("pika_mix.pcap", "node.pcap")
     captures = [amqpsniff.open(SAMPLES / name) for name in names]

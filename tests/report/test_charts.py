@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from amqpsniff.report import charts
 from amqpsniff.report.page import NOTHING, Page
-from tests.report.drawn import wrong
+from tests.report.drawn import svg, wrong
 
 DAY = datetime(2026, 1, 2, tzinfo=UTC)
 LATER = datetime(2026, 1, 3, tzinfo=UTC)
@@ -113,3 +114,39 @@ def test_a_page_holds_only_numbers_that_json_knows() -> None:
 
     text = in_script({"a": [math.nan, {"b": -math.inf}], "c": 1.5, "d": (math.inf,)})
     assert text == '{"a":[null,{"b":null}],"c":1.5,"d":[null]}'
+
+
+def _labels(spec: dict[str, Any] | None) -> list[str]:
+    """Labels of axes and legends."""
+    assert spec is not None
+    drawn = svg(spec)
+    groups = re.findall(r'role-(?:axis|legend)-label"[^>]*>(.*?)</g>', drawn, re.S)
+    return [text for group in groups for text in re.findall(r"<text[^>]*>([^<]*)</text>", group)]
+
+
+@pytest.mark.parametrize(("step", "digits"), [(1, 8), (1000, 5), (40_000, 12)])
+def test_no_two_ticks_have_the_same_time(step: int, digits: int) -> None:
+    """A label without fractions at a tick between two seconds would name another time."""
+    pytest.importorskip("vl_convert")
+    rows = [{"time": DAY + timedelta(seconds=at * step), "v": 0.5, "name": ""} for at in range(5)]
+    times = [one["time"].timestamp() * 1000 for one in rows]
+    for made in (
+        charts.lines(rows, "T", "time", "v", "name", "u"),
+        charts.courses({"one": [0.5] * 5}, "T", times, "u", utc=True),
+    ):
+        shown = [text for text in _labels(made) if ":" in text]
+        assert len(shown) == len(set(shown)) > 1
+        assert {len(text) for text in shown} == {digits}
+
+
+@pytest.mark.parametrize("name", ["bars", "lines", "grid", "courses of the clock"])
+def test_counts_have_no_fractions(name: str) -> None:
+    pytest.importorskip("vl_convert")
+    assert [text for text in _labels(DRAWN[name]([1, 2, 1])) if "." in text] == []
+
+
+def test_the_legend_of_a_low_grid_is_whole() -> None:
+    """It stands below: beside two rows it would be cut."""
+    made = DRAWN["grid"]([1, 2])
+    assert made is not None
+    assert made["encoding"]["color"]["legend"]["orient"] == "bottom"

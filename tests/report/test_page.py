@@ -7,12 +7,13 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from amqpsniff.report import page as module
-from amqpsniff.report.drawing import Drawing, Line, Node
+from amqpsniff.report.drawing import LABEL_HEIGHT, LABEL_WIDTH, Drawing, Line, Node
 from amqpsniff.report.page import Page, in_script
 from amqpsniff.report.tables import FILTERED_FROM, MAX_CHARACTERS, Column, table
 
@@ -163,3 +164,21 @@ def test_a_drawing_with_loops_and_many_edges_is_sound() -> None:
     assert made.count('class="edge') == len(edges)
     assert "nan" not in made
     assert Drawing([], [], ("queue",), "").svg().startswith("<svg")
+
+
+def test_labels_of_edges_do_not_cover_each_other() -> None:
+    """Edges that cross have their middles at one place."""
+    nodes = [
+        Node("client", ["a"]),
+        Node("client", ["b"]),
+        Node("queue", ["c"]),
+        Node("queue", ["d"]),
+    ]
+    edges = [Line(start, end, "505 · 176 kB") for start in (0, 1) for end in (2, 3)]
+    svg = Drawing(nodes, edges, ["client", "queue"], "T").svg()
+    found = re.findall(r'<text x="([\d.]+)" y="([\d.]+)">505', svg)
+    places = [(float(x), float(y)) for x, y in found]
+    width = len("505 · 176 kB") * LABEL_WIDTH
+    assert len(places) == 4
+    for (x, y), (other_x, other_y) in combinations(places, 2):
+        assert abs(x - other_x) >= width or abs(y - other_y) >= LABEL_HEIGHT - 0.2

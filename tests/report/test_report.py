@@ -211,6 +211,18 @@ def test_page_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert max(body.count("<tr>") for body in rows) < 60
 
 
+def test_one_fold_has_all_more_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a narrow screen; on a wide one its heading is hidden, and the rest is folded in it."""
+    monkeypatch.setattr(findings, "FEW_LINES", 1)
+    monkeypatch.setattr(findings, "MAX_LINES", 2)
+    assert report(tmp_path / "page.html", "pika_mix.pcap", "php_churn.pcap", "lost.pcap").code == 0
+    made = (tmp_path / "page.html").read_text(encoding="utf-8")
+    headings = re.findall(r"<summary>(\d+) more findings?</summary>", made)
+    assert len(headings) == 2
+    assert int(headings[0]) == int(headings[1]) + 1  # the second is in the first
+    assert f'</ol></details><details class="folded"><summary>{headings[1]}' not in made
+
+
 def test_findings_stand_at_their_time(tmp_path: Path) -> None:
     """However important: a closing at the end does not hold back what came before."""
     for name in ("pika_mix.pcap", "php_churn.pcap"):
@@ -428,7 +440,7 @@ def test_depths_where_frames_are_missing(tmp_path: Path, capture: str, said: lis
 def test_what_a_channel_left_goes_with_it(end: int | None, rest: int) -> None:
     """All of it where it is not known how many waited at its end."""
     made = object.__new__(report_data.ReportData)
-    made.steps, made.spans = Steps(), {}
+    made.steps, made.spans, made.abandoned = Steps(), {}, Counter()
     made.levels = {"unacked": Levels(made.steps)}
     made.levels["unacked"].put(START_NS, 2)
     place = ("00000000000000aa", 1)
@@ -437,6 +449,21 @@ def test_what_a_channel_left_goes_with_it(end: int | None, rest: int) -> None:
     made._closed = [(place, START_NS + HOUR_NS, {"unacked": end})]
     made._settle_rest()
     assert made.levels["unacked"].total == rest
+    assert made.abandoned["unacked"] == 2 - rest
+
+
+@pytest.mark.parametrize(
+    ("left", "abandoned", "least", "said"),
+    [
+        (0, 0, False, "; none did at the end"),
+        (0, 0, True, ""),
+        (0, 5, False, "; 5 got none before their channels ended"),
+        (1, 1, False, "; 1 still did at the end; 1 got none before its channel ended"),
+        (0, 2, True, "; at least 2 got none before their channels ended"),
+    ],
+)
+def test_what_became_of_what_waited(left: int, abandoned: int, least: bool, said: str) -> None:
+    assert narrative._rest(left, abandoned, least=least) == said
 
 
 def test_a_packet_alone_has_no_rate(tmp_path: Path) -> None:
@@ -472,7 +499,7 @@ def test_what_was_settled_at_the_very_end_does_not_wait_there() -> None:
     assert used > narrative.MAX_POINTS
     assert levels["unacked"].levels(narrative.MAX_POINTS)[-1] == 4
     delays = {name: Delays(steps) for name in ("confirm", "ack", "reply")}
-    data = Mock(levels=levels, delays=delays, uncounted=Counter())
+    data = Mock(levels=levels, delays=delays, uncounted=Counter(), abandoned=Counter())
     (told,) = narrative._waiting(data)
     assert told.startswith("At most about 4 deliveries waited for an acknowledgement")
     assert told.endswith("; 1 still did at the end.")

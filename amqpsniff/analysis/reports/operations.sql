@@ -14,7 +14,7 @@ SELECT
     ) AS per_second,
     count(*) FILTER (WHERE method IN ('basic.deliver', 'basic.get-ok')) AS delivered,
     count(*) FILTER (WHERE method = 'basic.publish' AND retry_count > 0) AS retried,
-    max(retry_count) AS most_retries,
+    max(retry_count) FILTER (WHERE method = 'basic.publish') AS most_retries,
     count(*) FILTER (WHERE method = 'basic.publish' AND error_type IS NOT NULL) AS failed,
     mode(error_type) AS error_type,
     count(*) FILTER (WHERE outcome IN ('requeued', 'discarded')) AS refused,
