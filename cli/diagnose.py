@@ -91,7 +91,6 @@ def diagnose(
         raise UsageError("--evidence reads captures twice; save standard input to a file first")
     with reading.passing() as capture:
         found = capture.diagnose(only=only, ignore=ignore, severity=severity, **rows.part())
-    shown = found.findings[: rows.limit]
     if format_ == "text":
         from .render.diagnosis import Layout, sections
 
@@ -111,11 +110,12 @@ def diagnose(
     elif format_ == "json":
         write_json(capture.evidence(found) if evidence else found.plain(rows.limit))
     elif format_ == "ndjson":
-        _write(shown)
+        _write(found.findings[: rows.limit])
     else:
         from amqpsniff.analysis.sarif import log
 
         successful = reading.exit_code == 0
+        shown = found.findings[: rows.limit]
         run = log(shown, reading.capture.names, version=__version__, successful=successful)
         write_text(json.dumps(run, indent=2) + "\n")
     return reading.exit_code or (FOUND if found.fails(fail_on) else 0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
 from amqpsniff.analysis.finding_tree import Row
 from amqpsniff.decode.json_objects import read_object
+from amqpsniff.findings import Finding
 from amqpsniff.spec import peer_property
 from amqpsniff.units import plural, some
 from amqpsniff.wire_text import harmless, shortened
@@ -84,37 +85,35 @@ class Clients:
     def __init__(self, connections: Iterable[Row] = ()) -> None:
         self._rows = {row["connection_id"]: row for row in connections}
 
-    def _row(self, finding: Row) -> Row:
-        return self._rows.get(finding["connection_id"], {})
-
-    def name(self, row: Row) -> str:
+    def name(self, connection_id: str | None) -> str:
         """The name that a client gives its connection, else its product; empty if unknown.
 
         What is longer than `MAX_NAME` ends in an ellipsis.
         """
-        one = self._row(row)
+        one = self._rows.get(connection_id, {})
         name = one.get("connection_name") or one.get("client_product") or ""
         return shortened(harmless(name), MAX_NAME)
 
-    def one_sided(self, row: Row) -> bool:
-        """True if only one direction of a finding's connection was captured."""
-        one = self._row(row)
+    def one_sided(self, connection_id: str | None) -> bool:
+        """True if only one direction of a connection was captured."""
+        one = self._rows.get(connection_id, {})
         return 0 in (one.get("client_packets"), one.get("server_packets"))
 
-    def short(self, rows: Sequence[Row]) -> str:
+    def short(self, findings: Iterable[Finding]) -> str:
         """The first client of some findings, and how many more there are: `web-1 +14`."""
-        names = dict.fromkeys(self.name(row) or harmless(row["client"] or "") for row in rows)
-        first, *others = names
+        ends = dict.fromkeys((one.connection_id, one.client) for one in findings)
+        first, *others = dict.fromkeys(self.name(one) or harmless(end or "") for one, end in ends)
         return f"{first} +{len(others)}" if others else first
 
-    def who(self, rows: Sequence[Row]) -> str:
+    def who(self, findings: Iterable[Finding]) -> str:
         """The clients of findings: `billing (user app, 10.0.0.2)`; of many the first ones."""
-        names = [one for one in dict.fromkeys(map(self.name, rows)) if one]
-        users = {user for row in rows if (user := self._row(row).get("user"))}
-        hosts = sorted({_host(row) for row in rows} - {""})
+        connections = dict.fromkeys(one.connection_id for one in findings)
+        addresses = {one.client for one in findings if one.client}
+        names = [one for one in dict.fromkeys(map(self.name, connections)) if one]
+        users = {user for one in connections if (user := self._rows.get(one, {}).get("user"))}
+        hosts = sorted({_host(one) for one in addresses} - {""})
         more = len(names) - MAX_NAMES
         who = ", ".join(names[:MAX_NAMES]) + (f" and {plural(more, 'other')}" if more > 0 else "")
-        addresses = {row["client"] for row in rows if row["client"]}
         if not names:
             one = len(addresses) < 2
             who = harmless("".join(addresses)) if one else plural(len(addresses), "client")
@@ -125,9 +124,9 @@ class Clients:
 
     def named_in(self, row: Row) -> bool:
         """True if the detail of a finding names its client and its host itself."""
-        parts = (self.name(row), _host(row))
+        parts = (self.name(row["connection_id"]), _host(row["client"] or ""))
         return all(part in (row["detail"] or "") for part in parts)
 
 
-def _host(row: Row) -> str:
-    return harmless((row["client"] or "").rpartition(":")[0])
+def _host(address: str) -> str:
+    return harmless(address.rpartition(":")[0])

@@ -8,19 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.clients import Clients, Introductions
-from amqpsniff.analysis.finding_tree import (
-    Case,
-    Row,
-    cases,
-    finding_row,
-    finding_rows,
-    in_order,
-)
+from amqpsniff.analysis.finding_tree import Case, Row, cases, finding_row, findings_of, in_order
 from amqpsniff.analysis.quality import flaws, quality
 from amqpsniff.analysis.selection import RowFilter, Selection, Started, no_match
 from amqpsniff.analysis.verdict import NOT_LOOKED_AT, Verdict, verdict
 from amqpsniff.errors import UsageError
-from amqpsniff.findings import SEVERITIES
+from amqpsniff.findings import KINDS, SEVERITIES
 from amqpsniff.findings.catalogue import kind_of
 from amqpsniff.findings.kind import at_least
 
@@ -34,8 +27,8 @@ class Diagnosis:
     """The findings of captures.
 
     Attributes:
-        findings: Rows of the findings table without `timestamp`, the important first: by severity,
-            problems before costs and notes, the surest first.
+        found: The findings, the important first: by severity, problems before costs and notes, the
+            surest first.
         packets, connections: Numbers of what was read.
         quality: Numbers of what is missing; see `amqpsniff.analysis.quality.quality`.
         flaws: Faults of the capture itself, in words.
@@ -44,7 +37,7 @@ class Diagnosis:
         start_ns: The time of the first packet; None if no packet has one.
     """
 
-    findings: list[Row]
+    found: list[Finding]
     packets: int
     connections: int
     quality: dict[str, Any]
@@ -54,9 +47,14 @@ class Diagnosis:
     start_ns: int | None = None
 
     @cached_property
+    def findings(self) -> list[Row]:
+        """What was found, as rows of the findings table without `timestamp`."""
+        return list(map(finding_row, self.found))
+
+    @cached_property
     def cases(self) -> list[Case]:
         """The findings as a tree: consequences under their cause, all places of one together."""
-        return cases(self.findings)
+        return cases(self.found)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -77,7 +75,7 @@ class Diagnosis:
         """
         if fail_on is None:
             return False
-        severities = {row["severity"] for row in self.findings}
+        severities = {KINDS[code].severity for code in {one.code for one in self.found}}
         return bool(self.verdict.unseen) or any(at_least(one, fail_on) for one in severities)
 
     def plain(self, limit: int | None = None) -> dict[str, Any]:
@@ -85,8 +83,8 @@ class Diagnosis:
         return {
             "verdict": self.verdict.plain(),
             "findings": [
-                row | {"client_name": self.clients.name(row) or None}
-                for row in self.findings[:limit]
+                finding_row(one) | {"client_name": self.clients.name(one.connection_id) or None}
+                for one in self.found[:limit]
             ],
             "finding_count": self.finding_count,
             "packets": self.packets,
@@ -102,14 +100,14 @@ def diagnosis_of(
     open_: Iterable[Row] = (),
 ) -> Diagnosis:
     """The diagnosis of a run, of all its findings; `open_` names the clients that are connected."""
-    found = in_order(map(finding_row, findings))
-    codes = {row["code"] for row in found}
+    found = in_order(findings)
+    codes = {one.code for one in found}
     start_ns = totals.first_ns
     return _diagnosis(found, codes, len(found), totals, introductions, start_ns, open_)
 
 
 def _diagnosis(
-    found: list[Row],
+    found: list[Finding],
     codes: Set[str],
     finding_count: int,
     totals: Totals,
@@ -126,7 +124,7 @@ def _diagnosis(
         numbers,
         flaws(numbers, codes),
         finding_count,
-        Clients((*introductions.rows({row["connection_id"] for row in found}), *open_)),
+        Clients((*introductions.rows({one.connection_id for one in found}), *open_)),
         start_ns,
     )
 
@@ -168,7 +166,7 @@ class Diagnoser:
         self._missing = self._matches is not None
         self._filter = RowFilter(selection, "findings", started)
         self._started = started
-        self._found: list[Row] = []
+        self._found: list[Finding] = []
         self._count = 0
         self.introductions = Introductions()
         self.tables: tuple[str, ...] = ()
@@ -179,7 +177,7 @@ class Diagnoser:
         """Take a batch of one of the tables."""
         if table == "findings":
             self._count += batch.num_rows
-            self._found += finding_rows(self._filter.of(batch))
+            self._found += findings_of(self._filter.of(batch))
         elif self._matches is not None:
             rows = batch.select(["connection_id", "client", "server"]).to_pylist()
             self._missing &= not any(
@@ -195,17 +193,17 @@ class Diagnoser:
             raise no_match(self._selection, totals.connections)
         listed = list(findings)
         if not self.tables:
-            self._found, self._count = list(map(finding_row, listed)), len(listed)
-        found = in_order(filter(self._wanted, self._found))
-        codes = {finding.code for finding in listed}
+            self._found, self._count = listed, len(listed)
+        codes = {one.code for one in listed}
+        wanted = set(filter(self._wanted, {one.code for one in self._found}))
+        found = in_order(one for one in self._found if one.code in wanted)
         return _diagnosis(found, codes, self._count, totals, self.introductions, self._started())
 
-    def _wanted(self, row: Row) -> bool:
-        code = row["code"]
+    def _wanted(self, code: str) -> bool:
         chosen = self._only is None or code in self._only
         severe = (
             self._severity is None
-            or at_least(row["severity"], self._severity)
+            or at_least(KINDS[code].severity, self._severity)
             or code in NOT_LOOKED_AT
         )
         return chosen and severe and code not in self._ignored

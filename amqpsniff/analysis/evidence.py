@@ -94,7 +94,7 @@ class Evidence:
         every = [case for root in diagnosis.cases for case in root.walk()]
         self._left_out = max(len(every) - MAX_CASES, 0)
         for case in every[:MAX_CASES]:
-            places = self._cases[id(case)] = [_Place(row) for row in case.rows[:MAX_PLACES]]
+            places = self._cases[id(case)] = [_Place(row) for row in case.places(MAX_PLACES)]
             for place in places:
                 for packet in dict.fromkeys(place.packets()):
                     self._wanted[packet].append(place)
@@ -155,14 +155,14 @@ class Evidence:
             **{name: case.first[name] for name in ("severity", "confidence", "title", "advice")},
             "count": case.count,
             "places": [self._place(place) for place in places],
-            "places_left_out": len(case.rows) - len(places),
+            "places_left_out": len(case.findings) - len(places),
             "consequences": [
                 self._case(one) for one in case.consequences if id(one) in self._cases
             ],
         }
 
     def _place(self, place: _Place) -> dict[str, Any]:
-        client = self._diagnosis.clients.name(place.row) or None
+        client = self._diagnosis.clients.name(place.row["connection_id"]) or None
         return {
             **{name: place.row[name] for name in _PLACE},
             "client_name": client,

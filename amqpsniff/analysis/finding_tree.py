@@ -6,9 +6,9 @@ same path, on however many connections, are the places of one case.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -18,7 +18,7 @@ from amqpsniff.findings.kind import rank
 _CONFIDENCES = tuple(CONFIDENCES)
 
 Row = dict[str, Any]
-"""A row of the findings table; see `finding_rows`."""
+"""A row of the findings table; see `finding_row`."""
 
 _CATEGORIES = ("problem", "capture", "cost", "note")
 """Categories of findings, the important first."""
@@ -30,10 +30,9 @@ _OWN = (
 """Columns of the findings table that are a finding's own, but for `timestamp`."""
 
 _values = attrgetter(*_OWN)
-_CODE = _OWN.index("code")
 
 _REPEAT = frozenset("capture connection_id client server code cause_code".split())
-"""Columns with texts that other rows have too."""
+"""Columns with texts that other findings have too."""
 
 
 @dataclass
@@ -42,23 +41,32 @@ class Case:
 
     Attributes:
         code: Of the finding.
-        rows: One for each place, in the order of time.
+        findings: One for each place, in the order of time.
         consequences: Cases that this one brought about, important ones first.
     """
 
     code: str
-    rows: list[Row] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     consequences: list[Case] = field(default_factory=list)
 
     @property
+    def rows(self) -> list[Row]:
+        """The rows of all places."""
+        return self.places()
+
+    def places(self, most: int | None = None) -> list[Row]:
+        """The rows of the first places."""
+        return list(map(finding_row, self.findings[:most]))
+
+    @cached_property
     def first(self) -> Row:
-        """The row that was seen first."""
-        return self.rows[0]
+        """The row of the place that was seen first."""
+        return finding_row(self.findings[0])
 
     @property
     def count(self) -> int:
         """Occurrences in all places together."""
-        return sum(row["count"] for row in self.rows)
+        return sum(finding.count for finding in self.findings)
 
     @property
     def is_note(self) -> bool:
@@ -76,33 +84,30 @@ class Case:
             yield from case.walk_deep(depth + 1)
 
 
-def finding_rows(batch: Any) -> list[Row]:
-    """The rows of a batch of the findings table but for `timestamp`, which `ts_ns` says too and
-    takes as long to make as the others; texts that repeat are there once.
-    """
+def findings_of(batch: Any) -> list[Finding]:
+    """The findings of a batch of their table; texts that repeat are there once."""
     kept: dict[Any, Any] = {}
-    columns = []
+    columns = {}
     for name in _OWN:
         values = batch.column(name).to_pylist()
         repeats = name in _REPEAT
-        columns.append([kept.setdefault(one, one) for one in values] if repeats else values)
-    return list(map(_row, zip(*columns, strict=True)))
+        columns[name] = [kept.setdefault(one, one) for one in values] if repeats else values
+    return [
+        Finding(**dict(zip(_OWN, values, strict=True)))
+        for values in zip(*columns.values(), strict=True)
+    ]
 
 
 def finding_row(finding: Finding) -> Row:
-    """The row of a finding, as it would be in a batch of the table."""
-    row = _row(_values(finding))
+    """The row of a finding, as it would be in a batch of the table, but for `timestamp`, which
+    `ts_ns` says too.
+    """
+    row = _blank(finding.code).copy()  # has room for all of them
+    row.update(zip(_OWN, _values(finding), strict=True))
     for name in ("capture", "detail"):  # Arrow keeps no text that is not UTF-8
         text = row[name]
         if text is not None and not text.isascii():
             row[name] = text.encode(errors="backslashreplace").decode()
-    return row
-
-
-def _row(own: Sequence[Any]) -> Row:
-    """A row of the values of `_OWN`, with what the catalogue says of its code."""
-    row = _blank(own[_CODE]).copy()  # has room for all of them
-    row.update(zip(_OWN, own, strict=True))
     return row
 
 
@@ -112,13 +117,13 @@ def _blank(code: str) -> Row:
     return dict.fromkeys(_OWN) | {name: getattr(KINDS[code], name) for name in SHOWN}
 
 
-def in_order(rows: Iterable[Row]) -> list[Row]:
-    """Rows by importance: severity, problems before costs and notes, how sure they are, time."""
-    return sorted(_in_time(rows), key=lambda row: _importance_of(row["code"]))
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """By importance: severity, problems before costs and notes, how sure they are, time."""
+    return sorted(_in_time(findings), key=lambda finding: _importance_of(finding.code))
 
 
-def _in_time(rows: Iterable[Row]) -> list[Row]:
-    return sorted(rows, key=lambda row: row["ts_ns"] or 0)
+def _in_time(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda finding: finding.ts_ns or 0)
 
 
 @cache
@@ -128,17 +133,17 @@ def _importance_of(code: str) -> tuple[int, int, int]:
     return -rank(kind.severity), category, confidence
 
 
-def cases(rows: Iterable[Row]) -> list[Case]:
+def cases(findings: Iterable[Finding]) -> list[Case]:
     """The cases that stand for themselves, the one with the worst in it first."""
-    listed = _in_time(rows)
+    listed = _in_time(findings)
     paths = _Causes(listed).paths
     by_path: dict[tuple[str, ...], Case] = {}
     roots: list[Case] = []
     for path in sorted(dict.fromkeys(paths), key=len):
         case = by_path[path] = Case(path[-1])
         (by_path[path[:-1]].consequences if len(path) > 1 else roots).append(case)
-    for row, path in zip(listed, paths, strict=True):
-        by_path[path].rows.append(row)
+    for finding, path in zip(listed, paths, strict=True):
+        by_path[path].findings.append(finding)
     for case in by_path.values():
         case.consequences.sort(key=_importance)
     return sorted(roots, key=_importance)
@@ -147,66 +152,72 @@ def cases(rows: Iterable[Row]) -> list[Case]:
 def headings(roots: Iterable[Case], severity: str) -> list[Case]:
     """The cases of a severity, consequences too: each of them has a heading of its own."""
     every = [case for root in roots for case in root.walk()]
-    return [case for case in every if case.first["severity"] == severity]
+    return [case for case in every if KINDS[case.code].severity == severity]
 
 
 def _importance(case: Case) -> tuple[int, int, int, int]:
-    worst = max(rank(one.first["severity"]) for one in case.walk())
+    worst = max(rank(KINDS[one.code].severity) for one in case.walk())
     _, category, confidence = _importance_of(case.code)
-    return -worst, category, confidence, case.first["ts_ns"] or 0
+    return -worst, category, confidence, case.findings[0].ts_ns or 0
 
 
 class _Causes:
-    """Finds the row that another names as its cause.
+    """Looks for the finding that another names as its cause.
 
-    `rows` are in the order of time; what began at one time is in any order. A cause does not begin
-    after what it brought about, and no row is its own cause by a detour.
+    `findings` are in the order of time; what began at one time is in any order. A cause does not
+    begin after what it brought about, and nothing is its own cause by a detour.
     """
 
-    def __init__(self, rows: list[Row]) -> None:
+    def __init__(self, findings: list[Finding]) -> None:
         # by code, connection or capture (null for all of them), and packet
-        self._rows: dict[tuple[Any, ...], Row] = {}
-        causes = {row["cause_code"] for row in rows}
-        for row in rows:
-            if row["code"] in causes:
-                for key in _keys(row):
-                    self._rows.setdefault(key, row)
+        self._named: dict[tuple[Any, ...], Finding] = {}
+        causes = {finding.cause_code for finding in findings}
+        for finding in findings:
+            if finding.code in causes:
+                for key in _keys(finding):
+                    self._named.setdefault(key, finding)
+        alone = {code: (code,) for code in {finding.code for finding in findings}}
         self._paths: dict[int, tuple[str, ...]] = {}
-        self.paths = [self._path(row) for row in rows]
+        self.paths = [
+            alone[finding.code] if finding.cause_code is None else self._path(finding)
+            for finding in findings
+        ]
 
-    def _path(self, row: Row) -> tuple[str, ...]:
-        """Codes from what began it to the row itself."""
-        if row["cause_code"] is None:
-            return (row["code"],)
-        chain: dict[int, Row] = {}
-        cause: Row | None = row
+    def _path(self, finding: Finding) -> tuple[str, ...]:
+        """Codes from what began it to the finding itself."""
+        chain: dict[int, Finding] = {}
+        cause: Finding | None = finding
         while cause is not None and id(cause) not in self._paths and id(cause) not in chain:
             chain[id(cause)] = cause
             cause = self._cause(cause)
         path = self._paths.get(id(cause), ())
         for one in reversed(chain.values()):
-            path = self._paths[id(one)] = (*path, one["code"])
+            path = self._paths[id(one)] = (*path, one.code)
         return path
 
-    def _cause(self, row: Row) -> Row | None:
-        """The row that brought this one about; None if it is not among the rows."""
-        code, packet_number = row["cause_code"], row["cause_packet_number"]
-        if code is None:
+    def _cause(self, finding: Finding) -> Finding | None:
+        """The one that brought this one about; None if it is not among the findings."""
+        if finding.cause_code is None:
             return None
-        places = (row["connection_id"], row["capture"], None)
-        keys: list[tuple[Any, ...]] = [(code, place, packet_number) for place in places]
-        keys.append((code, row["connection_id"]))  # a case of it that is not the first
-        for key in keys:
-            cause = self._rows.get(key)
-            if cause is not None and (cause["ts_ns"] or 0) <= (row["ts_ns"] or 0):
+        for key in _keys_of_cause(finding):
+            cause = self._named.get(key)
+            if cause is not None and (cause.ts_ns or 0) <= (finding.ts_ns or 0):
                 return cause
         return None
 
 
-def _keys(row: Row) -> Iterator[tuple[Any, ...]]:
-    """Under which keys a row is looked for."""
-    code, connection = row["code"], row["connection_id"]
+def _keys(finding: Finding) -> Iterator[tuple[Any, ...]]:
+    """Under which keys a finding is looked for."""
+    code, connection = finding.code, finding.connection_id
     if connection is not None:
-        yield code, connection, row["packet_number"]
+        yield code, connection, finding.packet_number
         yield code, connection
-    yield code, row["capture"], row["packet_number"]
+    yield code, finding.capture, finding.packet_number
+
+
+def _keys_of_cause(finding: Finding) -> Iterator[tuple[Any, ...]]:
+    """Under which keys the cause of a finding is looked for."""
+    code = finding.cause_code
+    for place in (finding.connection_id, finding.capture, None):
+        yield code, place, finding.cause_packet_number
+    yield code, finding.connection_id  # a case of it that is not the first

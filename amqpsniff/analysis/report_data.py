@@ -17,7 +17,7 @@ from amqpsniff.analysis.buckets import Counts, Delays, Levels, Steps
 from amqpsniff.analysis.clients import Clients, Introductions
 from amqpsniff.analysis.counting import integers, texts
 from amqpsniff.analysis.diagnosis import Diagnosis
-from amqpsniff.analysis.finding_tree import finding_row, finding_rows, in_order
+from amqpsniff.analysis.finding_tree import findings_of, in_order
 from amqpsniff.analysis.quality import flaws
 from amqpsniff.analysis.selection import RowFilter, Selection, no_connection
 from amqpsniff.analysis.top_rows import (
@@ -115,7 +115,7 @@ class ReportData:
     def __init__(self, selection: Selection, named: Sequence[str], started: Started) -> None:
         self.start_ns: int | None = None
         self.introductions = Introductions()
-        self._found: list[Row] = []
+        self._found: list[Finding] = []
         self.topology = Topology()
         self.connections = TopRows(MAX_CONNECTIONS, connection_weights, CONNECTION_COLUMNS)
         self.channels = TopRows(MAX_CHANNELS, channel_weights, CHANNEL_COLUMNS)
@@ -145,7 +145,7 @@ class ReportData:
             "connections": lambda batch: self._connections(_plain(batch)),
             "channels": lambda batch: self._channels(_plain(batch)),
             "links": lambda batch: self.topology.add_links(rows_of(batch)),
-            "findings": lambda batch: self._found.extend(finding_rows(batch)),
+            "findings": lambda batch: self._found.extend(findings_of(batch)),
         }
 
     def add(self, table: str, batch: Any) -> None:
@@ -160,7 +160,7 @@ class ReportData:
         self.topology.count_rows()
         self._settle_rest()
         if self._whole:
-            self._found = list(map(finding_row, findings))
+            self._found = list(findings)
         self.summary, self.totals, self.start_ns = summary, totals, totals.first_ns
         codes = [finding.code for finding in findings]
         self.diagnosis = Diagnosis(
@@ -170,7 +170,7 @@ class ReportData:
             summary["quality"],
             flaws(summary["quality"], codes),
             len(codes),
-            Clients(self.introductions.rows({row["connection_id"] for row in self._found})),
+            Clients(self.introductions.rows({one.connection_id for one in self._found})),
             totals.first_ns,
         )
         for name, rows in self.named.items():

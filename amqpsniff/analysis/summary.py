@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from amqpsniff.analysis import times
 from amqpsniff.analysis.clients import Clients
-from amqpsniff.analysis.finding_tree import cases, finding_row
+from amqpsniff.analysis.finding_tree import cases
 from amqpsniff.analysis.quality import quality
 from amqpsniff.analysis.verdict import Verdict, verdict
 from amqpsniff.session.census import CLIENT
@@ -183,7 +183,7 @@ def _verdict(
         ended = plural(unclean, "connection")
         reported.append(f"{least}{ended} ended without connection.close.")
     return verdict(
-        cases(map(finding_row, findings)),
+        cases(findings),
         Clients(connections),
         numbers,
         packets=totals.packets,

@@ -1,14 +1,15 @@
 """The verdict on a capture: what is wrong, since when, who, how sure, and what cannot be known.
 
-A pure function of rows: the findings as cases, the connections they are about, and the numbers of
-the capture. It is made of the catalogue's titles and the details of findings, so it says nothing
+A pure function: of the findings as cases, the connections they are about, and the numbers of the
+capture. It is made of the catalogue's titles and the details of findings, so it says nothing
 that the findings do not say.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -17,7 +18,7 @@ from amqpsniff.analysis.clients import Clients
 from amqpsniff.analysis.finding_tree import Case, Row
 from amqpsniff.analysis.quality import ENDED_EARLY
 from amqpsniff.analysis.times import SECOND_NS, absolute
-from amqpsniff.findings import KINDS
+from amqpsniff.findings import KINDS, Finding
 from amqpsniff.findings.kind import rank
 from amqpsniff.units import count, octets, plural
 from amqpsniff.wire_text import harmless, shortened
@@ -104,17 +105,20 @@ def verdict(
         halves: Connections of which only one direction was captured, where no finding says so.
     """
     leads = [(case, lead) for case in cases if (lead := leading(case)) is not None]
-    rows = [row for case in cases for one in case.walk() for row in one.rows]
-    halves += sum(clients.one_sided(row) for row in rows if row["code"] == _INCONCLUSIVE)
-    unseen = list(_unseen(rows, halves, packets, connections))
-    end = [*_more(unseen), *_missing(rows, numbers, connections)]
-    named = len({row["capture"] for row in rows}) > 1
+    found: dict[str, list[Finding]] = defaultdict(list)
+    for one in (one for case in cases for one in case.walk()):
+        found[one.code] += one.findings
+    shown = sum(map(len, found.values()))
+    halves += sum(clients.one_sided(one.connection_id) for one in found[_INCONCLUSIVE])
+    unread = {one.connection_id for one in found[_NOT_DECODED]}
+    unseen = list(_unseen(found[_ENCRYPTED], len(unread), halves, packets, connections))
+    end = [*_more(unseen), *_missing(found, numbers, connections)]
+    named = len({one.capture for findings in found.values() for one in findings}) > 1
     told: list[Case] = []
-    unread = {row["connection_id"] for row in rows if row["code"] == _NOT_DECODED}
     sentences, mild = list(reported), "warning" if reported else None
     failed = bool(reported) or any(_failed(lead) for _, lead in leads)
-    if len(rows) < finding_count and not failed:
-        sentences.append(f"{count(len(rows))} of {plural(finding_count, 'finding')} match.")
+    if shown < finding_count and not failed:
+        sentences.append(f"{count(shown)} of {plural(finding_count, 'finding')} match.")
     elif connections > len(unread) and not failed:
         of = f"{'in what could be read of' if unseen else looked} "
         of += plural(connections, "AMQP connection")
@@ -134,7 +138,7 @@ def verdict(
     keys = ("code", "capture", "connection_id", "packet_number")
     return Verdict(
         [*sentences, *end],
-        max((lead.first["severity"] for _, lead in leads), key=rank, default=mild),
+        max((KINDS[lead.code].severity for _, lead in leads), key=rank, default=mild),
         unseen,
         [{key: lead.first[key] for key in keys} for lead in told],
     )
@@ -152,7 +156,7 @@ def leading(case: Case) -> Case | None:
 
 def _failed(case: Case) -> bool:
     """True if something failed or waits, not only costs more."""
-    return KINDS[case.code].category == "problem" and case.first["severity"] != "info"
+    return KINDS[case.code].category == "problem" and KINDS[case.code].severity != "info"
 
 
 def _sentences(
@@ -164,12 +168,14 @@ def _sentences(
     """
     row = lead.first
     results = [one for one in lead.walk() if one is not lead and _is_problem(one)]
-    brought = {one["connection_id"] for case in results for one in case.rows}
-    rows = sorted(lead.rows, key=lambda one: bool(brought) and one["connection_id"] not in brought)
-    unlike = _unlike(rows)
-    full = len(unlike) == 1 or rows[0] is not row
-    kinds = [gist(one["detail"], MAX_DETAIL * (full and one is rows[0])) for one in unlike]
-    who = "" if clients.named_in(row) else clients.who(lead.rows)
+    brought = {one.connection_id for case in results for one in case.findings}
+    found = lead.findings
+    if brought:
+        found = sorted(found, key=lambda one: one.connection_id not in brought)
+    unlike = _unlike(found)
+    full = len(unlike) == 1 or found[0] is not lead.findings[0]
+    kinds = [gist(one.detail, MAX_DETAIL * (full and one is found[0])) for one in unlike]
+    who = "" if clients.named_in(row) else clients.who(lead.findings)
     said = [who, _times(lead, kinds[0]), _when(lead, start_ns, day, named)]
     parts = [", ".join(filter(None, said)), *kinds]
     if lead is not case:
@@ -184,14 +190,14 @@ def _is_problem(case: Case) -> bool:
     return KINDS[case.code].category == "problem"
 
 
-def _unlike(rows: Sequence[Row]) -> list[Row]:
-    """The first of the rows, and the next one that tells something else than other numbers."""
-    details: dict[str | None, Row] = {}
-    for row in rows:
-        details.setdefault(row["detail"], row)
-    unlike: dict[str, Row] = {}
-    for detail, row in details.items():
-        unlike.setdefault(_VALUE.sub("", gist(detail, 0)), row)
+def _unlike(findings: Sequence[Finding]) -> list[Finding]:
+    """The first of the findings, and the next that tells something else than other numbers."""
+    details: dict[str | None, Finding] = {}
+    for one in findings:
+        details.setdefault(one.detail, one)
+    unlike: dict[str, Finding] = {}
+    for detail, one in details.items():
+        unlike.setdefault(_VALUE.sub("", gist(detail, 0)), one)
     return list(unlike.values())[:MAX_KINDS]
 
 
@@ -247,25 +253,25 @@ def _more(unseen: Sequence[str]) -> Iterator[str]:
         yield f"{text[:1].upper()}{text[1:]}."
 
 
-def _unseen(rows: Sequence[Row], halves: int, packets: int, connections: int) -> Iterator[str]:
+def _unseen(
+    sealed: Sequence[Finding], others: int, halves: int, packets: int, connections: int
+) -> Iterator[str]:
     """Parts of the traffic that could not be looked at."""
     if not packets:
         yield "the capture has no packets"
     elif not connections:
         yield "no AMQP was found in the capture"
-    encrypted = sum(row["count"] for row in rows if row["code"] == _ENCRYPTED)
+    encrypted = sum(one.count for one in sealed)
     if encrypted:
         yield f"{plural(encrypted, 'TLS connection')} may be AMQP and could not be read"
-    others = len({row["connection_id"] for row in rows if row["code"] == _NOT_DECODED})
     if others:
         yield f"{plural(others, 'connection')} used a protocol version that is not decoded"
     if halves:
         yield f"of {plural(halves, 'connection')} only one direction was captured"
 
 
-def _missing(rows: Sequence[Row], numbers: Mapping[str, Any], connections: int) -> Iterator[str]:
+def _missing(codes: Collection[str], numbers: Mapping[str, Any], connections: int) -> Iterator[str]:
     """The sentence about what else the capture does not have."""
-    codes = {row["code"] for row in rows}
     parts = [text for code, text in ENDED_EARLY.items() if code in codes]
     if numbers["lost_bytes"]:
         holes = plural(numbers["gaps"], "hole")

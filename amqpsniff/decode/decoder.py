@@ -18,6 +18,7 @@ from cython.cimports.amqpsniff.decode.frames import FrameHandler
 from cython.cimports.amqpsniff.decode.moments import Moments
 from cython.cimports.amqpsniff.decode.state import Connection, Half, Repeated
 from cython.cimports.amqpsniff.decode.values import ValueReader
+from cython.cimports.amqpsniff.findings.log import FindingLog
 
 from amqpsniff.columns import NULL, NUMBER_BITS, NUMBER_MASK
 from amqpsniff.decode import method_layout, state
@@ -74,14 +75,14 @@ class Decoder:
     encrypted: list[Any]
     foreign: cython.longlong
     bystanders = cython.declare(object, visibility="public")
-    log: Any
+    log: FindingLog
     places: list[Any]
     untold: list[Any]
     moments = cython.declare(Moments, visibility="public")
 
     def __init__(
         self,
-        log: Any,
+        log: FindingLog,
         asked: Any,
         reading: Any = "rabbitmq",
         dialect: Any = None,
@@ -386,7 +387,7 @@ class Decoder:
                 self.close(slot)
         self.bystanders.finish()
 
-    def _report(self, code: Any, half: Any, detail: Any, place: Any = None) -> None:
+    def _report(self, code: Any, half: Half, detail: Any, place: Any = None) -> None:
         """Record a finding about the frame under way or a (channel, packet number, ts_ns)."""
         if place is None and half.repeats(code):
             return
@@ -423,9 +424,9 @@ class Decoder:
             count, number = known.count, known.last or None
             known.count = 0
             connection_id, client, server = known.connection.name()
-            where = (connection_id, self._capture(), known.channel)
-            if not self.log.again(known.code, *where, count, number):
-                place = (where[1], number, None, connection_id, client, server, known.channel)
+            capture, channel = self._capture(), known.channel
+            if not self.log.again(known.code, connection_id, capture, channel, count, number):
+                place = (capture, number, None, connection_id, client, server, channel)
                 self.log.add(Finding(known.code, known.detail, *place, count))
         self.untold.clear()
         return 0

@@ -19,9 +19,10 @@ def find_causes(findings: Iterable[Finding], others: Iterable[Finding] = ()) -> 
     """
     listed = list(findings)
     every = [*listed, *others]
-    kinds = {finding.code: finding.kind for finding in every}
+    first = {finding.code: finding for finding in reversed(every)}
     causes = {
-        code: [cause for cause in kind.causes if cause in kinds] for code, kind in kinds.items()
+        code: [cause for cause in finding.kind.causes if cause in first]
+        for code, finding in first.items()
     }
     wanted: set[str] = set().union(*causes.values())
     seen = _Seen([finding for finding in every if finding.code in wanted])
@@ -49,21 +50,25 @@ class _Seen:
     def before(self, finding: Finding, codes: Iterable[str]) -> Finding | None:
         """The last finding of one of these codes that may have brought this one about."""
         for places in _around(finding):
-            found = [one for place in places for one in self._causes(finding, place, codes)]
+            found = [
+                one
+                for place in places
+                for code in codes
+                if (one := self._last((*place, code), finding.ts_ns)) is not None
+            ]
             if found:
                 return max(found, key=_began)
         return None
 
-    def _causes(
-        self, finding: Finding, place: tuple[object, ...], codes: Iterable[str]
-    ) -> Iterator[Finding]:
-        for code in codes:
-            listed = self._places.get((*place, code), ())
-            at = len(listed)
-            if finding.ts_ns is not None:
-                at = bisect_right(listed, finding.ts_ns, key=_began)
-            if at:
-                yield listed[at - 1]
+    def _last(self, key: tuple[object, ...], ts_ns: int | None) -> Finding | None:
+        """The last one that began by a time, or at all where that is None."""
+        listed = self._places.get(key)
+        if listed is None:
+            return None
+        at = len(listed)
+        if ts_ns is not None and ts_ns < _began(listed[-1]):
+            at = bisect_right(listed, ts_ns, key=_began)
+        return listed[at - 1] if at else None
 
 
 def _began(finding: Finding) -> int:

@@ -121,7 +121,7 @@ class FindingList:
             ("sure", SURE[row["confidence"]]),
             ("times number", f"{count(case.count)}<i> ×</i>"),
             ("packet number", f"<i>packet </i>{escape(self._packets(row, last=False)) or '–'}"),
-            ("client", escape(shortened(self._clients.short(case.rows), MAX_NAME)) or "–"),
+            ("client", escape(shortened(self._clients.short(case.findings), MAX_NAME)) or "–"),
             ("what", f"{result}{what}{f': {escape(detail)}' if detail else ''}"),
         )
         cells = "".join(f'<span class="{name}">{text}</span>' for name, text in told)
@@ -147,13 +147,13 @@ class FindingList:
         return (
             f'<details class="finding {severity}" id="finding-{number}"><summary>{result}'
             f'<span class="badge {severity}">{severity}</span> {escape(kind.title)} '
-            f"<code>{escape(case.code)}</code> · {plural(len(case.rows), 'place')}, "
+            f"<code>{escape(case.code)}</code> · {plural(len(case.findings), 'place')}, "
             f"{plural(case.count, 'time')}</summary>"
             f"{self._places(case, number)}<dl>{facts}</dl>{inside}</details>"
         )
 
     def _places(self, case: Case, number: int) -> str:
-        rows = [self._place(row) for row in case.rows[:MAX_PLACES]]
+        rows = [self._place(row) for row in case.places(MAX_PLACES)]
         columns = [
             Column("packets", "packets"),
             Column("name", "client"),
@@ -164,11 +164,11 @@ class FindingList:
             Column("connection_id", "connection", form=self._ends, link=True),
             Column("channel", "channel", number=True),
         ]
-        more = ""
-        if len(case.rows) > MAX_PLACES:
+        more, places = "", len(case.findings)
+        if places > MAX_PLACES:
             more = (
-                f"{plural(len(case.rows) - MAX_PLACES, 'more place')}: amqpsniff diagnose CAPTURE "
-                f"--only {case.code} --places {len(case.rows)}"
+                f"{plural(places - MAX_PLACES, 'more place')}: amqpsniff diagnose CAPTURE "
+                f"--only {case.code} --places {places}"
             )
         self._names = {row["connection_id"]: row["ends"] for row in rows}
         return table(
@@ -192,7 +192,7 @@ class FindingList:
         since = None if ts_ns is None else ts_ns - (self._diagnosis.start_ns or 0)
         return {
             "packets": self._packets(row, last=True),
-            "name": shortened(self._clients.name(row), MAX_NAME),
+            "name": shortened(self._clients.name(row["connection_id"]), MAX_NAME),
             "clock": self._clock(ts_ns) if self._clock and ts_ns is not None else None,
             "seconds": since,
             "count": row["count"],

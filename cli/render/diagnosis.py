@@ -98,7 +98,7 @@ def _lines(
         ("severity", "case", _severity),
         *(() if notes else assessed),
         (packet, "case", lambda case: packet_text(case.first, layout.several)),
-        ("*client", "case", lambda case: clients.short(case.rows) or NONE),
+        ("*client", "case", lambda case: clients.short(case.findings) or NONE),
         ("what" if layout.narrow else "*what", "", lambda row: _what(layout=layout, **row)),
     )
 
@@ -160,9 +160,9 @@ class CaseText:
         kind = KINDS[case.code]
         heading = Words("as a result: " if depth else "", "key").add(kind.severity, kind.severity)
         yield heading.add("  ").add(kind.title, "heading").add("  ").add(kind.code, "name")
-        wide = width >= WIDE and any(row["connection_id"] for row in case.rows)
+        wide = width >= WIDE and any(one.connection_id for one in case.findings)
         yield self._table(case) if wide else self._lines(case)
-        more = len(case.rows) - self._layout.places
+        more = len(case.findings) - self._layout.places
         if more > 0:
             rest = f"and {plural(more, 'more place')}, {plural(case.count, 'time')} in all"
             yield Words(rest, "key", indent=INDENT)
@@ -183,12 +183,12 @@ class CaseText:
     def _lines(self, case: Case) -> Words:
         """The places as text: what a narrow terminal has no columns for."""
         lines: list[tuple[str, str]] = []
-        for row in case.rows[: self._layout.places]:
+        for row in case.places(self._layout.places):
             packet = _packets(row, self._layout.several)
             several = "s" if "–" in packet else ""
             parts = [f"packet{several} {packet}"] if packet != NONE else []
             parts += [ends] if (ends := _ends(row)) != NONE else []
-            parts += [name] if (name := self._clients.name(row)) else []
+            parts += [name] if (name := self._clients.name(row["connection_id"])) else []
             if row["channel"] is not None:
                 parts.append(f"channel {row['channel']}")
             if row["count"] > 1:
@@ -202,11 +202,11 @@ class CaseText:
     def _table(self, case: Case) -> Grid:
         layout = self._layout
         return table(
-            case.rows[: layout.places],
+            case.places(layout.places),
             (">packets", "", lambda row: _packets(row, layout.several)),
             ("?>seconds", "ts_ns", layout.clock.show),
             (">times", "count", count),
-            ("*name", "", lambda row: self._clients.name(row) or NONE),
+            ("*name", "connection_id", lambda one: self._clients.name(one) or NONE),
             ("*client → server", "", _ends),
             (">channel", "channel", or_none(str)),
             ("~detail", "detail", lambda detail: harmless(detail or "")),
@@ -241,11 +241,11 @@ def _numbers(found: Diagnosis) -> Words:
     """One line: how many findings, how often in all, in how much, and how good the capture was."""
     notes = sum(case.is_note for case in found.cases)
     main = [case for root in found.cases if not root.is_note for case in root.walk()]
-    numbers = {one: sum(case.first["severity"] == one for case in main) for one in SEVERITIES}
+    numbers = {one: sum(KINDS[case.code].severity == one for case in main) for one in SEVERITIES}
     parts = [(of_severity(numbers[one], one), one) for one in reversed(SEVERITIES) if numbers[one]]
     if notes:
         parts.append((plural(notes, "note"), ""))
-    shown, all_of = len(found.findings), found.finding_count
+    shown, all_of = len(found.found), found.finding_count
     chosen = f"{count(shown)} of {plural(all_of, 'finding')} match" if shown < all_of else ""
     text = Words(chosen or ("" if parts else "no findings"))
     for at, (part, severity) in enumerate(parts):

@@ -1,4 +1,4 @@
-"""The verdict, of rows alone."""
+"""The verdict, of findings alone."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ from typing import Any
 from amqpsniff.analysis.clients import MAX_NAME, Clients
 from amqpsniff.analysis.finding_tree import cases
 from amqpsniff.analysis.verdict import MAX_SENTENCES, Verdict, gist, verdict
-from amqpsniff.findings import KINDS
+from amqpsniff.findings import KINDS, Finding
 
 SOUND = {"lost_bytes": 0, "gaps": 0, "cut": 0, "midstream_connections": 0}
 SECOND = 10**9
 
 
-def row(code: str, at: int = 1, connection: str = "a", **more: Any) -> dict[str, Any]:
-    """A row of the findings table."""
-    kind = KINDS[code]
-    return {
-        "capture": "x.pcap", "packet_number": at, "ts_ns": at * SECOND,
+def finding(code: str, at: int = 1, connection: str = "a", **more: Any) -> Finding:
+    """A finding at a packet, a second a packet."""
+    given: dict[str, Any] = {
+        "detail": "", "capture": "x.pcap", "packet_number": at, "ts_ns": at * SECOND,
         "connection_id": connection, "client": f"10.0.0.2:{ord(connection)}", "server": "s:2",
-        "channel": None, "code": code, "severity": kind.severity, "confidence": kind.confidence,
-        "title": kind.title, "detail": "", "advice": "", "count": 1, "last_packet_number": at,
-        "cause_code": None, "cause_packet_number": None,
     } | more  # fmt: skip
+    return Finding(code, **given)
 
 
 def connection(connection_id: str, name: str | None = None, **more: Any) -> dict[str, Any]:
@@ -33,17 +30,18 @@ def connection(connection_id: str, name: str | None = None, **more: Any) -> dict
     } | more  # fmt: skip
 
 
-def judged(*rows: dict[str, Any], clients: Clients | None = None, **more: Any) -> Verdict:
+def judged(*findings: Finding, clients: Clients | None = None, **more: Any) -> Verdict:
     """The verdict on some findings in a capture of two connections."""
     given: dict[str, Any] = {"packets": 9, "connections": 2, "start_ns": SECOND} | more
     numbers = SOUND | given.pop("numbers", {})
-    return verdict(cases(rows), clients or Clients(), numbers, **given)
+    return verdict(cases(findings), clients or Clients(), numbers, **given)
 
 
 def test_what_is_wrong_since_when_who_and_how_sure() -> None:
     clients = Clients([connection("a", "billing")])
     found = judged(
-        row("publish-rejected", 3, count=4, detail="to exchange 'x'; more of it"), clients=clients
+        finding("publish-rejected", 3, count=4, detail="to exchange 'x'; more of it"),
+        clients=clients,
     )
     assert str(found) == (
         "The broker refused published messages: billing (user app, 10.0.0.2), 4 times, first seen "
@@ -57,60 +55,64 @@ def test_what_is_wrong_since_when_who_and_how_sure() -> None:
 
 def test_how_often_is_left_out_where_the_detail_has_the_number() -> None:
     for detail, told in (("404 NOT_FOUND", True), ("12.4 s in all", True), ("4 messages", False)):
-        found = str(judged(row("channel-closed-by-broker", count=4, detail=detail)))
+        found = str(judged(finding("channel-closed-by-broker", count=4, detail=detail)))
         assert ("4 times" in found) is told, found
 
 
 def test_clients_are_named_together() -> None:
-    rows = [row("disconnect-unclean", at, one) for at, one in enumerate("abcde", 1)]
+    findings = [finding("disconnect-unclean", at, one) for at, one in enumerate("abcde", 1)]
     names = Clients(connection(one, f"web-{one}") for one in "abcde")
     assert "web-a, web-b, web-c and 2 others (user app, 10.0.0.2), 5 times" in str(
-        judged(*rows, clients=names)
+        judged(*findings, clients=names)
     )
-    assert "5 clients (10.0.0.2), 5 times" in str(judged(*rows))
-    assert "Lib (user app, 10.0.0.2)" in str(judged(rows[0], clients=Clients([connection("a")])))
-    assert names.short(rows) == "web-a +4"
+    assert "5 clients (10.0.0.2), 5 times" in str(judged(*findings))
+    assert "Lib (user app, 10.0.0.2)" in str(
+        judged(findings[0], clients=Clients([connection("a")]))
+    )
+    assert names.short(findings) == "web-a +4"
 
 
 def test_consequences_and_causes() -> None:
-    wrong = row("acknowledgement-invalid", 1, detail="delivery 1 was settled before")
-    closed = row(
+    wrong = finding("acknowledgement-invalid", 1, detail="delivery 1 was settled before")
+    closed = finding(
         "channel-closed-by-broker", 2, detail="406; more",
         cause_code="acknowledgement-invalid", cause_packet_number=1,
     )  # fmt: skip
     told = judged(wrong, closed).sentences
     assert told[1] == "As a result, the broker closed a channel with an error (406)."
-    limit = row("prefetch-unlimited", 1)
-    stuck = row("client-not-reading", 2, cause_code="prefetch-unlimited", cause_packet_number=1)
+    limit = finding("prefetch-unlimited", 1)
+    stuck = finding("client-not-reading", 2, cause_code="prefetch-unlimited", cause_packet_number=1)
     (told_of,) = judged(limit, stuck).sentences
     assert told_of.startswith("A client does not read what the broker sends: ")
     assert told_of.endswith("; likely because a consumer receives without a prefetch limit.")
 
 
 def test_what_failed_is_told_before_a_cost_that_led_to_it() -> None:
-    large = row("message-oversized", 1, detail="a body of 20 MB")
+    large = finding("message-oversized", 1, detail="a body of 20 MB")
     refused = {"cause_code": "message-oversized", "cause_packet_number": 1, "detail": "406"}
-    found = judged(large, row("message-too-large", 2, **refused))
+    found = judged(large, finding("message-too-large", 2, **refused))
     assert found.sentences[0].startswith("A message is larger than the broker accepts: ")
     assert found.sentences[0].endswith("likely because a message is very large (a body of 20 MB).")
     assert "Nothing failed" not in str(found)
 
 
 def test_the_one_with_consequences_is_told_first() -> None:
-    ends = [row("disconnect-unclean", at, one, detail=one * 3) for at, one in ((1, "a"), (2, "b"))]
+    ends = [
+        finding("disconnect-unclean", at, one, detail=one * 3) for at, one in ((1, "a"), (2, "b"))
+    ]
     left = {"cause_code": "disconnect-unclean", "cause_packet_number": 2}
-    found = str(judged(*ends, row("deliveries-in-doubt", 2, "b", **left)))
+    found = str(judged(*ends, finding("deliveries-in-doubt", 2, "b", **left)))
     assert found.index("bbb") < found.index("aaa") if "aaa" in found else "bbb" in found
 
 
 def test_nothing_wrong() -> None:
     shown = "in what the capture shows of 2 AMQP connections"
-    assert str(judged(row("account-default"))) == f"Nothing wrong was found {shown}."
+    assert str(judged(finding("account-default"))) == f"Nothing wrong was found {shown}."
     assert judged().severity is None
-    costs = judged(row("connection-churn"))
+    costs = judged(finding("connection-churn"))
     assert costs.sentences[0] == f"Nothing failed {shown}, but:"
     assert costs.severity == "warning"
-    part = judged(row("account-default"), finding_count=3)
+    part = judged(finding("account-default"), finding_count=3)
     assert str(part) == "1 of 3 findings match."
     assert str(judged(finding_count=3)) == "0 of 3 findings match."
 
@@ -118,20 +120,20 @@ def test_nothing_wrong() -> None:
 def test_what_could_not_be_looked_at() -> None:
     assert judged(packets=0, connections=0).unseen == ["the capture has no packets"]
     assert str(judged(connections=0)) == "No AMQP was found in the capture."
-    sealed = judged(row("tls-unreadable", count=2), connections=0)
+    sealed = judged(finding("tls-unreadable", count=2), connections=0)
     assert sealed.unseen[1] == "2 TLS connections may be AMQP and could not be read"
     half = Clients([connection("a", "x", server_packets=0)])
-    sided = judged(row("capture-inconclusive"), clients=half)
+    sided = judged(finding("capture-inconclusive"), clients=half)
     assert sided.unseen == ["of 1 connection only one direction was captured"]
     assert sided.sentences[0].startswith("Nothing wrong was found in what could be read of 2")
-    assert judged(row("capture-inconclusive")).unseen == []
-    strange = judged(row("protocol-not-decoded"), connections=1)
+    assert judged(finding("capture-inconclusive")).unseen == []
+    strange = judged(finding("protocol-not-decoded"), connections=1)
     assert str(strange) == "1 connection used a protocol version that is not decoded."
 
 
 def test_what_the_capture_lacks() -> None:
     holes = {"lost_bytes": 2_000, "gaps": 2, "cut": 3, "midstream_connections": 2}
-    told = str(judged(row("capture-truncated"), numbers=holes))
+    told = str(judged(finding("capture-truncated"), numbers=holes))
     assert "a file is cut short; 2.00 kB missing in 2 holes; 3 packets were cut" in told
     assert "all connections began before it" in told
     some = str(judged(numbers={"midstream_connections": 1}))
@@ -140,14 +142,19 @@ def test_what_the_capture_lacks() -> None:
 
 def test_five_sentences_at_most() -> None:
     codes = [code for code, kind in KINDS.items() if kind.category == "problem"]
-    rows = [row(code, at, connection=chr(97 + at)) for at, code in enumerate(codes[:20], 1)]
-    rows += [row("tls-unreadable"), row("channel-closed-by-broker", cause_code=codes[0])]
-    found = judged(*rows, numbers={"cut": 1})
+    findings = [finding(code, at, connection=chr(97 + at)) for at, code in enumerate(codes[:20], 1)]
+    findings += [
+        finding("tls-unreadable"),
+        finding("channel-closed-by-broker", cause_code=codes[0]),
+    ]
+    found = judged(*findings, numbers={"cut": 1})
     assert len(found.sentences) == MAX_SENTENCES
     assert "more findings are listed below." in str(found)
     assert found.sentences[-1].startswith("The capture does not show everything")
     assert "x.pcap" not in str(found)
-    assert "packet 1 of y.pcap" in str(judged(row("publish-rejected", capture="y.pcap"), *rows[8:]))
+    assert "packet 1 of y.pcap" in str(
+        judged(finding("publish-rejected", capture="y.pcap"), *findings[8:])
+    )
 
 
 def test_only_the_first_clauses_of_a_detail_are_told() -> None:
@@ -160,4 +167,4 @@ def test_only_the_first_clauses_of_a_detail_are_told() -> None:
 
 def test_a_very_long_name_is_shortened() -> None:
     clients = Clients([connection("a", "x" * 10_000)])
-    assert clients.name({"connection_id": "a"}) == "x" * (MAX_NAME - 1) + "…"
+    assert clients.name("a") == "x" * (MAX_NAME - 1) + "…"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from amqpsniff.analysis.finding_tree import Case, cases, in_order
-from amqpsniff.findings import CATEGORIES, KINDS, SEVERITIES
+from amqpsniff.findings import CATEGORIES, KINDS, SEVERITIES, Finding
 from tests.cli.running import run
 from tests.conftest import OWN
 
@@ -17,22 +17,17 @@ LOST = ("diagnose", "lost.pcap")
 NOTHING = ("diagnose", "bunny.pcapng", "--only", "tcp-gap")
 
 
-def row(
-    code: str, at: int | None = None, connection: str | None = "a", **more: Any
-) -> dict[str, Any]:
-    """A row of the findings table."""
-    kind = KINDS[code]
-    return {
-        "capture": "x.pcap", "packet_number": at, "ts_ns": at and at * 10**9,
-        "connection_id": connection, "client": "c:1", "server": "s:2", "channel": None,
-        "code": code, "severity": kind.severity, "confidence": kind.confidence, "title": kind.title,
-        "detail": "", "advice": kind.advice, "count": 1, "last_packet_number": at,
-        "cause_code": None, "cause_packet_number": None,
+def finding(code: str, at: int | None = None, connection: str | None = "a", **more: Any) -> Finding:
+    """A finding at a packet, a second a packet."""
+    given: dict[str, Any] = {
+        "detail": "", "capture": "x.pcap", "packet_number": at, "ts_ns": at and at * 10**9,
+        "connection_id": connection, "client": "c:1", "server": "s:2",
     } | more  # fmt: skip
+    return Finding(code, **given)
 
 
 def because(code: str, at: int) -> dict[str, Any]:
-    """What a row says of its cause."""
+    """What a finding says of its cause."""
     return {"cause_code": code, "cause_packet_number": at}
 
 
@@ -40,21 +35,21 @@ def drawn(found: list[Case], depth: int = 0) -> list[str]:
     """Cases as lines: how deep, the code, in how many places."""
     lines = []
     for case in found:
-        lines.append(f"{'-' * depth}{case.code} {len(case.rows)}")
+        lines.append(f"{'-' * depth}{case.code} {len(case.findings)}")
         lines += drawn(case.consequences, depth + 1)
     return lines
 
 
 def test_the_same_chain_on_several_connections_is_one_case() -> None:
-    rows = []
+    findings = []
     for at, connection in enumerate("abc"):
-        rows.append(row("frame-end-wrong", 10 * at, connection))
+        findings.append(finding("frame-end-wrong", 10 * at, connection))
         close = because("frame-end-wrong", 10 * at)
-        rows.append(row("connection-closed-by-broker", 10 * at + 1, connection, **close))
+        findings.append(finding("connection-closed-by-broker", 10 * at + 1, connection, **close))
         doubt = because("connection-closed-by-broker", 10 * at + 1)
-        rows.append(row("publishes-in-doubt", 10 * at + 2, connection, **doubt))
-    rows.append(row("connection-closed-by-broker", 99, "d"))
-    assert drawn(cases(reversed(rows))) == [
+        findings.append(finding("publishes-in-doubt", 10 * at + 2, connection, **doubt))
+    findings.append(finding("connection-closed-by-broker", 99, "d"))
+    assert drawn(cases(reversed(findings))) == [
         "frame-end-wrong 3",
         "-connection-closed-by-broker 3",
         "--publishes-in-doubt 3",
@@ -64,60 +59,64 @@ def test_the_same_chain_on_several_connections_is_one_case() -> None:
 
 def test_a_case_counts_as_much_as_the_worst_that_came_of_it() -> None:
     blocked = because("heartbeat-disabled", 5)
-    rows = [
-        row("connection-unnamed", 1),
-        row("account-default", 2),
-        row("heartbeat-disabled", 5),
-        row("idle-connection-cut", 6, **blocked),
+    findings = [
+        finding("connection-unnamed", 1),
+        finding("account-default", 2),
+        finding("heartbeat-disabled", 5),
+        finding("idle-connection-cut", 6, **blocked),
     ]
-    assert [case.code for case in cases(rows)] == [
+    assert [case.code for case in cases(findings)] == [
         "heartbeat-disabled", "account-default", "connection-unnamed",
     ]  # fmt: skip
-    assert [one["code"] for one in in_order(rows)] == [
+    assert [one.code for one in in_order(findings)] == [
         "idle-connection-cut", "account-default", "heartbeat-disabled", "connection-unnamed",
     ]  # fmt: skip
 
 
 def test_what_broke_comes_before_what_was_always_so() -> None:
-    rows = [row("credentials-in-clear", 1), row("account-default", 2), row("frame-end-wrong", 9)]
+    findings = [
+        finding("credentials-in-clear", 1),
+        finding("account-default", 2),
+        finding("frame-end-wrong", 9),
+    ]
     wanted = ["frame-end-wrong", "credentials-in-clear", "account-default"]
-    assert [case.code for case in cases(rows)] == wanted
-    assert [one["code"] for one in in_order(rows)] == wanted
+    assert [case.code for case in cases(findings)] == wanted
+    assert [one.code for one in in_order(findings)] == wanted
 
 
 def test_of_one_severity_trouble_comes_before_costs_and_settings() -> None:
     """What somebody looks for is not behind the user guest, and not behind missing confirms."""
     wanted = ["user-id-refused", "connection-churn", "account-default", "publishes-unprotected"]
-    rows = [row(code, 9 - place) for place, code in enumerate(wanted[:2])]
-    rows += [row(code, 1 + place) for place, code in enumerate(wanted[2:])]
-    assert [case.code for case in cases(rows)] == wanted
-    assert [one["code"] for one in in_order(rows)] == wanted
+    findings = [finding(code, 9 - place) for place, code in enumerate(wanted[:2])]
+    findings += [finding(code, 1 + place) for place, code in enumerate(wanted[2:])]
+    assert [case.code for case in cases(findings)] == wanted
+    assert [one.code for one in in_order(findings)] == wanted
     assert {kind.category for kind in KINDS.values()} == CATEGORIES.keys()
 
 
 def test_a_cause_of_the_whole_capture_and_of_all_captures() -> None:
     for capture in ("x.pcap", None):
-        cut = row("packets-cut", None, None, capture=capture)
-        rows = [row("arguments-cut", 3, cause_code="packets-cut"), cut]
-        assert drawn(cases(rows)) == ["packets-cut 1", "-arguments-cut 1"]
+        cut = finding("packets-cut", None, None, capture=capture)
+        findings = [finding("arguments-cut", 3, cause_code="packets-cut"), cut]
+        assert drawn(cases(findings)) == ["packets-cut 1", "-arguments-cut 1"]
 
 
 def test_a_cause_named_by_a_later_packet_of_its_finding() -> None:
-    rows = [
-        row("frame-end-wrong", 3, count=2),
-        row("field-table-malformed", 9, **because("frame-end-wrong", 8)),
+    findings = [
+        finding("frame-end-wrong", 3, count=2),
+        finding("field-table-malformed", 9, **because("frame-end-wrong", 8)),
     ]
-    assert drawn(cases(rows)) == ["frame-end-wrong 1", "-field-table-malformed 1"]
+    assert drawn(cases(findings)) == ["frame-end-wrong 1", "-field-table-malformed 1"]
 
 
 def test_causes_that_are_not_there_or_go_round() -> None:
-    gone = row("field-table-malformed", 4, **because("frame-end-wrong", 3))
+    gone = finding("field-table-malformed", 4, **because("frame-end-wrong", 3))
     assert drawn(cases([gone])) == ["field-table-malformed 1"]
-    one = row("field-table-malformed", 4, **because("frame-end-wrong", 4))
-    other = row("frame-end-wrong", 4, **because("field-table-malformed", 4))
+    one = finding("field-table-malformed", 4, **because("frame-end-wrong", 4))
+    other = finding("frame-end-wrong", 4, **because("field-table-malformed", 4))
     (case,) = cases([one, other])
-    assert sum(len(part.rows) for part in case.walk()) == 2
-    own = row("field-table-malformed", 4, **because("field-table-malformed", 4))
+    assert sum(len(part.findings) for part in case.walk()) == 2
+    own = finding("field-table-malformed", 4, **because("field-table-malformed", 4))
     assert drawn(cases([own])) == ["field-table-malformed 1"]
 
 
@@ -407,12 +406,12 @@ def test_an_empty_summary_says_that_options_made_it() -> None:
 
 def test_a_chain_that_is_found_at_one_time() -> None:
     """What is found at a connection's end has one time, in any order."""
-    rows = [
-        row("publishes-in-doubt", 312, **because("disconnect-unclean", 312)),
-        row("disconnect-unclean", 312, **because("heartbeat-missed", 312)),
-        row("heartbeat-missed", 312),
+    findings = [
+        finding("publishes-in-doubt", 312, **because("disconnect-unclean", 312)),
+        finding("disconnect-unclean", 312, **because("heartbeat-missed", 312)),
+        finding("heartbeat-missed", 312),
     ]
-    for given in (rows, rows[::-1], [rows[1], rows[2], rows[0]]):
+    for given in (findings, findings[::-1], [findings[1], findings[2], findings[0]]):
         assert drawn(cases(given)) == [
             "heartbeat-missed 1",
             "-disconnect-unclean 1",
@@ -421,11 +420,11 @@ def test_a_chain_that_is_found_at_one_time() -> None:
 
 
 def test_rows_that_name_each_other_as_causes() -> None:
-    rows = [
-        row("broker-slow", 3, **because("connection-blocked", 3)),
-        row("connection-blocked", 3, **because("broker-slow", 3)),
+    findings = [
+        finding("broker-slow", 3, **because("connection-blocked", 3)),
+        finding("connection-blocked", 3, **because("broker-slow", 3)),
     ]
-    assert sum(line.count(" 1") for line in drawn(cases(rows))) == 2
+    assert sum(line.count(" 1") for line in drawn(cases(findings))) == 2
 
 
 def test_a_cut_packet_is_not_a_missing_one() -> None:
