@@ -1073,6 +1073,7 @@ class Capture:
             outcomes={} if part.chooses() else self.outcomes,
             replies={} if part.chooses() else self.replies,
             findings=self.found if findings is None else findings,
+            zone=part.tz,
             top=top,
         )
 

@@ -262,8 +262,7 @@ class Names:
         """The filters as arguments of `amqpsniff.Capture`."""
         given = {name: value for name, value in vars(self).items() if value not in (None, False)}
         given.pop("limit", None)
-        zone = settings.zone
-        return given | ({"tz": zone} if zone and ("from_" in given or "to" in given) else {})
+        return given | ({"tz": settings.zone} if settings.zone else {})
 
     def selection(self) -> Selection:
         """The part as the library has it; raises UsageError for what cannot be."""

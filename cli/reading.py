@@ -202,12 +202,15 @@ class Reading:
 
     def _nothing(self) -> str:
         totals = self.capture.totals
-        segments = totals.counters.get("segments", 0)
+        segments, others = (totals.counters.get(name, 0) for name in ("segments", "other_ports"))
 
         text = f"no AMQP in {some(self.capture.names)}: {plural(totals.packets, 'packet')}"
-        text += f", {count(segments) if segments else 'none'} of them TCP" if totals.packets else ""
+        tcp = segments + others
+        text += f", {count(tcp) if tcp else 'none'} of them TCP" if totals.packets else ""
+        if others:
+            text += f", {count(segments) if segments else 'none'} with such a port"
         through = any(one.code == "capture-through-tshark" for one in self.findings)
-        if totals.packets and not segments and not through and self.options.reader == "auto":
+        if totals.packets and not tcp and not through and self.options.reader == "auto":
             text += f"; {self._other_reader()}"
         if totals.sealed:
             from .render.tls_table import unread

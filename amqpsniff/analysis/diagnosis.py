@@ -35,6 +35,7 @@ class Diagnosis:
         finding_count: All findings, those that the selection left out too.
         clients: Names of the connections that findings are about.
         start_ns: The time of the first packet; None if no packet has one.
+        zone: The time zone of times of day in the verdict; None for UTC.
     """
 
     found: list[Finding]
@@ -45,6 +46,7 @@ class Diagnosis:
     finding_count: int = 0
     clients: Clients = field(default_factory=Clients)
     start_ns: int | None = None
+    zone: str | None = None
 
     @cached_property
     def findings(self) -> list[Row]:
@@ -66,6 +68,7 @@ class Diagnosis:
             packets=self.packets,
             connections=self.connections,
             start_ns=self.start_ns,
+            zone=self.zone,
             finding_count=self.finding_count,
         )
 
@@ -98,12 +101,13 @@ def diagnosis_of(
     totals: Totals,
     introductions: Introductions,
     open_: Iterable[Row] = (),
+    zone: str | None = None,
 ) -> Diagnosis:
     """The diagnosis of a run, of all its findings; `open_` names the clients that are connected."""
     found = in_order(findings)
     codes = {one.code for one in found}
     start_ns = totals.first_ns
-    return _diagnosis(found, codes, len(found), totals, introductions, start_ns, open_)
+    return _diagnosis(found, codes, len(found), totals, introductions, start_ns, zone, open_)
 
 
 def _diagnosis(
@@ -113,6 +117,7 @@ def _diagnosis(
     totals: Totals,
     introductions: Introductions,
     start_ns: int | None,
+    zone: str | None,
     open_: Iterable[Row] = (),
 ) -> Diagnosis:
     """The diagnosis of the findings that are wanted; `codes` are those of all findings."""
@@ -126,6 +131,7 @@ def _diagnosis(
         finding_count,
         Clients((*introductions.rows({one.connection_id for one in found}), *open_)),
         start_ns,
+        zone,
     )
 
 
@@ -197,7 +203,8 @@ class Diagnoser:
         codes = {one.code for one in listed}
         wanted = set(filter(self._wanted, {one.code for one in self._found}))
         found = in_order(one for one in self._found if one.code in wanted)
-        return _diagnosis(found, codes, self._count, totals, self.introductions, self._started())
+        start_ns, zone = self._started(), self._selection.tz
+        return _diagnosis(found, codes, self._count, totals, self.introductions, start_ns, zone)
 
     def _wanted(self, code: str) -> bool:
         chosen = self._only is None or code in self._only

@@ -98,6 +98,7 @@ class ReportData:
         totals: Counts of the pass, once it is finished.
         diagnosis: The findings and the verdict on them, once it is finished.
         start_ns: Time of the first packet, or None.
+        zone: The time zone of times of day; None for UTC.
         introductions: Is to hear of the connections that are over.
         topology: The `Topology` so far.
         connections, channels: Rows that were kept, and how many ended how.
@@ -114,6 +115,7 @@ class ReportData:
 
     def __init__(self, selection: Selection, named: Sequence[str], started: Started) -> None:
         self.start_ns: int | None = None
+        self.zone = selection.tz
         self.introductions = Introductions()
         self._found: list[Finding] = []
         self.topology = Topology()
@@ -172,6 +174,7 @@ class ReportData:
             len(codes),
             Clients(self.introductions.rows({one.connection_id for one in self._found})),
             totals.first_ns,
+            self.zone,
         )
         for name, rows in self.named.items():
             if not rows and self.connections.number:

@@ -148,8 +148,8 @@ class Selection:
             or cut, connections and channels closed with an error, findings of that severity.
         packet: The number of a packet as Wireshark counts them, or two with `-` between.
         where: A SQL expression over the columns of the table that is read.
-        tz: The time zone of `from_` and `to` where they name none: `Europe/Berlin`, or `local`.
-            None for UTC.
+        tz: The time zone of times that are written, and of `from_` and `to` where they name none:
+            `Europe/Berlin`, or `local`. None for UTC.
         limit: Rows after which to stop.
         found: What a first reading found; see `Finder`.
     """
@@ -228,11 +228,12 @@ class Selection:
         return matches(columns, name, value) or None
 
     def missing(self, table: str) -> list[str]:
-        """The filters by name that rows of a table do not show, or not all of them."""
+        """The filters that rows of a table do not show, or not all of them."""
         shared = FOUND_IN_MESSAGES if table == "frames" else ()
-        return [
+        missing = [
             name for name in self.names() if name in shared or self.condition(name, table) is None
         ]
+        return missing + ["channel"] * (self.channel is not None and table == "connections")
 
     def first_reading(self, tables: Iterable[str], started: Started) -> Finder | None:
         """What has to be read first to choose rows of these tables; None if nothing has to."""
@@ -423,8 +424,7 @@ class RowFilter:
     """The rows of one table that a selection chooses, batch by batch.
 
     Raises FilterError for a `where` that cannot be evaluated, before anything is read, and
-    UsageError for a `channel` of the table `connections` and for a filter that needs a first
-    reading which was not made.
+    UsageError for a filter that needs a first reading which was not made.
 
     Args:
         alone: Choose by what rows of this table show, without a first reading.
@@ -445,8 +445,6 @@ class RowFilter:
         self.kept = 0
         self.left = selection.limit
         self._started = started
-        if selection.channel is not None and table == "connections":
-            raise UsageError("connections have no --channel; use channels, or --table channels")
         missing = [] if alone else selection.missing(table)
         if missing and selection.found is None:
             raise UsageError(f"{_options(missing)} cannot choose {table} here: {_REREAD}")
@@ -522,7 +520,7 @@ class RowFilter:
     def _masks(self) -> Iterator[Callable[[Any], Any]]:
         """The conditions that rows must fulfil, cheap ones first."""
         wanted, found = self.selection, self._found
-        if wanted.channel is not None:
+        if wanted.channel is not None and self.table != "connections":
             yield lambda rows: _compute().equal(rows.column("channel"), wanted.channel)
         if wanted.connection is not None:
             yield lambda rows: _of_connection(rows, wanted.connection or "")

@@ -104,6 +104,7 @@ def summary(
     outcomes: Mapping[str, tuple[int, Any]],
     replies: Mapping[str, Any],
     findings: Sequence[Finding] = (),
+    zone: str | None = None,
     top: int,
 ) -> Summary:
     """The summary of what was read.
@@ -116,6 +117,7 @@ def summary(
         outcomes: Number of messages by outcome, each with the `Histogram` of the time it took.
         replies: The `Histogram` of the time that replies took, by the request's method.
         findings: Findings of the pass.
+        zone: The time zone of times of day in the verdict; None for UTC.
         top: Rows of each section.
     """
     span_ns = None
@@ -127,7 +129,7 @@ def summary(
     ]
     messages = [_messages(statistics, name, span_ns) for name in sorted(statistics["sizes"])]
     return {
-        "verdict": _verdict(statistics, connections, findings, totals, numbers).plain(),
+        "verdict": _verdict(statistics, connections, findings, totals, numbers, zone).plain(),
         "captures": list(captures),
         "comments": list(comments),
         "packets": totals.packets,
@@ -165,6 +167,7 @@ def _verdict(
     findings: Sequence[Finding],
     totals: Totals,
     numbers: Row,
+    zone: str | None,
 ) -> Verdict:
     """The verdict on errors, unclean ends and the findings that need no rules."""
     reported, errors = [], statistics["errors"]
@@ -189,6 +192,7 @@ def _verdict(
         packets=totals.packets,
         connections=totals.connections,
         start_ns=totals.first_ns,
+        zone=zone,
         reported=reported,
         looked="while decoding",
         halves=sum(0 in peer.conversation.packets for _, peer, _ in statistics["connections"]),
