@@ -706,10 +706,10 @@ class Capture:
         >>> print(diagnosis.verdict.sentences[-1])
         4 more findings are listed below.
         """
-        from amqpsniff.analysis.diagnosis import Diagnoser
+        from amqpsniff.analysis.diagnosis import Diagnoser, Wanted
 
         chosen = self.chosen(self._selection(part), "findings")
-        diagnoser = Diagnoser(chosen, only, self._started, ignore=ignore, severity=severity)
+        diagnoser = Diagnoser(chosen, Wanted(only, ignore, severity), self._started)
         ended = diagnoser.introductions.add
         if diagnoser.tables:
             for table, batch in self.tables(
@@ -805,18 +805,23 @@ class Capture:
         title: str | None = None,
         by: Literal["operation"] | None = None,
         body_limit: int = 0,
+        only: str | Iterable[str] | None = None,
+        ignore: str | Iterable[str] | None = None,
+        severity: str | None = None,
         **part: Unpack[PartFilters],
     ) -> None:
         """Write what happened as one HTML page that needs nothing else, as `amqpsniff report`.
 
         `connection` names the connections whose conversations are shown; without it there is one
         for each finding that matters. With `by` the page has the rows of `operations`; `body_limit`
-        bytes of each body stand in conversations. The other arguments choose a part of the traffic,
-        as in `summary`. Raises UsageError for a connection that is not there, and if the package
-        with the charts' library is missing (the extra `report`).
+        bytes of each body stand in conversations. `only`, `ignore` and `severity` choose
+        findings as in `diagnose`. The other arguments choose a part of the traffic, as in
+        `summary`. Raises UsageError for a connection that is not there, and if the package with the
+        charts' library is missing (the extra `report`).
         """
         named = (connection,) if isinstance(connection, str) else tuple(connection)
-        page = self.report_page(named, title, **part)
+        wanted = {"only": only, "ignore": ignore, "severity": severity}
+        page = self.report_page(named, title, **wanted, **part)
         if by is not None:
             self.read_operations(page, **part)
         self.read_sequences(page, body_limit)
@@ -910,10 +915,15 @@ class Capture:
         self,
         connections: Sequence[str] = (),
         title: str | None = None,
+        *,
+        only: str | Iterable[str] | None = None,
+        ignore: str | Iterable[str] | None = None,
+        severity: str | None = None,
         **part: Unpack[PartFilters],
     ) -> CapturePage:
         """The page of `report` without conversations, which `read_sequences` adds."""
         from amqpsniff import __version__
+        from amqpsniff.analysis.diagnosis import Wanted
         from amqpsniff.analysis.report_data import COLUMNS, ROWS_PER_BATCH, TOP, ReportData
         from amqpsniff.report.capture_page import CapturePage
         from amqpsniff.report.page import begin_bundle
@@ -921,7 +931,7 @@ class Capture:
 
         begin_bundle()
         chosen = self.chosen(self._counted(part), CENSUS, *COLUMNS)  # type: ignore[arg-type]
-        data = ReportData(chosen, connections, self._started)
+        data = ReportData(chosen, connections, self._started, Wanted(only, ignore, severity))
         wanted = chosen.matches_connection()
         census = Census(1, None, wanted, lambda: chosen.span(self._started))
         more: Any = {"census": census, "on_connection_end": data.introductions.add}

@@ -39,7 +39,7 @@ from amqpsniff.errors import UsageError
 from amqpsniff.findings.kind import SEVERITIES
 from amqpsniff.spec import DIALECTS, READINGS
 
-from .completions import Offer, method_names, outcomes, readers, words
+from .completions import Offer, codes, listed, method_names, outcomes, readers, words
 from .output import COLOURS, settings, shown
 from .render.clock import FORMS
 
@@ -304,6 +304,20 @@ class Rows(Conditions):
     """Options that select rows of a table."""
 
     limit: Annotated[int | None, at_least(0)] = None
+
+
+@group("""
+    Filters:
+        --only CODES: Findings with these codes, with commas between.
+        --ignore CODES: No findings with these codes.
+        --severity SEVERITY: Findings as severe as this (info, warning, error) or more.
+""")
+class Wanted:
+    """Options that choose findings by what they are."""
+
+    only: Annotated[str | None, offer(listed(codes))] = None
+    ignore: Annotated[str | None, offer(listed(codes))] = None
+    severity: FailOn = None
 
 
 @group("""

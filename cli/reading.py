@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from amqpsniff.errors import TsharkError, UsageError
 from amqpsniff.process_tuning import take_large_pages
 from amqpsniff.units import count, plural, some
 
-from .entry import FAILED, complain
+from .entry import FAILED, FOUND, complain
 from .options import Input, Names, Scope
 from .output import settings
 from .progress import Progress
@@ -233,6 +233,14 @@ class Reading:
         except TsharkError as error:
             return f"link type {', '.join(foreign)} is not read here; reading it by tshark: {error}"
         return f"link type {', '.join(foreign)} is read with --reader tshark"
+
+
+def judged(code: int, failures: Iterable[str], *, quiet: bool) -> int:
+    """The exit code of a command that ends with `code` if no check failed; says which ones did."""
+    failed = list(failures)
+    for failure in [] if quiet else failed:
+        complain(failure)
+    return code or (FOUND if failed else 0)
 
 
 def keylog(given: str | None, *, exists: bool = True) -> str | None:

@@ -72,14 +72,18 @@ class Diagnosis:
             finding_count=self.finding_count,
         )
 
-    def fails(self, fail_on: str | None) -> bool:
-        """True if a check must not pass: a finding is as bad as `fail_on`, or there was something
-        that could not be looked at. Nothing fails None.
+    def failures(self, fail_on: str | None) -> list[str]:
+        """What a check must not pass over, in words: what could not be looked at, and findings as
+        bad as `fail_on`. Nothing fails None.
         """
         if fail_on is None:
-            return False
-        severities = {KINDS[code].severity for code in {one.code for one in self.found}}
-        return bool(self.verdict.unseen) or any(at_least(one, fail_on) for one in severities)
+            return []
+        kinds = [KINDS[code] for code in dict.fromkeys(one.code for one in self.found)]
+        bad = [one for one in kinds if at_least(one.severity, fail_on)]
+        return [
+            *(f"not judged: {text}" for text in self.verdict.unseen),
+            *(f"found {one.severity}: {one.title} ({one.code})" for one in bad),
+        ]
 
     def plain(self, limit: int | None = None) -> dict[str, Any]:
         """The diagnosis for JSON, with at most `limit` findings."""
@@ -135,30 +139,20 @@ def _diagnosis(
     )
 
 
-class Diagnoser:
-    """Collects findings from batches: `add` them, then take the `result`.
+class Wanted:
+    """The findings that are wanted, by what they are.
 
     Raises UsageError for a code that is not in the catalogue, and for an unknown severity.
 
     Args:
-        selection: The part of the findings that is wanted; its `limit` is not used.
         only: Codes of findings, with commas between or one by one; None for all.
-        started: Gives the time at which the capture began.
         ignore: Codes that are left out.
         severity: Only findings of this severity or a worse one.
-
-    Attributes:
-        tables: Names of the tables whose batches are needed; none where every finding is chosen
-            from, which the `result` is given anyway.
-        introductions: What is to hear of the connections that are over.
     """
 
     def __init__(
         self,
-        selection: Selection,
-        only: str | Iterable[str] | None,
-        started: Started,
-        *,
+        only: str | Iterable[str] | None = None,
         ignore: str | Iterable[str] | None = None,
         severity: str | None = None,
     ) -> None:
@@ -167,6 +161,39 @@ class Diagnoser:
         self._only = None if only is None else _codes(only)
         self._ignored = frozenset() if ignore is None else _codes(ignore)
         self._severity = severity
+
+    def of(self, findings: Iterable[Finding]) -> list[Finding]:
+        """The wanted ones, the important first."""
+        found = list(findings)
+        wanted = set(filter(self._is_wanted, {one.code for one in found}))
+        return in_order(one for one in found if one.code in wanted)
+
+    def _is_wanted(self, code: str) -> bool:
+        chosen = self._only is None or code in self._only
+        severe = (
+            self._severity is None
+            or at_least(KINDS[code].severity, self._severity)
+            or code in NOT_LOOKED_AT
+        )
+        return chosen and severe and code not in self._ignored
+
+
+class Diagnoser:
+    """Collects findings from batches: `add` them, then take the `result`.
+
+    Args:
+        selection: The part of the findings that is wanted; its `limit` is not used.
+        wanted: What findings of that part are.
+        started: Gives the time at which the capture began.
+
+    Attributes:
+        tables: Names of the tables whose batches are needed; none where every finding is chosen
+            from, which the `result` is given anyway.
+        introductions: What is to hear of the connections that are over.
+    """
+
+    def __init__(self, selection: Selection, wanted: Wanted, started: Started) -> None:
+        self._wanted = wanted
         self._selection = selection
         self._matches = selection.matches_connection()
         self._missing = self._matches is not None
@@ -201,19 +228,9 @@ class Diagnoser:
         if not self.tables:
             self._found, self._count = listed, len(listed)
         codes = {one.code for one in listed}
-        wanted = set(filter(self._wanted, {one.code for one in self._found}))
-        found = in_order(one for one in self._found if one.code in wanted)
+        found = self._wanted.of(self._found)
         start_ns, zone = self._started(), self._selection.tz
         return _diagnosis(found, codes, self._count, totals, self.introductions, start_ns, zone)
-
-    def _wanted(self, code: str) -> bool:
-        chosen = self._only is None or code in self._only
-        severe = (
-            self._severity is None
-            or at_least(KINDS[code].severity, self._severity)
-            or code in NOT_LOOKED_AT
-        )
-        return chosen and severe and code not in self._ignored
 
 
 def _codes(codes: str | Iterable[str]) -> frozenset[str]:
