@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from amqpsniff import html_repr
-from amqpsniff.errors import UsageError
+from amqpsniff.errors import UsageError, read_twice
 from amqpsniff.findings import Finding as Found
 from amqpsniff.limits import Limits
 from amqpsniff.objects import Finding, Frame, Message, rows
@@ -274,13 +274,11 @@ class Capture:
 
         A table of any other name has no columns: only connections are chosen then.
         """
-        from amqpsniff.analysis.selection import read_twice
-
         finder = part.first_reading(tables, self._started)
         if finder is None or part.found is not None:
             return part
         if self.once:
-            raise read_twice(part, tables, self.once[0])
+            raise read_twice(part.unread(tables), self.once[0])
         for table, batch in self.tables(*finder.tables, encoded=True, columns=finder.tables):
             finder.add(table, batch)
         return finder.found()
@@ -653,7 +651,7 @@ class Capture:
         if packets is not None:
             chosen = replace(chosen, packet=None)
         if self.once:
-            raise UsageError("follow reads captures twice; save standard input to a file first")
+            raise read_twice("follow", self.once[0])
         chosen = self.row_filters(chosen, "frames")[0].selection  # also checks `where`
         finder = ConversationFinder(chosen, self._started, packets)
         for table, batch in self.tables(
@@ -955,7 +953,7 @@ class Capture:
         once.
         """
         if self.once:
-            raise UsageError("operations take a second reading; give a file, not standard input")
+            raise read_twice("operations", self.once[0])
         page.operations = self.operations(**part).to_pylist()
 
     def read_sequences(self, page: CapturePage, body_limit: int = 0) -> None:
@@ -1037,6 +1035,8 @@ class Capture:
         kept = FrameBytes()
         pipeline = self._pipeline(Plan(("frames",), on_stream=kept.add))
         for batch in self._frames_at_once(pipeline):
+            if self.clients is not None:
+                self.clients.add(batch)
             timeline.frames(wanted.of(batch), early=True)
             yield from ((entry, kept) for entry in timeline.ready())
             if wanted.done:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff import __version__
-from amqpsniff.errors import UsageError
+from amqpsniff.errors import UsageError, read_twice
 
 from .completions import words
 from .files import standard_output, write_text
@@ -80,7 +80,7 @@ def diagnose(
     if for_ is not None:
         return _ready(reading, for_, rows, format_, fail_on)
     if evidence and reading.capture.once:
-        raise UsageError("--evidence reads captures twice; save standard input to a file first")
+        raise read_twice("--evidence", reading.capture.once[0])
     with reading.passing() as capture:
         found = capture.diagnose(**vars(wanted), **rows.part())
     if format_ == "text":

@@ -35,6 +35,7 @@ from typing import (
 
 import typer
 
+from amqpsniff import units
 from amqpsniff.errors import UsageError
 from amqpsniff.findings.kind import SEVERITIES
 from amqpsniff.spec import DIALECTS, READINGS
@@ -56,7 +57,7 @@ def one_of(values: Iterable[str], refused: str) -> dict[str, Any]:
 
     def check(value: str | None) -> str | None:
         if value is not None and value not in offered:
-            raise UsageError(f"{refused.format(f'`{value}`')}; there are {', '.join(offered)}")
+            raise UsageError(f"{refused.format(f'`{value}`')}; {units.listed(offered)}")
         return value
 
     return {"autocompletion": words(offered), "callback": check}

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from amqpsniff.analysis import times
-from amqpsniff.errors import FilterError, UsageError
+from amqpsniff.errors import FilterError, UsageError, read_twice
 from amqpsniff.spec import FIRST_ERROR_CODE, METHODS
 from amqpsniff.spec.amqp10 import PERFORMATIVES
 
@@ -235,6 +235,10 @@ class Selection:
         ]
         return missing + ["channel"] * (self.channel is not None and table == "connections")
 
+    def unread(self, tables: Iterable[str]) -> str:
+        """The filters that need a first reading of the input to choose rows of these tables."""
+        return _options(dict.fromkeys(one for table in tables for one in self.missing(table)))
+
     def first_reading(self, tables: Iterable[str], started: Started) -> Finder | None:
         """What has to be read first to choose rows of these tables; None if nothing has to."""
         finder = Finder(self, tables, started)
@@ -447,7 +451,7 @@ class RowFilter:
         self._started = started
         missing = [] if alone else selection.missing(table)
         if missing and selection.found is None:
-            raise UsageError(f"{_options(missing)} cannot choose {table} here: {_REREAD}")
+            raise read_twice(_options(missing), "the capture")
         self._found = Found() if alone or not missing else selection.found or Found()
         self._positions = MessagePositions()
         given = {name: selection.condition(name, table) for name in selection.names()}
@@ -540,9 +544,6 @@ class RowFilter:
             yield lambda rows: _on_channels(rows, channels, self.table)
 
 
-_REREAD = "the capture would have to be read twice; save it to a file first"
-
-
 def no_match(part: Selection, number: int) -> UsageError:
     """The error for a selection to which none of the `number` connections of a capture belongs."""
     if part.connection is not None:
@@ -555,12 +556,6 @@ def no_match(part: Selection, number: int) -> UsageError:
 def no_connection(name: str, number: int) -> UsageError:
     """The error for a connection that is not among the `number` connections of a capture."""
     return UsageError(f"no connection `{name}` among {number}; `amqpsniff connections` lists them")
-
-
-def read_twice(part: Selection, tables: Iterable[str], name: str) -> UsageError:
-    """The error for filters by name that need a first reading of what can be read only once."""
-    missing = dict.fromkeys(one for table in tables for one in part.missing(table))
-    return UsageError(f"{_options(missing)}: {name} would have to be read twice; save it to a file")
 
 
 def _options(names: Iterable[str]) -> str:

@@ -152,7 +152,7 @@ def _summary(manifest: dict[str, Any]) -> str:
     captures = manifest.get("captures", [])
     times = [one[end] for one in captures for end in ("first_ns", "last_ns") if one[end]]
     size = sum(one["bytes"] for one in captures)
-    parts = [f"{len(captures):,} files", f"{size / 1e6:,.1f} MB of packets"]
+    parts = [plural(len(captures), "file"), f"{size / 1e6:,.1f} MB of packets"]
     if times:
         ends = [datetime.fromtimestamp(one / 1e9, UTC) for one in (min(times), max(times))]
         parts.append(" to ".join(f"{one:%Y-%m-%d %H:%M:%S}" for one in ends) + " UTC")
