@@ -818,8 +818,7 @@ class Capture:
         charts' library is missing (the extra `report`).
         """
         named = (connection,) if isinstance(connection, str) else tuple(connection)
-        wanted = {"only": only, "ignore": ignore, "severity": severity}
-        page = self.report_page(named, title, **wanted, **part)
+        page = self.report_page(named, title, only=only, ignore=ignore, severity=severity, **part)
         if by is not None:
             self.read_operations(page, **part)
         self.read_sequences(page, body_limit)
