@@ -103,6 +103,7 @@ def test_a_trace_is_found_by_any_filter() -> None:
         (("messages", MIX, "--method", "basic.pubish"), "did you mean `basic.publish`?"),
         (("live", MIX, "--format", "ndjson", "-t", "channels", "--queue", "q"), "read twice"),
         (("nosuch.pcap",), "no such file"),
+        (("summary", MIX, "--by", "size"), "nothing by `size`; there is operation"),
     ],
 )
 def test_what_cannot_apply_is_refused_in_a_line(arguments: tuple[str, ...], says: str) -> None:
