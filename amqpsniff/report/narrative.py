@@ -147,7 +147,7 @@ def _flow(summary: Row, data: ReportData) -> Iterator[str]:
         yield f"{text}."
     outcomes = {row["outcome"]: row["count"] for row in summary["outcomes"]}
     told = (
-        ("returned", "sent back because no queue takes their routing key"),
+        ("returned", "sent back for want of a queue"),
         ("rejected", "refused by the broker"),
         ("requeued", "put back into a queue"),
         ("discarded", "given up by a consumer"),
