@@ -48,3 +48,8 @@ class SpecError(AmqpsniffError):
 
 class UsageError(AmqpsniffError):
     """An option or a call that makes no sense, named with what to do instead."""
+
+
+def read_twice(what: str, name: str) -> UsageError:
+    """The error for `what` reads a capture twice, which cannot be read again."""
+    return UsageError(f"{what}: {name} would have to be read twice; save it to a file first")

@@ -55,6 +55,7 @@ class Totals:
         last_ns: Time of the latest.
         connections: AMQP connections that ended, those cut off by the end of the capture included.
         midstream: Those of them that began before the capture.
+        one_sided: Those of which only one direction was captured.
         foreign: TCP conversations that ended and were not AMQP.
         unconnected: Attempts to connect that were refused or not answered.
         encrypted: TLS conversations that ended.
@@ -70,6 +71,7 @@ class Totals:
     last_ns: int | None = None
     connections: int = 0
     midstream: int = 0
+    one_sided: int = 0
     foreign: int = 0
     unconnected: int = 0
     encrypted: int = 0
@@ -368,6 +370,7 @@ class Pipeline:
             seen = "connection.start" in getattr(connection.session, "handshake", ())
             detail = "only what came before connection.start is missing" if seen else ""
             self._say_of("midstream", detail, connection)
+        totals.one_sided += 0 in conversation.packets
         if not conversation.impaired:
             return
         totals.retransmissions += sum(conversation.retransmissions)

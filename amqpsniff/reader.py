@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from amqpsniff import html_repr
-from amqpsniff.errors import UsageError
+from amqpsniff.errors import UsageError, read_twice
 from amqpsniff.findings import Finding as Found
 from amqpsniff.limits import Limits
 from amqpsniff.objects import Finding, Frame, Message, rows
@@ -274,13 +274,11 @@ class Capture:
 
         A table of any other name has no columns: only connections are chosen then.
         """
-        from amqpsniff.analysis.selection import read_twice
-
         finder = part.first_reading(tables, self._started)
         if finder is None or part.found is not None:
             return part
         if self.once:
-            raise read_twice(part, tables, self.once[0])
+            raise read_twice(part.unread(tables), self.once[0])
         for table, batch in self.tables(*finder.tables, encoded=True, columns=finder.tables):
             finder.add(table, batch)
         return finder.found()
@@ -653,7 +651,7 @@ class Capture:
         if packets is not None:
             chosen = replace(chosen, packet=None)
         if self.once:
-            raise UsageError("follow reads captures twice; save standard input to a file first")
+            raise read_twice("follow", self.once[0])
         chosen = self.row_filters(chosen, "frames")[0].selection  # also checks `where`
         finder = ConversationFinder(chosen, self._started, packets)
         for table, batch in self.tables(
@@ -706,10 +704,10 @@ class Capture:
         >>> print(diagnosis.verdict.sentences[-1])
         4 more findings are listed below.
         """
-        from amqpsniff.analysis.diagnosis import Diagnoser
+        from amqpsniff.analysis.diagnosis import Diagnoser, Wanted
 
         chosen = self.chosen(self._selection(part), "findings")
-        diagnoser = Diagnoser(chosen, only, self._started, ignore=ignore, severity=severity)
+        diagnoser = Diagnoser(chosen, Wanted(only, ignore, severity), self._started)
         ended = diagnoser.introductions.add
         if diagnoser.tables:
             for table, batch in self.tables(
@@ -806,18 +804,22 @@ class Capture:
         title: str | None = None,
         by: Literal["operation"] | None = None,
         body_limit: int = 0,
+        only: str | Iterable[str] | None = None,
+        ignore: str | Iterable[str] | None = None,
+        severity: str | None = None,
         **part: Unpack[PartFilters],
     ) -> None:
         """Write what happened as one HTML page that needs nothing else, as `amqpsniff report`.
 
         `connection` names the connections whose conversations are shown; without it there is one
         for each finding that matters. With `by` the page has the rows of `operations`; `body_limit`
-        bytes of each body stand in conversations. The other arguments choose a part of the traffic,
-        as in `summary`. Raises UsageError for a connection that is not there, and if the package
-        with the charts' library is missing (the extra `report`).
+        bytes of each body stand in conversations. `only`, `ignore` and `severity` choose
+        findings as in `diagnose`. The other arguments choose a part of the traffic, as in
+        `summary`. Raises UsageError for a connection that is not there, and if the package with the
+        charts' library is missing (the extra `report`).
         """
         named = (connection,) if isinstance(connection, str) else tuple(connection)
-        page = self.report_page(named, title, **part)
+        page = self.report_page(named, title, only=only, ignore=ignore, severity=severity, **part)
         if by is not None:
             self.read_operations(page, **part)
         self.read_sequences(page, body_limit)
@@ -911,10 +913,15 @@ class Capture:
         self,
         connections: Sequence[str] = (),
         title: str | None = None,
+        *,
+        only: str | Iterable[str] | None = None,
+        ignore: str | Iterable[str] | None = None,
+        severity: str | None = None,
         **part: Unpack[PartFilters],
     ) -> CapturePage:
         """The page of `report` without conversations, which `read_sequences` adds."""
         from amqpsniff import __version__
+        from amqpsniff.analysis.diagnosis import Wanted
         from amqpsniff.analysis.report_data import COLUMNS, ROWS_PER_BATCH, TOP, ReportData
         from amqpsniff.report.capture_page import CapturePage
         from amqpsniff.report.page import begin_bundle
@@ -922,7 +929,7 @@ class Capture:
 
         begin_bundle()
         chosen = self.chosen(self._counted(part), CENSUS, *COLUMNS)  # type: ignore[arg-type]
-        data = ReportData(chosen, connections, self._started)
+        data = ReportData(chosen, connections, self._started, Wanted(only, ignore, severity))
         wanted = chosen.matches_connection()
         census = Census(1, None, wanted, lambda: chosen.span(self._started))
         more: Any = {"census": census, "on_connection_end": data.introductions.add}
@@ -946,7 +953,7 @@ class Capture:
         once.
         """
         if self.once:
-            raise UsageError("operations take a second reading; give a file, not standard input")
+            raise read_twice("operations", self.once[0])
         page.operations = self.operations(**part).to_pylist()
 
     def read_sequences(self, page: CapturePage, body_limit: int = 0) -> None:
@@ -1028,6 +1035,8 @@ class Capture:
         kept = FrameBytes()
         pipeline = self._pipeline(Plan(("frames",), on_stream=kept.add))
         for batch in self._frames_at_once(pipeline):
+            if self.clients is not None:
+                self.clients.add(batch)
             timeline.frames(wanted.of(batch), early=True)
             yield from ((entry, kept) for entry in timeline.ready())
             if wanted.done:
@@ -1075,6 +1084,7 @@ class Capture:
             replies={} if part.chooses() else self.replies,
             findings=self.found if findings is None else findings,
             part=part.chooses(),
+            zone=part.tz,
             top=top,
         )
 

@@ -99,6 +99,11 @@ def of_severity(number: int, severity: str) -> str:
     return f"{count(number)} info" if severity == "info" else plural(number, severity)
 
 
+def listed(names: Sequence[str]) -> str:
+    """Which values there are: `there are text, json`, `there is operation`."""
+    return f"there {'is' if len(names) == 1 else 'are'} {', '.join(names)}"
+
+
 def some(names: Sequence[str]) -> str:
     """The first of some names, and how many more there are."""
     more = len(names) - MAX_LISTED

@@ -7,14 +7,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from amqpsniff import __version__
-from amqpsniff.errors import UsageError
+from amqpsniff.errors import UsageError, read_twice
 
-from .completions import codes, listed, words
-from .entry import FOUND
+from .completions import words
 from .files import standard_output, write_text
-from .options import FailOn, Input, Rows, at_least, offer, one_of, spread
+from .options import FailOn, Input, Rows, Wanted, at_least, offer, one_of, spread
 from .output import Output, write_answer, write_json
-from .reading import Reading
+from .reading import Reading, judged
 from .render.clock import Clock
 from .render.readiness import sections
 
@@ -29,11 +28,6 @@ PLACES = 3
 
 
 @spread("""
-    Filters:
-        --only CODES: Findings with these codes, with commas between.
-        --ignore CODES: No findings with these codes.
-        --severity SEVERITY: Findings as severe as this (info, warning, error) or more.
-
     Output:
         --for VERSION: Instead: what rabbitmq-4.0, 4.1, 4.2 or 4.3 does otherwise with this traffic.
         --evidence: With --format json: findings as a tree of causes, with the frames that show
@@ -51,9 +45,7 @@ PLACES = 3
 def diagnose(
     source: Input,
     rows: Rows,
-    only: Annotated[str | None, offer(listed(codes))] = None,
-    ignore: Annotated[str | None, offer(listed(codes))] = None,
-    severity: FailOn = None,
+    wanted: Wanted,
     for_: Annotated[str | None, offer(words(TARGETS))] = None,
     evidence: bool = False,
     brief: bool = False,
@@ -88,9 +80,9 @@ def diagnose(
     if for_ is not None:
         return _ready(reading, for_, rows, format_, fail_on)
     if evidence and reading.capture.once:
-        raise UsageError("--evidence reads captures twice; save standard input to a file first")
+        raise read_twice("--evidence", reading.capture.once[0])
     with reading.passing() as capture:
-        found = capture.diagnose(only=only, ignore=ignore, severity=severity, **rows.part())
+        found = capture.diagnose(**vars(wanted), **rows.part())
     if format_ == "text":
         from .render.diagnosis import Layout, sections
 
@@ -118,7 +110,7 @@ def diagnose(
         shown = found.findings[: rows.limit]
         run = log(shown, reading.capture.names, version=__version__, successful=successful)
         write_text(json.dumps(run, indent=2) + "\n")
-    return reading.exit_code or (FOUND if found.fails(fail_on) else 0)
+    return judged(reading.exit_code, found.failures(fail_on), quiet=source.quiet)
 
 
 def _ready(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | None) -> int:
@@ -126,8 +118,9 @@ def _ready(reading: Reading, target: str, rows: Rows, form: str, fail_on: str | 
     with reading.passing() as capture:
         found = capture.readiness(target, **rows.part())
     write_answer(asdict(found), form, sections(found))
-    refused = any(one.effect == "refused" for one in found.affected)
-    return reading.exit_code or (FOUND if refused and fail_on is not None else 0)
+    refused = dict.fromkeys(one.what for one in found.affected if one.effect == "refused")
+    failures = (f"refused: {what}" for what in refused if fail_on is not None)
+    return judged(reading.exit_code, failures, quiet=reading.options.quiet)
 
 
 def _write(found: list[Row]) -> None:

@@ -12,10 +12,9 @@ from amqpsniff.process_tuning import release_memory
 from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
 from amqpsniff.wire_text import exchange_name, harmless, named, quoted
 
-from .entry import FOUND, complain
 from .options import FailOn, Input, Two, at_least, one_of, spread
 from .output import write_answer
-from .reading import Reading
+from .reading import Reading, judged
 from .render.grid import METHOD, Column, Grid, facts, or_none, table
 from .render.text import NONE, Words, heading
 from .topology import VHOST, arguments_text
@@ -83,10 +82,7 @@ def diff(
         release_memory()
     report = before_and_after(*profiles, fail_on=fail_on, fail_slower=fail_slower)
     write_answer(report, format_, sections(report, limit))
-    if not two.quiet:
-        for failure in report["failures"]:
-            complain(failure)
-    return code or (FOUND if report["failures"] else 0)
+    return judged(code, report["failures"], quiet=two.quiet)
 
 
 def _profile(side: Input) -> tuple[CaptureProfile, int]:

@@ -35,11 +35,12 @@ from typing import (
 
 import typer
 
+from amqpsniff import units
 from amqpsniff.errors import UsageError
 from amqpsniff.findings.kind import SEVERITIES
 from amqpsniff.spec import DIALECTS, READINGS
 
-from .completions import Offer, method_names, outcomes, readers, words
+from .completions import Offer, codes, listed, method_names, outcomes, readers, words
 from .output import COLOURS, settings, shown
 from .render.clock import FORMS
 
@@ -56,8 +57,7 @@ def one_of(values: Iterable[str], refused: str) -> dict[str, Any]:
 
     def check(value: str | None) -> str | None:
         if value is not None and value not in offered:
-            there = f"there {'are' if offered[1:] else 'is'} {', '.join(offered)}"
-            raise UsageError(f"{refused.format(f'`{value}`')}; {there}")
+            raise UsageError(f"{refused.format(f'`{value}`')}; {units.listed(offered)}")
         return value
 
     return {"autocompletion": words(offered), "callback": check}
@@ -263,8 +263,7 @@ class Names:
         """The filters as arguments of `amqpsniff.Capture`."""
         given = {name: value for name, value in vars(self).items() if value not in (None, False)}
         given.pop("limit", None)
-        zone = settings.zone
-        return given | ({"tz": zone} if zone and ("from_" in given or "to" in given) else {})
+        return given | ({"tz": settings.zone} if settings.zone else {})
 
     def selection(self) -> Selection:
         """The part as the library has it; raises UsageError for what cannot be."""
@@ -306,6 +305,20 @@ class Rows(Conditions):
     """Options that select rows of a table."""
 
     limit: Annotated[int | None, at_least(0)] = None
+
+
+@group("""
+    Filters:
+        --only CODES: Findings with these codes, with commas between.
+        --ignore CODES: No findings with these codes.
+        --severity SEVERITY: Findings as severe as this (info, warning, error) or more.
+""")
+class Wanted:
+    """Options that choose findings by what they are."""
+
+    only: Annotated[str | None, offer(listed(codes))] = None
+    ignore: Annotated[str | None, offer(listed(codes))] = None
+    severity: FailOn = None
 
 
 @group("""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from amqpsniff.errors import TsharkError, UsageError
 from amqpsniff.process_tuning import take_large_pages
 from amqpsniff.units import count, plural, some
 
-from .entry import FAILED, complain
+from .entry import FAILED, FOUND, complain
 from .options import Input, Names, Scope
 from .output import settings
 from .progress import Progress
@@ -202,12 +202,15 @@ class Reading:
 
     def _nothing(self) -> str:
         totals = self.capture.totals
-        segments = totals.counters.get("segments", 0)
+        segments, others = (totals.counters.get(name, 0) for name in ("segments", "other_ports"))
 
         text = f"no AMQP in {some(self.capture.names)}: {plural(totals.packets, 'packet')}"
-        text += f", {count(segments) if segments else 'none'} of them TCP" if totals.packets else ""
+        tcp = segments + others
+        text += f", {count(tcp) if tcp else 'none'} of them TCP" if totals.packets else ""
+        if others:
+            text += f", {count(segments) if segments else 'none'} with such a port"
         through = any(one.code == "capture-through-tshark" for one in self.findings)
-        if totals.packets and not segments and not through and self.options.reader == "auto":
+        if totals.packets and not tcp and not through and self.options.reader == "auto":
             text += f"; {self._other_reader()}"
         if totals.sealed:
             from .render.tls_table import unread
@@ -230,6 +233,14 @@ class Reading:
         except TsharkError as error:
             return f"link type {', '.join(foreign)} is not read here; reading it by tshark: {error}"
         return f"link type {', '.join(foreign)} is read with --reader tshark"
+
+
+def judged(code: int, failures: Iterable[str], *, quiet: bool) -> int:
+    """The exit code of a command that ends with `code` if no check failed; says which ones did."""
+    failed = list(failures)
+    for failure in [] if quiet else failed:
+        complain(failure)
+    return code or (FOUND if failed else 0)
 
 
 def keylog(given: str | None, *, exists: bool = True) -> str | None:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from amqpsniff.units import octets
 
-from .entry import FOUND, complain
+from .entry import complain
 from .files import STANDARD_OUTPUT, sink
-from .options import By, FailOn, Input, Names, at_least, spread
-from .reading import NO_ROW, Reading
+from .options import By, FailOn, Input, Names, Wanted, at_least, spread
+from .reading import NO_ROW, Reading, judged
 
 PAGE = Path("report.html")
 """Default name of the page's file."""
@@ -31,6 +31,7 @@ PAGE = Path("report.html")
 def report(
     source: Input,
     part: Names,
+    wanted: Wanted,
     connection: list[str] | None = None,
     output: Path = PAGE,
     by: By = None,
@@ -60,7 +61,9 @@ def report(
         begin_bundle()  # what is not installed is said before anything is read
         reading = Reading(source, part)
         with reading.passing() as capture:
-            page = capture.report_page(tuple(connection or ()), title, **part.part())
+            page = capture.report_page(
+                tuple(connection or ()), title, **vars(wanted), **part.part()
+            )
         if by is not None:
             reading.capture.read_operations(page, **part.part())
         if page.data.missed:
@@ -70,4 +73,5 @@ def report(
         file.write(encoded)
     if output != STANDARD_OUTPUT and not source.quiet:
         complain(f"{output}: {octets(len(encoded))}")
-    return reading.exit_code or (FOUND if page.data.diagnosis.fails(fail_on) else 0)
+    failures = page.data.diagnosis.failures(fail_on)
+    return judged(reading.exit_code, failures, quiet=source.quiet)

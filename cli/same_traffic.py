@@ -10,11 +10,10 @@ from amqpsniff.compare.same_traffic import WAYS
 from amqpsniff.units import count, duration, octets, plural, some
 from amqpsniff.wire_text import harmless
 
-from .entry import FOUND, complain
 from .options import Two
 from .output import write_answer
 from .progress import Progress
-from .reading import Reading
+from .reading import Reading, judged
 from .render.grid import METHOD, Column, Grid, facts, table
 from .render.text import NONE, Words, heading
 
@@ -38,11 +37,8 @@ def same_traffic(two: Two, fail_on: str | None, top: int, form: str) -> int:
         reading.judge(sighting.found)
     report["failures"] = failures(report, fail_on)
     write_answer(report, form, sections(report))
-    if not two.quiet:
-        for failure in report["failures"]:
-            complain(failure)
     code = max(reading.exit_code for reading in readings)
-    return code or (FOUND if report["failures"] else 0)
+    return judged(code, report["failures"], quiet=two.quiet)
 
 
 Row = dict[str, Any]

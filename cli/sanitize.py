@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amqpsniff.errors import UsageError
+from amqpsniff.errors import read_twice
 from amqpsniff.units import octets, plural
 
 from .entry import complain
@@ -70,7 +70,7 @@ def sanitize(
     from amqpsniff.sanitize import sanitize as write
 
     if capture == "-":
-        raise UsageError("a capture is read twice; save standard input to a file first")
+        raise read_twice("sanitize", capture)
     options = SanitizeOptions(
         headers=None if headers is None else _names(headers),
         keep_headers=_names(keep_headers or ""),

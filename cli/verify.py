@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from amqpsniff.errors import CaptureError, UsageError
+from amqpsniff.errors import CaptureError, read_twice
 from amqpsniff.units import count, plural
 from amqpsniff.wire_text import harmless
 
@@ -57,7 +57,7 @@ def verify(
 
     names = expand(source.captures)
     if "-" in names:
-        raise UsageError("both read the capture from its beginning; save standard input to a file")
+        raise read_twice("verify", "-")
     output, tshark, failed, listed = Output(), find(), False, 0
     counts: Counter[str] = Counter()
     known: Counter[str] = Counter()

@@ -317,10 +317,11 @@ class Live:
             outcomes=pipeline.outcomes(),
             replies=pipeline.replies(),
             findings=watch.found,
+            zone=settings.zone,
             top=TOP,
         )
         if watch.judged:
-            found = diagnosis_of(watch.found, totals, watch.introductions)
+            found = diagnosis_of(watch.found, totals, watch.introductions, zone=settings.zone)
             result["verdict"] = found.verdict.plain()
         output = Output(file)
         output.show(*sections(result, output.room, judged=watch.judged))

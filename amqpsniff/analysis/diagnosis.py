@@ -35,6 +35,7 @@ class Diagnosis:
         finding_count: All findings, those that the selection left out too.
         clients: Names of the connections that findings are about.
         start_ns: The time of the first packet; None if no packet has one.
+        zone: The time zone of times of day in the verdict; None for UTC.
     """
 
     found: list[Finding]
@@ -45,6 +46,7 @@ class Diagnosis:
     finding_count: int = 0
     clients: Clients = field(default_factory=Clients)
     start_ns: int | None = None
+    zone: str | None = None
 
     @cached_property
     def findings(self) -> list[Row]:
@@ -66,17 +68,22 @@ class Diagnosis:
             packets=self.packets,
             connections=self.connections,
             start_ns=self.start_ns,
+            zone=self.zone,
             finding_count=self.finding_count,
         )
 
-    def fails(self, fail_on: str | None) -> bool:
-        """True if a check must not pass: a finding is as bad as `fail_on`, or there was something
-        that could not be looked at. Nothing fails None.
+    def failures(self, fail_on: str | None) -> list[str]:
+        """What a check must not pass over, in words: what could not be looked at, and findings as
+        bad as `fail_on`. Nothing fails None.
         """
         if fail_on is None:
-            return False
-        severities = {KINDS[code].severity for code in {one.code for one in self.found}}
-        return bool(self.verdict.unseen) or any(at_least(one, fail_on) for one in severities)
+            return []
+        kinds = [KINDS[code] for code in dict.fromkeys(one.code for one in self.found)]
+        bad = [one for one in kinds if at_least(one.severity, fail_on)]
+        return [
+            *(f"not judged: {text}" for text in self.verdict.unseen),
+            *(f"found {one.severity}: {one.title} ({one.code})" for one in bad),
+        ]
 
     def plain(self, limit: int | None = None) -> dict[str, Any]:
         """The diagnosis for JSON, with at most `limit` findings."""
@@ -98,12 +105,13 @@ def diagnosis_of(
     totals: Totals,
     introductions: Introductions,
     open_: Iterable[Row] = (),
+    zone: str | None = None,
 ) -> Diagnosis:
     """The diagnosis of a run, of all its findings; `open_` names the clients that are connected."""
     found = in_order(findings)
     codes = {one.code for one in found}
     start_ns = totals.first_ns
-    return _diagnosis(found, codes, len(found), totals, introductions, start_ns, open_)
+    return _diagnosis(found, codes, len(found), totals, introductions, start_ns, zone, open_)
 
 
 def _diagnosis(
@@ -113,6 +121,7 @@ def _diagnosis(
     totals: Totals,
     introductions: Introductions,
     start_ns: int | None,
+    zone: str | None,
     open_: Iterable[Row] = (),
 ) -> Diagnosis:
     """The diagnosis of the findings that are wanted; `codes` are those of all findings."""
@@ -126,33 +135,24 @@ def _diagnosis(
         finding_count,
         Clients((*introductions.rows({one.connection_id for one in found}), *open_)),
         start_ns,
+        zone,
     )
 
 
-class Diagnoser:
-    """Collects findings from batches: `add` them, then take the `result`.
+class Wanted:
+    """The findings that are wanted, by what they are.
 
     Raises UsageError for a code that is not in the catalogue, and for an unknown severity.
 
     Args:
-        selection: The part of the findings that is wanted; its `limit` is not used.
         only: Codes of findings, with commas between or one by one; None for all.
-        started: Gives the time at which the capture began.
         ignore: Codes that are left out.
         severity: Only findings of this severity or a worse one.
-
-    Attributes:
-        tables: Names of the tables whose batches are needed; none where every finding is chosen
-            from, which the `result` is given anyway.
-        introductions: What is to hear of the connections that are over.
     """
 
     def __init__(
         self,
-        selection: Selection,
-        only: str | Iterable[str] | None,
-        started: Started,
-        *,
+        only: str | Iterable[str] | None = None,
         ignore: str | Iterable[str] | None = None,
         severity: str | None = None,
     ) -> None:
@@ -161,6 +161,39 @@ class Diagnoser:
         self._only = None if only is None else _codes(only)
         self._ignored = frozenset() if ignore is None else _codes(ignore)
         self._severity = severity
+
+    def of(self, findings: Iterable[Finding]) -> list[Finding]:
+        """The wanted ones, the important first."""
+        found = list(findings)
+        wanted = set(filter(self._is_wanted, {one.code for one in found}))
+        return in_order(one for one in found if one.code in wanted)
+
+    def _is_wanted(self, code: str) -> bool:
+        chosen = self._only is None or code in self._only
+        severe = (
+            self._severity is None
+            or at_least(KINDS[code].severity, self._severity)
+            or code in NOT_LOOKED_AT
+        )
+        return chosen and severe and code not in self._ignored
+
+
+class Diagnoser:
+    """Collects findings from batches: `add` them, then take the `result`.
+
+    Args:
+        selection: The part of the findings that is wanted; its `limit` is not used.
+        wanted: What findings of that part are.
+        started: Gives the time at which the capture began.
+
+    Attributes:
+        tables: Names of the tables whose batches are needed; none where every finding is chosen
+            from, which the `result` is given anyway.
+        introductions: What is to hear of the connections that are over.
+    """
+
+    def __init__(self, selection: Selection, wanted: Wanted, started: Started) -> None:
+        self._wanted = wanted
         self._selection = selection
         self._matches = selection.matches_connection()
         self._missing = self._matches is not None
@@ -195,18 +228,9 @@ class Diagnoser:
         if not self.tables:
             self._found, self._count = listed, len(listed)
         codes = {one.code for one in listed}
-        wanted = set(filter(self._wanted, {one.code for one in self._found}))
-        found = in_order(one for one in self._found if one.code in wanted)
-        return _diagnosis(found, codes, self._count, totals, self.introductions, self._started())
-
-    def _wanted(self, code: str) -> bool:
-        chosen = self._only is None or code in self._only
-        severe = (
-            self._severity is None
-            or at_least(KINDS[code].severity, self._severity)
-            or code in NOT_LOOKED_AT
-        )
-        return chosen and severe and code not in self._ignored
+        found = self._wanted.of(self._found)
+        start_ns, zone = self._started(), self._selection.tz
+        return _diagnosis(found, codes, self._count, totals, self.introductions, start_ns, zone)
 
 
 def _codes(codes: str | Iterable[str]) -> frozenset[str]:

@@ -31,6 +31,8 @@ ENDED_EARLY = {
 """Flaws by the code of a finding."""
 
 _QUALITY = (
+    ("midstream_connections", "{} began before it", "connection"),
+    ("one_sided_connections", "one direction of {} is missing", "connection"),
     ("lost_bytes", "{gaps} with {lost_bytes} lost", "gap"),
     ("unreadable_tls", "{} could not be read", "TLS conversation"),
     ("cut", "{} cut by the snap length", "packet"),
@@ -49,6 +51,7 @@ def quality(totals: Totals) -> dict[str, Any]:
         "gaps": totals.gaps,
         "lost_bytes": totals.lost_bytes,
         "midstream_connections": totals.midstream,
+        "one_sided_connections": totals.one_sided,
         "foreign_conversations": totals.foreign,
         "unreadable_tls": totals.sealed,
         "failed_connects": totals.unconnected,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from amqpsniff.analysis.buckets import Counts, Delays, Levels, Steps
 from amqpsniff.analysis.clients import Clients, Introductions
 from amqpsniff.analysis.counting import integers, texts
-from amqpsniff.analysis.diagnosis import Diagnosis
-from amqpsniff.analysis.finding_tree import findings_of, in_order
+from amqpsniff.analysis.diagnosis import Diagnosis, Wanted
+from amqpsniff.analysis.finding_tree import findings_of
 from amqpsniff.analysis.quality import flaws
 from amqpsniff.analysis.selection import RowFilter, Selection, no_connection
 from amqpsniff.analysis.top_rows import (
@@ -92,12 +92,14 @@ class ReportData:
         selection: The part of the time that is wanted.
         named: Connections that are to be shown, named as in `Selection.connection`.
         started: Gives the time at which the capture began.
+        wanted: What findings are wanted; None for all.
 
     Attributes:
         summary: The summary, with `TOP` rows of each section, once it is finished.
         totals: Counts of the pass, once it is finished.
         diagnosis: The findings and the verdict on them, once it is finished.
         start_ns: Time of the first packet, or None.
+        zone: The time zone of times of day; None for UTC.
         introductions: Is to hear of the connections that are over.
         topology: The `Topology` so far.
         connections, channels: Rows that were kept, and how many ended how.
@@ -113,8 +115,16 @@ class ReportData:
     totals: Totals
     diagnosis: Diagnosis
 
-    def __init__(self, selection: Selection, named: Sequence[str], started: Started) -> None:
+    def __init__(
+        self,
+        selection: Selection,
+        named: Sequence[str],
+        started: Started,
+        wanted: Wanted | None = None,
+    ) -> None:
+        self._wanted = wanted or Wanted()
         self.start_ns: int | None = None
+        self.zone = selection.tz
         self.introductions = Introductions()
         self._found: list[Finding] = []
         self.topology = Topology()
@@ -163,17 +173,19 @@ class ReportData:
         self._settle_rest()
         if self._whole:
             self._found = list(findings)
+        found = self._wanted.of(self._found)
         self.summary, self.totals, self.start_ns = summary, totals, totals.first_ns
         codes = [finding.code for finding in findings]
         self.diagnosis = Diagnosis(
-            in_order(self._found),
+            found,
             totals.packets,
             totals.connections,
             summary["quality"],
             flaws(summary["quality"], codes),
             len(codes),
-            Clients(self.introductions.rows({one.connection_id for one in self._found})),
+            Clients(self.introductions.rows({one.connection_id for one in found})),
             totals.first_ns,
+            self.zone,
         )
         for name, rows in self.named.items():
             if not rows and self.connections.number:

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from amqpsniff.analysis import times
-from amqpsniff.errors import FilterError, UsageError
+from amqpsniff.errors import FilterError, UsageError, read_twice
 from amqpsniff.spec import FIRST_ERROR_CODE, METHODS
 from amqpsniff.spec.amqp10 import PERFORMATIVES
 
@@ -152,8 +152,8 @@ class Selection:
             or cut, connections and channels closed with an error, findings of that severity.
         packet: The number of a packet as Wireshark counts them, or two with `-` between.
         where: A SQL expression over the columns of the table that is read.
-        tz: The time zone of `from_` and `to` where they name none: `Europe/Berlin`, or `local`.
-            None for UTC.
+        tz: The time zone of times that are written, and of `from_` and `to` where they name none:
+            `Europe/Berlin`, or `local`. None for UTC.
         limit: Rows after which to stop.
         found: What a first reading found; see `Finder`.
     """
@@ -234,11 +234,16 @@ class Selection:
         return matches(columns, name, value) or None
 
     def missing(self, table: str) -> list[str]:
-        """The filters by name that rows of a table do not show, or not all of them."""
+        """The filters that rows of a table do not show, or not all of them."""
         shared = FOUND_IN_MESSAGES if table == "frames" else ()
-        return [
+        missing = [
             name for name in self.names() if name in shared or self.condition(name, table) is None
         ]
+        return missing + ["channel"] * (self.channel is not None and table == "connections")
+
+    def unread(self, tables: Iterable[str]) -> str:
+        """The filters that need a first reading of the input to choose rows of these tables."""
+        return _options(dict.fromkeys(one for table in tables for one in self.missing(table)))
 
     def first_reading(self, tables: Iterable[str], started: Started) -> Finder | None:
         """What has to be read first to choose rows of these tables; None if nothing has to."""
@@ -429,8 +434,7 @@ class RowFilter:
     """The rows of one table that a selection chooses, batch by batch.
 
     Raises FilterError for a `where` that cannot be evaluated, before anything is read, and
-    UsageError for a `channel` of the table `connections` and for a filter that needs a first
-    reading which was not made.
+    UsageError for a filter that needs a first reading which was not made.
 
     Args:
         alone: Choose by what rows of this table show, without a first reading.
@@ -451,11 +455,9 @@ class RowFilter:
         self.kept = 0
         self.left = selection.limit
         self._started = started
-        if selection.channel is not None and table == "connections":
-            raise UsageError("connections have no --channel; use channels, or --table channels")
         missing = [] if alone else selection.missing(table)
         if missing and selection.found is None:
-            raise UsageError(f"{_options(missing)} cannot choose {table} here: {_REREAD}")
+            raise read_twice(_options(missing), "the capture")
         self._found = Found() if alone or not missing else selection.found or Found()
         self._positions = MessagePositions()
         given = {name: selection.condition(name, table) for name in selection.names()}
@@ -528,7 +530,7 @@ class RowFilter:
     def _masks(self) -> Iterator[Callable[[Any], Any]]:
         """The conditions that rows must fulfil, cheap ones first."""
         wanted, found = self.selection, self._found
-        if wanted.channel is not None:
+        if wanted.channel is not None and self.table != "connections":
             yield lambda rows: _compute().equal(rows.column("channel"), wanted.channel)
         if wanted.connection is not None:
             yield lambda rows: _of_connection(rows, wanted.connection or "")
@@ -548,9 +550,6 @@ class RowFilter:
             yield lambda rows: _on_channels(rows, channels, self.table)
 
 
-_REREAD = "the capture would have to be read twice; save it to a file first"
-
-
 def no_match(part: Selection, number: int) -> UsageError:
     """The error for a selection to which none of the `number` connections of a capture belongs."""
     if part.connection is not None:
@@ -563,12 +562,6 @@ def no_match(part: Selection, number: int) -> UsageError:
 def no_connection(name: str, number: int) -> UsageError:
     """The error for a connection that is not among the `number` connections of a capture."""
     return UsageError(f"no connection `{name}` among {number}; `amqpsniff connections` lists them")
-
-
-def read_twice(part: Selection, tables: Iterable[str], name: str) -> UsageError:
-    """The error for filters by name that need a first reading of what can be read only once."""
-    missing = dict.fromkeys(one for table in tables for one in part.missing(table))
-    return UsageError(f"{_options(missing)}: {name} would have to be read twice; save it to a file")
 
 
 def _options(names: Iterable[str]) -> str:

@@ -108,6 +108,7 @@ def summary(
     replies: Mapping[str, Any],
     findings: Sequence[Finding] = (),
     part: bool = False,
+    zone: str | None = None,
     top: int,
 ) -> Summary:
     """The summary of what was read.
@@ -121,6 +122,7 @@ def summary(
         replies: The `Histogram` of the time that replies took, by the request's method.
         findings: Findings of the pass.
         part: True if only a part of the traffic was counted.
+        zone: The time zone of times of day in the verdict; None for UTC.
         top: Rows of each section.
     """
     span_ns = None
@@ -133,7 +135,9 @@ def summary(
     chosen = statistics["counted"] if part else totals.connections
     messages = [_messages(statistics, name, span_ns) for name in sorted(statistics["sizes"])]
     return {
-        "verdict": _verdict(statistics, connections, findings, totals, numbers, chosen).plain(),
+        "verdict": _verdict(
+            statistics, connections, findings, totals, numbers, chosen, zone
+        ).plain(),
         "captures": list(captures),
         "comments": list(comments),
         "packets": totals.packets,
@@ -173,6 +177,7 @@ def _verdict(
     totals: Totals,
     numbers: Row,
     chosen: int,
+    zone: str | None,
 ) -> Verdict:
     """The verdict on errors, unclean ends and the findings that need no rules."""
     reported, errors = [], statistics["errors"]
@@ -198,6 +203,7 @@ def _verdict(
         connections=totals.connections,
         chosen=chosen,
         start_ns=totals.first_ns,
+        zone=zone,
         reported=reported,
         looked="while decoding",
         halves=sum(0 in peer.conversation.packets for _, peer, _ in statistics["connections"]),

@@ -198,10 +198,26 @@ def absolute(time_ns: int, zone: str | None = None) -> str:
     return instant.replace(microsecond=rest // 1000).isoformat(timespec="microseconds")
 
 
-def of_day(time_ns: int, *, days: bool) -> str:
-    """An instant in UTC as the time of day to the millisecond; with `days`, as date and second."""
-    text = absolute(time_ns)
+def of_day(time_ns: int, *, days: bool, zone: str | None = None) -> str:
+    """An instant as the time of day to the millisecond; with `days`, as date and second."""
+    text = absolute(time_ns, zone)
     return text[:19].replace("T", " ") if days else text[11:23]
+
+
+def offset_ns(time_ns: int, zone: str | None) -> int:
+    """How far the clocks of a time zone are before UTC at an instant."""
+    instant = datetime.fromtimestamp(time_ns // SECOND_NS, UTC).astimezone(time_zone(zone))
+    return int((instant.utcoffset() or timedelta()).total_seconds()) * SECOND_NS
+
+
+def moment(time_ns: int, zone: str | None = None) -> str:
+    """An instant as the time of day to the second, with its time zone."""
+    return f"{absolute(time_ns, zone)[11:19]} {zone_name(zone)}"
+
+
+def zone_name(zone: str | None) -> str:
+    """The name of a time zone beside times that do not say it."""
+    return "local time" if zone == "local" else zone or "UTC"
 
 
 def exact(time_ns: int) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from amqpsniff.analysis.clients import Clients
 from amqpsniff.analysis.finding_tree import Case, Row
 from amqpsniff.analysis.quality import ENDED_EARLY
-from amqpsniff.analysis.times import SECOND_NS, absolute
+from amqpsniff.analysis.times import SECOND_NS, moment
 from amqpsniff.findings import KINDS, Finding
 from amqpsniff.findings.kind import rank
 from amqpsniff.units import count, octets, plural
@@ -86,6 +86,7 @@ def verdict(
     packets: int,
     connections: int,
     start_ns: int | None,
+    zone: str | None = None,
     finding_count: int = 0,
     reported: Sequence[str] = (),
     looked: str = "in what the capture shows of",
@@ -100,6 +101,7 @@ def verdict(
         numbers: The capture's quality (`amqpsniff.analysis.quality.quality`).
         packets, connections: How much was read.
         start_ns: The time of the first packet.
+        zone: The time zone of times of day; None for UTC.
         finding_count: All findings there are, if `cases` may be a selection of them.
         reported: Sentences about what is wrong that stand before those about findings.
         looked: How far the traffic was looked at, before the number of connections.
@@ -131,7 +133,7 @@ def verdict(
     for case, lead in leads[:MAX_LEADS]:
         room = MAX_SENTENCES - len(end) - (len(leads) > len(told) + 1) - len(sentences)
         if room > 0:
-            said = _sentences(case, lead, clients, start_ns, day=not told, named=named)
+            said = _sentences(case, lead, clients, start_ns, zone=zone, day=not told, named=named)
             sentences += list(said)[:room]
             told.append(lead)
     more = len(leads) - len(told)
@@ -169,11 +171,19 @@ def _failed(case: Case) -> bool:
 
 
 def _sentences(
-    case: Case, lead: Case, clients: Clients, start_ns: int | None, *, day: bool, named: bool
+    case: Case,
+    lead: Case,
+    clients: Clients,
+    start_ns: int | None,
+    *,
+    zone: str | None,
+    day: bool,
+    named: bool,
 ) -> Iterator[str]:
     """Sentences about a case and its consequences.
 
-    The first time is one of a `day`; packets have the names of their captures if these are `named`.
+    The first time is one of a `day`, in the `zone`. Packets have the names of their captures if
+    these are `named`.
     """
     row = lead.first
     results = [one for one in lead.walk() if one is not lead and _is_problem(one)]
@@ -185,7 +195,7 @@ def _sentences(
     full = len(unlike) == 1 or found[0] is not lead.findings[0]
     kinds = [gist(one.detail, MAX_DETAIL * (full and one is found[0])) for one in unlike]
     who = "" if clients.named_in(row) else clients.who(lead.findings)
-    said = [who, _times(lead, kinds[0]), _when(lead, start_ns, day, named)]
+    said = [who, _times(lead, kinds[0]), _when(lead, start_ns, zone, day, named)]
     parts = [", ".join(filter(None, said)), *kinds]
     if lead is not case:
         parts.append(f"likely because {_result(case, kinds[0])}")
@@ -225,7 +235,7 @@ def _times(case: Case, detail: str) -> str:
     return f"{number} times"
 
 
-def _when(case: Case, start_ns: int | None, day: bool, named: bool) -> str:
+def _when(case: Case, start_ns: int | None, zone: str | None, day: bool, named: bool) -> str:
     """When a finding was seen, in which packet, and how sure it is."""
     row, at = case.first, "first " if case.count > 1 else ""
     shown = [SURE[row["confidence"]]]
@@ -235,7 +245,7 @@ def _when(case: Case, start_ns: int | None, day: bool, named: bool) -> str:
     if row["ts_ns"] is not None and start_ns is not None:
         at += f"seen at {(row['ts_ns'] - start_ns) / SECOND_NS:.3f} s "
         if day:
-            shown.insert(0, f"{absolute(row['ts_ns'])[11:19]} UTC")
+            shown.insert(0, moment(row["ts_ns"], zone))
     return f"{at}({', '.join(shown)})"
 
 

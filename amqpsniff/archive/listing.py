@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from amqpsniff.capture.formats import is_remote, shown
-from amqpsniff.errors import CaptureError
+from amqpsniff.errors import CaptureError, read_twice
 
 from .filesystem import StorageOptions, file_system
 
@@ -78,6 +78,8 @@ def _local(name: str) -> Iterator[tuple[object, Listed]]:
                 yield from _below(match)
             elif file := _stated(match):
                 yield file
+    elif name == "-":
+        raise read_twice("batch", name)
     else:
         raise CaptureError(f"{shown(name)}: no such file or directory")
 

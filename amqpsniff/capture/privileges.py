@@ -39,7 +39,7 @@ def drop(
     obstacle = _obstacle(wanted, list(writes_to), there)
     if obstacle is not None:
         if user is not None:
-            raise UsageError(f"--user {user}: {obstacle}; {OTHERS}")
+            raise UsageError(f"--run-as {user}: {obstacle}; {OTHERS}")
         return obstacle
     os.setgroups(_groups(wanted))
     os.setresgid(wanted.pw_gid, wanted.pw_gid, wanted.pw_gid)
@@ -55,7 +55,7 @@ def _entry(user: str | None) -> pwd.struct_passwd | None:
         return pwd.getpwuid(int(sudo)) if sudo.isdigit() else pwd.getpwnam(NOBODY)
     except KeyError:
         if user is not None:
-            raise UsageError(f"--user {shown(user)}: there is no such user; {OTHERS}") from None
+            raise UsageError(f"--run-as {shown(user)}: there is no such user; {OTHERS}") from None
         return None
 
 

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from amqpsniff.analysis.report_data import TOP, ReportData
-from amqpsniff.analysis.times import DAY_NS, absolute, of_day
+from amqpsniff.analysis.times import DAY_NS, absolute, of_day, zone_name
 from amqpsniff.analysis.top_rows import Row, end_of
 from amqpsniff.findings import KINDS
 from amqpsniff.report import narrative
@@ -103,10 +103,11 @@ class CapturePage:
         self._start = data.start_ns
         self._clock: Callable[[int], str] | None = None
         if self._figures.utc:
-            self._clock = partial(of_day, days=(self._summary["span_ns"] or 0) > DAY_NS)
+            days = (self._summary["span_ns"] or 0) > DAY_NS
+            self._clock = partial(of_day, days=days, zone=data.zone)
         self._conversations: list[dict[str, Any]] = []
         name = capture_name(self._summary["captures"])
-        self._page = Page(title or f"AMQP in {name}", narrative.headline(self._summary))
+        self._page = Page(title or f"AMQP in {name}", narrative.headline(data))
 
     def sequences(self, body_limit: int = 0) -> Sequences | None:
         """What a second pass is to fill before `show`; None if no connection is to be shown.
@@ -253,7 +254,7 @@ class CapturePage:
         columns = [
             Column("connection_id", "id", form=lambda value: value[:8], link=True),
             _word("client"), _word("server"), _word("name"), _word("user"), _word("vhost"),
-            *([_word("clock", "began UTC")] if self._clock else []),
+            *([_word("clock", f"began {zone_name(self.data.zone)}")] if self._clock else []),
             Column("began", "began s", form=_instant, number=True),
             _span("lasted"), _word("end"), _word("why"), _number("channels"), _number("published"),
             _number("delivered"), _size("sent"), _size("received"),
@@ -394,14 +395,14 @@ class CapturePage:
         totals, captures = self.data.totals, self._summary["captures"]
         names = ", ".join(map(harmless, captures[:10]))
         more = len(captures) - 10
-        segments = totals.counters.get("segments", 0)
+        tcp = sum(totals.counters.get(name, 0) for name in ("segments", "other_ports"))
         facts = [
             f"Captures: {names}{f' and {more} more' if more > 0 else ''}.",
-            (f"Packets: {count(totals.packets)}, of them TCP: {count(segments)}."),
+            (f"Packets: {count(totals.packets)}, of them TCP: {count(tcp)}."),
             *(f"Comment: {harmless(text)}." for text in self._summary["comments"][:5]),
         ]
         if self._start is not None:
-            facts.append(f"Seconds count from {absolute(self._start)}.")
+            facts.append(f"Seconds count from {absolute(self._start, self.data.zone)}.")
         if self.data.topology.forgotten or self._summary["routing_keys"]["distinct"] is None:
             facts.append("There were more names than are counted: rare ones are missing.")
         facts.append(

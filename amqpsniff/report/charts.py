@@ -158,13 +158,14 @@ def courses(
     times: Sequence[float],
     unit: str,
     *,
-    utc: bool,
+    clock: str | None,
     log: bool = False,
     levels: bool = False,
 ) -> Spec | None:
-    """A line for each series over the same times: milliseconds UTC, or seconds from a beginning.
+    """A line for each series over the same times: seconds from a beginning, or milliseconds.
 
-    A null is a break in a line. `levels` are whole numbers that hold until the next time.
+    A `clock` is the name of the time zone of the latter. A null is a break in a
+    line. `levels` are whole numbers that hold until the next time.
     """
     data: list[dict[str, Any]] = [
         {"t": time, "v": _number(value), "s": name}
@@ -176,13 +177,13 @@ def courses(
         return None
     scale: Spec = {"type": "log"} if log else {"zero": True, "nice": True}
     across: Spec = {"field": "t", "type": "quantitative", "title": "seconds since the beginning"}
-    if utc:
-        across = {"field": "t", "type": "temporal", "title": "UTC", "scale": {"type": "utc"},
+    if clock:
+        across = {"field": "t", "type": "temporal", "title": clock, "scale": {"type": "utc"},
                   "axis": _clock(times)}  # fmt: skip
     else:
         across["scale"] = {"zero": False, "nice": False}
     tip = {"field": "t", "title": "at", "type": across["type"]}
-    if utc:
+    if clock:
         tip["timeUnit"] = "utcyearmonthdatehoursminutesseconds"
     upright: Spec = {"labelExpr": _SHORT, **_whole(drawn)}
     if log:
@@ -260,7 +261,12 @@ def spread(places: Rows, title: str, unit: str, marks: Mapping[str, float]) -> S
 
 
 def lives(
-    rows: Rows, title: str, kinds: Mapping[str, str], *, utc: bool, span: tuple[float, float]
+    rows: Rows,
+    title: str,
+    kinds: Mapping[str, str],
+    *,
+    clock: str | None,
+    span: tuple[float, float],
 ) -> Spec | None:
     """A bar from `begin` to `end` for each row, by its `name`; `kinds` are colours by `kind`.
 
@@ -271,8 +277,8 @@ def lives(
     across: Spec = {"field": "begin", "type": "quantitative",
                     "title": "seconds since the beginning"}  # fmt: skip
     scale: Spec = {"domain": list(span), "nice": False, "zero": False}
-    if utc:
-        across |= {"type": "temporal", "title": "UTC", "axis": _clock(span)}
+    if clock:
+        across |= {"type": "temporal", "title": clock, "axis": _clock(span)}
         scale = {"type": "utc", "nice": False}
     shown = {row["kind"] for row in rows}
     domain = [kind for kind in kinds if kind in shown]

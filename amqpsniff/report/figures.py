@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.graph import Graph
+from amqpsniff.analysis.times import offset_ns, zone_name
 from amqpsniff.analysis.top_rows import Row, end_of
 from amqpsniff.report import charts
 from amqpsniff.report.drawing import Drawing, Line, Node
@@ -68,6 +69,8 @@ class Figures:
         last_ns = steps.at(groups[-1].stop) if groups else 0
         self.step_ns = (last_ns - self._first_ns) // len(groups) if steps.several else None
         self.utc = last_ns - self._first_ns >= UTC_FROM_NS
+        self._clock = zone_name(data.zone) if self.utc else None
+        self._ahead_ns = offset_ns(self._first_ns, data.zone)
         self._times = [self._time(steps.at(group.start)) for group in groups]
         self._span = (self._time(self._first_ns), self._time(last_ns))
         spans = list(data.spans.values())
@@ -132,7 +135,7 @@ class Figures:
             }
             made.append(
                 charts.courses(
-                    series, f"{title}: time taken", self._times, "ms", utc=self.utc, log=True
+                    series, f"{title}: time taken", self._times, "ms", clock=self._clock, log=True
                 )
             )
         return made
@@ -166,7 +169,7 @@ class Figures:
         shown = sorted(rows, key=lambda row: row["start_ns"] or 0)
         data = [self._life(row) for row in shown if row["start_ns"] is not None]
         data.sort(key=lambda life: life["begin"])
-        return charts.lives(data, "", END_COLOURS, utc=self.utc, span=self._span)
+        return charts.lives(data, "", END_COLOURS, clock=self._clock, span=self._span)
 
     def _life(self, row: Row) -> Row:
         sent = [row[f"{side}_bytes"] for side in SIDES]
@@ -198,12 +201,12 @@ class Figures:
             ]
             for name, values in series.items()
         }
-        return charts.courses(rounded, title, self._times, unit, utc=self.utc, levels=levels)
+        return charts.courses(rounded, title, self._times, unit, clock=self._clock, levels=levels)
 
     def _time(self, time_ns: int) -> float:
         """A time as the charts have it."""
         if self.utc:
-            return time_ns / 1e6
+            return (time_ns + self._ahead_ns) / 1e6  # a page has no time zones of its own
         start = self._data.start_ns
         since = time_ns - (self._first_ns if start is None else start)
         return round(max(since, 0) / 1e9, 6)  # the first step may begin before the capture

@@ -11,7 +11,7 @@ from typing import Any
 
 from amqpsniff.analysis.diagnosis import Diagnosis
 from amqpsniff.analysis.finding_tree import Case
-from amqpsniff.analysis.times import seconds
+from amqpsniff.analysis.times import seconds, zone_name
 from amqpsniff.analysis.top_rows import Row
 from amqpsniff.analysis.verdict import SURE, gist
 from amqpsniff.findings import KINDS
@@ -157,7 +157,7 @@ class FindingList:
             Column("packets", "packets"),
             Column("name", "client"),
             Column("detail", "detail", wide=True),
-            Column("clock", "UTC"),
+            Column("clock", zone_name(self._diagnosis.zone)),
             Column("seconds", "seconds", number=True, form=_seconds),
             Column("count", "times", number=True),
             Column("connection_id", "connection", form=self._ends, link=True),

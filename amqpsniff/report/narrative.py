@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from amqpsniff.analysis.finding_tree import headings
 from amqpsniff.analysis.quality import FLAWLESS
-from amqpsniff.analysis.times import SECOND_NS
+from amqpsniff.analysis.times import SECOND_NS, of_day, zone_name
 from amqpsniff.analysis.top_rows import BAD_ENDS, Row
 from amqpsniff.analysis.verdict import part_of
 from amqpsniff.report.tables import shortened
@@ -37,16 +37,17 @@ Tile = tuple[str, str, str]
 """(number, what it is, severity or nothing)."""
 
 
-def headline(summary: Mapping[str, Any]) -> str:
+def headline(data: ReportData) -> str:
     """The amount of traffic and its time, in one line."""
+    summary, zone = data.summary, data.zone
     parts = [plural(summary["packets"], "packet")]
-    if summary["span_ns"] == 0:
-        parts.append(f"{summary['start'][:19].replace('T', ' ')} UTC")
-    elif summary["span_ns"] is not None:
-        parts[0] += f" in {duration(summary['span_ns'])}"
-        start, end = summary["start"][:19], summary["end"][:19]
-        shown_end = end[11:] if end[:10] == start[:10] else end.replace("T", " ")
-        parts.append(f"{start.replace('T', ' ')} to {shown_end} UTC")
+    ends = (data.totals.first_ns, data.totals.last_ns)
+    start, end = (one and of_day(one, days=True, zone=zone) for one in ends)
+    if start and end:
+        if summary["span_ns"]:
+            parts[0] += f" in {duration(summary['span_ns'])}"
+            start += f" to {end.removeprefix(start[:11])}"
+        parts.append(f"{start} {zone_name(zone)}")
     return " · ".join(parts)
 
 
@@ -147,9 +148,8 @@ def _flow(summary: Row, data: ReportData) -> Iterator[str]:
             text += f"; consumers acknowledged {count(totals['acked'])}"
         yield f"{text}."
     outcomes = {row["outcome"]: row["count"] for row in summary["outcomes"]}
-    them = "it" if outcomes.get("returned") == 1 else "them"
     told = (
-        ("returned", f"sent back because no queue would take {them}"),
+        ("returned", "sent back for want of a queue"),
         ("rejected", "refused by the broker"),
         ("requeued", "put back into a queue"),
         ("discarded", "given up by a consumer"),

@@ -20,7 +20,7 @@ from amqpsniff.capture import CaptureFile, CaptureSet, PacketBatch, is_regular, 
 from amqpsniff.capture.pcapng_interface import IF_NAME, Interface, Option
 from amqpsniff.capture.pcapng_writer import Interfaces, PcapngWriter
 from amqpsniff.decode import claims
-from amqpsniff.errors import UsageError
+from amqpsniff.errors import read_twice
 from amqpsniff.findings import Finding
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline, Totals, run
@@ -82,7 +82,7 @@ def sanitize(
         first = _First(chosen, decoding or Options(), streams, decrypted)
         with CaptureSet([os.fspath(path)]) as packets:
             if not is_regular(os.fspath(path)):
-                raise UsageError(f"{path} is read twice; save it to a file first")
+                raise read_twice("sanitize", str(path))
             for _ in run(packets, first.pipeline):
                 first.take()
                 yield first.done

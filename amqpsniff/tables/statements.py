@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any
 
-from amqpsniff.tables.schema import RENAMED
+from amqpsniff.tables.schema import EVERYTHING, RENAMED
+from amqpsniff.units import listed
 
 SHOWN_CHARACTERS = 60
 """How much of an expression a message repeats."""
@@ -20,6 +21,9 @@ MAX_MEANT = 3
 
 MAX_LISTED = 12
 """Columns that a message names where none is like the one that was given."""
+
+_OF_TABLES = frozenset(name for schema in EVERYTHING.values() for name in schema.names)
+"""Columns that `DESCRIBE` lists; a view of the dashboard has others."""
 
 _KINDS = {"VARCHAR": "text", "BLOB": "bytes", '"NULL"': "null"}
 _NUMBERS = frozenset(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE"))
@@ -79,7 +83,7 @@ def said(error: object, given: str, names: Collection[str], tables: Collection[s
     text = str(error).strip()
     found = _UNKNOWN_TABLE.search(text)
     if found and tables:
-        return f"no table `{found.group(1)}`; there are {', '.join(tables)}"
+        return f"no table `{found.group(1)}`; {listed(list(tables))}"
     if _NOT_SELECT in text:
         return f"`{shown(given)}`: only SELECT statements can be run"
     found = _NO_COLUMN.search(text)
@@ -114,11 +118,11 @@ def no_column(name: str, names: Iterable[str]) -> str:
     if near:
         meant = " or ".join(f"`{one}`" for one in near[:MAX_MEANT])
         return f"no column `{name}`; did you mean {meant}?"
-    if len(known) > MAX_LISTED:
+    if len(known) > MAX_LISTED and _OF_TABLES.issuperset(known):
         return (
             f"no column `{name}`; `amqpsniff sql CAPTURE 'DESCRIBE TABLE'` lists those of a table"
         )
-    return f"no column `{name}`; there are {', '.join(known)}"
+    return f"no column `{name}`; {listed(known)}"
 
 
 def kind_text(kind: object) -> str:

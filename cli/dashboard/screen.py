@@ -163,8 +163,8 @@ def latest(picture: Picture, findings: Iterable[Row], width: int, lines: int) ->
     shown = [Text(cut(harmless(note), width), "warning") for note in picture.notes[::-1]]
     ranked = sorted(findings, key=lambda row: (row["rank"], row["ts_ns"] or 0), reverse=True)
     for row in ranked[:lines]:
-        who = f"{row['who']}: " if row["who"] else ""
-        what = f"{clock(row['ts_ns'])} {row['code']} {who}{row['detail']}"
+        said = ": ".join(filter(None, (row["who"], row["detail"])))
+        what = f"{clock(row['ts_ns'])} {row['code']} {said}".rstrip()
         shown.append(Text(cut(harmless(what), width), row["severity"]))
     yield from shown[:lines]
 

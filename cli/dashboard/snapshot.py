@@ -14,6 +14,7 @@ from amqpsniff.findings import SEVERITIES
 from amqpsniff.live.operations import Operations
 from amqpsniff.units import duration
 
+from ..output import settings
 from .views import chosen
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Pictures:
             return Verdict([])
         totals = replace(watch.pipeline.totals, connections=connections)
         named = map(_introduced, figures.connections)
-        return diagnosis_of(watch.found, totals, watch.introductions, named).verdict
+        return diagnosis_of(watch.found, totals, watch.introductions, named, settings.zone).verdict
 
 
 def _introduced(row: Row) -> Row:

@@ -8,7 +8,7 @@ from typing import Any
 from .views import VIEWS, Row, View
 
 KEYS = (
-    ("1 to 6, tab", "another view"),
+    ("1, 2 …, tab", "another view"),
     ("↑ ↓ page", "choose a line"),
     ("enter", "the connection chosen"),
     ("escape", "back to all connections"),

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from amqpsniff.analysis.selection import Selection, matches
-from amqpsniff.analysis.times import absolute
 from amqpsniff.findings import KINDS
 from amqpsniff.units import UNKNOWN, count, duration, octets, rate
 from amqpsniff.wire_text import harmless
 
+from ..render.clock import date_and_time
 from ..render.grid import Grid
 from ..render.text import NONE, Words
 
@@ -126,8 +126,8 @@ def _cell(row: Row, key: str, write: Callable[[Any], str]) -> str:
 
 
 def clock(ts_ns: int | None) -> str:
-    """The time of day in UTC."""
-    return absolute(ts_ns)[11:19] if ts_ns else NONE
+    """The time of day."""
+    return date_and_time(ts_ns)[11:19] if ts_ns else NONE
 
 
 _NAMED = (

@@ -130,7 +130,7 @@ class Shown:
 def _more(fact: dict[str, Any]) -> str:
     """What a step came to so far, for the line below the bar: 80 columns hold a terabyte's."""
     if fact["stage"] == "files" and fact.get("total"):
-        return f"{fact['done']:,} of {fact['total']:,} files"
+        return f"{fact['done']:,} of {plural(fact['total'], 'file')}"
     if fact["stage"] == "report":
         return str(fact["report"])
     if fact["stage"] != "tasks":
@@ -138,7 +138,7 @@ def _more(fact: dict[str, Any]) -> str:
     whole = fact["total_bytes"]
     unit, octets = next((one for one in UNITS if whole >= one[1] * MIN_UNITS), UNITS[-1])
     return (
-        f"{fact['files']:,} of {fact['total_files']:,} files, "
+        f"{fact['files']:,} of {plural(fact['total_files'], 'file')}, "
         f"{fact['bytes'] / octets:,.0f} of {whole / octets:,.0f} {unit}, "
         f"{fact['rows']:,} rows, {fact['findings']:,} findings"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 from amqpsniff.analysis.times import absolute, seconds, time_zone
 
@@ -19,12 +20,14 @@ def date_and_time(time_ns: int) -> str:
 
 def in_zone(text: str) -> str:
     """The same for an instant in UTC as `amqpsniff.analysis` writes it."""
-    if settings.zone is None:
-        return text
-    from datetime import datetime
+    instant = zoned(datetime.fromisoformat(text))
+    return instant.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
-    instant = datetime.fromisoformat(f"{text[:-1]}+00:00")
-    return instant.astimezone(time_zone(settings.zone)).isoformat(timespec="microseconds")
+
+def zoned(instant: datetime) -> datetime:
+    """An instant in that time zone; one that is of no zone stays as it is."""
+    plain = settings.zone is None or instant.tzinfo is None
+    return instant if plain else instant.astimezone(time_zone(settings.zone))
 
 
 class Clock:

@@ -58,8 +58,9 @@ class Layout:
 
 def sections(found: Diagnosis, layout: Layout) -> Iterator[Grid | Words]:
     """Everything, the verdict first and notes last."""
-    notes = [case for case in found.cases if case.is_note] if layout.notes else []
-    cases = [case for case in found.cases if not case.is_note][: layout.limit]
+    shown = sorted(found.cases, key=lambda case: case.is_note)[: layout.limit]
+    cases = [case for case in shown if not case.is_note]
+    notes = [case for case in shown if case.is_note and layout.notes]
     yield from _verdict(found)
     if cases:
         yield Words("")
@@ -247,6 +248,8 @@ def _numbers(found: Diagnosis) -> Words:
         parts.append((plural(notes, "note"), ""))
     shown, all_of = len(found.found), found.finding_count
     chosen = f"{count(shown)} of {plural(all_of, 'finding')} match" if shown < all_of else ""
+    if chosen and len(main) + notes < shown:  # several connections may have the same one
+        chosen += f", in {plural(len(main) + notes, 'case')}"
     text = Words(chosen or ("" if parts else "no findings"))
     for at, (part, severity) in enumerate(parts):
         text.add(", " if at else ": " if chosen else "").add(part, severity)

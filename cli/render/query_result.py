@@ -10,6 +10,7 @@ from typing import Any
 from amqpsniff.wire_text import harmless
 
 from ..output import Output
+from .clock import zoned
 from .grid import GAP, Grid
 from .text import Paint, Words, cells
 
@@ -86,7 +87,7 @@ def _cell(value: Any) -> str | Words:
     if isinstance(value, str):
         return harmless(value)
     if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
+        return zoned(value).isoformat().replace("+00:00", "Z")
     from amqpsniff.tables.values import json_text
 
     text = json_text(value)

@@ -346,6 +346,15 @@ def test_a_summary_of_a_capture_without_packets(tmp_path: Path) -> None:
     assert "1 packet, none of them TCP" in said.err
 
 
+@pytest.mark.parametrize(("name", "flaws"), [
+    (CAPTURES / "cases" / "consumer_hangs_midstream.pcap.gz", "2 connections began before it"),
+    (CAPTURES / "hostile" / "loss_k.pcap", "one direction of 1 connection is missing"),
+])  # fmt: skip
+def test_what_a_capture_lacks_is_no_capture_without_flaws(name: Path, flaws: str) -> None:
+    assert f"; capture: {flaws}" in run("diagnose", name, "--brief").out
+    assert f"quality  {flaws}" in run("summary", name).out
+
+
 def test_a_summary_says_of_what_its_findings_are() -> None:
     told = run("summary", "v08_v09.pcap", "--limit", "1").out
     assert "found while decoding (1 of " in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -431,3 +432,32 @@ def test_a_cut_packet_is_not_a_missing_one() -> None:
     text = " ".join(run("diagnose", "zerowindow.pcap").out.split())
     assert "delivery-tag-gap" in text
     assert "Packets are missing" not in text
+
+
+def test_what_fails_a_check_is_named_where_it_is_not_shown() -> None:
+    words = ("--fail-on", "warning", "--no-notes", "--brief")
+    found = run("diagnose", "pika_mix.pcap", "--only", "connection-unencrypted", *words)
+    assert found.code == 1
+    assert found.err.endswith(" (connection-unencrypted)\n")
+    bad = "found error: A queue or exchange was declared with other properties than it has"
+    for command in (("diagnose", *words), ("report", "-o", "-", "--fail-on", "error")):
+        found = run(*command, "pika_mix.pcap", "--only", "declaration-mismatch")
+        assert found.code == 1
+        assert f"amqpsniff: {bad} (declaration-mismatch)\n" in found.err
+        found = run(*command, "pika_mix.pcap", "--only", "tcp-gap")
+        assert (found.code, found.err) == (0, "")
+
+
+def test_findings_and_cases_are_told_apart() -> None:
+    found = run("diagnose", "pika_mix.pcap", "--from", "0.001", "--brief")
+    rows, every, cases, kinds = re.search(  # type: ignore[union-attr]
+        r"^(\d+) of (\d+) findings match, in (\d+) cases: (.*?) in ", found.out, re.MULTILINE
+    ).groups()
+    assert int(rows) < int(every)
+    assert int(cases) == sum(map(int, re.findall(r"\d+", kinds))) < int(rows)
+
+
+def test_the_limit_counts_notes_too() -> None:
+    every = run("diagnose", "pika_mix.pcap", "--brief").out
+    assert "\nnotes on configuration" in every
+    assert "\nnotes on configuration" not in run("diagnose", "pika_mix.pcap", "-n", "2").out

@@ -60,7 +60,6 @@ USAGE = {
     "a directory as file": f"export {CAPTURE} -t frames -o . --format csv",
     "a directory that is not empty": f"bodies {CAPTURE} -o .",
     "a format of connections that is not there": f"connections {CAPTURE} --format parquet",
-    "a channel of connections": f"connections {CAPTURE} --channel 1",
     "no statement": f"sql {CAPTURE}",
     "a statement that is none": f"sql {CAPTURE} SELECT\t1+",
     "a statement of a table that is not there": f"sql {CAPTURE} SELECT\t*\tFROM\tmethods",
@@ -339,6 +338,11 @@ def test_binary_formats_are_not_for_terminals() -> None:
     result = on_terminal("export", CAPTURE, "-t", "frames", "--format", "parquet", columns=80)
     assert result.code == 2
     assert "-o FILE" in " ".join(result.out.split())
+
+
+def test_where_no_packet_has_the_port() -> None:
+    said = run("summary", str(SAMPLES / "pika_mix.pcap"), "--port", "1234").err
+    assert ": 568 packets, 568 of them TCP, none with such a port; leave out --port" in said
 
 
 def test_where_no_tcp_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,9 +101,9 @@ def test_a_trace_is_found_by_any_filter() -> None:
         (("messages", MIX, "--body"), "--body is now --bodies"),
         (("messages", MIX, "--outcome", "ackd"), "did you mean `acked`?"),
         (("messages", MIX, "--method", "basic.pubish"), "did you mean `basic.publish`?"),
-        (("connections", MIX, "--channel", "1"), "connections have no --channel"),
         (("live", MIX, "--format", "ndjson", "-t", "channels", "--queue", "q"), "read twice"),
         (("nosuch.pcap",), "no such file"),
+        (("summary", MIX, "--by", "size"), "nothing by `size`; there is operation"),
     ],
 )
 def test_what_cannot_apply_is_refused_in_a_line(arguments: tuple[str, ...], says: str) -> None:
@@ -111,6 +111,18 @@ def test_what_cannot_apply_is_refused_in_a_line(arguments: tuple[str, ...], says
     assert done.code == 2
     assert says in done.err
     assert len(done.err.splitlines()) == 1
+
+
+def test_connections_are_chosen_by_the_number_of_a_channel() -> None:
+    ids = {
+        json.loads(line)["connection_id"]
+        for line in run("channels", MIX, "--channel", "3", "--format", "ndjson").out.splitlines()
+    }
+    found = run("connections", MIX, "--channel", "3", "--format", "ndjson").out.splitlines()
+    assert {json.loads(line)["connection_id"] for line in found} == ids
+    assert (
+        0 < len(ids) < json.loads(run("summary", MIX, "--format", "json").out)["connection_count"]
+    )
 
 
 def test_standard_input_is_chosen_by_what_its_rows_show() -> None:

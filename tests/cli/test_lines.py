@@ -71,3 +71,10 @@ def test_links_are_exported_of_rows_that_are_chosen() -> None:
     assert chosen.code == 0
     assert chosen.out.splitlines() == lines != []
     assert any('"link_confidence":null' not in line for line in lines)
+
+
+def test_bytes_of_frames_stand_under_the_same_lines() -> None:
+    words = ("inspect", "pika_mix.pcap", "--frames", "-n", "40")
+    lines = run(*words).out.splitlines()
+    assert "order-service-1:43700" in lines[0]
+    assert set(lines) <= set(run(*words, "--hex").out.splitlines())

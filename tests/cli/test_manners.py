@@ -65,6 +65,12 @@ def test_times_in_a_zone() -> None:
     assert "02:31:17.681619+01:00" in run("summary", MIX, "--tz", "+01:00").out
     assert "2026-11-21T02:31:17" in run("connections", MIX, "-v", "--tz", "+01:00").out
     assert "is not a time zone" in run(*words, "--tz", "Mars").err
+    assert "(02:31:18 Europe/Berlin, packet" in run("diagnose", MIX, "--tz", "Europe/Berlin").out
+    text = run("report-table", "latency", MIX, "--tz", "Asia/Tokyo").out
+    assert "2026-11-21T10:31:17+09:00" in text
+    page = run("report", MIX, "--tz", "Asia/Tokyo", "-o", "-").out
+    assert "2026-11-21 10:31:17 to 10:31:19 Asia/Tokyo" in page
+    assert "UTC" not in page.partition("<script")[0]
 
 
 def test_outcomes_have_a_column() -> None:

@@ -78,7 +78,7 @@ def test_what_is_read_twice_says_so(filled: Fill) -> None:
     pipe = str(filled(b""))
     result = run("follow", pipe, "--connection", ":43706")
     assert (result.code, result.out) == (2, "")
-    assert "save standard input to a file first" in result.err
+    assert f"follow: {pipe} would have to be read twice; save it to a file first" in result.err
     assert run("verify", pipe).code == 2
 
 
@@ -101,3 +101,14 @@ def test_nothing_is_drawn_among_the_rows_of_a_slow_query() -> None:
     statement = "SELECT current_setting('enable_progress_bar') AS drawn FROM connections"
     told = process("sql", SAMPLES / "bunny.pcapng", statement, "--format", "csv")
     assert told.out == '"drawn"\nfalse\n'
+
+
+@pytest.mark.parametrize("words", [
+    "annotate -o told.pcapng", "batch -o tables", "diagnose --format json --evidence", "follow",
+    "sanitize -o safe.pcapng", "summary --queue orders.eu", "verify",
+])  # fmt: skip
+def test_standard_input_that_would_be_read_twice(words: str) -> None:
+    name, *rest = words.split()
+    done = process(name, "-", *rest, octets=CAPTURE.read_bytes())
+    assert done.code == 2
+    assert done.err.endswith(": - would have to be read twice; save it to a file first\n")

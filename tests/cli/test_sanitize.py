@@ -81,7 +81,7 @@ def test_what_was_there_stays_when_it_fails(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (("node.pcap",), "Missing option '--output'"),
-        (("-", "-o", "safe.pcapng"), "a capture is read twice; save standard input to a file"),
+        (("-", "-o", "safe.pcapng"), "sanitize: - would have to be read twice; save it to a file"),
         (("node.pcap", "-o", "node.pcap"), "node.pcap is the capture itself"),
         (("node.pcap", "-o", "."), "is a directory"),
         (("node.pcap", "kombu.pcap.gz", "-o", "safe.pcapng"), "unexpected extra argument"),

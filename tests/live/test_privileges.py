@@ -182,7 +182,7 @@ def test_where_the_user_could_not_go_on(program: tuple[str, ...], tmp_path: Path
             env=environment(),
         )  # fmt: skip
         assert done.returncode == 2
-        assert done.stderr.startswith(f"amqpsniff: --user {user}: ")
+        assert done.stderr.startswith(f"amqpsniff: --run-as {user}: ")
         assert said in done.stderr
         assert done.stderr.count("\n") == 1
 

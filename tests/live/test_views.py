@@ -17,9 +17,10 @@ from amqpsniff.capture.tail import FileCapture
 from amqpsniff.cli.dashboard.screen import sides
 from amqpsniff.cli.dashboard.snapshot import Picture, Pictures
 from amqpsniff.cli.dashboard.state import State
-from amqpsniff.cli.dashboard.views import CLIENTS, QUEUES, by_name, ordered
+from amqpsniff.cli.dashboard.views import CLIENTS, QUEUES, by_name, chosen, ordered
 from amqpsniff.cli.render.grid import Grid
 from amqpsniff.cli.render.text import Paint, cut_middle
+from amqpsniff.errors import FilterError
 from amqpsniff.live.figures import Figures
 from amqpsniff.live.operations import COLUMNS, COUNTS, MAX_OPERATIONS, Operations
 from amqpsniff.live.watch import Watch
@@ -342,3 +343,10 @@ def test_the_dashboard_is_filtered_by_name() -> None:
     assert mix.queues == []
     assert mix.exchanges
     assert {row["severity"] for row in mix.findings} == {"error"}
+
+
+def test_a_filter_of_an_unknown_column_is_answered_with_those_of_the_view() -> None:
+    row = {name: 1 for name, *_ in CLIENTS.columns} | dict.fromkeys(map(chr, range(97, 123)), 1)
+    with pytest.raises(FilterError, match="no column `nosuch_col`; there are ") as said:
+        chosen([row], "nosuch_col > 3")
+    assert "DESCRIBE" not in str(said.value)

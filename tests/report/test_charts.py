@@ -43,7 +43,7 @@ def _lives(values: list[Any]) -> dict[str, Any] | None:
         {"name": "n", "kind": "open", "begin": 0, "end": value, "about": ""} for value in values
     ]
     known = [value for value in values if value and math.isfinite(value)]
-    return charts.lives(rows, "T", {"open": "red"}, utc=False, span=(0, max(known)))
+    return charts.lives(rows, "T", {"open": "red"}, clock=None, span=(0, max(known)))
 
 
 DRAWN: dict[str, Draw] = {
@@ -56,10 +56,10 @@ DRAWN: dict[str, Draw] = {
         _rows(values), "T", "time", "v", "name", "u", log=True
     ),
     "grid": lambda values: charts.grid(_rows(values), "T", "name", "name", "v", "u"),
-    "courses": lambda values: _courses(values, utc=False),
-    "courses of the clock": lambda values: _courses(values, utc=True),
-    "courses by size": lambda values: _courses(values, utc=False, log=True),
-    "levels": lambda values: _courses(values, utc=False, levels=True),
+    "courses": lambda values: _courses(values, clock=None),
+    "courses of the clock": lambda values: _courses(values, clock="UTC"),
+    "courses by size": lambda values: _courses(values, clock=None, log=True),
+    "levels": lambda values: _courses(values, clock=None, levels=True),
     "spread": _spread,
     "lives": _lives,
 }
@@ -90,7 +90,7 @@ def test_what_holds_nothing_is_left_out(name: str, values: str) -> None:
 
 
 def test_no_lives_are_left_out() -> None:
-    assert charts.lives([], "T", {}, utc=False, span=(0, 1)) is None
+    assert charts.lives([], "T", {}, clock=None, span=(0, 1)) is None
 
 
 @pytest.mark.parametrize("values", THIN)
