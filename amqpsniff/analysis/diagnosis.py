@@ -72,6 +72,10 @@ class Diagnosis:
             finding_count=self.finding_count,
         )
 
+    def fails(self, fail_on: str | None) -> bool:
+        """True if a check must not pass: there are `failures`."""
+        return bool(self.failures(fail_on))
+
     def failures(self, fail_on: str | None) -> list[str]:
         """What a check must not pass over, in words: what could not be looked at, and findings as
         bad as `fail_on`. Nothing fails None.
