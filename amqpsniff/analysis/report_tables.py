@@ -189,7 +189,8 @@ REPORTS = {
                 "client": "address of the client",
                 "published": "publishes",
                 "confirmed": "publishes that the broker confirmed",
-                "unprotected": "publishes without confirms that were not returned",
+                "unprotected": "publishes without confirms that were not returned, on channels "
+                "whose mode is known",
                 "rejected": "publishes that the broker nacked",
                 "returned": "publishes that the broker returned",
                 "unconfirmed": "publishes without an answer by the end of the channel or capture",

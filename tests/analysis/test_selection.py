@@ -170,7 +170,7 @@ def test_what_cannot_be_is_refused(part: Any, says: str) -> None:
 
 
 def test_what_cannot_be_read_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="--queue cannot choose channels here"):
+    with pytest.raises(UsageError, match="--queue: the capture would have to be read twice"):
         RowFilter(Selection(queue="x"), "channels", lambda: None)
 
 

@@ -132,7 +132,7 @@ def test_no_two_ticks_have_the_same_time(step: int, digits: int) -> None:
     times = [one["time"].timestamp() * 1000 for one in rows]
     for made in (
         charts.lines(rows, "T", "time", "v", "name", "u"),
-        charts.courses({"one": [0.5] * 5}, "T", times, "u", utc=True),
+        charts.courses({"one": [0.5] * 5}, "T", times, "u", clock="UTC"),
     ):
         shown = [text for text in _labels(made) if ":" in text]
         assert len(shown) == len(set(shown)) > 1

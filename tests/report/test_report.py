@@ -483,7 +483,13 @@ def test_connections_that_come_and_go_within_a_step() -> None:
         opened.put(START_NS + at * HOUR_NS + 1, -1)
     data = Mock(levels={"connections": opened})
     quality = {"midstream_connections": 0}
-    summary = {"packets": 9, "connection_count": 3, "clients": [], "quality": quality}
+    summary = {
+        "packets": 9,
+        "connection_count": 3,
+        "chosen_count": 3,
+        "clients": [],
+        "quality": quality,
+    }
     assert max(opened.levels(MAX_STEPS)) == 1
     told = list(narrative._traffic(summary, data))
     assert told == ["3 AMQP connections were seen; at most about 1 at a time."]

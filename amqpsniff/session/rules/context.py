@@ -10,11 +10,15 @@ from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.findings.log import FindingLog
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.entities import Channel, ChannelSlot, Session
-from cython.cimports.amqpsniff.session.rules.occasions import MAX_PROVISIONAL
 
 from amqpsniff.findings import Finding
 from amqpsniff.findings.records import Order, order_of, order_of_end
 from amqpsniff.session.rules.occasions import PROVISIONAL
+
+MAX_PROVISIONAL = 64
+"""Findings of one code foreseen of one connection: more channels that hang tell a person nothing
+more.
+"""
 
 
 class ProvisionalFinding(NamedTuple):

@@ -4,7 +4,6 @@ cdef extern from *:
     const long long LARGE_BYTES "1048576LL"
     const int LARGE_HEADERS_BYTES "4096"
     const int MANY_TABLES "16"
-    const int MAX_PROVISIONAL "64"
     const long long LATE_CONFIRM_NS "500000000LL"
     const long long STALLED_NS "1000000000LL"
     const long long BULKY_BYTES "65536LL"

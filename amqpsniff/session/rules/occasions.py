@@ -97,11 +97,6 @@ MANY_TABLES = 16
 PROVISIONAL = "foreseen"
 """Name in `RuleContext.memory` of what was foreseen: a `ProvisionalFinding` by (code, channel)."""
 
-MAX_PROVISIONAL = 64
-"""Findings of one code foreseen of one connection: more channels that hang tell a person nothing
-more.
-"""
-
 LATE_CONFIRM_NS = SECOND_NS // 2
 """Time to a confirm that is long: a healthy disk takes some milliseconds."""
 
