@@ -337,6 +337,8 @@ class Decoder:
         self._finish(second)
         self._tell_repeated()
         if connection.is_amqp:
+            if len(self.places) > 1:
+                connection.last_capture = self.places[conversation.last_number() >> NUMBER_BITS]
             self._say_foreign(first, second)
             self._note_unread(first)
             self._note_unread(second)

@@ -15,7 +15,7 @@ cdef class StreamBuffer(Octets):
 
 cdef class Connection:
     cdef str id
-    cdef public object conversation, session, volume, login, asked, capture
+    cdef public object conversation, session, volume, login, asked, capture, last_capture
     cdef public bint is_amqp, is_amqp10, is_amqp010, began, role_proved, past_login
     cdef public tuple sent_secrets
     cdef public int reads_bodies, client_direction, dialect, row_serial, row_code

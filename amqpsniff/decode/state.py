@@ -163,6 +163,7 @@ class Connection:
     login: Any
     asked: Any
     capture: Any
+    last_capture: Any
     sent_secrets: tuple[Any, ...]
 
     def __init__(self, conversation: Any) -> None:
@@ -182,7 +183,7 @@ class Connection:
         self.dialect = 0
         self.frame_max = -1
         self.greeted_ns = 0
-        self.capture = None
+        self.capture = self.last_capture = None
         self.row_serial = -1
         self.row_code = -1
 

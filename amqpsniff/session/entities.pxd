@@ -102,6 +102,7 @@ cdef class ChannelSlot:
 
 cdef class Session(Closeable):
     cdef public object connection, capture
+    cdef public list captures
     cdef public long long number
     cdef public dict handshake, memory
     cdef public ChannelSlot newest
@@ -124,6 +125,8 @@ cdef class Session(Closeable):
     cdef public tuple used_since_loss, lost_at, bulky
     cdef public Routes routes
     cdef long long steps[12]
+    cdef int note_capture(self, long long ts_ns, object capture) except? -1
+    cpdef object capture_at(self, object ts_ns)
     cpdef ChannelSlot slot(self, int key)
     cdef int add_slot(self, ChannelSlot slot) except? -1
     cpdef object slots(self)

@@ -7,7 +7,9 @@ An unknown value is None in objects and -1 in typed numbers.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from heapq import heappop, heappush
+from operator import itemgetter
 
 import cython
 from cython.cimports.amqpsniff.null import NULL
@@ -90,6 +92,8 @@ class LastSent:
 
 
 _FEW = cython.declare(cython.longlong, 16)
+_MAX_CAPTURES = cython.declare(cython.longlong, 1_024)
+_NOTED_AT = itemgetter(0)
 
 _STATES = cython.declare(list, state_machine.CONNECTION.states)
 _CHANNEL_STATES = cython.declare(list, state_machine.CHANNEL.states)
@@ -725,6 +729,8 @@ class _Memory:
 class Session(Closeable):
     """A connection as its peers mean it; `number` counts them.
 
+    `capture` is where it begins; `captures`, None where that is the only one, has (ts_ns, capture)
+    of each change.
     `newest`: the last of its `slot_count` channel slots, which name those before them; `by_key` has
     them where they are many, else it is None: very many connections have two. `handshake` has the
     `HandshakeArguments` by method. `has_loss`: frames may be missing, or arguments that say what
@@ -747,6 +753,7 @@ class Session(Closeable):
 
     connection: Any
     capture: Any
+    captures: list[Any]
     number: int
     has_loss: cython.bint
     server_seen: cython.bint
@@ -799,6 +806,7 @@ class Session(Closeable):
     def __init__(self, connection: Any, capture: Any, number: Any) -> None:
         self.connection = connection
         self.capture = capture
+        self.captures = None
         self.number = number
         self.handshake, self.memory = _NO_NAMES, vars(_Memory())
         self.last = self.newest = self.by_key = self.amqp10 = self.client = None
@@ -829,6 +837,24 @@ class Session(Closeable):
     def state(self) -> Any:
         """The state by its name."""
         return _STATES[self.state_code]
+
+    def note_capture(self, ts_ns: cython.longlong, capture: Any) -> cython.int:
+        """From a time on its packets are in a capture; nothing new in most cases."""
+        last = self.capture if self.captures is None else self.captures[-1][1]
+        if capture == last or ts_ns == NULL:
+            return 0
+        if self.captures is None:
+            self.captures = []
+        if len(self.captures) < _MAX_CAPTURES:
+            self.captures.append((ts_ns, capture))
+        return 0
+
+    def capture_at(self, ts_ns: Any) -> Any:
+        """The capture that its packet of a time is in."""
+        if self.captures is None or ts_ns is None:
+            return self.capture
+        at = bisect_right(self.captures, ts_ns, key=_NOTED_AT)
+        return self.captures[at - 1][1] if at else self.capture
 
     def slot(self, key: cython.int) -> ChannelSlot:
         """The slot of a channel number, None before it was used."""

@@ -41,6 +41,7 @@ cdef class Tracker:
     cdef list routes_known
     cdef long long[::1] exchange_counts
     cdef int on_frame(self, FrameRows frames, long long row, list connections) except? -1
+    cdef int _note_capture(self, FrameRows frames, long long row, list connections) except? -1
     cdef int _end_silence(self, FrameRows frames, long long row, list connections) except? -1
     cdef int _note_sent(self, Session session, FrameRows frames, long long row) except? -1
     cpdef emit(self, str event, Channel channel, object number, object ts_ns, dict facts, int bits=*)

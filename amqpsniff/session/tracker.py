@@ -665,6 +665,8 @@ class Tracker:
                 self.now_row = row
                 if self.on_silence is not None:
                     self._end_silence(frames, row, connections)
+                if self.rules_enabled and len(captures) > 1:
+                    self._note_capture(frames, row, connections)
                 method = frames.method.values[row]
                 if 0 <= method < len(self.followed) and self.followed[method]:
                     self._method(frames, row, method, connections)
@@ -673,6 +675,16 @@ class Tracker:
                 if self.rules_enabled:
                     self.on_frame(frames, row, connections)
         return message
+
+    def _note_capture(
+        self, frames: FrameRows, row: cython.longlong, connections: list[Any]
+    ) -> cython.int:
+        """A frame may be in another capture than those of its connection before it."""
+        connection: Connection = connections[frames.connection.values[row]]
+        session: Session = connection.session
+        if session is None:
+            return 0
+        return session.note_capture(frames.ts_ns.values[row], self.capture_of(frames, row))
 
     def _end_silence(
         self, frames: FrameRows, row: cython.longlong, connections: list[Any]
@@ -946,6 +958,8 @@ class Tracker:
         session: Session = connection.session or self._begin(connection, capture)
         if self.rules_enabled:
             tcp = connection.conversation
+            if connection.last_capture is not None:
+                session.note_capture(tcp.end_ns, connection.last_capture)
             bits: cython.int = _end_bits(session)
             number, ts_ns = tcp.last_packet_number, tcp.end_ns
             self.emit_connection("connection-ends", session, number, ts_ns, {}, bits)

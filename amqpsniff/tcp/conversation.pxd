@@ -22,4 +22,4 @@ cdef class Conversation:
     cdef str _name(self)
     cdef bint may_report(self, code, int most) except? -1
     cdef HalfStream last_half(self)
-    cdef long long last_number(self) except? -2
+    cpdef long long last_number(self) except? -2

@@ -106,9 +106,8 @@ def _channel_closed(context: RuleContext) -> None:
     if code == 406 and "user_id property set to" in text:
         context.report("user-id-refused", objection(context))
     elif is_exclusive(code, text):
-        place = context.place._replace(capture=context.channel.capture)
         what = (objection(context), _queue_of(context, text), context.channel.number)
-        contribute(context, judge_locked, client_of(context).key, *what, place)
+        contribute(context, judge_locked, client_of(context).key, *what, context.place)
 
 
 def _queue_of(context: RuleContext, text: str) -> Key | None:

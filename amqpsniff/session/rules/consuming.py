@@ -127,7 +127,7 @@ def judge_cancelled(context: RuleContext) -> None:
             continue
         if _was_resumed(context, channel, tag, ts_ns):
             continue
-        place = Place(channel.capture, number, ts_ns, *context.session.connection.name())
+        place = context.place_of(number, ts_ns)
         key = queue_key(context, queue or "")
         what = (f"consumer '{tag}' of {queue_text(queue)}", queue, key, channel.number)
         contribute(context, judge_lost, client_of(context).host, *what, place)

@@ -154,9 +154,15 @@ class RuleContext:
             connection: Connection = session.connection
             connection_id, client, server = connection.name()
             place = self._place = Place(
-                session.capture, self.number, self.ts_ns, connection_id, client, server
-            )
+                session.capture_at(self.ts_ns), self.number, self.ts_ns,
+                connection_id, client, server,
+            )  # fmt: skip
         return place
+
+    def place_of(self, number: int | None, ts_ns: int | None) -> Place:
+        """The place of another packet of the connection."""
+        capture = self.session.capture_at(ts_ns)
+        return self.place._replace(capture=capture, packet_number=number, ts_ns=ts_ns)
 
     @property
     def order(self) -> Order:
@@ -196,11 +202,13 @@ class RuleContext:
         count: int = 1,
         last: int | None = None,
         variant: int | None = None,
+        capture: str | None = None,
     ) -> None:
         """Raise a finding, at the event's packet, or at packet `number` of the time `ts_ns`.
 
         `count` and `last` (packet number) are for one that stands for many, `variant` for what is
-        not to be counted with others of its code on the channel.
+        not to be counted with others of its code on the channel. `capture` is another one than that
+        of the packet: archives judge some findings by what they kept of a channel, with its first.
         """
         session: Session = self.session
         channel: Channel = self.channel
@@ -210,11 +218,11 @@ class RuleContext:
         at = self.number if number is None else number
         last = at if last is None else last
         time = self.ts_ns if number is None else ts_ns
-        connection_id = client = server = capture = None
+        connection_id = client = server = None
         if session is not None:
             connection: Connection = session.connection
             connection_id, client, server = connection.name()
-            capture = session.capture if channel is None else channel.capture
+            capture = capture or session.capture_at(time)
         place = None if channel is None else channel.number
         self.withdraw(code, channel)
         if log.again(code, connection_id, capture, place, count, last, variant):
@@ -265,7 +273,7 @@ class RuleContext:
         self.withdraw(code, channel)
         if sum(one == code for one, _ in noted) >= MAX_PROVISIONAL:
             return
-        capture = self.session.capture if channel is None else channel.capture
+        capture = self.session.capture_at(ts_ns)
         place = None if channel is None else channel.number
         one, client, server = self.session.connection.name()
         finding = Finding(

@@ -120,10 +120,8 @@ def held(context: RuleContext) -> None:
         return
     conversation = context.session.connection.conversation
     end_ns = channel.end_ns or conversation.end_ns
-    place = context.place._replace(
-        packet_number=channel.closed_packet_number or conversation.last_packet_number,
-        ts_ns=end_ns if end_ns > 0 else None,
-    )
+    number = channel.closed_packet_number or conversation.last_packet_number
+    place = context.place_of(number, end_ns if end_ns > 0 else None)
     together: dict[str, list[tuple[Any, int]]] = {}
     for entry, count in noted:
         if entry.held:

@@ -150,7 +150,7 @@ def _report_block(context: RuleContext, now: int | None, until: str) -> None:
         if under_way:
             share = "all" if under_way == publishes else f"{under_way} of them"
             parts[-1] += f" ({share} in the first {duration(ROUND_TRIP_NS)})"
-    place = context.place._replace(packet_number=number, ts_ns=since)
+    place = context.place_of(number, since)
     contribute(context, judge_unblocked, ", ".join(parts), place)
 
 

@@ -108,8 +108,7 @@ def detached(context: RuleContext) -> None:
     client = (client_of(context).host, client_of(context).server, client_of(context).application)
     address = link.target if link.sends else link.source
     key = (*client, "sender" if link.sends else "receiver", address or "", condition)
-    place = context.place._replace(capture=context.channel.capture)
-    contribute(context, judge_loop, key, context.ts_ns, said, context.channel.number, place)
+    contribute(context, judge_loop, key, context.ts_ns, said, context.channel.number, context.place)
 
 
 def _code_of(context: RuleContext, link: Any, condition: str, description: str | None) -> str:

@@ -299,9 +299,7 @@ def _in_doubt(context: RuleContext) -> None:
         left[name].last_ns = max(left[name].last_ns, entry.ts_ns)
     number = channel.closed_packet_number or conversation.last_packet_number
     ended_ns = channel.end_ns or conversation.end_ns
-    place = context.place._replace(
-        capture=channel.capture, packet_number=number, ts_ns=ended_ns if ended_ns > 0 else None
-    )
+    place = context.place_of(number, ended_ns if ended_ns > 0 else None)
     contribute(
         context,
         judge_left,
@@ -494,7 +492,10 @@ def judge_residence(context: RuleContext) -> None:
     if is_long(times):
         number, ts_ns, queue, published = times.longest
         detail = residence_words(times, queue, published)
-        context.report(RESIDENCE, detail, number=number, ts_ns=ts_ns, count=times.queued)
+        context.report(
+            RESIDENCE, detail, number=number, ts_ns=ts_ns, count=times.queued,
+            capture=context.channel.capture,
+        )  # fmt: skip
 
 
 def is_long(times: Any) -> bool:

@@ -444,7 +444,7 @@ def _consumers(context: RuleContext) -> list[tuple[Any, ...]]:
 
 def _idle(context: RuleContext) -> list[tuple[Any, ...]]:
     """The consumers that are there and got nothing."""
-    memory, place = context.memory, context.place
+    memory = context.memory
     gone, since = memory.get(CANCELLED, {}), memory.get(SINCE, {})
     if not since:
         return []
@@ -456,7 +456,7 @@ def _idle(context: RuleContext) -> list[tuple[Any, ...]]:
                 continue
             if not any(channel.closing) and len(found) < MAX_NOTED:
                 words = f"consumer '{tag}' of {queue_text(consumer.queue)}"
-                here = tuple(place._replace(packet_number=at[1], ts_ns=at[0]))
+                here = tuple(context.place_of(at[1], at[0]))
                 found.append((words, consumer.queue, channel.number, here))
     return found
 
@@ -480,7 +480,7 @@ def _consumer(
     held = len(channel.deliveries)
     queue = None if known is None else known.queue
     kept = f", and {number_of(held, 'delivery', 'deliveries')} of its channel not acknowledged"
-    place = context.place._replace(packet_number=last.last_number, ts_ns=last.last_ns)
+    place = context.place_of(last.last_number, last.last_ns)
     return (
         f"consumer '{name[2]}' of {queue_text(queue)}", kept if channel.times.acks and held else "",
         queue, (place.connection_id, *name), tuple(rows),

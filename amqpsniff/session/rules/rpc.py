@@ -204,10 +204,10 @@ def note_waiting(context: RuleContext) -> None:
     if context.ts_ns is None or not context.complete or "answer cut" in context.memory:
         return
     waiting = [
-        (_key(route[0], route[1], identity), number, sent_ns)
+        (_key(route[0], route[1], identity), tuple(context.place_of(number, sent_ns)))
         for identity, (number, sent_ns, _, route) in context.memory["calls"].items()
     ]
-    contribute(context, judge_waiting, context.place, context.ts_ns, waiting[:MAX_IN_HAND])
+    contribute(context, judge_waiting, context.ts_ns, waiting[:MAX_IN_HAND])
 
 
 def judge_lost(context: RuleContext, server: Sequence[Any], in_hand: Sequence[Any]) -> None:
@@ -218,13 +218,11 @@ def judge_lost(context: RuleContext, server: Sequence[Any], in_hand: Sequence[An
         _judge_one(context, key, known)
 
 
-def judge_waiting(
-    context: RuleContext, place: Sequence[Any], ts_ns: int, waiting: Sequence[Any]
-) -> None:
+def judge_waiting(context: RuleContext, ts_ns: int, waiting: Sequence[Any]) -> None:
     """A client is gone, or the capture is over, and requests were not answered."""
-    for key, number, sent_ns in waiting:
+    for key, place in waiting:
         known = remembered(context, "requests lost", tuple(key), _Lost)
-        known.client = (Place(*place)._replace(packet_number=number, ts_ns=sent_ns), ts_ns)
+        known.client = (Place(*place), ts_ns)
         _judge_one(context, key, known)
 
 

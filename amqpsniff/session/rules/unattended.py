@@ -251,7 +251,7 @@ def starved(context: RuleContext) -> None:
         server = queue_key(context, "")[0]
         words = f"{link_text(link)}: no credit after "
         words += number_of(link.deliveries, "delivery", "deliveries")
-        place = context.place._replace(packet_number=credit.empty_number, ts_ns=credit.empty_ns)
+        place = context.place_of(credit.empty_number, credit.empty_ns)
         contribute(
             context, judge_starved, server, queue.queue, words, context.channel.number, place
         )
