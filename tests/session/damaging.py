@@ -54,7 +54,7 @@ class Damage(NamedTuple):
 
 class Said(NamedTuple):
     """Rows of messages, channels and methods, with the packet numbers of the whole capture; `lossy`
-    has the clients whose connections have holes.
+    has the clients whose connections have holes, or messages that were cut.
     """
 
     messages: list[Row]
@@ -65,7 +65,7 @@ class Said(NamedTuple):
 
 class Verdict(NamedTuple):
     """How many message rows say the same, less, something else, or lack what cannot be seen; or
-    more, where the whole capture has holes itself.
+    more, where the whole capture lacks something itself.
     """
 
     counts: Counter[str]
@@ -87,6 +87,7 @@ def rows_of(packets: Sequence[Packet]) -> Said:
         [row for row in methods if row["method"] is not None],
         {row["client"] for row in engine.take("connections").to_pylist() if row["gaps"]},
     )
+    said.lossy.update(row["client"] for row in said.messages if row["status"] == "truncated")
     for row in (*said.messages, *said.channels, *said.methods):
         for name, value in row.items():
             if name.endswith("packet_number") and value is not None:
