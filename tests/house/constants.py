@@ -8,6 +8,8 @@ it in its C code as it stands; Python imports it from the module itself. After a
 
 from __future__ import annotations
 
+import ast
+import inspect
 from importlib import import_module
 from pathlib import Path
 
@@ -37,8 +39,11 @@ def declarations(module: str) -> str:
         "# Written by `python -m tests.house.constants`.",
         "cdef extern from *:",
     ]
-    for name, value in vars(import_module(module)).items():
-        if type(value) is int and name.isupper():
+    there = import_module(module)
+    names = (one for one in ast.walk(ast.parse(inspect.getsource(there))) if type(one) is ast.Name)
+    own = {one.id for one in names if type(one.ctx) is ast.Store}
+    for name, value in vars(there).items():
+        if type(value) is int and name.isupper() and name in own:
             kind = "int" if abs(value) < SMALL else "long long"
             lines.append(f'    const {kind} {name} "{_in_c(value)}"')
     return "\n".join(lines) + "\n"

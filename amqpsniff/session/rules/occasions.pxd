@@ -1,6 +1,5 @@
 # Written by `python -m tests.house.constants`.
 cdef extern from *:
-    const long long SECOND_NS "1000000000LL"
     const long long LARGE_BYTES "1048576LL"
     const int LARGE_HEADERS_BYTES "4096"
     const int MANY_TABLES "16"
