@@ -397,7 +397,7 @@ def broker_address(text: str) -> tuple[str, int]:
     it, `amqp://...`; raises UsageError for any other."""
     with suppress(ValueError):
         return str(ip_address(text)), PORTS["amqp"]
-    with suppress(ValueError):  # of a port that is none
+    with suppress(ValueError):  # the port is not a number
         url = urlsplit(text if "//" in text else f"amqp://{text}")
         if url.hostname and url.scheme in PORTS and url.port != 0:
             return url.hostname, url.port or PORTS[url.scheme]

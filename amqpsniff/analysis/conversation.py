@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _NAMING = ("connection", *OF_CONNECTIONS)
-"""What names a connection, in a `Selection`."""
+"""Filters of a `Selection` that name a connection."""
 
 MAX_NAMED = 5
 """Connections named in an error."""

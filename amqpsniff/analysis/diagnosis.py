@@ -50,7 +50,7 @@ class Diagnosis:
 
     @cached_property
     def findings(self) -> list[Row]:
-        """What was found, as rows of the findings table without `timestamp`."""
+        """Findings as rows of the findings table, without `timestamp`."""
         return list(map(finding_row, self.found))
 
     @cached_property
@@ -77,8 +77,8 @@ class Diagnosis:
         return bool(self.failures(fail_on))
 
     def failures(self, fail_on: str | None) -> list[str]:
-        """What a check must not pass over, in words: what could not be looked at, and findings as
-        bad as `fail_on`. Nothing fails None.
+        """Reasons in words why a check fails: traffic that could not be looked at, and findings as
+        bad as `fail_on`. There is none if that is None.
         """
         if fail_on is None:
             return []

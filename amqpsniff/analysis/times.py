@@ -205,7 +205,7 @@ def of_day(time_ns: int, *, days: bool, zone: str | None = None) -> str:
 
 
 def offset_ns(time_ns: int, zone: str | None) -> int:
-    """How far the clocks of a time zone are before UTC at an instant."""
+    """The offset of a time zone from UTC at an instant, in nanoseconds; positive if ahead."""
     instant = datetime.fromtimestamp(time_ns // SECOND_NS, UTC).astimezone(time_zone(zone))
     return int((instant.utcoffset() or timedelta()).total_seconds()) * SECOND_NS
 

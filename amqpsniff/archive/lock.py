@@ -31,7 +31,7 @@ from amqpsniff.errors import OutputError
 from .filesystem import Folder, is_part
 
 LOCKS = "_work/turns"
-"""Where the lock files of a batch are."""
+"""Folder of the lock files of a batch."""
 
 RENEW_SECONDS = 10.0
 """Time after which a lock file is renewed."""

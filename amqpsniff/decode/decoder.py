@@ -338,7 +338,7 @@ class Decoder:
         self._tell_repeated()
         if connection.is_amqp:
             if len(self.places) > 1:
-                connection.last_capture = self.places[conversation.last_number() >> NUMBER_BITS]
+                connection.last_capture = self.places[conversation.last_number() >> _NUMBER_BITS]
             self._say_foreign(first, second)
             self._note_unread(first)
             self._note_unread(second)

@@ -61,7 +61,7 @@ class _Seen:
         return None
 
     def _last(self, key: tuple[object, ...], ts_ns: int | None) -> Finding | None:
-        """The last one that began by a time, or at all where that is None."""
+        """The last one that began by a time; the last of all if the time is None."""
         listed = self._places.get(key)
         if listed is None:
             return None

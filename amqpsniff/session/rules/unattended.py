@@ -146,14 +146,14 @@ def ended(context: RuleContext) -> None:
     for (_, queue), (ts_ns, _) in memory.get(SINCE, {}).items():
         again[queue] = max(ts_ns, again.get(queue, 0))
     left = [
-        (queue, f"consumer '{name[2]}'", name[0], how, number, ts_ns)
+        (queue, f"consumer '{name[2]}'", name[0], how, tuple(context.place_of(number, ts_ns)))
         for name, (queue, how, number, ts_ns) in memory.get(LEFT, {}).items()
         if now_ns - ts_ns >= STOPPED_NS and again.get(queue, 0) < ts_ns
     ]
     names = list(memory.get(TEMPORARY, ()))
     if left or names:
         at = queue_key(context, "")[0], vhost_of(context) or ""
-        contribute(context, judge_left, at, left, names, context.place)
+        contribute(context, judge_left, at, left, names)
 
 
 def judge_left(
@@ -161,16 +161,14 @@ def judge_left(
     at: Sequence[str],
     left: Sequence[Any],
     names: Sequence[str],
-    place: Sequence[Any],
 ) -> None:
     """Take the consumers that left a connection, and the queues it has for a while."""
     for queue in names:
         remembered(context, TEMPORARY, (*at, queue), lambda: True)
-    for queue, *row, number, ts_ns in left:
+    for queue, *row, place in left:
         known: list[Any] = remembered(context, LEFT, (*at, queue), list)
         if len(known) < MAX_LISTED:
-            here = Place(*place)._replace(packet_number=number, ts_ns=ts_ns)
-            known.append((*row, here))
+            known.append((*row, Place(*place)))
 
 
 def judge_unattended(context: RuleContext) -> None:
