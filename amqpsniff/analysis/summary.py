@@ -35,7 +35,7 @@ NOUNS = {
     "basic.nack": "refused message",
     "basic.return": "returned message",
     "disposition": "refused message",
-    "connection.blocked": "alarm of the broker",
+    "connection.blocked": "broker alarm",
 }
 """Errors that the verdict tells apart from others, by method."""
 
