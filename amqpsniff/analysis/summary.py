@@ -28,9 +28,6 @@ CONNECTION = (
 )  # fmt: skip
 """Columns of the connections table that the summary has."""
 
-UNCLEAN = ("fin", "rst")
-"""Ends of a connection (`closed_by`) without connection.close."""
-
 NOUNS = {
     "basic.nack": "refused message",
     "basic.return": "returned message",
@@ -190,11 +187,9 @@ def _verdict(
         number = plural(sum(one["count"] for one in some), noun)
         place = f"{worst['method']} in packet {worst['packet_number']}"
         reported.append(f"{number}{such} ({place}).")
-    unclean = sum(one["closed_by"] in UNCLEAN for one in connections)
-    if unclean:
-        least = "At least " if len(connections) < chosen else ""
-        ended = plural(unclean, "connection")
-        reported.append(f"{least}{ended} ended without connection.close.")
+    if statistics["unclean"]:
+        ended = plural(statistics["unclean"], "connection")
+        reported.append(f"{ended} ended without connection.close.")
     return verdict(
         cases(findings),
         Clients(connections),

@@ -50,6 +50,9 @@ MAX_SAID = 1_000
 """Different start-oks that are kept until they are read: most clients say what others said. With
 20,000 of them very many connections with names of their own took 5 MB more."""
 
+UNCLEAN = ("fin", "rst")
+"""Ends of a connection (`closed_by`) without connection.close."""
+
 MAX_OTHERS = 4_096
 """Methods that no dialect knows which are counted by name, of 2^32; later ones are frames alone."""
 
@@ -114,6 +117,7 @@ class Census:
     clients: dict[Any, Any]
     kept: list[Any]
     ended: cython.longlong
+    unclean: cython.longlong
     lately = cython.declare(object, visibility="public")
 
     def __init__(
@@ -148,7 +152,7 @@ class Census:
         self.errors = {}
         self.said, self.clients = {}, {}
         self.kept = []
-        self.ended = 0
+        self.ended = self.unclean = 0
 
     def look(
         self,
@@ -410,6 +414,8 @@ class Census:
         if volume is None or volume.frames == 0:
             return
         self.ended += 1
+        closed_by = connection.conversation.ended if session is None else session.closed_by
+        self.unclean += closed_by in UNCLEAN
         octets = session.handshake_json("connection.start-ok") if session is not None else None
         if octets is not None:
             self.said[octets] = self.said.get(octets, 0) + 1
@@ -466,8 +472,8 @@ class Census:
         broker said last where a client declared it, else of links (`consume`), `errors`
         as dicts, `clients` by `CLIENT`, `connections` as
         (`ConnectionCounters`, decoder's connection, session), the largest first, `counted`: the
-        number of all of which a frame was counted, `whole`: whether all channels and all times of
-        those were counted.
+        number of all of which a frame was counted, `unclean`: the number of those that ended
+        without connection.close, `whole`: whether all channels and all times of those were counted.
         """
         self._name()
         self._name_others()
@@ -496,5 +502,6 @@ class Census:
             "clients": self._read_clients(),
             "connections": [entry[1:] for entry in sorted(self.kept, reverse=True)],
             "counted": self.ended,
+            "unclean": self.unclean,
             "whole": self.channel < 0 and not self.bounded,
         }

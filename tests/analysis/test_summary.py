@@ -27,3 +27,9 @@ def test_errors_of_performatives() -> None:
     expected = {(row["method"], row["reply_text"]) for row in rows.arrow().to_pylist()}
     assert {(one["method"], one["reply_text"]) for one in found["errors"]} == expected
     assert expected
+
+
+def test_unclean_ends_are_counted_beyond_the_rows() -> None:
+    found = amqpsniff.open(SAMPLES / "v08_v09.pcap").summary(limit=1)
+    assert len(found["connections"]) == 1
+    assert "21 connections ended without connection.close." in found["verdict"]["text"]
