@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from amqpsniff.analysis import times
+from amqpsniff.analysis.timeline import CONTENT_METHODS
 from amqpsniff.errors import FilterError, UsageError, read_twice
 from amqpsniff.spec import FIRST_ERROR_CODE, METHODS
 from amqpsniff.spec.amqp10 import PERFORMATIVES
@@ -76,8 +77,11 @@ outcome, and the packets of its header and body."""
 DEFAULT_EXCHANGE = "(default)"
 """The exchange without a name, as summaries write it."""
 
+DELIVERIES = ("send", "receive")
+"""Methods of messages of AMQP 1.0, whose frames are `transfer`."""
+
 _METHODS = [
-    *(row.name for row in METHODS), *(row.name for row in PERFORMATIVES), "send", "receive",
+    *(row.name for row in METHODS), *(row.name for row in PERFORMATIVES), *DELIVERIES,
 ]  # fmt: skip
 _ADDRESS = re.compile(
     r"(?=.*[.:])(?=.*\d)([\d.*?]*|\[?[0-9a-fA-F:.*?]*:[0-9a-fA-F:.*?]*\]?)(:[\d*?]+)?", re.ASCII
@@ -375,7 +379,7 @@ class Finder:
 _KEYS = {
     "connections": ("connection_id",),
     "frames": ("connection_id", "channel"),
-    "messages": ("connection_id", "sender", "channel", "packet_number"),
+    "messages": ("connection_id", "sender", "channel", "packet_number", "method", "delivery_tag"),
 }
 """Columns by which rows belong together, by table."""
 
@@ -398,33 +402,71 @@ class MessagePositions:
     """Tells for rows of `frames` or `messages`, in order, which message each belongs to.
 
     Contents of a channel and a sender follow each other, so the number of a message among those of
-    its packet is the same in both tables.
+    its packet is the same in both tables. Transfers of AMQP 1.0 have the delivery's id; those of
+    one delivery may stand between those of others.
     """
 
     def __init__(self) -> None:
         self._last: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        self._begun: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
     def of(self, batch: Any) -> list[tuple[Any, ...] | None]:
-        """The message of each row: (connection, sender, channel, packet, number), or None."""
-        from amqpsniff.analysis.timeline import CONTENT_METHODS
+        """The message of each row: (connection, sender, channel, packet, number), or None.
+
+        The number of a delivery of AMQP 1.0 is its id, behind the number 0.
+        """
         from amqpsniff.tables.values import values
 
-        frames = "frame_type" in batch.schema.names
-        names = [*_KEYS["messages"], *(("frame_type", "method") if frames else ())]
-        keys: list[tuple[Any, ...] | None] = []
-        for *place, packet, kind, method in zip(
-            *(values(batch, name) for name in names),
-            *(([None] * batch.num_rows,) * (0 if frames else 2)),
-            strict=True,
-        ):
-            where = tuple(place)
-            last = self._last.get(where)
-            if not frames or (kind == "method" and method in CONTENT_METHODS):
-                number = last[-1] + 1 if last is not None and last[-2] == packet else 0
-                last = self._last[where] = (*where, packet, number)
-            keys.append(last if not frames or method in CONTENT_METHODS or kind in _PARTS else None)
-        return keys
+        if "frame_type" not in batch.schema.names:
+            rows = zip(*(values(batch, name) for name in _KEYS["messages"]), strict=True)
+            return [
+                self._delivery(tuple(place), packet, number, more=False)
+                if method in DELIVERIES
+                else self._next(tuple(place), packet)
+                for *place, packet, method, number in rows
+            ]
+        names = (*_KEYS["messages"], "frame_type", "arguments")
+        return [
+            self._of_frame(tuple(row[:3]), *row[3:])
+            for row in zip(*(values(batch, name) for name in names), strict=True)
+        ]
 
+    def _of_frame(
+        self,
+        where: tuple[Any, ...],
+        packet: int,
+        method: str | None,
+        number: int | None,
+        kind: str,
+        arguments: str | None,
+    ) -> tuple[Any, ...] | None:
+        """The message of a frame."""
+        if method == "transfer":
+            return self._delivery(where, packet, number, more=_MORE in (arguments or ""))
+        if kind == "method" and method in CONTENT_METHODS:
+            return self._next(where, packet)
+        return self._last.get(where) if kind in _PARTS else None
+
+    def _next(self, where: tuple[Any, ...], packet: int) -> tuple[Any, ...]:
+        """The next message of a channel."""
+        last = self._last.get(where)
+        number = last[-1] + 1 if last is not None and last[-2] == packet else 0
+        self._last[where] = key = (*where, packet, number)
+        return key
+
+    def _delivery(
+        self, where: tuple[Any, ...], packet: int, number: int | None, *, more: bool
+    ) -> tuple[Any, ...]:
+        """A delivery of a session, which goes on while there is `more`."""
+        named = (*where, number)
+        key = self._begun.pop(named, None) or (*where, packet, 0, number)
+        if more:
+            self._begun[named] = key
+        return key
+
+
+_MORE = '"more":true'
+"""What the arguments of a transfer have that others of its delivery follow."""
 
 _PARTS = ("header", "body")
 """Types of the frames that follow the method of a message."""
@@ -480,7 +522,7 @@ class RowFilter:
         if wanted.from_ is not None or wanted.to is not None:
             names.update(("start_ns", "end_ns") if table in SPANNING else ("ts_ns",))
         if table == "frames" and self._found.messages is not None:
-            names.update((*_KEYS["messages"], "frame_type", "method"))
+            names.update((*_KEYS["messages"], "frame_type", "arguments"))
         for one in (self._named, self._connected, self._where):
             names.update(one.columns if one is not None else ())
         return frozenset(names)

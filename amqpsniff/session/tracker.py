@@ -705,8 +705,6 @@ class Tracker:
         self, frames: FrameRows, row: cython.longlong, connections: list[Any]
     ) -> cython.int:
         """One frame of AMQP 1.0."""
-        if self.replies_only:
-            return 0
         found: Performative = cython.cast(Performative, frames.next_performative())
         connection: Connection = cython.cast(Connection, connections[frames.connection.values[row]])
         side: cython.int = frames.sender.values[row]

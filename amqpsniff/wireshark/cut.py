@@ -40,10 +40,11 @@ _CONNECTIONS = (
 )  # fmt: skip
 _FRAMES = (
     "capture", "packet_number", "connection_id", "client", "server", "sender", "channel",
-    "stream_offset", "frame_type", "size", "method",
+    "stream_offset", "frame_type", "size", "method", "delivery_tag", "arguments",
 )  # fmt: skip
 _MESSAGES = (
-    "capture", "connection_id", "sender", "channel", "packet_number", "outcome_packet_number",
+    "capture", "connection_id", "sender", "channel", "packet_number", "method", "delivery_tag",
+    "outcome_packet_number",
 )  # fmt: skip
 _FINDINGS = ("code", "capture", "connection_id", "packet_number", "last_packet_number",
              "cause_packet_number")  # fmt: skip
@@ -308,7 +309,7 @@ class _Chosen:
                 self._messages.add(message)
             if not kept and (message is None or message not in self._messages):
                 continue
-            name, number, connection, client, server, sender, _, offset, kind, size, _ = row
+            name, number, connection, client, server, sender, _, offset, kind, size, *_ = row
             self._touched.add(connection)
             self.numbers.add(name, number)
             end = client if sender != "server" else server

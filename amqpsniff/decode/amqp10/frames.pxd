@@ -18,7 +18,7 @@ cdef class Amqp10Half:
 cdef class Amqp10Frames:
     cdef public FrameHandler handler
     cdef public object report
-    cdef public bint show_secrets, followed, delivers
+    cdef public bint show_secrets
     cdef public PerformativeDecoder decoder
     cdef JsonCache alike
     cdef public DeliveryAssembler deliveries

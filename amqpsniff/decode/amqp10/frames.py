@@ -100,13 +100,11 @@ class Amqp10Frames:
         handler: Begins rows and knows who is the client.
         show_secrets: Write secrets as they are.
         new_hash, keep_bodies: See `DeliveryAssembler`.
-        asked: The `amqpsniff.plan.Plan` of the run: of frames alone no deliveries are made.
+        asked: The `amqpsniff.plan.Plan` of the run.
     """
 
     report: Any
     show_secrets: cython.bint
-    followed: cython.bint
-    delivers: cython.bint
 
     handler: FrameHandler
     decoder: PerformativeDecoder
@@ -119,8 +117,6 @@ class Amqp10Frames:
         self, handler: Any, show_secrets: Any, new_hash: Any, keep_bodies: Any, asked: Any
     ) -> None:
         self.handler = handler
-        self.followed = set(asked.tables) != {"frames"}
-        self.delivers = self.followed or asked.claims or not asked.rows_only
         self.report = handler.report
         self.show_secrets = show_secrets
         self.decoder = PerformativeDecoder(show_secrets)
@@ -221,7 +217,7 @@ class Amqp10Frames:
             self._learn(half, reader, found, state)
         elif (code == DETACH or code == END or code == BEGIN) and state.under_way:
             self._cut(half, found, state)
-        if payload >= 0 and self.delivers:
+        if payload >= 0:
             if state.first_part == 0:
                 self.transfer(half, reader, at + payload, end, state, whole, found)
             elif state.current.transfers == 1:
@@ -229,8 +225,7 @@ class Amqp10Frames:
                 state.current.ts_ns = half.ts_ns
             found.delivery = state.current.ordinal
             found.begins = state.current.transfers == 1
-        if self.followed:
-            frames.performatives_made += 1
+        frames.performatives_made += 1
         return payload
 
     def begin_large(
@@ -242,13 +237,11 @@ class Amqp10Frames:
         state: Amqp10Half,
     ) -> cython.int:
         """The fields of a large transfer are there, and its payload up to `end`."""
-        if self.delivers:
-            self.decoder.read(reader, at, end)
-            found: Performative = _next(self.handler.frames)
-            self.decoder.performative(reader, found)
-            self.handler.refresh(half.connection)
-            self.transfer(half, reader, self.decoder.payload, end, state, False, found)
-        return 0
+        self.decoder.read(reader, at, end)
+        found: Performative = _next(self.handler.frames)
+        self.decoder.performative(reader, found)
+        self.handler.refresh(half.connection)
+        return self.transfer(half, reader, self.decoder.payload, end, state, False, found)
 
     def transfer(
         self,
