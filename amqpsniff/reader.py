@@ -278,7 +278,9 @@ class Capture:
         if finder is None or part.found is not None:
             return part
         if self.once:
-            raise read_twice(part.unread(tables), self.once[0])
+            if unread := part.unread(tables):
+                raise read_twice(unread, self.once[0])
+            return part
         for table, batch in self.tables(*finder.tables, encoded=True, columns=finder.tables):
             finder.add(table, batch)
         return finder.found()

@@ -70,9 +70,11 @@ PACKETS = {
 OF_CONNECTIONS = ("client", "user", "vhost")
 """Filters that choose connections; all others choose what goes over them."""
 
-FOUND_IN_MESSAGES = ("queue", "errors", "packet")
+SHOWN_BY_MOST = ("exchange", "routing_key")
+FOUND_IN_MESSAGES = ("queue", "errors", "packet", *SHOWN_BY_MOST)
 """Filters that frames fulfil with their message, too: what a delivery has from its consumer, its
-outcome, and the packets of its header and body."""
+outcome, the packets of its header and body, and where a transfer of AMQP 1.0 goes. For the last
+alone (`SHOWN_BY_MOST`) input that cannot be read twice is not refused."""
 
 DEFAULT_EXCHANGE = "(default)"
 """The exchange without a name, as summaries write it."""
@@ -246,8 +248,15 @@ class Selection:
         return missing + ["channel"] * (self.channel is not None and table == "connections")
 
     def unread(self, tables: Iterable[str]) -> str:
-        """The filters that need a first reading of the input to choose rows of these tables."""
-        return _options(dict.fromkeys(one for table in tables for one in self.missing(table)))
+        """The filters that cannot do without a first reading of the input for these tables."""
+        shown = {"frames": SHOWN_BY_MOST}
+        names = (
+            name
+            for table in tables
+            for name in self.missing(table)
+            if name not in shown.get(table, ())
+        )
+        return _options(dict.fromkeys(names))
 
     def first_reading(self, tables: Iterable[str], started: Started) -> Finder | None:
         """What has to be read first to choose rows of these tables; None if nothing has to."""
@@ -498,8 +507,8 @@ class RowFilter:
         self.left = selection.limit
         self._started = started
         missing = [] if alone else selection.missing(table)
-        if missing and selection.found is None:
-            raise read_twice(_options(missing), "the capture")
+        if missing and selection.found is None and (unread := selection.unread([table])):
+            raise read_twice(unread, "the capture")
         self._found = Found() if alone or not missing else selection.found or Found()
         self._positions = MessagePositions()
         given = {name: selection.condition(name, table) for name in selection.names()}

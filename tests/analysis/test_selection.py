@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import amqpsniff
@@ -20,7 +22,7 @@ from amqpsniff.analysis.selection import (
 )
 from amqpsniff.errors import UsageError
 from amqpsniff.tables.schema import TABLES
-from tests.conftest import SAMPLES
+from tests.conftest import REPO, SAMPLES
 
 MIX = SAMPLES / "pika_mix.pcap"
 
@@ -191,3 +193,45 @@ def test_times_are_in_a_zone() -> None:
     assert (first, last) == (start_ns + 10**9, start_ns + 2 * 10**9)
     assert Selection(from_="02:31:18", tz="+01:00").span(lambda: start_ns)[0] == first
     assert Selection(from_="01:31:18").span(lambda: start_ns)[0] == first
+
+
+AMQP10 = sorted((REPO / "tests/captures/amqp10").glob("*.pcap*"))
+
+
+def of_delivery(frame: dict[str, Any], message: dict[str, Any]) -> bool:
+    """True if a frame is a transfer of a delivery."""
+    same = all(
+        frame[name] == message[name]
+        for name in ("connection_id", "sender", "channel", "delivery_tag")
+    )
+    last = message["last_packet_number"] or message["packet_number"]
+    in_time = message["packet_number"] <= frame["packet_number"] <= last
+    return same and in_time and bool(frame["method"] == "transfer")
+
+
+@pytest.mark.parametrize("path", AMQP10, ids=lambda path: path.name)
+def test_transfers_are_chosen_by_their_message(path: Path, tmp_path: Path) -> None:
+    """For frames, and for the packets that are cut."""
+    capture = amqpsniff.open(path)
+    messages = capture.table("messages").to_pylist()
+    sent = [one for one in messages if one["message_id"] and one["packet_number"]][:1]
+    for one in sent:
+        same = [row for row in messages if row["message_id"] == one["message_id"]]
+        expected = [
+            frame
+            for frame in capture.table("frames").to_pylist()
+            if any(of_delivery(frame, message) for message in same)
+        ]
+        chosen = capture.table("frames", message_id=one["message_id"]).to_pylist()
+        assert [frame for frame in chosen if frame["method"] == "transfer"] == expected
+        assert expected or one["method"] not in ("send", "receive")
+        cut = capture.cut(tmp_path / "part.pcapng", message_id=one["message_id"])
+        assert cut.packets >= len({frame["packet_number"] for frame in expected})
+
+
+@pytest.mark.parametrize("path", [*AMQP10, MIX], ids=lambda path: path.name)
+def test_frames_are_the_same_rows_beside_any_table(path: Path) -> None:
+    capture = amqpsniff.open(path)
+    alone = capture.table("frames")
+    beside = [batch for name, batch in capture.tables("frames", "messages") if name == "frames"]
+    assert pa.Table.from_batches(beside, alone.schema).equals(alone)
