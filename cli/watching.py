@@ -198,7 +198,7 @@ class Live:
             options,
             tables,
             census=self.census,
-            judge=judge,
+            judge=looked_at,
             packets=self.sources.count,
             settle_seconds=self.settle_seconds,
             columns=columns,

@@ -360,8 +360,9 @@ def _evaluated(rows: list[Row], expression: str) -> list[Row]:
 def _column(values: list[Any]) -> Any:
     import pyarrow as pa
 
-    known = next((value for value in values if value is not None), "")
+    known = next((value for value in values if value is not None), None)
     kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+    kinds[type(None)] = pa.null()  # compares with numbers and with texts
     kind = kinds[type(known)]
     if kind == pa.int64() and any(isinstance(value, float) for value in values):
         kind = pa.float64()

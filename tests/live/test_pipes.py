@@ -171,3 +171,14 @@ def test_metrics_of_names_that_are_not_known(tmp_path: Path) -> None:
         wait_for(lambda: scraped(port).get(name.format("delivered", "(unknown)")) == 41)
         assert scraped(port)[name.format("published", "")] == 2
     assert sniffer.finish() == 0, sniffer.err
+
+
+def test_metrics_of_findings_whatever_the_table(tmp_path: Path) -> None:
+    port = free_port()
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as there, os.fdopen(writing, "wb", buffering=0) as here:
+        here.write((SAMPLES / "php_churn.pcap").read_bytes()[:60_000])
+        arguments = ("-", "-t", "messages", "--metrics", f":{port}")
+        sniffer = Sniffer(*arguments, folder=tmp_path, stdin=there)
+        wait_for(lambda: any(name.startswith("amqpsniff_findings_total") for name in scraped(port)))
+    assert sniffer.finish() == 0, sniffer.err

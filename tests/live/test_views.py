@@ -350,3 +350,9 @@ def test_a_filter_of_an_unknown_column_is_answered_with_those_of_the_view() -> N
     with pytest.raises(FilterError, match="no column `nosuch_col`; there are ") as said:
         chosen([row], "nosuch_col > 3")
     assert "DESCRIBE" not in str(said.value)
+
+
+def test_a_column_without_values_compares_with_anything() -> None:
+    rows = [{"hangs_s": None, "name": "shop"}]
+    assert chosen(rows, "hangs_s > 1") == []
+    assert chosen(rows, "hangs_s > 1 OR name = 'shop'") == rows
