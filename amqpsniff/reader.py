@@ -758,6 +758,7 @@ class Capture:
         """
         from amqpsniff.compare import before_and_after
 
+        self._check_comparison(after, fail_on)
         sides = self.profile(), after.profile()
         return before_and_after(*sides, fail_on=fail_on, fail_slower=fail_slower)
 
@@ -779,6 +780,7 @@ class Capture:
         from amqpsniff.compare.same_traffic import SameTraffic, failures
 
         self._selection({}, limit)  # which raises for one that cannot be
+        self._check_comparison(nearer_to_broker, fail_on)
         traffic = SameTraffic(self, nearer_to_broker)
         try:
             deque(traffic.read(), 0)
@@ -786,6 +788,16 @@ class Capture:
         finally:
             traffic.close()
         return report | {"failures": failures(report, fail_on)}
+
+    @staticmethod
+    def _check_comparison(other: object, fail_on: str | None) -> None:
+        """Raise UsageError for what is no capture, and for a severity that is not there."""
+        from amqpsniff.findings.kind import rank
+
+        if not isinstance(other, Capture):
+            raise UsageError(f"{other!r} is no Capture; amqpsniff.open makes one of a file")
+        if fail_on is not None:
+            rank(fail_on)
 
     def profile(self) -> CaptureProfile:
         """All that `diff` needs of this capture, from one pass."""

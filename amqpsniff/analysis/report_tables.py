@@ -345,13 +345,16 @@ def report_table(
     Args:
         capture: The `amqpsniff.Capture` that it is about.
         name: One of `REPORTS`; `UsageError` for another.
-        bucket_seconds: Length of a time bucket; 0 to choose one by the time that there is.
+        bucket_seconds: Length of a time bucket; 0 to choose one by the time that there is,
+            `UsageError` for less.
         rows: Reads the capture in place of its method `tables`.
     """
     from amqpsniff.tables.query import answer
     from amqpsniff.tables.spool import Spool
 
     report = find(name)
+    if bucket_seconds < 0:
+        raise UsageError(f"bucket_seconds is {bucket_seconds}; it is a length in seconds")
     reads = report.reads()
     read = {table: columns for table, columns in reads.items() if table != ERRORS}
     with tempfile.TemporaryDirectory(prefix="amqpsniff-") as folder:

@@ -190,6 +190,10 @@ class Selection:
                 value.encode()  # of a lone surrogate Arrow says only that it is no text
         if self.connection == "":
             raise UsageError("--connection is empty; `amqpsniff connections` lists their ids")
+        for name, kind in (("channel", int), ("limit", int), ("errors", bool)):
+            value = getattr(self, name)
+            if value is not None and type(value) is not kind:
+                raise UsageError(f"{name} is {value!r}; it is of the type {kind.__name__}")
         if self.limit is not None and self.limit < 0:
             raise UsageError(f"limit is {self.limit}; it is a number of rows, 0 or more")
         times.span(self.from_, self.to, self.tz)

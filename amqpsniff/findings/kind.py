@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from amqpsniff.errors import UsageError
+
 SEVERITIES = ("info", "warning", "error")
 """How bad it is, the least first."""
 
@@ -27,7 +29,9 @@ SHOWN = ("severity", "title", "advice", "confidence")
 
 
 def rank(severity: str) -> int:
-    """How bad a severity is, from 0."""
+    """How bad a severity is, from 0; UsageError for one that is not there."""
+    if severity not in SEVERITIES:
+        raise UsageError(f"no severity `{severity}`; there are {', '.join(SEVERITIES)}")
     return SEVERITIES.index(severity)
 
 

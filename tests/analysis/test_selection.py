@@ -235,3 +235,20 @@ def test_frames_are_the_same_rows_beside_any_table(path: Path) -> None:
     alone = capture.table("frames")
     beside = [batch for name, batch in capture.tables("frames", "messages") if name == "frames"]
     assert pa.Table.from_batches(beside, alone.schema).equals(alone)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda capture: list(capture.messages(channel="a")),
+        lambda capture: list(capture.messages(errors="yes")),
+        lambda capture: list(capture.messages(limit="3")),
+        lambda capture: capture.report_table("latency", bucket_seconds=-1),
+        lambda capture: capture.diff(capture, fail_on="x"),
+        lambda capture: capture.same_traffic(capture, fail_on="x"),
+        lambda capture: capture.diff("later.pcap"),
+    ],
+)
+def test_wrong_arguments_are_usage_errors(wrong: Callable[[Any], Any]) -> None:
+    with pytest.raises(UsageError):
+        wrong(amqpsniff.open(MIX))
