@@ -422,6 +422,8 @@ class Incarnation:
             row["unsettled_max"], row["unsettled_end"] = self.unsettled_max, unsettled
         outcomes = [message.row["outcome"] for message in (*self.publishes, *self.deliveries)]
         row["confirmed"] = outcomes.count("confirmed")
+        if not row["confirmed"] and row["published"] and row["unconfirmed_end"] is None:
+            row["confirmed"] = None
         row["acknowledged"] = outcomes.count("acked")
         answered = self.heard and "server" not in self.missing
         for message in self.publishes:
