@@ -83,7 +83,9 @@ LOST = (
 INDEXER = "user 'guest' (indexer) from 127.0.0.1"
 
 FINDINGS = {
-    "celery": {("operation-failed", "FAILURE (celery-result) failed with KeyError")},
+    "celery": {
+        ("operation-failed", "a task whose result is FAILURE (celery-result) failed with KeyError")
+    },
     "order": {
         (
             "trace-context-lost",
