@@ -113,8 +113,8 @@ def channel_values(channel: Channel) -> tuple[Any, ...]:
 
 
 def _confirmed(channel: Channel, counted: cython.bint) -> Any:
-    """Publishes that are known to be confirmed; None where no confirm could be told."""
-    hidden = channel.published and not counted and channel.amqp10 is None
+    """Publishes that are known to be confirmed; None if a late beginning may hide all of them."""
+    hidden = channel.published and not counted and not channel.known and channel.amqp10 is None
     return channel.times.confirmed or (None if hidden else 0)
 
 

@@ -38,7 +38,8 @@ C2  Any other method on a number without an incarnation, but channel.close-ok, b
     incarnation is there: from a loss to the next method of its sender. The first two are null after
     a delivery of which it is not known whether it wants an ack, and where D13 leaves an outcome
     null. Incarnations are numbered from 1 on a connection's channel number, those with unknown
-    beginnings included. Where unconfirmed_end is null, confirmed is too if it would be 0 of any.
+    beginnings included. If unconfirmed_end of such a one is null and it
+    has publishes, confirmed is null instead of 0.
 C3  The first channel.close of either side sets closed_by (its sender), closed_packet_number, end_ns
     (its packet and time), close_code, close_text, and close_method: the method that class_id and
     method_id name, null for 0/0 and for ids that are no method. A later close changes none of it,
