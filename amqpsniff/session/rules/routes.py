@@ -279,8 +279,9 @@ class _Published(NamedTuple):
     @property
     def last_place(self) -> Place:
         """The place of the last."""
-        last = {"packet_number": self.last_number, "ts_ns": self.last_ns}
-        return self.place._replace(capture=self.last_in, **last)
+        return self.place._replace(
+            capture=self.last_in, packet_number=self.last_number, ts_ns=self.last_ns
+        )
 
 
 class _Delivered(NamedTuple):
@@ -629,9 +630,10 @@ def read_all(rows: Iterable[Any]) -> list[_Published]:
 
 
 def _publishes(one: Any) -> _Published:
-    who, *captures, ends = one.told
-    place = Place(capture_at(*captures, one.first_ns), one.first_number, one.first_ns, *ends)
-    said = one.mandatory, one.roles, who, capture_at(*captures, one.last_ns)
+    who, capture, captures, ends = one.told
+    first_in, last_in = (capture_at(capture, captures, at) for at in (one.first_ns, one.last_ns))
+    place = Place(first_in, one.first_number, one.first_ns, *ends)
+    said = one.mandatory, one.roles, who, last_in
     return _Published(one.count, one.steps(), one.last_number, one.last_ns, *said, place)
 
 
