@@ -1036,7 +1036,11 @@ class Tracker:
             request: Request = self.reply_matcher.reply(
                 session, slot, frames, row, frames.method.values[row], 1
             )
-            return None if request is None else request.subject
+            got: Consumer = None if request is None else request.subject
+            if self.rules_enabled and got is not None and got.no_ack:
+                facts = {"queue": got.queue}
+                self.emit("got-automatically", slot.channel, request.number, request.ts_ns, facts)
+            return got
         channel: Channel = slot.channel
         if kind != DELIVER or channel is None:
             return None
