@@ -29,7 +29,7 @@ from amqpsniff.process_tuning import gc_paused
 from amqpsniff.session.event_log import ROWS
 from amqpsniff.tables.file_errors import error_rows, error_table
 from amqpsniff.tables.file_errors import schema as error_schema
-from amqpsniff.tables.schema import ROWS_FORM, TABLES, batch_schema
+from amqpsniff.tables.schema import TABLES, batch_schema
 
 from .dealing import PIECE, Deal, Parts
 from .delta_log import DeltaLog
@@ -38,12 +38,11 @@ from .linking import STATE, Joining, Linked, join, known_links, link_all, links_
 from .listing import Listed, list_captures
 from .lock import FolderLock
 from .merging import merge_findings
-from .output_folder import claim, tidy, without_own, write_manifest
+from .output_folder import claim, form_of_rows, is_outdated, tidy, without_own, write_manifest
 from .plan import KEY_DIGITS, TASK_BYTES, Plan, make_plan
 from .progress import Progress, Step
 from .secrets import carried, digest, task_bytes_for, with_secrets_of
 from .surveys import (
-    FORM,
     HERE_SECONDS,
     Surveyed,
     known_surveys,
@@ -226,7 +225,10 @@ class Batch:
         specs = self._specs if self._specs is not None else self._make_plan()
         before = self._noted
         self._listed, self._looked, self._specs, self._noted = (), None, None, {}
-        notice(Step("plan", why=self.plan.why))
+        why = self.plan.why
+        if is_outdated(self.folder):
+            why += "; the tables there are of other code than this, and are made anew"
+        notice(Step("plan", why=why))
         for spec in specs:
             spec.key = before[spec.base].key if spec.base in before else spec.key
         progress = Progress(self.folder, specs, before.values(), notice)
@@ -322,7 +324,7 @@ class Batch:
         for name in ("tls_keylog", "tls_keys", "secrets"):
             del options[name]
         more = [name for name in ("links", "frameworks") if getattr(self, name)]
-        return json.dumps([FORM, ROWS_FORM, options, sorted(self.tables), *more])
+        return json.dumps([form_of_rows(), options, sorted(self.tables), *more])
 
     def _survey(self, runner: Runner, notice: Callable[[Step], None]) -> None:
         """Survey what is left."""

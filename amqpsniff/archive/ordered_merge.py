@@ -96,7 +96,7 @@ class WitnessFile:
 
 
 def number_columns(witness: EventLog, names: Sequence[str]) -> dict[str, pa.Array]:
-    """When each row was, and further columns of integers."""
+    """When each row was, and further columns of integers; indexes of captures as their names."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -105,8 +105,10 @@ def number_columns(witness: EventLog, names: Sequence[str]) -> dict[str, pa.Arra
     for name in [*ORDER, *names]:
         storage = bytes(memoryview(getattr(witness, name).storage)[: 8 * rows])
         columns[name] = pa.Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(storage)])
-    codes = pc.if_else(pc.less(columns["capture"], 0), None, columns["capture"])
-    columns["capture"] = pa.array(map(bytes_of, witness.captures), pa.binary()).take(codes)
+    captures = pa.array(map(bytes_of, witness.captures), pa.binary())
+    for name in {"capture", "seen_in"} & columns.keys():
+        codes = pc.if_else(pc.less(columns[name], 0), None, columns[name])
+        columns[name] = captures.take(codes)
     return columns
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import resources
 from typing import Any
 
 from amqpsniff import __version__
 from amqpsniff.errors import OutputError, UsageError
-from amqpsniff.tables.schema import TABLES
+from amqpsniff.tables.schema import ROWS_FORM, TABLES
 
 from .delta_log import LOG
 from .filesystem import Folder, is_part, whole_path
@@ -72,6 +75,26 @@ def without_own(folder: Folder, listed: Iterable[Listed]) -> list[Listed]:
     return left
 
 
+@cache
+def form_of_rows() -> str:
+    """What results of tasks must have been made under to count: the numbers of the layouts, and a
+    hash of the code that makes what tasks tell each other, which no number tells.
+    """
+    found = hashlib.blake2b(json.dumps([FORM, ROWS_FORM]).encode(), digest_size=8)
+    for room in ("findings", "session", "session/rules"):
+        there = resources.files("amqpsniff").joinpath(room).iterdir()
+        for one in sorted(there, key=lambda one: one.name):
+            if one.name.endswith(".py"):
+                found.update(one.read_bytes())
+    return found.hexdigest()
+
+
+def is_outdated(folder: Folder) -> bool:
+    """True if there are tables in a folder that were made under another form of rows."""
+    content = folder.read(MANIFEST)
+    return content is not None and form_of_rows().encode() not in content
+
+
 def tidy(folder: Folder, kept: Iterable[str], tables: Iterable[str]) -> None:
     """Delete what an earlier state of the archive has left: all of the tables that is not kept.
 
@@ -113,7 +136,7 @@ def write_manifest(
     columns that packs fill.
     """
     manifest = {
-        "form": FORM,
+        "form": form_of_rows(),
         "version": __version__,
         "inputs": list(inputs),
         **({"format": form} if form else {}),

@@ -21,14 +21,14 @@ from amqpsniff.session.rules.requeueing import POISON, poison_words
 from amqpsniff.tables.batches import integer_array
 
 from .filesystem import Folder
-from .ordered_merge import Open, Sighted, WitnessFile, buffer_of, bytes_of, in_order, number_columns
+from .ordered_merge import Open, Sighted, WitnessFile, buffer_of, in_order, number_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _UNLIKE = ("mark", "route", "message_id")
 
-_PLACE_TYPES = {"place": "binary", "channel_number": "int32"}
+_PLACE_TYPES = {"channel_number": "int32"}
 
 
 class SightingsFile(WitnessFile):
@@ -43,7 +43,7 @@ def _columns(sightings: MessageLog) -> dict[str, pa.Array]:
     import pyarrow as pa
 
     rows = sightings.rows
-    columns = number_columns(sightings, NUMBERS)
+    columns = number_columns(sightings, [*NUMBERS, "seen_in"])
     for name in TEXTS:
         kind = pa.binary() if name == "message_id" else pa.string()
         columns[name] = pa.array(getattr(sightings, name), kind)
@@ -52,10 +52,9 @@ def _columns(sightings: MessageLog) -> dict[str, pa.Array]:
         codes[row] = code
     taken = integer_array(bytearray(codes), rows)
     for at, name in enumerate(PLACES, 1):
-        values = [place[at] for place in sightings.places]
-        if name == "place":
-            values = [None if one is None else bytes_of(one) for one in values]
-        places = pa.array(values, _PLACE_TYPES.get(name, "string"))
+        places = pa.array(
+            [place[at] for place in sightings.places], _PLACE_TYPES.get(name, "string")
+        )
         columns[name] = places.take(taken)
     return columns
 
@@ -129,7 +128,7 @@ def _worded(review: MessageReplay, sighted: Sequence[Sighted], open_file: Open) 
     for _, seen, row, word, found in told:
         place = texts[seen.task][seen.channel]
         found.detail = word(texts[seen.task][row])
-        found.capture = place["place"].decode(errors="surrogateescape")
+        found.capture = texts[seen.task][row]["seen_in"].decode(errors="surrogateescape")
         found.channel = place["channel_number"]
         for name in ("connection_id", "client", "server"):
             setattr(found, name, place[name])
@@ -142,5 +141,5 @@ def _read_rows(file: IO[bytes], rows: set[int]) -> dict[int, dict[str, Any]]:
     wanted = sorted(rows)
     with file:
         there = ds.ParquetFileFormat().make_fragment(file)
-        values = there.take(wanted, columns=["route", *TEXTS, *PLACES]).to_pylist()
+        values = there.take(wanted, columns=["seen_in", "route", *TEXTS, *PLACES]).to_pylist()
     return dict(zip(wanted, values, strict=True))

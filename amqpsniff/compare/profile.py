@@ -118,7 +118,8 @@ class CaptureProfile:
     def add_channel(self, row: Row) -> None:
         """Take a row of the channels table."""
         self.counts["channels opened"] += row["opened_packet_number"] is not None
-        if row["close_code"] is not None:  # else it ended with its connection, or did not
+        if (row["close_code"], row["close_text"]) != (None, None):
+            # else it ended with its connection, or did not, or a session without an error
             self._closed("channel", row)
 
     def add_finding(self, finding: Finding) -> None:

@@ -828,6 +828,8 @@ class Amqp10Tracker:
             link.closed_by = channel.closed_by
         if link.answered == 3:
             self._count_consumer(one, link, -1)
+            if link.sender == 1 and link.refused and not link.deliveries:
+                channel.consumers -= 1
         self.links -= 1
         self.link_bytes -= link.weight
         self.tracker.end_link(link, channel)

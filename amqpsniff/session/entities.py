@@ -726,6 +726,14 @@ class _Memory:
     """The same for what is noted of a connection."""
 
 
+def capture_at(first: Any, changes: Any, ts_ns: Any) -> Any:
+    """The capture of a time, by the `capture` and the `captures` of a `Session`."""
+    if changes is None or ts_ns is None:
+        return first
+    at = bisect_right(changes, ts_ns, key=_NOTED_AT)
+    return changes[at - 1][1] if at else first
+
+
 class Session(Closeable):
     """A connection as its peers mean it; `number` counts them.
 
@@ -851,10 +859,7 @@ class Session(Closeable):
 
     def capture_at(self, ts_ns: Any) -> Any:
         """The capture that its packet of a time is in."""
-        if self.captures is None or ts_ns is None:
-            return self.capture
-        at = bisect_right(self.captures, ts_ns, key=_NOTED_AT)
-        return self.captures[at - 1][1] if at else self.capture
+        return capture_at(self.capture, self.captures, ts_ns)
 
     def slot(self, key: cython.int) -> ChannelSlot:
         """The slot of a channel number, None before it was used."""

@@ -11,6 +11,7 @@ cdef class EventLog:
     cdef long long recent_code
     cdef public Integers ts_ns, capture, number
     cpdef int at(self, object capture, long long number, long long ts_ns) except? -1
+    cdef long long code_of(self, object capture) except? -2
     cdef int at_end(self, object conversation) except? -1
     cpdef finish(self)
     cdef long long put_order(self) except? -1

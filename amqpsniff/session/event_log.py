@@ -77,20 +77,24 @@ class EventLog:
 
         Time does not run backwards here.
         """
-        code: cython.longlong = self.recent_code
         if ts_ns == NULL or ts_ns < self.last_ns:
             return 0
+        code: cython.longlong = self.code_of(capture)
+        if ts_ns == self.last_ns and code == self.last_capture and number < self.last_number:
+            return 0
+        self.last_ns, self.last_capture, self.last_number = ts_ns, code, number
+        return 0
+
+    def code_of(self, capture: Any) -> cython.longlong:
+        """The index of a capture in `captures`, which it is put in; negative for None."""
         if capture is not self.recent:
-            code = -1
+            code: cython.longlong = -1
             if capture is not None:
                 code = self.codes.setdefault(capture, len(self.captures))
                 if code == len(self.captures):
                     self.captures.append(capture)
             self.recent, self.recent_code = capture, code
-        if ts_ns == self.last_ns and code == self.last_capture and number < self.last_number:
-            return 0
-        self.last_ns, self.last_capture, self.last_number = ts_ns, code, number
-        return 0
+        return self.recent_code
 
     def at_end(self, conversation: Any) -> cython.int:
         """Set the end of the capture, on a conversation, as what brings about the next rows."""

@@ -11,7 +11,7 @@ cdef class MessageLog(EventLog):
     cdef Vocabularies words
     cdef int recent_exchange, recent_key
     cdef long long recent_route
-    cdef public Integers kind, connection, channel, mark, route, seen_ns, seen_number
+    cdef public Integers kind, connection, channel, mark, route, seen_ns, seen_number, seen_in
     cpdef finish(self)
     cdef int publish(self, Channel channel, MessageRows messages, long long row) except? -1
     cdef int deliver(self, Channel channel, MessageRows messages, long long row) except? -1
@@ -25,4 +25,4 @@ cdef class MessageLog(EventLog):
     cdef int _put(self, long long kind, Channel channel, MessageRows messages, long long row) except? -1
     cdef int _text(self, object exchange, object routing_key, object queue, object message_id) except? -1
     cdef int _add(self, long long kind, Channel channel, long long mark, long long route, long long seen_ns, long long seen_number) except? -1
-    cdef int _write(self, long long kind, long long connection, long long channel, long long mark, long long route, long long seen_ns, long long seen_number) except? -1
+    cdef int _write(self, long long kind, long long connection, long long channel, long long mark, long long route, long long seen_ns, long long seen_number, object seen_in) except? -1

@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 NUMBERS = "kind connection channel mark route seen_ns seen_number".split()
 """Columns of integers. `channel` is the ordinal of the first sighting on that incarnation of a
 channel. `mark` is what makes messages the same, `route` where a publish went, or the delivery tag
-of what came again; `seen_ns` and `seen_number` are what a finding says."""
+of what came again; `seen_ns` and `seen_number` are what a finding says, in the capture `seen_in`,
+an index like `capture`."""
 
 TEXTS = "exchange routing_key queue message_id".split()
 """Columns of texts, for the words of findings; null where none needs them."""
 
-PLACES = "place connection_id client server channel_number".split()
-"""Columns that say which channel it is, with the first sighting there; `place` is its capture."""
+PLACES = "connection_id client server channel_number".split()
+"""Columns that say which channel it is, with the first sighting there."""
 
 PUBLISH, NAMED, DELIVER, FORGET, COUNTED, AGAIN_NAMED, AGAIN, PUT_BACK, DISCARDED = range(9)
 CLOSED, OVER, LOST = 9, 10, 11
@@ -76,9 +77,10 @@ class MessageLog(EventLog):
     route: Integers
     seen_ns: Integers
     seen_number: Integers
+    seen_in: Integers
 
     def __init__(self, seed: Any, give: Any) -> None:
-        EventLog.__init__(self, seed, give, NUMBERS)
+        EventLog.__init__(self, seed, give, [*NUMBERS, "seen_in"])
         self.reader = ByteReader()
         self.returning = set()
         self.words = None
@@ -150,12 +152,12 @@ class MessageLog(EventLog):
         if session.number in self.returning:
             self.returning.discard(session.number)
             self._text(None, None, None, None)
-            self._write(OVER, session.number, -1, 0, 0, NULL, 0)
+            self._write(OVER, session.number, -1, 0, 0, NULL, 0, None)
 
     def lose(self, session: Session, side: cython.int) -> None:
         """Frames of a side may be missing on a connection."""
         self._text(None, None, None, None)
-        self._write(LOST, session.number, -1, side, 0, NULL, 0)
+        self._write(LOST, session.number, -1, side, 0, NULL, 0, None)
 
     def key(
         self, text: str | None, octets: bytes | None, mark: cython.ulonglong
@@ -214,14 +216,14 @@ class MessageLog(EventLog):
         seen_ns: cython.longlong,
         seen_number: cython.longlong,
     ) -> cython.int:
+        session: Session = channel.session
         times: MessageTimes = channel.own_times()
         if times.first_logged < 0:
             times.first_logged = self.count
-            self.places.append(
-                (self.rows, channel.capture, *channel.session.connection.name(), channel.number)
-            )
+            self.places.append((self.rows, *session.connection.name(), channel.number))
+        seen_in = session.capture_at(None if seen_ns == NULL else seen_ns)
         self._write(
-            kind, channel.session.number, times.first_logged, mark, route, seen_ns, seen_number
+            kind, session.number, times.first_logged, mark, route, seen_ns, seen_number, seen_in
         )
         return 0
 
@@ -234,6 +236,7 @@ class MessageLog(EventLog):
         route: cython.longlong,
         seen_ns: cython.longlong,
         seen_number: cython.longlong,
+        seen_in: Any,
     ) -> cython.int:
         row: cython.longlong = self.put_order()
         self.kind.values[row] = kind
@@ -243,4 +246,5 @@ class MessageLog(EventLog):
         self.route.values[row] = route
         self.seen_ns.values[row] = seen_ns
         self.seen_number.values[row] = seen_number
+        self.seen_in.values[row] = self.code_of(seen_in)
         return self.end_row()

@@ -42,7 +42,7 @@ from amqpsniff.session import method_flags
 from amqpsniff.session.method_frame import ALIKE, read_close, read_reason
 from amqpsniff.session.owing import sentence
 from amqpsniff.session.state_machine import BLOCKING, CHANNEL, CONNECTION, MODE
-from amqpsniff.spec import SIDES
+from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
 
 MAX_CANCELLED = 64
 """Consumers of a channel that the broker cancelled and that are remembered, the latest ones."""
@@ -200,11 +200,18 @@ def _close(
         if tracker.rules_enabled and waiting:
             method = read_reason(frame.arguments_json)[2]
             channel.blamed_packet_number = _blamed(waiting, _CLIENT, method)
-    if channel.closed_by is None:
+    close = read_close(frame.arguments_json)
+    if _is_close_of(channel, close):
         channel.closed_by = SIDES[frame.side]
         channel.closed_packet_number = frame.number
         channel.end_ns = _time(frame.ts_ns)
-        channel.close = read_close(frame.arguments_json)
+        channel.close = close
+
+
+def _is_close_of(closed: Any, close: Any) -> bool:
+    """True for the first close, and for the first with an error where it crosses one without."""
+    code = 0 if close is None else close[0] or 0
+    return closed.closed_by is None or (closed.close_code or 0) < FIRST_ERROR_CODE <= code
 
 
 def _refuse(tracker: Any, channel: Channel, frame: MethodFrame) -> None:
@@ -507,11 +514,12 @@ def _close_connection(
     for slot in session.slots():
         if slot.channel is not None:
             slot.channel.broker_discards = True
-    if session.closed_by is None:
+    close = read_close(frame.arguments_json)
+    if _is_close_of(session, close):
         session.closed_by = SIDES[frame.side]
         session.close_packet_number = frame.number
         session.close_ns = _time(frame.ts_ns)
-        session.close = read_close(frame.arguments_json)
+        session.close = close
         tracker.on_connection_closed(session)
 
 

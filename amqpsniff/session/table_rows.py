@@ -95,7 +95,7 @@ def channel_values(channel: Channel) -> tuple[Any, ...]:
         channel.mode,
         channel.prefetch_count,
         channel.published,
-        channel.times.confirmed,
+        _confirmed(channel, counts_publishes),
         channel.times.returned,
         channel.delivered,
         channel.acknowledged,
@@ -110,6 +110,12 @@ def channel_values(channel: Channel) -> tuple[Any, ...]:
         channel.close_method,
         *_windows(channel.amqp10),
     )
+
+
+def _confirmed(channel: Channel, counted: cython.bint) -> Any:
+    """Publishes that are known to be confirmed; None if a late beginning may hide all of them."""
+    hidden = channel.published and not counted and not channel.known and channel.amqp10 is None
+    return channel.times.confirmed or (None if hidden else 0)
 
 
 def _windows(session: Any) -> tuple[Any, ...]:

@@ -110,7 +110,7 @@ cdef class Tracker:
     cdef int _performative(self, FrameRows frames, long long row, list connections) except? -1
     cdef int _method(self, FrameRows frames, long long row, int method, list connections) except? -1
     cdef object _follow(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int kind, int side)
-    cdef Session _begin(self, Connection connection, object capture)
+    cdef Session _begin(self, Connection connection)
     cdef ChannelSlot _slot(self, Session session, int number)
     cdef int _other(self, Session session, ChannelSlot slot, FrameRows frames, long long row, int method, int side) except? -1
     cdef int _move(self, Session session, ChannelSlot slot, int method, int side) except? -1
@@ -119,7 +119,7 @@ cdef class Tracker:
     cdef int _lose_publishes(self, Session session, int side) except? -1
     cdef int on_loss(self, Connection connection, int direction, object place) except? -1
     cdef int _lose_refusals(self, Session session) except? -1
-    cpdef int end(self, Connection connection, object capture) except? -1
+    cpdef int end(self, Connection connection) except? -1
     cpdef int end_channel(self, Channel channel) except? -1
     cdef int end_link(self, Link link, Channel channel) except? -1
 

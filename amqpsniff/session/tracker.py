@@ -613,7 +613,7 @@ class Tracker:
             if not connection.began or connection.conversation.impaired:
                 report_incomplete(connection)
             session = connection.session
-            self.end(connection, connection.capture)
+            self.end(connection)
             connection.session = session
         self.feed(frames, first, messages, next_message, connections, losses[lost:], captures)
 
@@ -711,7 +711,7 @@ class Tracker:
         if side < 0:
             return 0
         if connection.session is None:
-            self._begin(connection, self.capture_of(frames, row))
+            self._begin(connection)
         session: Session = cython.cast(Session, connection.session)
         if session.missing & (1 << side):
             resume_side(session, side)
@@ -730,7 +730,7 @@ class Tracker:
             connection: Connection = connections[frames.connection.values[row]]
             session: Session = connection.session
             if session is None:
-                session = self._begin(connection, self.capture_of(frames, row))
+                session = self._begin(connection)
             if side == 1:
                 session.server_seen = True
             if session.missing & (1 << side):
@@ -782,8 +782,8 @@ class Tracker:
             return self.begin_message(session, slot, frames, row, kind)
         return None
 
-    def _begin(self, connection: Connection, capture: Any) -> Session:
-        session: Session = Session(connection, capture, self.sessions)
+    def _begin(self, connection: Connection) -> Session:
+        session: Session = Session(connection, connection.capture, self.sessions)
         if connection in self.lost_before:
             session.has_loss = True
             session.missing = 3
@@ -948,12 +948,9 @@ class Tracker:
                 self.settler.give_up_tentative(slot.channel, NULL)
         return 0
 
-    def end(self, connection: Connection, capture: Any) -> cython.int:
-        """A connection is over, or the capture is: what is open stays as it is.
-
-        `capture` is the one of a connection without a single method.
-        """
-        session: Session = connection.session or self._begin(connection, capture)
+    def end(self, connection: Connection) -> cython.int:
+        """A connection is over, or the capture is: what is open stays as it is."""
+        session: Session = connection.session or self._begin(connection)
         if self.rules_enabled:
             tcp = connection.conversation
             if connection.last_capture is not None:
@@ -1037,7 +1034,11 @@ class Tracker:
             request: Request = self.reply_matcher.reply(
                 session, slot, frames, row, frames.method.values[row], 1
             )
-            return None if request is None else request.subject
+            got: Consumer = None if request is None else request.subject
+            if self.rules_enabled and got is not None and got.no_ack:
+                facts = {"queue": got.queue}
+                self.emit("got-automatically", slot.channel, request.number, request.ts_ns, facts)
+            return got
         channel: Channel = slot.channel
         if kind != DELIVER or channel is None:
             return None

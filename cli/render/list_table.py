@@ -105,8 +105,9 @@ def _channels(of: Columns, start_ns: int | None) -> Iterator[list[Any]]:
     yield _lasted(of)
     yield _each(lambda mode: mode or NONE, of["mode"])
     yield _each(lambda most: NONE if most is None else count(most), of["prefetch_count"])
-    for name in ("published", "confirmed", "returned"):
-        yield _each(count, of[name])
+    yield _each(count, of["published"])
+    yield _each(lambda known: UNKNOWN if known is None else count(known), of["confirmed"])
+    yield _each(count, of["returned"])
     yield _waiting(of, "unconfirmed")
     for name in ("delivered", "acknowledged"):
         yield _each(count, of[name])

@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 
+import amqpsniff
 from amqpsniff.archive import Batch, Summary
 from amqpsniff.archive.batch import run_here
 from amqpsniff.archive.listing import MANIFEST
+from amqpsniff.archive.output_folder import form_of_rows
 from amqpsniff.errors import CaptureError, UsageError
 from amqpsniff.options import Options
 from amqpsniff.spark_jobs.batch import _unreadable
@@ -258,6 +260,24 @@ def test_other_options_are_other_tables(
     assert summary.done_before == 0
     assert set(manifest(output)["tables"]) == {"messages", "errors"}
     assert not list(output.glob("frames/**/*.parquet"))
+
+
+def test_results_of_other_rules_are_made_anew(
+    kept: Path, whole: tuple[Path, Summary], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = shutil.copytree(whole[0], tmp_path / "tables")
+    code = tmp_path / "amqpsniff"
+    for room in ("findings", "session"):
+        shutil.copytree(Path(amqpsniff.__file__).parent / room, code / room)
+    with (code / "session/rules/churn.py").open("a") as file:
+        file.write("# says something else\n")
+    form_of_rows.cache_clear()
+    monkeypatch.setattr("importlib.resources.files", lambda _: code)
+    told: list[Any] = []
+    summary = Batch([str(kept)], str(output), task_bytes=TASK_BYTES).run(notice=told.append)
+    form_of_rows.cache_clear()
+    assert summary.done_before == 0
+    assert [step.why for step in told if "are made anew" in step.why]
 
 
 def _ways() -> dict[str, Callable[[bytes], bytes]]:

@@ -204,7 +204,7 @@ def test_lines_details_and_notes() -> None:
     assert brief.count("exclusive-queue-locked") == 1
     lines = every.splitlines()
     notes = lines[lines.index("notes on configuration and security") :]
-    assert [line.split()[0] for line in notes[2:]] == ["warning"] * 3 + ["info"] * 3
+    assert [line.split()[0] for line in notes[2:]] == ["warning"] * 2 + ["info"] * 3
     assert "notes on" not in run(*words, "--no-notes").out
     assert run(*words, "-v").out.count("what to do") > every.count("what to do")
 

@@ -306,7 +306,7 @@ CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (SOUND, "error"),
     ),
     "transaction_forgotten": (
-        ("billing-batch", "never committed", "40 publishes", "the client closed it"),
+        ("billing-batch", "never committed", "40 publishes", "the channel, 40.6 s later"),
         (SOUND, "failed"),
     ),
     "caller_gone": (

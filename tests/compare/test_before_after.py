@@ -15,7 +15,7 @@ from amqpsniff.compare.noise import MIN_COUNT, direction, slower
 from amqpsniff.session.counts import Histogram
 from tests.cli.running import run
 from tests.compare.editing import PAIRS
-from tests.conftest import SAMPLES
+from tests.conftest import CAPTURES, SAMPLES
 from tests.session.script import Script, wired
 from tests.thorough import some
 from tests.tls.talk import write
@@ -227,4 +227,12 @@ def test_how_channels_ended(tmp_path: Path) -> None:
         ("channel", "server", 404, "gone", "new", "new"),
         ("channel", "client", 200, None, "gone", None),
         ("connection", "client", 200, None, "same", None),
+    ]
+
+
+def test_how_sessions_ended() -> None:
+    path = CAPTURES / "amqp10/rabbitmq43_rhea.pcap.gz"
+    ends = [row for row in report(path, path)["closes"] if row["what"] == "channel"]
+    assert [(row["closed_by"], row["text"]) for row in ends] == [
+        ("server", "amqp:session:unattached-handle: Unattached link handle: 0")
     ]

@@ -381,7 +381,9 @@ PAIRS: dict[str, Pair] = {
     "arguments-truncated numbers": Pair(
         OPEN + _frame(1, 1, "005a00"), OPEN + _frame(1, 1, "005a000a")
     ),
-    "automatic-acknowledgement exclusive": less(OPEN, "C1: basic.get queue=q no_ack=1\n"),
+    "automatic-acknowledgement get": less(
+        OPEN + "C1: basic.get queue=q no_ack=1\n", "S1: basic.get-ok delivery_tag=1\n"
+    ),
     "operation-destructive purge": Pair(
         OPEN + "C1: queue.purge queue=q\n", OPEN + "C1: queue.declare queue=q\n"
     ),

@@ -25,7 +25,7 @@ SEEN_IN: dict[str, str] = {
     "cases/queue_dropped.pcap.gz": ("messages-dropped"),
     "hostile/proxy.pcap": ("proxy-on-both-sides"),
     "cases/delivery_limit.pcap.gz": ("delivery-limit-bystander"),
-    "incidents/u_stream_quorum.pcap": ("delivery-limit-near"),
+    "incidents/u_stream_quorum.pcap": ("delivery-limit-near automatic-acknowledgement"),
     "cases/feature_deprecated.pcap.gz": ("feature-deprecated"),
     "cases/half_open.pcap.gz": ("connection-half-open"),
     "cases/head_of_line.pcap.gz": ("head-of-line-wait"),
@@ -91,7 +91,7 @@ SEEN_IN: dict[str, str] = {
     "samples/php_churn.pcap": ("connection-churn php-short-connections"),
     "samples/pika_mix.pcap": (
         "authentication-failed vhost-refused acknowledgement-invalid declaration-mismatch "
-        "exclusive-queue-locked automatic-acknowledgement confirm-per-message"
+        "exclusive-queue-locked confirm-per-message"
     ),
     "samples/snapped.pcap": ("packets-cut arguments-cut connection-closed-by-broker"),
     "samples/v08_v09.pcap": (

@@ -83,7 +83,9 @@ LOST = (
 INDEXER = "user 'guest' (indexer) from 127.0.0.1"
 
 FINDINGS = {
-    "celery": {("operation-failed", "FAILURE (celery-result) failed with KeyError")},
+    "celery": {
+        ("operation-failed", "a task whose result is FAILURE (celery-result) failed with KeyError")
+    },
     "order": {
         (
             "trace-context-lost",
@@ -100,7 +102,7 @@ FINDINGS = {
             ),
         ),
         ("delay-missed", "tasks.report was to wait 1.99 s and waited 6.15 s"),
-        ("operation-failed", "RETRY (celery-result) failed with ValueError"),
+        ("operation-failed", "a task whose result is RETRY (celery-result) failed with ValueError"),
         ("operation-retried", "tasks.bill (celery) was published with 5 tries behind it"),
         ("workers-controlled", "revoke, from user 'guest' (py-amqp) from 127.0.0.1"),
     },

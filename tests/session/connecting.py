@@ -233,7 +233,7 @@ class Connection:
         elif event.method in ("connection.blocked", "connection.unblocked"):
             self._blocked(event)
         elif event.method == "connection.close":
-            if not self.closers:
+            if _counts(row, event):
                 self.close = event
                 _closed(row, event)
             self.closers.add(event.sender)
@@ -309,7 +309,7 @@ class Connection:
         incarnation = incarnation or self._begin(event, known=False)
         incarnation.opened |= opens
         if event.method == "channel.close":
-            if not incarnation.closers:
+            if _counts(incarnation.row, event):
                 _closed(incarnation.row, event)
                 incarnation.row["closed_packet_number"] = event.packet
                 incarnation.row["end_ns"] = event.ts_ns
@@ -386,6 +386,13 @@ def _from_server(
             each.done = True
         for each in noted:
             each.settle(str(each.noted), event)
+
+
+def _counts(row: Row, event: Event) -> bool:
+    """[C3]"""
+    return (
+        row["closed_by"] is None or (row["close_code"] or 0) < 300 <= event.arguments["reply_code"]
+    )
 
 
 def _closed(row: Row, event: Event) -> None:

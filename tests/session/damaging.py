@@ -283,7 +283,11 @@ def _compare_channels(
         one = known.get(key)
         if one is None:
             continue
-        wrong = [name for name in COUNTS if row[name] > one[name] and key[0] not in said_before]
+        wrong = [
+            name
+            for name in COUNTS
+            if (row[name] or 0) > (one[name] or 0) and key[0] not in said_before
+        ]
         closed = one["closed_packet_number"]
         over = closed is not None and closed <= damage.packets[-1][0] and not unseen.hides(closed)
         exact = over and key[:2] not in hidden

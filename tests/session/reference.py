@@ -38,11 +38,12 @@ C2  Any other method on a number without an incarnation, but channel.close-ok, b
     incarnation is there: from a loss to the next method of its sender. The first two are null after
     a delivery of which it is not known whether it wants an ack, and where D13 leaves an outcome
     null. Incarnations are numbered from 1 on a connection's channel number, those with unknown
-    beginnings included.
+    beginnings included. If unconfirmed_end of such a one is null and it
+    has publishes, confirmed is null instead of 0.
 C3  The first channel.close of either side sets closed_by (its sender), closed_packet_number, end_ns
     (its packet and time), close_code, close_text, and close_method: the method that class_id and
-    method_id name, null for 0/0 and for ids that are no method. A second close, of the other side,
-    changes none of it.
+    method_id name, null for 0/0 and for ids that are no method. A later close changes none of it,
+    unless it is the first with a code of 300 or more: then all of it is that one's.
 C4  close-ok of X ends the incarnation when Y has sent channel.close. What comes between is still of
     it.
 C5  What the client sends after a channel.close or connection.close of either side is discarded by
@@ -160,9 +161,9 @@ N1  midstream: its beginning (SYN or the client's protocol header) was not captu
     null where they are missing or no string. channel_max, frame_max, heartbeat: tune-ok's. All
     null until the method was seen.
 N2  channels: rows of the channels table. published, delivered, acknowledged: sums over them.
-N3  closed_by: sender of the first connection.close; without one `rst`, or `fin` when no reset came
-    before both sides' FIN, null when TCP did not end. close_code, close_text, close_method as in
-    C3.
+N3  closed_by: sender of the connection.close that counts, as in C3; without one `rst`, or `fin`
+    when no reset came before both sides' FIN, null when TCP did not end. close_code, close_text,
+    close_method as in C3.
 N4  blocked_ns: from each connection.blocked to the next unblocked, or to the connection's last
     packet; a second blocked changes nothing. 0 when there was none; null when an unblocked came
     first, of the connection or after a loss in the server's direction, and when there was such a

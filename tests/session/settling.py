@@ -422,6 +422,8 @@ class Incarnation:
             row["unsettled_max"], row["unsettled_end"] = self.unsettled_max, unsettled
         outcomes = [message.row["outcome"] for message in (*self.publishes, *self.deliveries)]
         row["confirmed"] = outcomes.count("confirmed")
+        if not self.known and not row["confirmed"] and row["published"]:
+            row["confirmed"] = None if row["unconfirmed_end"] is None else 0
         row["acknowledged"] = outcomes.count("acked")
         answered = self.heard and "server" not in self.missing
         for message in self.publishes:

@@ -204,6 +204,8 @@ def test_links_say_what_became_of_their_deliveries() -> None:
     secret = next(row for (name, _), row in rows.items() if name == "rx-secret")
     assert (secret["refused"], secret["closed_by"]) == (True, "server")
     assert secret["close_condition"] == "amqp:unauthorized-access"
+    sessions = opened("links").table("channels").to_pylist()
+    assert {row["channel"]: row["consumers"] for row in sessions}[secret["channel"]] == 1
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -226,7 +226,7 @@ def test_both_sides_close_at_once(ask: Ask) -> None:
             mine channel.close -> okay 3ms
             yours channel.close -> ok 1ms
         channels:
-            1.1 opened=open closed=mine closed_by=client close_code=200
+            1.1 opened=open closed=yours closed_by=server close_code=406 close_text=bad close_method=basic.ack
         """,
     )
 

@@ -252,7 +252,7 @@ def test_both_sides_close_at_once(ask: Ask) -> None:
             mine connection.close -> okay 3ms
             yours connection.close -> ok 1ms
         connections:
-            a {GUEST} closed_by=client close_code=200 close_text=bye
+            a {GUEST} closed_by=server close_code=320 close_text=shutdown
         """,
     )
 

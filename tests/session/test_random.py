@@ -53,7 +53,7 @@ def test_the_reference_adds_up(script: Script) -> None:
         ("confirmed", "confirmed", "unconfirmed"),
         ("acknowledged", "acked", "unsettled"),
     ):
-        assert sum(row[column] for row in rows.channels) == outcomes.count(outcome)
+        assert sum(row[column] or 0 for row in rows.channels) == outcomes.count(outcome)
         if all(row["opened_packet_number"] for row in rows.channels):
             ends = sum(row[f"{end}_end"] or 0 for row in rows.channels)  # null: not known
             assert ends <= outcomes.count(end)

@@ -47,7 +47,8 @@ def _login_verdicts(client: Client) -> Iterator[Verdict]:
     """start-ok: report how the client logs in, and a version of it with a known fault."""
     mechanism = read(client.start_ok).get("mechanism")
     host, server, user = client.host, client.server, client.user
-    login, words = (host, server, user), f"{client.words} to {server}"
+    product, version = client.text("product"), client.text("version")
+    login, words = (host, server, user, product), f"{client.words} to {server}"
     if mechanism in CLEAR and client.on_network:
         in_clear = f"{words}, mechanism {mechanism} without TLS"
         yield "credentials-in-clear", login, in_clear
@@ -55,7 +56,6 @@ def _login_verdicts(client: Client) -> Iterator[Verdict]:
         yield "login-anonymous", login, words
     if user == "guest":
         yield "account-default", login, words
-    product, version = client.text("product"), client.text("version")
     mended = FAULTY_BEFORE.get(product or "")
     if mended is not None and (0, 0) < release(version) < mended[0]:
         detail = f"{product} {version} {mended[1]}, until {_dotted(mended[0])}"

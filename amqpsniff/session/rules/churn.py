@@ -15,9 +15,9 @@ from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.findings import Finding
 from amqpsniff.session.counts import SECOND_NS
-from amqpsniff.session.rules.context import Rule, requires, where
+from amqpsniff.session.rules.context import Place, Rule, requires, where
 from amqpsniff.session.rules.shared_connections import closed_together
-from amqpsniff.session.rules.shared_state import contribute
+from amqpsniff.session.rules.shared_state import contribute, first_place, report_at
 from amqpsniff.units import duration, rate
 
 FEW_MESSAGES = 3
@@ -60,19 +60,13 @@ def judge_connection(context: RuleContext) -> None:
     if client.brief is not None:
         context.log.count(client.brief, 1, conversation.first_packet_number)
         return
-    where = conversation.start_ns, conversation.first_packet_number, connection.name()
-    contribute(context, judge_short, session.capture, *where)
+    contribute(context, judge_short, first_place(context))
 
 
-def judge_short(
-    context: RuleContext,
-    capture: str | None,
-    start_ns: int,
-    number: int,
-    where: Sequence[str],
-) -> None:
+def judge_short(context: RuleContext, place: Sequence[Any]) -> None:
     """One more connection that did next to nothing."""
-    address = where[1].rpartition(":")[0]
+    here = Place(*place)
+    address = (here.client or "").rpartition(":")[0]
     clients = context.shared.setdefault("short connections", OrderedDict())
     seen = clients.get(address)
     if seen is None:
@@ -83,49 +77,32 @@ def judge_short(
     if isinstance(seen[1], Finding):
         if context.session is not None:
             client_of(context).brief = seen[1]
-        context.log.count(seen[1], 1, number)
+        context.log.count(seen[1], 1, here.packet_number)
         return
-    seen[0].append((start_ns, number, where))
-    _judge_client(context, capture, address, seen)
+    seen[0].append(here)
+    _judge_client(context, address, seen)
 
 
-def _judge_client(context: RuleContext, capture: str | None, address: str, seen: list[Any]) -> None:
-    times, found = seen
+def _judge_client(context: RuleContext, address: str, seen: list[Any]) -> None:
+    places, found = seen
     count = 1
     if found is None:
-        if len(times) < SHORT_CONNECTIONS or _spread_ns(times) > CHURN_NS:
+        if len(places) < SHORT_CONNECTIONS or _spread_ns(places) > CHURN_NS:
             return
         count = SHORT_CONNECTIONS
-        found = seen[1] = times[0]
-    ts_ns, number, (connection_id, client, server) = found
-    log = context.log
-    if log.again("connection-churn", connection_id, None, None, count, times[-1][1]):
-        return
-    apart = _spread_ns(times) / (SHORT_CONNECTIONS - 1)
+        found = seen[1] = places[0]
+    apart = _spread_ns(places) / (SHORT_CONNECTIONS - 1)
     detail = (
         f"{address} opens a connection every {duration(apart)} and closes it within a "
         f"second, with at most {FEW_MESSAGES} messages on each"
     )
-    log.add(
-        Finding(
-            "connection-churn",
-            detail,
-            capture=capture,
-            packet_number=number,
-            ts_ns=ts_ns,
-            connection_id=connection_id,
-            client=client,
-            server=server,
-            count=count,
-            last_packet_number=times[-1][1],
-        )
-    )
-    seen[1] = log.find("connection-churn", connection_id) or found
+    report_at(context, found, "connection-churn", detail, count, places[-1].packet_number)
+    seen[1] = context.log.find("connection-churn", found.connection_id) or found
 
 
-def _spread_ns(times: deque[tuple[int, Any, Any]]) -> int:
+def _spread_ns(places: deque[Place]) -> int:
     """From the first to the last beginning; connections end in another order than they began."""
-    begun = [one[0] for one in times]
+    begun = [place.ts_ns or 0 for place in places]
     return max(begun) - min(begun)
 
 

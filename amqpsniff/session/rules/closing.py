@@ -214,7 +214,7 @@ def _last_method(context: RuleContext) -> str | None:
 
 
 def is_first_close(context: RuleContext) -> bool:
-    """True if the event is the broker's close of what no one closed before, with an error code."""
+    """True if the event is the close of the row, the broker's with an error code."""
     closed = context.session if context.channel is None else context.channel
     number = (
         context.session.close_packet_number

@@ -45,19 +45,28 @@ def declared(context: RuleContext) -> None:
 
 
 def automatic(context: RuleContext) -> None:
-    """A consumer or get with no-ack, of a queue that is not private."""
+    """basic.consume: a consumer with no-ack."""
     frame = context.frame
-    if not frame.flags & NO_ACK or context.channel.broker_discards:
-        return
+    if frame.flags & NO_ACK and not context.channel.broker_discards:
+        tag = f", consumer '{frame.consumer_tag}'" if frame.consumer_tag else ""
+        _report_automatic(context, "basic.consume", context.queue, tag)
+
+
+def got(context: RuleContext) -> None:
+    """got-automatically: a get with no-ack that was not for nothing."""
+    _report_automatic(context, "basic.get", context.facts["queue"])
+
+
+def _report_automatic(context: RuleContext, name: str, queue: str | None, tag: str = "") -> None:
+    """Report what is read without acknowledging, of a queue that is not private."""
     lost = context.session.lost_at
     if not context.session.connection.began or (lost and lost[CLIENT]):
         return  # the declaration may be missing
-    queue, private = context.queue, context.memory.get("exclusive", {})
+    private = context.memory.get("exclusive", {})
     if not queue or queue.startswith(OF_BROKER) or queue in private or None in private:
         return
-    tag = f", consumer '{frame.consumer_tag}'" if frame.consumer_tag else ""
     variant = apart(context, "read without acknowledging", queue)
-    detail = f"{frame.name} of queue '{queue}'{tag}"
+    detail = f"{name} of queue '{queue}'{tag}"
     context.report("automatic-acknowledgement", detail, variant=variant)
 
 
@@ -176,7 +185,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "queue.delete": (deleted,),
     "queue.delete-ok": (deleted_before,),
     "basic.consume": (automatic, consumed),
-    "basic.get": (automatic,),
+    "got-automatically": (got,),
     "consumer-cancelled": (cancelled,),
     "frames-lost": (lost,),
     "connection-ends": (judge_cancelled,),

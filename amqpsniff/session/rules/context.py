@@ -202,13 +202,11 @@ class RuleContext:
         count: int = 1,
         last: int | None = None,
         variant: int | None = None,
-        capture: str | None = None,
     ) -> None:
         """Raise a finding, at the event's packet, or at packet `number` of the time `ts_ns`.
 
         `count` and `last` (packet number) are for one that stands for many, `variant` for what is
-        not to be counted with others of its code on the channel. `capture` is another one than that
-        of the packet: archives judge some findings by what they kept of a channel, with its first.
+        not to be counted with others of its code on the channel.
         """
         session: Session = self.session
         channel: Channel = self.channel
@@ -218,11 +216,11 @@ class RuleContext:
         at = self.number if number is None else number
         last = at if last is None else last
         time = self.ts_ns if number is None else ts_ns
-        connection_id = client = server = None
+        connection_id = client = server = capture = None
         if session is not None:
             connection: Connection = session.connection
             connection_id, client, server = connection.name()
-            capture = capture or session.capture_at(time)
+            capture = session.capture_at(time)
         place = None if channel is None else channel.number
         self.withdraw(code, channel)
         if log.again(code, connection_id, capture, place, count, last, variant):

@@ -72,8 +72,8 @@ def packets_text(first: int, last: int) -> str:
 
 
 _ENDS = {
-    "client": "the client closed it",
-    "server": "the broker closed it",
+    "client": "the client closed {what}",
+    "server": "the broker closed {what}",
     "fin": "TCP ended",
     "rst": "TCP was reset",
 }
@@ -81,7 +81,13 @@ _ENDS = {
 
 def when_closed(by: str) -> str:
     """At whose doing a channel or connection ended; `by` is its `closed_by`."""
-    return f"when {_ENDS[by]}"
+    return f"when {_ENDS[by].format(what='it')}"
+
+
+def until_closed(channel: Any) -> str:
+    """The same of a channel, as the end of what went on."""
+    what = "the connection" if channel.close is None else "the channel"
+    return f"until {_ENDS[channel.closed_by].format(what=what)}"
 
 
 def in_packet(number: int | None) -> str:

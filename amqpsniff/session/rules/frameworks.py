@@ -41,6 +41,9 @@ OF_OPERATIONS = {
 }  # fmt: skip
 """Findings that say of a message what its exception or its retries would say."""
 
+RESULT = "celery-result"
+"""The framework of results, which name no task but its state."""
+
 SECRET = "header-secret"  # noqa: S105 (a code)
 """Told where anyone on the way can read it."""
 
@@ -157,6 +160,8 @@ def _say(context: RuleContext, code: str) -> str:
 def _operation(said: dict[str, Any]) -> str:
     """The operation of a message, in words."""
     name, framework = said.get("operation"), said["framework"] or "no framework"
+    if framework == RESULT and name:
+        name = f"a task whose result is {name}"
     return f"{name} ({framework})" if name else f"a message of {framework}"
 
 

@@ -27,6 +27,8 @@ EVENTS = {
     "frames-lost": "frames of a side may be missing from here on; facts: side",
     "consumer-cancelled": "the broker cancelled one; facts: consumer (None: not known), tag",
     "delivery-tag-gap": "a delivery whose tag is not the last one plus 1; facts: tag, last",
+    "got-automatically": "a basic.get with no-ack, at its own packet, brought a message; facts: "
+    "queue (None: not known)",
     "confirmed-late": "a confirm that took `LATE_CONFIRM_NS` or longer; facts: entry",
     "rejected": "a nack of the broker for a publish; facts: entry",
     "returned": "a return whose content is whole; facts: entry (of the publish, None), rows, row",

@@ -121,7 +121,7 @@ def repeated(context: RuleContext) -> None:
     rows, row, first = context.facts["rows"], context.facts["row"], context.facts["first"]
     name = rows.message_id.bytes_of(row).decode(errors="replace")
     names = name_at(rows, "exchange", row), name_at(rows, "routing_key", row)
-    context.report(REPEATED, repeat_words(name, *names, first), capture=context.channel.capture)
+    context.report(REPEATED, repeat_words(name, *names, first))
 
 
 def repeat_words(message_id: str, exchange: str | None, routing_key: str | None, first: int) -> str:
@@ -144,8 +144,7 @@ def repeated_more(context: RuleContext) -> None:
     channel = context.channel
     if channel.times.repeats > 1:
         more, last = channel.times.repeats - 1, channel.times.last_repeat
-        capture = channel.capture
-        context.report(REPEATED, "", number=last, count=more, last=last, capture=capture)
+        context.report(REPEATED, "", number=last, count=more, last=last)
 
 
 @where(UNPROTECTED)

@@ -492,10 +492,7 @@ def judge_residence(context: RuleContext) -> None:
     if is_long(times):
         number, ts_ns, queue, published = times.longest
         detail = residence_words(times, queue, published)
-        context.report(
-            RESIDENCE, detail, number=number, ts_ns=ts_ns, count=times.queued,
-            capture=context.channel.capture,
-        )  # fmt: skip
+        context.report(RESIDENCE, detail, number=number, ts_ns=ts_ns, count=times.queued)
 
 
 def is_long(times: Any) -> bool:

@@ -169,7 +169,7 @@ def _poison(context: RuleContext, kind: int, times: int, message_id: bytes | Non
     if times and not context.again(POISON):
         entry = context.facts["entry"]
         detail = poison_words(kind, times, _tag(entry), _queue(entry), message_id)
-        context.report(POISON, detail, capture=context.channel.capture)
+        context.report(POISON, detail)
 
 
 def poison_words(

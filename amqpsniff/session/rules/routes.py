@@ -23,6 +23,7 @@ from cython.cimports.amqpsniff.session.rules.peers import Client, client_of
 
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.counts import SECOND_NS
+from amqpsniff.session.entities import capture_at
 from amqpsniff.session.routes import keep, known_after, known_until
 from amqpsniff.session.rules.consuming import OF_BROKER
 from amqpsniff.session.rules.context import Place, Rule, requires
@@ -262,7 +263,7 @@ class _Exchange:
 
 class _Published(NamedTuple):
     """Publishes of one connection on one route; `who` is the client, `place` where the first is,
-    `roles` as of a `Route`.
+    `last_in` the capture of the last, `roles` as of a `Route`.
     """
 
     total: int
@@ -272,7 +273,15 @@ class _Published(NamedTuple):
     mandatory: bool
     roles: tuple[str, ...]
     who: str
+    last_in: str | None
     place: Place
+
+    @property
+    def last_place(self) -> Place:
+        """The place of the last."""
+        return self.place._replace(
+            capture=self.last_in, packet_number=self.last_number, ts_ns=self.last_ns
+        )
 
 
 class _Delivered(NamedTuple):
@@ -359,15 +368,17 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
     client: Client = client_of(context)
     connection: Connection = session.connection
     routes: Routes = session.routes
-    capture, ends = session.capture, connection.name()
-    who = client.application or client.host
+    who, ends = client.application or client.host, connection.name()
     if context.log.recorded is None:
-        _keep(context, PUBLISHED, where, routes.published, (who, capture, ends))
+        told = who, session.capture, session.captures, ends
+        _keep(context, PUBLISHED, where, routes.published, told)
         return []
+    at = session.capture_at
     return [
         (
             exchange, key, one.count, one.steps(), one.last_number, one.last_ns,
-            one.mandatory, one.roles, who, (capture, one.first_number, one.first_ns, *ends),
+            one.mandatory, one.roles, who, at(one.last_ns),
+            (at(one.first_ns), one.first_number, one.first_ns, *ends),
         )
         for (exchange, key), one in routes.published.items()
     ]  # fmt: skip
@@ -619,10 +630,11 @@ def read_all(rows: Iterable[Any]) -> list[_Published]:
 
 
 def _publishes(one: Any) -> _Published:
-    who, capture, ends = one.told
-    place = Place(capture, one.first_number, one.first_ns, *ends)
-    said = one.mandatory, one.roles
-    return _Published(one.count, one.steps(), one.last_number, one.last_ns, *said, who, place)
+    who, capture, captures, ends = one.told
+    first_in, last_in = (capture_at(capture, captures, at) for at in (one.first_ns, one.last_ns))
+    place = Place(first_in, one.first_number, one.first_ns, *ends)
+    said = one.mandatory, one.roles, who, last_in
+    return _Published(one.count, one.steps(), one.last_number, one.last_ns, *said, place)
 
 
 def extent(publishes: Collection[_Published]) -> tuple[_Published, int, int]:
@@ -753,8 +765,7 @@ def _report_deleted(
         f"{queue_text(queue)} was {words}; {last.who} published to {route(exchange, key)} until "
         f"{duration(last.last_ns - ts_ns)} later, {number_of(count, 'message')} at least"
     )
-    place = last.place._replace(packet_number=last.last_number, ts_ns=last.last_ns)
-    report_at(context, place, "publishes-after-deletion", detail, count)
+    report_at(context, last.last_place, "publishes-after-deletion", detail, count)
 
 
 def judge_stopped(

@@ -122,7 +122,7 @@ def come_again(context: RuleContext) -> None:
     link = facts["link"]
     name = "" if link is None else f" of {link_text(link)}"
     detail = f"a message{name} came for the {failed + 1}th time, by its delivery-count"
-    context.report(POISON, detail, capture=context.channel.capture)
+    context.report(POISON, detail)
 
 
 def left(context: RuleContext) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from amqpsniff.session.codes import CLIENT
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires
-from amqpsniff.session.rules.format import in_packet, number_of, route, when_closed
+from amqpsniff.session.rules.format import in_packet, number_of, route, until_closed
 from amqpsniff.session.rules.peers import end_ns
 from amqpsniff.units import duration
 
@@ -51,11 +51,9 @@ def judge_uncommitted(context: RuleContext) -> None:
     if settled:
         what.append(number_of(settled, "acknowledgement"))
     if what:
-        ended = f" {when_closed(channel.closed_by)}" if channel.closed_by else ""
-        detail = (
-            f"{' and '.join(what)} since {method}{in_packet(number)}, and no tx.commit in the "
-            f"{duration(spent_ns)} after it{ended and ',' + ended}"
-        )
+        spent = duration(spent_ns)
+        until = f"{until_closed(channel)}, {spent} later" if channel.closed_by else f"in {spent}"
+        detail = f"{' and '.join(what)} since {method}{in_packet(number)}, and no tx.commit {until}"
         count = publishes + settled
         context.report("transaction-uncommitted", detail, number=number, ts_ns=ts_ns, count=count)
 

@@ -338,7 +338,7 @@ def _judge_private(context: RuleContext, lost: set[str]) -> None:
                 row = (one.last_ns, one.last_number, count, queue, owner, ended_ns, one)
                 found.setdefault(one.place.connection_id, []).append(row)
     for listed in found.values():
-        last_ns, number, _, queue, owner, ended_ns, one = min(listed, key=lambda row: int(row[0]))
+        last_ns, _, _, queue, owner, ended_ns, one = min(listed, key=lambda row: int(row[0]))
         count = sum(row[2] for row in listed)
         queues = number_of(len(listed), "private queue")
         detail = (
@@ -346,9 +346,8 @@ def _judge_private(context: RuleContext, lost: set[str]) -> None:
             f"were over: {queue_text(queue)} of {owner}, {duration(last_ns - ended_ns)} after its "
             f"end"
         )
-        place = one.place._replace(packet_number=number, ts_ns=last_ns)
         last = max(row[1] for row in listed)
-        report_at(context, place, "rpc-caller-gone", detail, count, last)
+        report_at(context, one.last_place, "rpc-caller-gone", detail, count, last)
 
 
 # queues that are not there

@@ -52,6 +52,14 @@ def test_the_account_of_everybody() -> None:
     assert not told("handshake user=joe", "account-default")
 
 
+def test_each_product_of_an_address_is_named() -> None:
+    text = several('c{n}.handshake user=guest client=\'{"product": "p{n}"}\'', 3)
+    codes = "credentials-in-clear", "account-default"
+    assert sorted((row["code"], row["count"]) for row in told(text, *codes)) == [
+        (code, 1) for code in sorted(codes) for _ in range(3)
+    ]
+
+
 def test_an_account_of_several_applications() -> None:
     text = several('c{n}.handshake user=joe client=\'{"product": "p{n}"}\'', 3)
     row = one(text, "account-shared")

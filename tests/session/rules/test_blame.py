@@ -138,8 +138,9 @@ def test_codes_of_errors(code: int, is_error: bool) -> None:
 
 def test_closes_that_came_second_or_are_cut_short() -> None:
     close = "S: connection.close reply_code=541 reply_text=no"
-    late = OPEN + "C: connection.close reply_code=200\n" + close
-    assert not told(late, "connection-closed-by-broker")
+    late = OPEN + "C: connection.close reply_code={}\n" + close
+    assert told(late.format(200), "connection-closed-by-broker")
+    assert not told(late.format(501), "connection-closed-by-broker")
     packets = packets_of(OPEN + close)
     last = packets[-1]
     packets[-1] = last._replace(octets=last.octets[: 40 + 12], original=len(last.octets))

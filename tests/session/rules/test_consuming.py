@@ -30,6 +30,9 @@ def test_acknowledged_by_being_sent() -> None:
         [consume] C1: basic.consume queue=work consumer_tag=t no_ack=1
         S1: basic.consume-ok consumer_tag=t
         C1: basic.get queue=work no_ack=1
+        S1: basic.get-empty
+        C1: basic.get queue=work no_ack=1
+        S1: basic.get-ok delivery_tag=1
     """
     )
     assert said(script, "automatic-acknowledgement") == [

@@ -56,9 +56,9 @@ def test_no_method_is_blamed() -> None:
 
 def test_an_error_that_crosses_the_close_of_the_client() -> None:
     script = OPEN + "[one] C1: queue.declare queue=q\nC1: channel.close reply_code=200\n"
-    script += _closed(405, "RESOURCE_LOCKED - cannot obtain exclusive access", (50, 10))
+    script += _closed(403, "ACCESS_REFUSED - access to queue 'q'", (50, 10))
     assert said(script, *CODES) == [
-        "channel-closed-by-broker close 1: 405 RESOURCE_LOCKED - cannot obtain exclusive access; answer to queue.declare in packet one"
+        "channel-closed-by-broker close 1: 403 ACCESS_REFUSED - access to queue 'q'; answer to queue.declare in packet one"
     ]
 
 

@@ -211,7 +211,7 @@ def test_a_transaction_that_is_not_committed() -> None:
     close = "C1: channel.close reply_code=200\nS1: channel.close-ok\n"
     (line,) = said(text + close, "transaction-uncommitted")
     assert line.startswith(
-        "transaction-uncommitted tx 1 x3: 2 publishes to the default exchange, routing key 'q' and 1 acknowledgement since tx.select in packet tx, and no tx.commit in the 6.00 ms after it, when the client closed it"
+        "transaction-uncommitted tx 1 x3: 2 publishes to the default exchange, routing key 'q' and 1 acknowledgement since tx.select in packet tx, and no tx.commit until the client closed the channel, 6.00 ms later"
     )
 
 
