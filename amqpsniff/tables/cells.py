@@ -45,7 +45,6 @@ _SHORT = cython.declare(cython.longlong, 8)  # bytes up to which a loop is quick
 _HEX = b"0123456789abcdef"
 
 
-@cython.final
 @cython.cclass
 class Cell:
     """A column of a batch, ready to be written; it stands between `begin` and `end` of the line.
