@@ -1,3 +1,5 @@
+cimport cython
+
 cpdef bytearray null_integers(long long rows)
 cpdef bytearray null_codes(long long rows)
 cpdef bytearray room_for(long long octets)
@@ -46,6 +48,7 @@ cdef class Vocabulary(Octets):
     cdef int _grow_slots(self) except? -1
     cpdef str text(self, int code)
 
+@cython.final
 cdef class Texts(Octets):
     cdef int[::1] offsets
     cdef unsigned char[::1] valid
@@ -54,6 +57,7 @@ cdef class Texts(Octets):
     cpdef int reserve(self, long long rows) except? -1
     cpdef int begin(self, long long row) except? -1
     cdef int end(self) except? -1
+    cdef int repeat(self, long long row, long long source) except? -1
     cpdef int clear(self, long long rows) except? -1
     cpdef bint has(self, long long row) except? -1
     cpdef bytes bytes_of(self, long long row)

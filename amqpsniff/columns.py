@@ -457,6 +457,13 @@ class Texts(Octets):
         self.offsets[self.rows] = self.used
         return 0
 
+    def repeat(self, row: cython.longlong, source: cython.longlong) -> cython.int:
+        """Write at this row what an earlier one has."""
+        start: cython.longlong = self.offsets[source]
+        self.begin(row)
+        self.put_from(self, start, self.offsets[source + 1] - start)
+        return self.end()
+
     def has(self, row: cython.longlong) -> cython.bint:
         """True if a row has a value."""
         return 0 <= row < self.rows and self.valid[row] != 0

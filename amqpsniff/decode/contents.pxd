@@ -12,7 +12,7 @@ cdef class ContentAssembler:
     cdef public object report, new_hash
     cdef public bint keep_bodies, keeps_all, unread, marking, marking_all
     cdef const unsigned char[::1] returns
-    cdef public long long held, opened, most_kept, most_held
+    cdef public long long held, opened, least_kept, most_kept, most_held
     cdef public MemoryBudget budget
     cdef public unsigned long long seed
     cdef public list losses

@@ -105,6 +105,7 @@ class ContentAssembler:
     marking_all: cython.bint
     held: int
     opened: int
+    least_kept: int
     most_kept: int
     most_held: int
     seed: int
@@ -136,6 +137,7 @@ class ContentAssembler:
         self.new_hash = new_hash
         self.keep_bodies = keep_bodies
         self.most_held = MAX_BODY_BYTES
+        self.least_kept = 0 if keep_bodies or packs is None else packs.least_body()
         self.most_kept = MAX_BODY_BYTES if keep_bodies else PACKS_READ
         self.keeps_all = keep_bodies or self.writer.reads_every_body
         self.seed = own_seed() if asked.sightings is None else asked.sightings.seed
@@ -347,6 +349,8 @@ class ContentAssembler:
         if self.new_hash is not None:
             content.hash = self.new_hash()
         if content.channel == 0:  # there it may be a login
+            return 0
+        if 0 <= content.body_size < self.least_kept:  # too short for a name that packs know
             return 0
         return content.begin_body() if self.keeps_all or half.connection.reads_bodies else 0
 

@@ -24,12 +24,13 @@ cdef class MeaningColumns:
 
     cdef int copy(self, long long row, long long source) except? -1
 
+@cython.final
 cdef class SeenBodies(Cache):
     cdef MeaningColumns batch
     cdef long long[::1] rows, sizes
     cdef ByteReader reader
     cdef Py_ssize_t place(self, Octets body, long long count, int table) except? -2
-    cdef long long row_like(self, MessageRows out, long long row, Py_ssize_t place, Octets body, long long count) except? -2
+    cdef Py_ssize_t row_like(self, MessageRows out, long long row, Py_ssize_t place, Octets body, long long count) except? -2
     cdef int keep(self, long long row, Py_ssize_t place, Octets body, long long count) except? -1
 
 cdef class Field:
@@ -48,6 +49,7 @@ cdef class MeaningWriter:
     cdef ObjectNames headers, body
     cdef dict shapes
     cdef tuple last
+    cdef bytes fitted
     cdef Vocabulary remembered
     cdef unsigned char[::1] table_bits
     cdef list recent, alike
@@ -66,6 +68,7 @@ cdef class MeaningWriter:
     cdef tuple _reading(self, tuple words, unsigned long long body_shape, bint opened)
     cdef int _read_body(self, Octets body, long long count, bytes wanted) except? -1
     cdef int _read_packed(self, bytes octets, bytes wanted) except? -1
+    cdef int _put_text(self, MessageRows out, long long row, MeaningColumns found, Field field, ObjectNames names, int place) except? -1
     cdef int _put(self, MessageRows out, long long row, MeaningColumns found, Field field) except? -1
     cdef int _put_number(self, MessageRows out, long long row, MeaningColumns found, Field field, ObjectNames names, int place) except? -1
 

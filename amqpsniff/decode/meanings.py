@@ -108,7 +108,6 @@ _MIXER = cython.declare(cython.ulonglong, 0x9E3779B97F4A7C15)
 _FIRST_KEY = cython.declare(cython.int, COLUMNS.index(KEYS[0]))
 _FIRST_NUMBER = cython.declare(cython.int, COLUMNS.index(NUMBERS[0]))
 _NOT_BEFORE = cython.declare(cython.int, COLUMNS.index("not_before"))
-_PLACES = cython.declare(cython.int, len(COLUMNS))
 
 
 class MeaningColumns:
@@ -232,22 +231,21 @@ class MeaningColumns:
         """Write in a row what another one has."""
         written: cython.int = self.written[source]
         self.written[row] = cython.cast(cython.ushort, written)
-        place: cython.int
-        for place in range(_PLACES):
-            if not (written >> place) & 1:
-                continue
-            if place < _FIRST_KEY:
+        place: cython.int = 0
+        while written:
+            if not written & 1:
+                pass
+            elif place < _FIRST_KEY:
                 codes: Codes = self.by_place[place]
                 codes.values[row] = codes.values[source]
             elif place < _FIRST_NUMBER:
                 texts: Texts = self.by_place[place]
-                start: cython.longlong = texts.offsets[source]
-                texts.begin(row)
-                texts.put_from(texts, start, texts.offsets[source + 1] - start)
-                texts.end()
+                texts.repeat(row, source)
             else:
                 numbers: Integers = self.by_place[place]
                 numbers.values[row] = numbers.values[source]
+            written >>= 1
+            place += 1
         return 0
 
 
@@ -268,12 +266,13 @@ class SeenBodies(Cache):
         self.batch = None
         self.reader = ByteReader()
         self.sizes = integers(MAX_ENTRIES)
+        self.json = Octets(MAX_SEEN_BYTES)
         Cache.__init__(self)
 
     def clear(self) -> cython.int:
         """Remember nothing."""
         self.rows = integers(MAX_ENTRIES)
-        self.json = Octets()
+        self.json.used = 0
         return 0
 
     def place(self, body: Octets, count: cython.longlong, table: cython.int) -> cython.Py_ssize_t:
@@ -289,7 +288,7 @@ class SeenBodies(Cache):
         place: cython.Py_ssize_t,
         body: Octets,
         count: cython.longlong,
-    ) -> cython.longlong:
+    ) -> cython.Py_ssize_t:
         """The row at a place if packs see the same of it as of this one, else -1; they look at
         `count` bytes of the body.
         """
@@ -444,12 +443,24 @@ class Field:
         self.template, self.begin, self.end = fixed or (None, 0, 0)
 
 
+def share_templates(fields: list[Field]) -> None:
+    """Give fields of the same value the longest template that theirs begin: it is compared once,
+    and what does not fit is read by the pattern.
+    """
+    for one in fields:
+        for other in fields:
+            same = (one.names, one.at, one.within) == (other.names, other.at, other.within)
+            if same and one.template and (other.template or b"").startswith(one.template):
+                one.template = other.template
+
+
 class MeaningWriter:
     """Writes `MeaningColumns` of the rows that `MessageWriter` makes, from `Packs`.
 
     `table_bits` has bits by the code of headers that the decoder remembers, `tables` is the cache
     that headers were written from, None for others. `alike` has, by place in `SHAPE` and by code,
-    the words that stand for others in a shape; see `Packs.alike`.
+    the words that stand for others in a shape; see `Packs.alike`. `fitted` is the template that a
+    value of the present message fits.
     """
 
     packs: Any
@@ -457,6 +468,7 @@ class MeaningWriter:
 
     words: Any
     remembered: Vocabulary
+    fitted: bytes
     table_bits: IntView
     headers: ObjectNames
     body: ObjectNames
@@ -473,7 +485,7 @@ class MeaningWriter:
         self.headers = ObjectNames(packs.names("header"))
         self.body = ObjectNames(packs.names("body"))
         self.shapes = {}
-        self.words = self.last = self.remembered = None
+        self.words = self.last = self.remembered = self.fitted = None
         self.table_bits = memoryview(bytearray(MAX_ENTRIES))
         self.seen = None
         self.recent, self.alike = [], []
@@ -526,6 +538,7 @@ class MeaningWriter:
             seen.keep(row, place, body, size)
         if framework is not None:
             found.put_word(0, row, framework)
+        self.fitted = None
         step: Field
         for step in steps:
             if not (found.written[row] >> step.place) & 1:
@@ -653,6 +666,7 @@ class MeaningWriter:
             for column, sources in reading.fields
             for source in sources
         ]
+        share_templates(fields)
         framework = reading.framework and reading.framework.encode()
         wanted = None
         if framework is not None:
@@ -704,7 +718,6 @@ class MeaningWriter:
         self, out: MessageRows, row: cython.longlong, found: MeaningColumns, field: Field
     ) -> cython.int:
         """Write the value of a field, if it has one."""
-        octets: bytes = None
         names: ObjectNames = field.names
         place: cython.int = field.at
         if place >= 0 and not names.has(place):
@@ -717,21 +730,36 @@ class MeaningWriter:
             return 0
         if field.kind == 2:
             return self._put_number(out, row, found, field, names, place)
+        if place < 0:
+            return self._put_text(out, row, found, field, names, place)
+        start: cython.longlong = names.starts[place] + 1
+        if field.template is not None:
+            if field.template is self.fitted or _fits(field.template, names, place):
+                self.fitted = field.template
+                start += field.begin
+                return found.put_part(field.place, row, names, start, field.end - field.begin)
+        elif field.plain and not field.path and names.is_plain(place):
+            count: cython.longlong = names.ends[place] - 1 - start
+            return 0 if count == 0 else found.put_part(field.place, row, names, start, count)
+        return self._put_text(out, row, found, field, names, place)
+
+    def _put_text(
+        self,
+        out: MessageRows,
+        row: cython.longlong,
+        found: MeaningColumns,
+        field: Field,
+        names: ObjectNames,
+        place: cython.int,
+    ) -> cython.int:
+        """Write the value of a field of texts, from a property (`place` < 0) or to be made."""
+        octets: bytes = None
         word: tuple[Any, ...] = None
         if place < 0:
             if field.plain:
                 octets = _property(out, row, field.source.name)
                 if octets is None:
                     return 0
-        elif field.template is not None:
-            start: cython.longlong = names.starts[place] + 1
-            if _fits(field.template, names, place):
-                start += field.begin
-                return found.put_part(field.place, row, names, start, field.end - field.begin)
-        elif field.plain and not field.path and names.is_plain(place):
-            start = names.starts[place] + 1
-            count: cython.longlong = names.ends[place] - 1 - start
-            return 0 if count == 0 else found.put_part(field.place, row, names, start, count)
         elif field.kind == 0 and field.source.form is None and field.only is None:
             word = _word_of(field, names, place)
             octets = None if word is None else self.shapes.get(word)

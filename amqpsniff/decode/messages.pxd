@@ -14,7 +14,6 @@ cdef class MessageWriter:
     cdef public MeaningWriter meanings
     cdef public NoteWriter notes, calls
     cdef public bint keep_bodies, reads_every_body
-    cdef int mean(self, MessageRows out, long long row, Octets body, long long count, int reads) except? -1
     cdef public object report
     cdef public int capture_code
     cdef public long long batch

@@ -172,27 +172,15 @@ class MessageWriter:
             body: Octets = content.body if content.keeping else None
             kept: cython.longlong = 0 if body is None else min(body.used, sound)
             reads: cython.int = half.connection.reads_bodies
-            self.mean(out, row, body, kept, reads)
+            if self.notes is not None:
+                self.notes.note(out, row, body, kept, reads, self.tables)
+            if self.calls is not None:
+                self.calls.note(out, row, body, kept, True, self.tables)
+            if self.meanings is not None:
+                self.meanings.write(out, row, body, kept, self.tables)
             if reads == 0 and self.notes is not None and self.notes.wants_body:
                 half.connection.reads_bodies = READS
         out.rows += 1
-        return 0
-
-    def mean(
-        self,
-        out: MessageRows,
-        row: cython.longlong,
-        body: Octets,
-        count: cython.longlong,
-        reads: cython.int,
-    ) -> cython.int:
-        """Write what packs say of a row; `reads`: its client is one whose bodies rules look at."""
-        if self.notes is not None:
-            self.notes.note(out, row, body, count, reads, self.tables)
-        if self.calls is not None:
-            self.calls.note(out, row, body, count, True, self.tables)
-        if self.meanings is not None:
-            self.meanings.write(out, row, body, count, self.tables)
         return 0
 
     def _capture_of(self, content: Content) -> cython.int:

@@ -281,6 +281,10 @@ class Packs:
                 names[source.name][source.path[0]] = None
         return {name: tuple(inside) for name, inside in names.items()}
 
+    def least_body(self) -> int:
+        """Bytes of the shortest object of JSON that has one of the names looked for in bodies."""
+        return min(map(len, self.names("body")), default=0) + len('{"":0}')
+
     @lru_cache(maxsize=1024)  # noqa: B019 (packs are few, and `load` keeps them)
     def alike(self, place: int, word: str | None) -> str | None:
         """A word at a place of `SHAPE` that meets the same conditions, always the same one: a

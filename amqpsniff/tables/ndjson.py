@@ -170,8 +170,6 @@ def _prepared(array: pa.Array, raw: bool, mark: bytes | None, lead: bytes) -> _P
         return _one_by_one(array, lead, json_text)
     written = cells.BYTES if kind == pa.binary() else cells.RAW if raw else cells.TEXT
     octets = _bytes(array.buffers()[2])
-    if written == cells.TEXT:
-        texts[0] += b'"'
     return _Prepared(written, texts, array, ints=_numbers(array, last + 1, "i"), octets=octets)
 
 

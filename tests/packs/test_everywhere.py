@@ -57,6 +57,21 @@ def test_whole_bodies_beside_meanings() -> None:
     assert all(len(row["body"]) == row["body_size"] for row in rows)
 
 
+def test_shortest_body(tmp_path: Path) -> None:
+    """A body that has only room for a known name is read."""
+    file = tmp_path / "shop.toml"
+    file.write_text('[shop]\nframework = "shop"\nwhen = "body:k"\noperation = "body:k"\n')
+    from amqpsniff.packs import PackFile, load
+    from amqpsniff.tables.batches import Maker
+    from tests.decode.script import sent
+    from tests.packs.rebuilt import Rebuilt
+
+    message = Rebuilt("shop", "shop", {}, {}, b'{"k":1}')
+    done = sent(message.octets(), packs=load(PackFile.read(file)), meanings=True)
+    (row,) = Maker("messages", columns=["framework", "operation"]).make(done.taken).to_pylist()
+    assert row == {"framework": "shop", "operation": "1"}
+
+
 def test_secrets_in_headers_stay_hidden(tmp_path: Path) -> None:
     """A column has what the column `headers` has: a placeholder where that hides a value."""
     file = tmp_path / "shop.toml"

@@ -51,6 +51,13 @@ def test_all_in_one_batch() -> None:
     assert meanings(*every) == [one for row in every for one in meanings(row)]
 
 
+def test_trace_without_a_span() -> None:
+    """Of a value of which only the beginning is as it should be, that is read."""
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    (meaning,) = meanings(Rebuilt("w3c", None, {}, {"traceparent": f"00-{trace}-none"}))
+    assert meaning == {"trace_id": trace}
+
+
 NEAR_MISSES = (
     Rebuilt("celery-task", None, {}, {"task": "shop.tasks.bill"}),
     Rebuilt("celery-task-v1", None, {}, {}, {"task": "x", "id": "1"}),
