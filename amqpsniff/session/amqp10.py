@@ -613,15 +613,15 @@ class Amqp10Tracker:
         one: Amqp10Session = channel.amqp10
         if self.rules_enabled:
             self._tell_left(one)
-        if one.links:
-            for link in list(one.links.values()):
-                self._end_link(one, link)
         waiting: Ledger
         for waiting in one.unsettled:
             if waiting.waiting > 0:
                 for entry in list(waiting):
                     self._leave(entry)
                 waiting.pop_until(-1)
+        if one.links:
+            for link in list(one.links.values()):
+                self._end_link(one, link)
         session: Session = channel.session
         state: Amqp10Connection = session.amqp10
         _drop(state.channels[0], channel.number, one)
@@ -1061,6 +1061,8 @@ class Amqp10Tracker:
         if one.in_vain > self.settler.max_disorder:
             self._give_up(one, waiting, sender)
             return
+        if side == 1 and sender == 1 and found.settled != 1 and found.outcome >= RELEASED:
+            self._tell("deliveries-taken-back", one, None, frames, row, side, found)
         if span < waiting.waiting:
             i: cython.longlong
             for i in range(span + 1):

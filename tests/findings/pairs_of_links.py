@@ -316,6 +316,13 @@ def _framed(size: int) -> str:
                 settles("S", 0, ACCEPTED))  # fmt: skip
 
 
+def _taken_back(server: Any) -> str:
+    """A consumer whose deliveries the broker releases after a minute."""
+    released = settles("S", 0, RELEASED, role=False, settled=False, last=1)
+    return said(opening(server), receiver(credit=3), sends("S", 0, 1, 2, handle=1),
+                (*released, 60_000))  # fmt: skip
+
+
 def _left(role: str, settled: bool) -> str:
     link, side = (sender(), "C") if role == "sender" else (receiver(), "S")
     handle = 0 if role == "sender" else 1
@@ -473,6 +480,9 @@ CONDITIONS: dict[str, Pair] = {
     "publishes-unprotected over a link": Pair(_presettled("C", True), _presettled("C", False)),
     "automatic-acknowledgement over a link": Pair(_presettled("S", True), _presettled("S", False)),
     "deliveries-rejected by share": Pair(_rejects(5, 99), _rejects(5, 100), 3),
+    "consumer-timed-out over a link": Pair(
+        _taken_back(RABBITMQ4), _taken_back(RABBITMQ4 | {Symbol("version"): "4.2.1"})
+    ),
     "poison-message by delivery-count": Pair(_counted(4), _counted(3)),
     "heartbeat-missed by idle-time-out": Pair(_silent(20_001), _silent(20_000)),
     "heartbeat-too-short as idle-time-out": Pair(_idle(4_999), _idle(5_000)),

@@ -139,10 +139,11 @@ DELIVERY = (
          "a dead-letter exchange that keeps what is dropped or expires.",
          "Queues that are to hold the latest values only."),
     Kind("consumer-timed-out", "error", "medium",
-         "The broker cancelled a consumer that held deliveries for too long",
+         "The broker took deliveries back that a consumer held for too long",
          "basic.cancel from RabbitMQ 4.3 or later, for a consumer that held its oldest delivery "
          "for x-consumer-timeout of the queue (30 minutes by default). Or deliveries came to it "
-         "again after the cancel, without a new basic.consume.",
+         "again after the cancel, without a new basic.consume. In AMQP 1.0: a disposition in which "
+         "the broker releases deliveries that the link still holds.",
          "Settle deliveries earlier or split long jobs; or raise x-consumer-timeout of the queue. "
          "The deliveries are back in the queue and come again: handlers must recognise work that "
          "is done. The client must handle the cancellation.",

@@ -75,6 +75,8 @@ EVENTS = {
     "(its `Transferred`)",
     "settlement-refused": "the broker says an error of its own delivery; facts: link, side, "
     "found, of",
+    "deliveries-taken-back": "the broker releases deliveries of its own that are not settled; facts: "
+    "side, found, of (its `Amqp10Session`)",
     "larger-than-link": "a message larger than the link's max-message-size; facts: entry, rows, "
     "row, link",
     "claims-answered": "a message of the node for tokens; facts: entry, rows, row, link",

@@ -121,6 +121,7 @@ _AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     containers.AMQP10_RULES,
     access.AMQP10_RULES,
     requeueing.AMQP10_RULES,
+    consumer_timeouts.AMQP10_RULES,
     message_size.AMQP10_RULES,
     publishing.AMQP10_RULES,
     prefetch.AMQP10_RULES,
