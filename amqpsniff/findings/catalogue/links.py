@@ -12,7 +12,9 @@ LINKS = (
          "The broker answers an attach with a detach that has an error, or with an attach without "
          "the address that was asked for.",
          "Create the node, correct the address (RabbitMQ 4: /queues/NAME or /exchanges/NAME/KEY, "
-         "percent-encoded), or give the permission that the condition names.",
+         "percent-encoded), or give the permission that the condition names. With "
+         "amqp:not-implemented the broker lacks what the link asks for, such as transactions or "
+         "dynamic nodes: do without it.",
          "Some clients probe whether a node exists."),
     Kind("link-detached", "error", "high",
          "The broker detached a link with an error",
