@@ -730,6 +730,10 @@ class Amqp10Tracker:
         if one.windows.stopped:
             if sends and session.blocked_since is None:
                 session.blocked_since = ts_ns
+                if self.census is not None:
+                    capture = self.tracker.capture_of(frames, row)
+                    number = frames.packet_number.values[row]
+                    self.census.stop(session.connection, capture, number)
                 self._tell_connection("sender-stopped", session, frames, row, {})
         elif session.blocked_since is not None:
             end_block(session, ts_ns)

@@ -219,7 +219,7 @@ def _holding(ms: int) -> str:
 
 def _holding_before(ms: int) -> str:
     """A consumer whose link was attached before the capture."""
-    return "midstream\n" + said(sends("S", *range(10), handle=1), ("C", EMPTY, ms), ("S", EMPTY))
+    return "midstream\n" + said(sends("S", *range(10), handle=1), (*give("C", 1, 10, handle=1), ms))
 
 
 def _lowered(ms: int) -> str:
