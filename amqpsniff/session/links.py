@@ -498,7 +498,8 @@ class Windows:
             sent.begin(found.next_outgoing_id)
         if found.incoming_window >= 0:
             if side == 1:
-                self.stopped = found.incoming_window == 0 and (self.stopped or taken.left() != 0)
+                had_room: cython.bint = self.server_size != 0 and taken.left() != 0
+                self.stopped = found.incoming_window == 0 and (self.stopped or had_room)
             self._announce(side, found.incoming_window)
             if found.next_incoming_id >= 0:
                 taken.allow(found.next_incoming_id + found.incoming_window, number, ts_ns)
