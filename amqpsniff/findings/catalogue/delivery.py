@@ -140,7 +140,7 @@ DELIVERY = (
          "a dead-letter exchange that keeps what is dropped or expires.",
          "Queues that are to hold the latest values only."),
     Kind("consumer-timed-out", "error", "medium",
-         "The broker took deliveries back that a consumer held for too long",
+         "A consumer held deliveries for too long, and the broker took them back",
          "basic.cancel from RabbitMQ 4.3 or later, for a consumer that held its oldest delivery "
          "for x-consumer-timeout of the queue (30 minutes by default). Or deliveries came to it "
          "again after the cancel, without a new basic.consume. In AMQP 1.0: a disposition in which "
