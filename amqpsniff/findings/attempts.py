@@ -129,8 +129,10 @@ class Attempts:
             self._note(self._established, server, [ts_ns])
 
     def ended(self, server: str, ts_ns: int) -> None:
-        """A server endpoint ended a connection."""
+        """A server endpoint ended a connection; the latest are remembered."""
         self._note(self._ended, server, [ts_ns])
+        times = self._ended.get(server, [])
+        del times[:-MAX_ESTABLISHED]
 
     def merge(self, other: Attempts) -> None:
         """Add what another reader counted."""
