@@ -30,6 +30,15 @@ def octets(number: float | None) -> str:
     return UNKNOWN if number is None else f"{scaled(number)}B"
 
 
+def limit(number: int) -> str:
+    """A limit in octets: `16 MiB` where it is a power of two of them, else as `octets`."""
+    for power, name in enumerate(("KiB", "MiB", "GiB", "TiB"), 1):
+        count, rest = divmod(number, 1024**power)
+        if not rest and 0 < count < 1024 and count.bit_count() == 1:
+            return f"{count} {name}"
+    return octets(number)
+
+
 def scaled(number: float) -> str:
     """A number with three digits and a prefix, to stand before its unit: `24.1 k`."""
     if abs(number) < 1000:

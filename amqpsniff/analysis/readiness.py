@@ -264,11 +264,23 @@ def _tuned(arguments: Row) -> Iterator[Use]:
         yield "frame-max", ""
 
 
+def _attached(arguments: Row) -> Iterator[Use]:
+    """An attach: the broker's own repeats the address in the other terminus."""
+    terminus = arguments.get("source" if arguments.get("role") else "target") or {}
+    address = terminus.get("address")
+    if isinstance(address, str) and address and not address.startswith(_ADDRESSES):
+        yield "address-version", f"address {address}"
+
+
+_ADDRESSES = ("/queues/", "/exchanges/", "/management")
+"""Beginnings of RabbitMQ's addresses of version 2, and its node for management."""
+
 _METHODS: dict[str, Callable[[Row], Iterator[Use]]] = {
     "exchange.declare": _exchange_declared,
     "queue.declare": _queue_declared,
     "basic.qos": _prefetch_set,
     "connection.tune-ok": _tuned,
+    "attach": _attached,
 }
 METHODS = frozenset(_METHODS)
 

@@ -171,7 +171,7 @@ REPORTS = {
                 "client": "address of the client",
                 "delivered": "deliveries",
                 "redelivered": "deliveries that the broker marked as redelivered",
-                "requeued": "deliveries that the client requeued",
+                "requeued": "deliveries that went back to their queue",
                 "discarded": "deliveries that the client rejected for good",
                 "redelivered_share": "redelivered of delivered",
                 "poison_messages": "message ids that were delivered at least 5 times",

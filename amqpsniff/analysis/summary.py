@@ -33,6 +33,7 @@ NOUNS = {
     "basic.return": "returned message",
     "disposition": "refused message",
     "connection.blocked": "broker alarm",
+    "flow": "broker alarm",
 }
 """Errors that the verdict tells apart from others, by method."""
 

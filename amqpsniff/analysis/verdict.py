@@ -246,6 +246,8 @@ def _when(case: Case, start_ns: int | None, zone: str | None, day: bool, named: 
         at += f"seen at {(row['ts_ns'] - start_ns) / SECOND_NS:.3f} s "
         if day:
             shown.insert(0, moment(row["ts_ns"], zone))
+    elif len(shown) > 1:
+        at += f"in {shown.pop(0)} "
     return f"{at}({', '.join(shown)})"
 
 

@@ -68,6 +68,9 @@ MAX_PORTS = 8
 FALLBACK_NS = 1_000_000_000
 """Time within which a client that was refused at ::1 connects to 127.0.0.1."""
 
+ENDED_NS = 1_000_000_000
+"""Time before the first refusal in which the server ends what it has where its process ends."""
+
 MIN_UNANSWERED_NS = 500_000_000
 """Time between the first and the last SYN without an answer: TCP sends one again after a second."""
 
@@ -91,6 +94,7 @@ class Attempts:
         self._pairs: dict[Key, list[Any]] = {}
         self._established: dict[str, list[int]] = {}
         self._refused: dict[str, list[int]] = {}
+        self._ended: dict[str, list[int]] = {}
 
     def failed(self, conversation: Any, capture: str | None) -> Key | None:
         """An attempt that failed; its key if it is one of a finding for certain, for `known`."""
@@ -124,6 +128,12 @@ class Attempts:
         if times is None or len(times) <= MAX_ESTABLISHED:
             self._note(self._established, server, [ts_ns])
 
+    def ended(self, server: str, ts_ns: int) -> None:
+        """A server endpoint ended a connection; the latest are remembered."""
+        self._note(self._ended, server, [ts_ns])
+        times = self._ended.get(server, [])
+        del times[:-MAX_ESTABLISHED]
+
     def merge(self, other: Attempts) -> None:
         """Add what another reader counted."""
         self.ports |= other.ports
@@ -134,6 +144,8 @@ class Attempts:
             self._note(self._established, server, times)
         for server, times in other._refused.items():
             self._note(self._refused, server, times)
+        for server, times in other._ended.items():
+            self._note(self._ended, server, times)
 
     def report(self) -> Iterator[Finding]:
         """The findings, at the end."""
@@ -202,9 +214,21 @@ class Attempts:
             detail += f"; ICMP said: {', '.join(reasons)}"
         if over and lasted and self._nobody(server, first[0], last[0]):
             detail += "; nobody connected to it in that time"
+        if code == REFUSED and first[0] > 0:
+            detail += self._around(server, first[0], last[0])
         if lasted and count * SECOND_NS >= STORM * lasted and count >= STORM:
             detail += f"; {count * SECOND_NS // lasted:,} attempts a second"
         return self._made(code, detail, server, count, first, last)
+
+    def _around(self, server: str, first_ns: int, last_ns: int) -> str:
+        """What the server ended right before it refused, and when it was back."""
+        ended = [one for one in self._ended.get(server, ()) if 0 <= first_ns - one <= ENDED_NS]
+        if not ended:
+            return ""
+        them = plural(len(ended), "connection")
+        said = f"; it had ended {them} {duration(first_ns - min(ended))} before"
+        back = min((one for one in self._established.get(server, ()) if one > last_ns), default=0)
+        return f"{said}, and took the next one {duration(back - last_ns)} after" if back else said
 
     def _scan(self, keys: list[Key]) -> Finding:
         """One finding of many ports of a host."""

@@ -14,7 +14,7 @@ cdef class Said:
     cdef public int state, outcome, losses
     cdef public long long number, ts_ns
     cdef public bint undeliverable, presettled, settled
-    cdef public str condition, transaction, settled_by
+    cdef public str condition, description, transaction, settled_by
     cdef int clear(self) except? -1
 
 cdef Said said_of(PendingMessage entry)
@@ -26,7 +26,7 @@ cdef class Transferred:
     cdef readonly Link link
     cdef readonly long long delivery_id
     cdef readonly int state, outcome
-    cdef readonly str condition
+    cdef readonly str condition, description
 
 cdef Transferred transferred_of(PendingMessage entry, Said said)
 
@@ -84,6 +84,7 @@ cdef class Amqp10Tracker:
     cdef _finish(self, Channel channel)
     cdef end(self, Session session)
     cdef _on_link(self, Amqp10Session one, FrameRows frames, long long row, int side, int code, Performative found)
+    cdef _block(self, Amqp10Session one, FrameRows frames, long long row)
     cdef Link _attach(self, Amqp10Session one, FrameRows frames, long long row, int side, Performative found)
     cdef Link _new_link(self, Amqp10Session one, name, int sender, key)
     cdef _put_handle(self, Amqp10Session one, Link link, int side, long long handle)

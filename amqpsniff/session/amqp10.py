@@ -65,6 +65,7 @@ from cython.cimports.amqpsniff.session.settling import Settler
 
 from amqpsniff.decode.amqp10 import performatives
 from amqpsniff.decode.json_objects import read_object
+from amqpsniff.session.methods import end_block
 from amqpsniff.spec import SIDES
 from amqpsniff.spec.amqp10 import COMPOSITES, base_type
 
@@ -101,6 +102,10 @@ _MAX_ALIKE = cython.declare(cython.int, MAX_ALIKE)
 _MAX_ALIKE_BYTES = cython.declare(cython.int, MAX_ALIKE_BYTES)
 _MAX_SAME_LENGTH = cython.declare(cython.int, MAX_SAME_LENGTH)
 _MAX_UNOPENED = cython.declare(cython.int, MAX_UNOPENED_BYTES)
+MAX_DESCRIPTION = 256
+"""Characters of an outcome's description that are kept: any number of deliveries may have one."""
+
+_MAX_DESCRIPTION = cython.declare(cython.int, MAX_DESCRIPTION)
 _MAX_LINKS = cython.declare(cython.longlong, MAX_LINKS)
 _MAX_LINK_BYTES = cython.declare(cython.longlong, MAX_LINK_BYTES)
 _MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
@@ -125,6 +130,7 @@ class Said:
     presettled: cython.bint
     settled: cython.bint
     condition: str
+    description: str
     transaction: str
     settled_by: str
 
@@ -137,7 +143,7 @@ class Said:
         self.number = -1
         self.ts_ns = NULL
         self.undeliverable = self.presettled = self.settled = False
-        self.condition = self.transaction = self.settled_by = None
+        self.condition = self.description = self.transaction = self.settled_by = None
         return 0
 
 
@@ -151,6 +157,7 @@ class Transferred:
     entry: PendingMessage
     link: Link
     condition: str
+    description: str
 
 
 def said_of(entry: PendingMessage) -> Said:
@@ -168,9 +175,10 @@ def transferred_of(entry: PendingMessage, said: Said) -> Transferred:
     found: Transferred = Transferred()
     found.entry, found.link, found.delivery_id = entry, link_of(entry), entry.number
     found.state = found.outcome = 0
-    found.condition = None
+    found.condition = found.description = None
     if said is not None:
-        found.state, found.outcome, found.condition = said.state, said.outcome, said.condition
+        found.state, found.outcome = said.state, said.outcome
+        found.condition, found.description = said.condition, said.description
     return found
 
 
@@ -613,15 +621,15 @@ class Amqp10Tracker:
         one: Amqp10Session = channel.amqp10
         if self.rules_enabled:
             self._tell_left(one)
-        if one.links:
-            for link in list(one.links.values()):
-                self._end_link(one, link)
         waiting: Ledger
         for waiting in one.unsettled:
             if waiting.waiting > 0:
                 for entry in list(waiting):
                     self._leave(entry)
                 waiting.pop_until(-1)
+        if one.links:
+            for link in list(one.links.values()):
+                self._end_link(one, link)
         session: Session = channel.session
         state: Amqp10Connection = session.amqp10
         _drop(state.channels[0], channel.number, one)
@@ -687,7 +695,8 @@ class Amqp10Tracker:
                 one.last_key = key if one.last is not None else -1
             link = one.last
         if code == FLOW:
-            one.windows.flow(side, found, number, ts_ns)
+            if one.windows.flow(side, found, number, ts_ns):
+                self._block(one, frames, row)
             if link is not None:
                 link.flow(found, side, number, ts_ns)
         if link is not None and link.name is not None and (frames.wanted or self.rules_enabled):
@@ -708,6 +717,27 @@ class Amqp10Tracker:
             self._transfer(one, link, frames, row, side, number, ts_ns, found)
         elif code == DETACH and link is not None:
             self._detach(one, link, frames, row, side, found)
+
+    def _block(self, one: Amqp10Session, frames: FrameRows, row: cython.longlong) -> None:
+        """The broker stops what a client sends on a session, or lets it go on, as it does by
+        connection.blocked and unblocked."""
+        channel: Channel = one.channel
+        session: Session = channel.session
+        ts_ns: cython.longlong = frames.ts_ns.values[row]
+        sends: cython.bint = channel.published > 0
+        for link in one.links.values():
+            sends = sends or link.sends
+        if one.windows.stopped:
+            if sends and session.blocked_since is None:
+                session.blocked_since = ts_ns
+                if self.census is not None:
+                    capture = self.tracker.capture_of(frames, row)
+                    number = frames.packet_number.values[row]
+                    self.census.stop(session.connection, capture, number)
+                self._tell_connection("sender-stopped", session, frames, row, {})
+        elif session.blocked_since is not None:
+            end_block(session, ts_ns)
+            self._tell_connection("sender-resumed", session, frames, row, {})
 
     def _attach(
         self,
@@ -1063,6 +1093,8 @@ class Amqp10Tracker:
         if one.in_vain > self.settler.max_disorder:
             self._give_up(one, waiting, sender)
             return
+        if side == 1 and sender == 1 and found.settled != 1 and found.outcome >= RELEASED:
+            self._tell("deliveries-taken-back", one, None, frames, row, side, found)
         if span < waiting.waiting:
             i: cython.longlong
             for i in range(span + 1):
@@ -1143,7 +1175,9 @@ class Amqp10Tracker:
         said.number = frames.packet_number.values[row]
         said.ts_ns = frames.ts_ns.values[row]
         said.losses = channel.losses
-        said.condition = found.condition
+        said.condition, said.description = found.condition, found.description
+        if said.description is not None:
+            said.description = said.description[:_MAX_DESCRIPTION]
         said.undeliverable = found.undeliverable == 1
         return 1
 

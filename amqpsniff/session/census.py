@@ -261,17 +261,27 @@ class Census:
         if queue in self.depths or len(self.depths) < MAX_NAMES:
             self.depths[queue] = said
 
+    def _is_of_others(self, connection: Any) -> cython.bint:
+        """True if only some frames are counted, and those of a connection may not be among them."""
+        return (
+            self.channel >= 0
+            or self.bounded
+            or (self.wanted and not self.wanted(*connection.name()))
+        )
+
+    def stop(self, connection: Any, capture: Any, number: Any) -> None:
+        """A flow of AMQP 1.0 stops what a client sends, as connection.blocked does in 0-9-1."""
+        if not self._is_of_others(connection):
+            key = ("flow", "server", None, "the broker took its incoming window back")
+            self._count_error(key, connection, capture, number)
+
     def consume(self, connection: Any, queue: Any, change: Any, waiting: Any) -> None:
         """A link of AMQP 1.0 on which a client receives from a queue begins (1) or is over (-1).
 
         Of each queue there is how many are there, the most at once, and the messages that wait, as
         the broker said last in a flow; None where it did not.
         """
-        if (
-            self.channel >= 0
-            or self.bounded
-            or (self.wanted and not self.wanted(*connection.name()))
-        ):
+        if self._is_of_others(connection):
             return
         known = self.consumed.get(queue)
         if known is None:
@@ -324,16 +334,21 @@ class Census:
         else:
             octets = frames.reply_text.bytes_of(row)
             text = None if octets is None else octets.decode(errors="replace")
+        capture = frames.capture.values[row]
+        named = captures[capture] if 0 <= capture < len(captures) else None
         key = (NAMES[method], sender, code if code >= 0 else None, text)
+        self._count_error(key, connection, named, frames.packet_number.values[row])
+
+    def _count_error(self, key: Any, connection: Any, capture: Any, number: Any) -> None:
+        """Count an error by its method, sender, code and text."""
         if key not in self.errors and len(self.errors) >= MAX_ERRORS:
             key = (*key[:2], None, None)
         error = self.errors.get(key)
         if error is None:
             names = ("method", "sender", "reply_code", "reply_text")
             error = self.errors[key] = dict(zip(names, key, strict=True))
-            capture = frames.capture.values[row]
-            error["capture"] = captures[capture] if 0 <= capture < len(captures) else None
-            error["packet_number"] = frames.packet_number.values[row]
+            error["capture"] = capture
+            error["packet_number"] = number
             error["connection_id"] = connection.name()[0]
             error["count"] = 0
         error["count"] += 1

@@ -10,11 +10,13 @@ cdef class Address:
 cdef class Allowance:
     cdef public long long used, limit, least, most, granted, waits, waited_ns, longest_ns, over
     cdef public long long empty_ns, refilled_ns, waiting_ns, last_ns, empty_number, longest_number
+    cdef public long long since_ns, former, lowered_ns
     cdef int begin(self, long long used) except? -1
     cpdef long long left(self) except? -2
     cdef int allow(self, long long limit, long long number, long long ts_ns) except? -1
     cdef int run_out(self, long long number, long long ts_ns) except? -1
     cdef bint use(self, long long number, long long ts_ns) except? -1
+    cdef bint _is_under_way(self, long long ts_ns) except? -1
 
 cdef class Link(Consumer):
     cdef public str name, source, target, durable, expiry_policy, distribution_mode, filter
@@ -38,7 +40,8 @@ cdef class Link(Consumer):
 cdef class Windows:
     cdef public Allowance client, server
     cdef public long long client_size, server_size
+    cdef public bint stopped
     cdef int begin(self, int side, Performative found) except? -1
     cdef int _announce(self, int side, long long size) except? -1
-    cdef int flow(self, int side, Performative found, long long number, long long ts_ns) except? -1
+    cdef bint flow(self, int side, Performative found, long long number, long long ts_ns) except? -1
     cdef bint transfer(self, int side, long long number, long long ts_ns) except? -1

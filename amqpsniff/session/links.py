@@ -39,6 +39,12 @@ _MASK = cython.declare(cython.longlong, 0xFFFFFFFF)
 _HALF = cython.declare(cython.longlong, 1 << 31)
 _AT_ONCE = cython.declare(cython.longlong, MAX_WAIT_NS)
 
+UNDER_WAY_NS = 500_000_000
+"""Time after a flow that lowers a limit in which what the limit before allowed was under way: a
+round trip around the world."""
+
+_UNDER_WAY = cython.declare(cython.longlong, UNDER_WAY_NS)
+
 
 @cython.cfunc
 @cython.exceptval(check=False)
@@ -106,9 +112,10 @@ class Allowance:
     `used` is how far the sender counted and `limit` how far it may, -1 while that is not known.
     `least` is the least that was left, `most` the most, `granted` all that was. `waits` counts how
     often the sender had to wait, `waited_ns` for how long in all, `longest_ns` the longest time and
-    `longest_number` the packet that used up what was left. `empty_ns`, `empty_number`: when and
-    where nothing was left, while that is so; `refilled_ns`: when there was more again, until it
-    is used.
+    `longest_number` the packet that used up what was left, at `since_ns`. `former`: the limit
+    before the receiver lowered it at `lowered_ns`, -1 for none. `empty_ns`, `empty_number`: when
+    and where nothing was left, while that is so; `refilled_ns`: when there was more again, until
+    it is used.
     """
 
     used: int
@@ -126,9 +133,13 @@ class Allowance:
     last_ns: int
     empty_number: int
     longest_number: int
+    since_ns: int
+    former: int
+    lowered_ns: int
 
     def __init__(self) -> None:
-        self.used = self.limit = self.least = self.most = -1
+        self.used = self.limit = self.least = self.most = self.former = -1
+        self.since_ns = self.lowered_ns = NULL
         self.granted = self.waits = self.waited_ns = self.longest_ns = self.over = 0
         self.empty_ns = self.refilled_ns = self.waiting_ns = self.last_ns = NULL
         self.empty_number = self.longest_number = -1
@@ -163,6 +174,10 @@ class Allowance:
         more: cython.longlong = _apart(limit, self.limit) if self.limit >= 0 else -1
         if self.limit < 0 and self.used >= 0:
             more = _apart(limit, self.used)
+        elif more < 0 and self.limit >= 0:
+            if not self._is_under_way(ts_ns) or _apart(self.limit, self.former) > 0:
+                self.former = self.limit
+            self.lowered_ns = ts_ns
         self.limit = limit
         if more > 0:
             self.granted += more
@@ -198,6 +213,7 @@ class Allowance:
                 if self.waiting_ns > self.longest_ns:
                     self.longest_ns = self.waiting_ns
                     self.longest_number = self.empty_number
+                    self.since_ns = self.refilled_ns - self.waiting_ns
             self.refilled_ns = NULL
         self.last_ns = ts_ns
         if self.used < 0:
@@ -209,9 +225,18 @@ class Allowance:
             self.run_out(number, ts_ns)
         elif before - 1 < self.least or self.least < 0:
             self.least = before - 1
-        if before == 0:
-            self.over += 1
-        return before == 0
+        over: cython.bint = before == 0
+        if over and self._is_under_way(ts_ns) and _apart(self.former, self.used) >= 0:
+            over = False
+        self.over += over
+        return over
+
+    def _is_under_way(self, ts_ns: cython.longlong) -> cython.bint:
+        """True if what the limit before the last one allowed may still come."""
+        if self.former < 0:
+            return False
+        known: cython.bint = ts_ns != NULL and self.lowered_ns != NULL
+        return not known or ts_ns - self.lowered_ns <= _UNDER_WAY
 
 
 class Link(Consumer):
@@ -432,11 +457,13 @@ class Windows:
     """The windows of a session: what each side may still send by the word of the other.
 
     `client` is what the server may send to the client, `server` the opposite; `client_size`,
-    `server_size` the incoming windows that were said last, -1 for none.
+    `server_size` the incoming windows that were said last, -1 for none. `stopped`: the server took
+    back what the client might still send.
     """
 
     client_size: int
     server_size: int
+    stopped: cython.bint
 
     client: Allowance
     server: Allowance
@@ -444,6 +471,7 @@ class Windows:
     def __init__(self) -> None:
         self.client, self.server = Allowance(), Allowance()
         self.client_size = self.server_size = -1
+        self.stopped = False
 
     def begin(self, side: cython.int, found: Performative) -> cython.int:
         """A side's begin: the number of its first transfer, and its window."""
@@ -461,17 +489,21 @@ class Windows:
 
     def flow(
         self, side: cython.int, found: Performative, number: cython.longlong, ts_ns: cython.longlong
-    ) -> cython.int:
-        """A side's flow."""
+    ) -> cython.bint:
+        """A side's flow; true where `stopped` changes."""
+        was_stopped: cython.bint = self.stopped
         taken: Allowance = self.client if side == 0 else self.server
         sent: Allowance = self.server if side == 0 else self.client
         if found.next_outgoing_id >= 0:
             sent.begin(found.next_outgoing_id)
         if found.incoming_window >= 0:
+            if side == 1:
+                had_room: cython.bint = self.server_size != 0 and taken.left() != 0
+                self.stopped = found.incoming_window == 0 and (self.stopped or had_room)
             self._announce(side, found.incoming_window)
             if found.next_incoming_id >= 0:
                 taken.allow(found.next_incoming_id + found.incoming_window, number, ts_ns)
-        return 0
+        return self.stopped != was_stopped
 
     def transfer(
         self, side: cython.int, number: cython.longlong, ts_ns: cython.longlong

@@ -547,10 +547,10 @@ def _block(tracker: Any, session: Session, frame: MethodFrame, request: Request 
     elif before == _FREE:
         session.blocked_ns = None  # it was blocked before the capture began, or in a hole
     else:
-        _end_block(session, frame.ts_ns)
+        end_block(session, frame.ts_ns)
 
 
-def _end_block(session: Any, ts_ns: Any) -> Any:
+def end_block(session: Any, ts_ns: Any) -> Any:
     """The broker takes publishes again, or the capture shows no more of it."""
     since = session.blocked_since
     session.blocked_since = None
@@ -605,7 +605,7 @@ def end_connection(tracker: Any, session: Session) -> cython.int:
         drop_requests(slot, _CLIENT, True)
         drop_requests(slot, _SERVER, True)
     if session.blocked_since is not None:
-        _end_block(session, conversation.end_ns)
+        end_block(session, conversation.end_ns)
     session.over = True
     return 0
 

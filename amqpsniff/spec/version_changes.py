@@ -75,6 +75,13 @@ VERSION_CHANGES = (
         "release notes of 4.3.0; a declaration without the plugin", ("3.10.8", "4.3.6"),
     ),
     VersionChange(
+        "address-version", (4, 3), "refused",
+        "A link of AMQP 1.0 with an address of version 1 is refused with amqp:invalid-field, "
+        "unless the broker permits the deprecated feature amqp_address_v1.",
+        "Use addresses of version 2: /queues/NAME, /exchanges/NAME/KEY, percent-encoded.",
+        "feature amqp_address_v1, deprecated", ("4.3.6",),
+    ),
+    VersionChange(
         "consumer-timeout-argument", (4, 3), "refused",
         "x-consumer-timeout of a queue that is no quorum queue is refused with 406 "
         "PRECONDITION_FAILED, in queue.declare and in basic.consume.",

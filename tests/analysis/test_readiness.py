@@ -51,6 +51,12 @@ CASES = {
         rows("connections", {"protocol": "0-8", "first_packet_number": 1}),
         rows("connections", {"protocol": "0-9", "first_packet_number": 1}),
     ),
+    "address-version": (
+        method("attach", role=False, target={"address": "/queue/orders"}),
+        method("attach", role=False, target={"address": "/queues/orders"}),
+        method("attach", role=True, target={"address": "/queue/orders"}),
+        method("attach", role=False, target={}),
+    ),
     "message-size": (
         message("basic.publish", body_size=(16 << 20) + 1),
         message("basic.publish", body_size=16 << 20),

@@ -53,6 +53,11 @@ def test_what_is_wrong_since_when_who_and_how_sure() -> None:
     ]
 
 
+def test_what_has_no_time_is_placed_by_its_packet() -> None:
+    found = judged(finding("publish-rejected", 3, count=4, ts_ns=None))
+    assert "4 times, first in packet 3 (certain)." in str(found)
+
+
 def test_how_often_is_left_out_where_the_detail_has_the_number() -> None:
     for detail, told in (("404 NOT_FOUND", True), ("12.4 s in all", True), ("4 messages", False)):
         found = str(judged(finding("channel-closed-by-broker", count=4, detail=detail)))

@@ -187,7 +187,7 @@ OWN_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "slow-without-notify",
             "was not acknowledged in time",
             "slow-with-notify",
-            "cancelled a consumer that held deliveries for too long",
+            "A consumer held deliveries for too long",
         ),
         (SOUND,),
     ),
@@ -257,7 +257,7 @@ CASE_ROWS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "consumer_restored": (("ended without being closed: billing",), ("error", "does not consume")),
     "consumer_starved_after_timeout": (
-        ("sleeper", "cancelled a consumer that held deliveries for too long", "consumer 'one'"),
+        ("sleeper", "A consumer held deliveries for too long", "consumer 'one'"),
         (SOUND,),
     ),
     "delivery_limit": (

@@ -17,7 +17,7 @@ from amqpsniff.cli.render.grid import Grid, facts
 from amqpsniff.cli.render.lines import fitted, joined
 from amqpsniff.cli.render.text import STYLES, Paint, Words, cells, cut, cut_middle, folded
 from amqpsniff.errors import UsageError
-from amqpsniff.units import count, duration, octets, rate
+from amqpsniff.units import count, duration, limit, octets, rate
 from amqpsniff.wire_text import harmless, word
 
 PLAIN = Paint(colour=False)
@@ -378,3 +378,9 @@ def test_a_last_column_that_says_nothing_is_left_out() -> None:
     assert _lines(grid, 80) == ["id  name", "1   a"]
     grid.add("2", "b", "gone")
     assert _lines(grid, 80) == ["id  name  why", "1   a", "2   b     gone"]
+
+
+def test_limits_have_their_own_names() -> None:
+    assert [limit(one) for one in (1 << 24, 512 << 10, 100, 3 << 20, 16_000_000)] == [
+        "16 MiB", "512 KiB", "100 B", "3.15 MB", "16.0 MB",
+    ]  # fmt: skip

@@ -140,7 +140,9 @@ def _wired(script: Script, hosts: tuple[str, str]) -> list[wire.Packet]:
 
 
 def _codes(engine: Engine) -> set[str]:
-    return {finding.code for finding in engine.findings()}
+    found = list(engine.findings())
+    assert not [one for one in found if one.packet_number is not None and one.ts_ns is None]
+    return {finding.code for finding in found}
 
 
 def packets_of(text: str) -> list[wire.Packet]:

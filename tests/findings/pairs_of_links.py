@@ -217,6 +217,34 @@ def _holding(ms: int) -> str:
                 ("S", EMPTY))  # fmt: skip
 
 
+def _holding_before(ms: int) -> str:
+    """A consumer whose link was attached before the capture."""
+    return "midstream\n" + said(sends("S", *range(10), handle=1), (*give("C", 1, 10, handle=1), ms))
+
+
+def _lowered(ms: int) -> str:
+    """Credit that is lowered, and then used as it was before."""
+    return said(opening(), receiver(credit=10), sends("S", 0, 1, handle=1),
+                give("C", 0, 2, handle=1), (*sends("S", 2, handle=1)[0], ms),
+                sends("S", 3, 4, handle=1))  # fmt: skip
+
+
+def _alarm(window: int, credit: int = 10) -> str:
+    """A broker that takes its window back, and gives it again."""
+    return said(opening(), sender(credit=credit), sends("C", 0), settles("S", 0, ACCEPTED),
+                ("S", frame("flow", next_incoming_id=1, incoming_window=window, next_outgoing_id=0,
+                            outgoing_window=2048)),
+                (*give("S", 10, 1), 2000), sends("C", 1), settles("S", 1, ACCEPTED))  # fmt: skip
+
+
+def _too_early(*more: Step) -> str:
+    """A link that is refused, and used before the client knows."""
+    refuses = detaches("S", 0, "amqp:not-found", "no queue")
+    unknown = error("amqp:session:unattached-handle", "Unattached link handle: 0")
+    return said(opening(), *more, sender(credit=0), refuses, give("C", 10, 0),
+                ("S", frame("end", error=unknown)))  # fmt: skip
+
+
 def _beyond(count: int) -> str:
     return said(opening(), sender(credit=2), sends("C", *range(count)),
                 settles("S", 0, ACCEPTED, last=count - 1))  # fmt: skip
@@ -316,6 +344,13 @@ def _framed(size: int) -> str:
                 settles("S", 0, ACCEPTED))  # fmt: skip
 
 
+def _taken_back(server: Any) -> str:
+    """A consumer whose deliveries the broker releases after a minute."""
+    released = settles("S", 0, RELEASED, role=False, settled=False, last=1)
+    return said(opening(server), receiver(credit=3), sends("S", 0, 1, 2, handle=1),
+                (*released, 60_000))  # fmt: skip
+
+
 def _left(role: str, settled: bool) -> str:
     link, side = (sender(), "C") if role == "sender" else (receiver(), "S")
     handle = 0 if role == "sender" else 1
@@ -355,6 +390,13 @@ def _login(code: int) -> str:
         ("C", frame("sasl_init", mechanism="PLAIN", initial_response=b"\0u\0secret")),
         ("S", frame("sasl_outcome", code=code)),
     )  # fmt: skip
+
+
+def _unanswered(host: str) -> str:
+    """An open that the broker does not answer before it ends TCP."""
+    return said(("C", HEADER), ("S", HEADER),
+                ("C", frame("open", container_id="c", hostname=host)),
+                ("S", "FIN", 3000))  # fmt: skip
 
 
 def _offered(*more: Step) -> str:
@@ -462,6 +504,12 @@ CONDITIONS: dict[str, Pair] = {
     "credit-not-renewed while it is published": Pair(_hungry(989), _hungry(988)),
     "credit-exhausted from the attach": Pair(_starved(5_000), _starved(4_990)),
     "consumer-stuck over a link": Pair(_holding(30_000), _holding(29_990)),
+    "consumer-stuck over a link from before": Pair(
+        _holding_before(30_000), _holding_before(29_990)
+    ),
+    "credit-exceeded after it was lowered": Pair(_lowered(501), _lowered(499)),
+    "connection-blocked by a window": Pair(_alarm(0), _alarm(1)),
+    "channel-closed-by-broker with other links": Pair(_too_early(*receiver()), _too_early(), 3),
     "message-unroutable as released": Pair(
         _outcome(RELEASED, RABBITMQ4), _outcome(ACCEPTED, RABBITMQ4)
     ),
@@ -473,6 +521,9 @@ CONDITIONS: dict[str, Pair] = {
     "publishes-unprotected over a link": Pair(_presettled("C", True), _presettled("C", False)),
     "automatic-acknowledgement over a link": Pair(_presettled("S", True), _presettled("S", False)),
     "deliveries-rejected by share": Pair(_rejects(5, 99), _rejects(5, 100), 3),
+    "consumer-timed-out over a link": Pair(
+        _taken_back(RABBITMQ4), _taken_back(RABBITMQ4 | {Symbol("version"): "4.2.1"})
+    ),
     "poison-message by delivery-count": Pair(_counted(4), _counted(3)),
     "heartbeat-missed by idle-time-out": Pair(_silent(20_001), _silent(20_000)),
     "heartbeat-too-short as idle-time-out": Pair(_idle(4_999), _idle(5_000)),
@@ -482,6 +533,11 @@ CONDITIONS: dict[str, Pair] = {
     ),
     "connection-forced-closed with a condition": Pair(
         closed("amqp:connection:forced"), closed("amqp:internal-error")
+    ),
+    "vhost-refused without an answer": Pair(_unanswered("vhost:absent"), _unanswered("absent")),
+    "connection-forced-closed by RabbitMQ 4": Pair(
+        closed("amqp:internal-error", "Connection forced: \"reason 'shutdown'\""),
+        closed("amqp:internal-error", "unexpected"),
     ),
     "channel-closed-by-broker with a condition": Pair(ended("amqp:invalid-field"), ended(None)),
     "rpc-unanswered over links": Pair(_called(9_999), _called(9_998)),

@@ -91,6 +91,22 @@ def test_others_could_connect() -> None:
     assert before[0].endswith("nobody connected to it in that time")
 
 
+def test_a_server_whose_process_ended() -> None:
+    packets = attempt(0) + attempt(4, ports=(40001, 5672))
+    lives = wire.Talk(ports=(50000, 5672), start_ns=wire.START_NS - SECOND // 2).hands()
+    lives.client(HELLO)
+    lives.server(HELLO)
+    packets += connected(9, source=50001)
+    near = details([*packets, *lives.packets])
+    lives.now = wire.START_NS - SECOND // 4
+    lives.server(flags=RST | ACK)
+    shown = details([*packets, *lives.packets])
+    assert "had ended" not in near[0]
+    assert shown[0].endswith(
+        "; it had ended 1 connection 250 ms before, and took the next one 5.00 s after"
+    )
+
+
 def test_what_is_not_answered() -> None:
     (row,) = found(attempt(0, None, times=4))
     assert row["code"] == "connect-unanswered"

@@ -106,7 +106,7 @@ SEEN_IN: dict[str, str] = {
     "amqp10/login_not_tried.pcap.gz": "login-not-tried",
     "amqp10/links.pcap": ("link-refused link-detached-idle link-reattach-loop publish-released"),
     "amqp10/proton_window.pcap.gz": "session-window-violated",
-    "amqp10/rabbitmq43_window.pcap.gz": "session-window-closed",
+    "amqp10/rabbitmq43_window.pcap.gz": "connection-blocked",
     "amqp10/rhea_blocked.pcap.gz": "session-links-blocked",
     "amqp10/rhea_unsettled.pcap.gz": "outcome-not-settled",
     "amqp10/rabbitmq43_links.pcap.gz": (
@@ -143,6 +143,7 @@ MADE_IN: dict[str, str] = {
     "connect-unanswered": "findings/test_attempts.py",
     "server-not-amqp": "findings/test_wrong_protocols.py",
     "protocol-header-unanswered": "findings/test_wrong_protocols.py",
+    "session-window-closed": "findings/pairs_of_links.py",
     "deliveries-after-cancel": "session/rules/test_cancelling.py",
     "deliveries-deleted": "session/rules/test_queues.py",
     "tls-alert": "tls/test_troubles.py",

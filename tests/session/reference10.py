@@ -408,6 +408,7 @@ class Conversation:
             for before in session.deliveries:
                 if before.waits and before.first.side == side and before.id == one.id:
                     self._left(before)
+                    before.waits = False
             one.waits = True
         session.deliveries.append(one)
         if one.waits:
@@ -474,7 +475,6 @@ class Conversation:
 
     def _left(self, one: Delivery) -> None:
         """Nobody settles it any more."""
-        one.waits = False
         if not self._sure(one, one.said_losses):
             one.said = None
         self._decide(one)
@@ -518,13 +518,15 @@ class Conversation:
     ending = False
 
     def _over(self, session: Session) -> None:
-        for link in [one for one in session.links if one.row is None]:
-            self._link_over(link)
         ends = [sum(one.waits and one.first.side == side for one in session.deliveries)
                 for side in range(2)]  # fmt: skip
-        for one in session.deliveries:
-            if one.waits:
-                self._left(one)
+        left = [one for one in session.deliveries if one.waits]
+        for one in left:
+            self._left(one)
+        for link in [one for one in session.links if one.row is None]:
+            self._link_over(link)
+        for one in left:
+            one.waits = False
         session.over = True
         for side in range(2):
             for number in [n for n, one in self.open[side].items() if one is session]:

@@ -72,16 +72,18 @@ CLOSINGS = (
          (*CHANNEL_ENDS, *BROKER_CLOSES)),
     Kind("connection-forced-closed", "warning", "high",
          "The broker closed a connection because it shuts down or was told to",
-         "connection.close 320 CONNECTION_FORCED, in AMQP 1.0 amqp:connection:forced; the text "
-         "has the reason: an operator's, a shutdown, credentials that expired.",
+         "connection.close 320 CONNECTION_FORCED; in AMQP 1.0 amqp:connection:forced, or "
+         "amqp:internal-error that says Connection forced, as RabbitMQ 4 sends it. The text has "
+         "the reason: an operator's, a shutdown, credentials that expired.",
          "Expected during maintenance. Check that the client connects again, and waits longer "
          "after each attempt."),
     Kind("disconnect-unclean", "warning", "high",
          "A connection ended without being closed",
          "TCP was ended with FIN or RST, and no connection.close and close-ok went before.",
-         "The detail says which side ended it and what was left open. Most often the client's "
-         "process ended; otherwise heartbeats failed, a side stopped reading, or something "
-         "between them cut an idle connection.",
+         "The detail says which side ended it and what was left open. Most often that side's "
+         "process ended: a broker that ended several at once and refuses others after that "
+         "(connect-refused) was killed, or crashed. Otherwise heartbeats failed, a side stopped "
+         "reading, or something between them cut an idle connection.",
          "After a legal close some stacks still send RST.",
          ("heartbeat-missed", "path-interrupted", "client-not-reading", "idle-connection-cut",
           "tuning-rejected", "authentication-failed", "method-unknown", "handshake-slow",
@@ -100,11 +102,11 @@ CLOSINGS = (
     Kind("consumer-cancelled", "error", "medium",
          "The broker cancelled a consumer, and it was not started again",
          "basic.cancel from the broker, as after its queue was deleted or moved, and no "
-         "basic.consume of that queue from that client afterwards, though it stayed connected for "
-         "five seconds or more.",
+         "basic.consume of that queue from that client in the five seconds or more that it stayed "
+         "connected, or, where it closed the connection, until the capture ended.",
          "Handle the cancellation in the client: declare the queue and consume again. Until then "
          "the application is connected and receives nothing.",
-         "The client may consume again on another connection.",
+         "The client may consume again on another connection. A queue that is no longer needed.",
          ("operation-destructive",)),
     Kind("consumer-not-restored", "error", "medium",
          "A client is connected again and does not consume from its queue",
@@ -131,9 +133,7 @@ CLOSINGS = (
          "MiB by default since RabbitMQ 4.0, 128 MiB before). In AMQP 1.0: a message larger than "
          "the max-message-size of its link, or amqp:link:message-size-exceeded.",
          "Store the payload elsewhere and send its address, split it, or compress it; raising "
-         "max_message_size costs the broker memory.",
-         "",
-         ("message-oversized",)),
+         "max_message_size costs the broker memory."),
     Kind("reconnect-loop", "error", "low",
          "A client connects again and again, and each time fails the same way",
          "Three or more connections of one client in a minute end with the same reason: an error "

@@ -87,7 +87,8 @@ DELIVERY = (
          "nothing at all). There was no acknowledgement for 30 s and ten times longer than usual, "
          "or for 10 s and a hundred times longer (a thousand times where few were acknowledged). "
          "Tasks with an eta header that lies ahead do not count. In AMQP 1.0: the link's credit is "
-         "used up and all of it is held.",
+         "used up and all of it is held; of a link from before the capture, ten deliveries or more "
+         "came and none was settled for 30 s.",
          "Find the handler that hangs (a lock, a call without timeout). A higher prefetch count, "
          "or more credit, only puts it off.",
          "Jobs may really take that long."),
@@ -139,10 +140,11 @@ DELIVERY = (
          "a dead-letter exchange that keeps what is dropped or expires.",
          "Queues that are to hold the latest values only."),
     Kind("consumer-timed-out", "error", "medium",
-         "The broker cancelled a consumer that held deliveries for too long",
+         "A consumer held deliveries for too long, and the broker took them back",
          "basic.cancel from RabbitMQ 4.3 or later, for a consumer that held its oldest delivery "
          "for x-consumer-timeout of the queue (30 minutes by default). Or deliveries came to it "
-         "again after the cancel, without a new basic.consume.",
+         "again after the cancel, without a new basic.consume. In AMQP 1.0: a disposition in which "
+         "the broker releases deliveries that the link still holds.",
          "Settle deliveries earlier or split long jobs; or raise x-consumer-timeout of the queue. "
          "The deliveries are back in the queue and come again: handlers must recognise work that "
          "is done. The client must handle the cancellation.",

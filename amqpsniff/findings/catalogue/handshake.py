@@ -9,8 +9,9 @@ HANDSHAKE = (
          "has AMQP in the capture or is usual for brokers. In a capture without AMQP any port "
          "counts. At ::1 only if no connection to 127.0.0.1 follows within a second.",
          "Nothing listens at that address and port: see whether the broker runs, and whether host "
-         "and port of the client's configuration are right. Where ICMP says that it is prohibited, "
-         "a firewall or a route rejects it. Let clients wait longer after each attempt.",
+         "and port of the client's configuration are right. Where it had ended connections right "
+         "before, the broker's process ended. Where ICMP says that it is prohibited, a firewall or "
+         "a route rejects it. Let clients wait longer after each attempt.",
          "A client that tries several addresses in turn; port scans.",
          ("connection-forced-closed", "disconnect-unclean")),
     Kind("connect-unanswered", "error", "high",
@@ -143,13 +144,16 @@ HANDSHAKE = (
          "close with amqp:unauthorized-access before open.",
          "Check user, password and mechanism; by default the account guest works from the "
          "broker's own host only. The broker's log has the exact reason.",
-         "Without the close method, a crash of the client or broker during login looks the same."),
+         "Without the close method or a sasl-outcome, a crash of the client or broker during login "
+         "looks the same."),
     Kind("vhost-refused", "error", "high",
          "The virtual host does not exist or the user may not use it",
          "The broker answered connection.open with connection.close 530 that names the virtual "
-         "host.",
+         "host. In AMQP 1.0: it ended TCP and did not answer an open whose hostname begins with "
+         "vhost:, as RabbitMQ does.",
          "Correct the name (in a URI the default virtual host `/` is written %2F), or give the "
-         "user permissions on it."),
+         "user permissions on it. In AMQP 1.0 the broker's log has the reason.",
+         "Without an answer, a broker that dies at that moment looks the same."),
     Kind("tuning-rejected", "error", "high",
          "The broker refused the client's channel or frame limits",
          "tune-ok asks for more channels or larger frames than tune offered (0 means no limit), "

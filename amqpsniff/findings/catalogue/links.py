@@ -12,7 +12,9 @@ LINKS = (
          "The broker answers an attach with a detach that has an error, or with an attach without "
          "the address that was asked for.",
          "Create the node, correct the address (RabbitMQ 4: /queues/NAME or /exchanges/NAME/KEY, "
-         "percent-encoded), or give the permission that the condition names.",
+         "percent-encoded), or give the permission that the condition names. With "
+         "amqp:not-implemented the broker lacks what the link asks for, such as transactions or "
+         "dynamic nodes: do without it.",
          "Some clients probe whether a node exists."),
     Kind("link-detached", "error", "high",
          "The broker detached a link with an error",
@@ -80,10 +82,11 @@ LINKS = (
          "A consumer that takes a certain number of messages and then rests."),
     Kind("credit-exceeded", "error", "high",
          "A sender sent more than its credit allows",
-         "A delivery began when the receiver's last flow left no credit for it.",
+         "A delivery began when the receiver's last flow left no credit for it. Where that flow "
+         "lowered the credit, what it was before counts for half a second.",
          "A fault of the sender's library: upgrade it. RabbitMQ's Erlang client of 3.x does so in "
          "shovels. The receiver may detach the link with amqp:link:transfer-limit-exceeded.",
-         "A flow that lowers credit, while deliveries are on their way."),
+         "Deliveries that were on their way for longer when a flow lowered the credit."),
     Kind("session-links-blocked", "warning", "low",
          "A link without credit blocks the others of its session",
          "Three times a client's link waited for credit while another link of the session, which "

@@ -138,10 +138,13 @@ TIMING = (
     Kind("connection-blocked", "error", "high",
          "The broker blocked publishing because of an alarm",
          "connection.blocked with the reason; publishing goes on after connection.unblocked. "
-         "connection.unblocked alone is the end of a block from before the capture.",
+         "connection.unblocked alone is the end of a block from before the capture. In AMQP 1.0: a "
+         "flow of the broker that sets its incoming window to 0 while it had room, for a client "
+         "that sends.",
          "Free memory or disk space on the broker. Let consumers use connections of their own: a "
          "blocked one also holds up their acknowledgements.",
-         "A client that does not publish is told nothing, so more of them may be affected."),
+         "A client that does not publish is told nothing, so more of them may be affected. In AMQP "
+         "1.0 a broker may stop a client for another reason."),
     Kind("reply-missing", "error", "medium",
          "The broker does not answer a synchronous method",
          "A method that waits for its answer (declare, qos, open, consume) had none for more than "

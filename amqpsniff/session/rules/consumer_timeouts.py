@@ -2,7 +2,8 @@
 
 Since 4.3 queues watch that time: the consumer is cancelled, its deliveries go back to the queue,
 and it gets nothing more until the client settles what it held. Then it gets deliveries again,
-without a new basic.consume. Measured with RabbitMQ 4.3.6.
+without a new basic.consume. A link of AMQP 1.0 stays: a disposition of the broker releases what it
+held. Measured with RabbitMQ 4.3.6.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from amqpsniff.decode.json_objects import read_object
-from amqpsniff.session.codes import CLIENT
+from amqpsniff.session.codes import CLIENT, SERVER
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import name_at, number_of, queue_text
+from amqpsniff.session.rules.links import link_text
 from amqpsniff.session.rules.occasions import EXTENDED
 from amqpsniff.session.rules.peers import rabbitmq_release, table
 from amqpsniff.session.rules.shared_state import drop, remember
@@ -152,6 +154,24 @@ def delivered(context: RuleContext) -> None:
         context.report("consumer-starved-after-timeout", detail, **place)
 
 
+def taken_back(context: RuleContext) -> None:
+    """deliveries-taken-back: RabbitMQ does so when a link has held them for too long."""
+    found, waiting = context.facts["found"], context.facts["of"].unsettled[SERVER]
+    oldest = waiting.find(found.first)
+    if oldest is None or oldest.ts_ns <= 0 or context.ts_ns is None:
+        return
+    if rabbitmq_release(context) < CANCELS_SINCE:
+        return
+    name = "" if oldest.consumer is None else f" of {link_text(oldest.consumer)}"
+    held = min((found.last - found.first & 0xFFFFFFFF) + 1, waiting.waiting)
+    context.report(
+        "consumer-timed-out",
+        f"{number_of(held, 'delivery', 'deliveries')}{name}, the oldest in packet "
+        f"{oldest.packet_number}, had not been settled for "
+        f"{duration(context.ts_ns - oldest.ts_ns)} when the broker took them back",
+    )
+
+
 def _forget_cancelled(context: RuleContext, number: int) -> None:
     """The consumers that were cancelled in a packet need not be started again."""
     cancelled = context.memory.get("cancelled", [])
@@ -168,3 +188,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "basic.consume": (consumed,),
     "redelivered": (delivered,),
 }
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {"deliveries-taken-back": (taken_back,)}

@@ -16,6 +16,7 @@ from amqpsniff.session.rules.format import queue_text
 from amqpsniff.session.rules.peers import client_of
 from amqpsniff.session.rules.queues import deletion_words, queue_key
 from amqpsniff.session.rules.shared_state import apart, contribute, report_at
+from amqpsniff.spec import SIDES
 
 RESUME_NS = 5_000_000_000
 """Time within which a client that handles a cancellation has consumed again or gone away."""
@@ -130,7 +131,8 @@ def judge_cancelled(context: RuleContext) -> None:
     end_ns = context.session.connection.conversation.end_ns
     deleted = context.memory.get("deleted", {})  # its client's frames may have been read later
     for tag, queue, channel, number, ts_ns in context.memory.get("cancelled", []):
-        if ts_ns is None or end_ns - ts_ns < RESUME_NS or not context.complete:
+        stayed = ts_ns is not None and end_ns - ts_ns >= RESUME_NS
+        if ts_ns is None or not (stayed or _left(context)) or not context.complete:
             continue
         if queue in deleted or None in deleted or (deleted and queue is None):
             continue
@@ -139,7 +141,32 @@ def judge_cancelled(context: RuleContext) -> None:
         place = context.place_of(number, ts_ns)
         key = queue_key(context, queue or "")
         what = (f"consumer '{tag}' of {queue_text(queue)}", queue, key, channel.number)
-        contribute(context, judge_lost, client_of(context).host, *what, place)
+        judge = judge_lost if stayed else judge_left
+        contribute(context, judge, client_of(context).host, *what, place)
+
+
+def _left(context: RuleContext) -> bool:
+    """True if the client closed the connection."""
+    return bool(context.session.closed_by == SIDES[CLIENT])
+
+
+def judge_left(context: RuleContext, *lost: Any) -> None:
+    """The client of a cancelled consumer left before long: it may come back."""
+    left: list[Any] = context.shared.setdefault("cancelled and left", [])
+    if len(left) < MAX_CANCELLED:
+        left.append(lost)
+    else:
+        context.forget("consumers")
+
+
+def judge_stayed_away(context: RuleContext) -> None:
+    """capture-ends: clients that left when their consumer was cancelled, and are not back."""
+    for host, what, queue, key, channel, place in context.shared.pop("cancelled and left", ()):
+        about = Place(*place).ts_ns or 0
+        if context.ts_ns is None or context.ts_ns - about < RESUME_NS:
+            continue
+        if not deletion_words(context, key, about - DELETED_NS, about + DELETED_NS):
+            judge_lost(context, host, f"{what}, whose client left", queue, key, channel, place)
 
 
 def _was_resumed(context: RuleContext, channel: Any, tag: str, ts_ns: int) -> bool:
@@ -189,4 +216,5 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "consumer-cancelled": (cancelled,),
     "frames-lost": (lost,),
     "connection-ends": (judge_cancelled,),
+    "capture-ends": (judge_stayed_away,),
 }

@@ -23,11 +23,17 @@ MS = 1_000_000
 SLOW_NS = SECOND_NS
 """Time until both sides have opened that is long: four or five round trips, and a login."""
 
+VHOST = "vhost:"
+"""What a hostname begins with that names a virtual host of RabbitMQ."""
+
 _SIDES = ("client", "broker")
 _CODES = {1: "refused it", 2: "had an error", 3: "had an error that stays", 4: "was not ready"}
 """Meanings of the codes of sasl-outcome (§5.3.3.6)."""
 
 _FORCED = "amqp:connection:forced"
+_FORCED_TEXT = "connection forced"
+"""The error of a close that an operator or a shutdown asked for. RabbitMQ 4 sends
+amqp:internal-error, whose description begins so."""
 _IDLE = ("idle", "inactive", "timeout")
 
 
@@ -84,8 +90,13 @@ def not_opened(context: RuleContext) -> None:
             detail = f"the broker gave up after {duration(age)}, waiting for the client's {awaited}"
             context.report("handshake-slow", detail)
         elif state.opens[CLIENT]:
+            host = state.opens[CLIENT].get("hostname") or ""
             detail = f"the broker ended TCP after {duration(age)} and did not answer open"
-            context.report("disconnect-unclean", detail)
+            if host.startswith(VHOST):
+                context.memory["failure"] = f"no answer to open of '{host}'"
+                context.report("vhost-refused", f"{who}: {detail} of '{host}'")
+            else:
+                context.report("disconnect-unclean", detail)
 
 
 def login_refused(context: RuleContext) -> None:
@@ -124,7 +135,7 @@ def closed(context: RuleContext) -> None:
         context.report("link-limit-reached", said)
     elif condition == WINDOW:
         context.report("session-window-violated", f"the broker closed the connection: {said}")
-    elif condition == _FORCED:
+    elif condition == _FORCED or words.startswith(_FORCED_TEXT):
         context.report("connection-forced-closed", said)
     elif "silent" not in context.memory:
         context.report("connection-closed-by-broker", said)

@@ -10,6 +10,7 @@ from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext
 from amqpsniff.session.rules.format import number_of
 from amqpsniff.session.rules.links import link_text
+from amqpsniff.session.rules.stuck_consumers import NEVER_ACKNOWLEDGED
 from amqpsniff.units import count, duration
 
 WAITED_NS = SECOND_NS
@@ -27,6 +28,10 @@ multiple of the usual time between its flows."""
 
 STUCK_NS = 30 * SECOND_NS
 """Time in which a consumer that holds all its credit should have settled something."""
+
+HELD_BEFORE = 10
+"""Deliveries of a link that was attached before the capture from which on it matters that none of
+them was settled."""
 
 BLOCKED_NS = SECOND_NS // 5
 BLOCKED_TIMES = 3
@@ -53,10 +58,10 @@ def _now_ns(context: RuleContext) -> int:
 def judge_link(context: RuleContext) -> None:
     """link-ends: how its credit was used."""
     link, now_ns = context.facts["link"], _now_ns(context)
-    if not link.whole or link.refused:
+    if link.refused:
         return
     credit = link.credit
-    if credit.over >= OVERRUNS and context.certain:
+    if link.whole and credit.over >= OVERRUNS and context.certain:
         context.report(
             "credit-exceeded",
             f"{link_text(link)}: {number_of(credit.over, 'delivery', 'deliveries')} of "
@@ -65,7 +70,8 @@ def judge_link(context: RuleContext) -> None:
             ts_ns=link.first_ns,
             count=credit.over,
         )
-    _waited(context, link, now_ns)
+    if link.whole:
+        _waited(context, link, now_ns)
     context.withdraw("credit-not-renewed", context.channel)
     for code, detail, number, ts_ns in _stopped(context, link, now_ns):
         context.report(code, detail, number=number, ts_ns=ts_ns)
@@ -92,12 +98,15 @@ def _waited(context: RuleContext, link: Any, now_ns: int) -> None:
         f"{duration(credit.waited_ns)} of {duration(spent)} in all and "
         f"{duration(credit.longest_ns)} at most; the most credit was {count(credit.most)}"
     )
-    number = credit.longest_number
-    context.report("credit-exhausted", detail, number=number, count=credit.waits)
+    number, ts_ns = credit.longest_number, credit.since_ns
+    context.report("credit-exhausted", detail, number=number, ts_ns=ts_ns, count=credit.waits)
 
 
 def _stopped(context: RuleContext, link: Any, now_ns: int) -> Iterator[tuple[str, str, int, int]]:
     """The finding about a consumer's link that gets nothing more: code, words, packet and time."""
+    if not link.whole:
+        yield from _never_settled(context, link, now_ns)
+        return
     credit = link.credit
     if not _is_empty(context, link):
         return
@@ -119,6 +128,30 @@ def _stopped(context: RuleContext, link: Any, now_ns: int) -> Iterator[tuple[str
         f"{number_of(link.deliveries, 'delivery', 'deliveries')}, though the broker had {more}"
     )
     yield "credit-not-renewed", detail, credit.empty_number, credit.empty_ns
+
+
+def _never_settled(
+    context: RuleContext, link: Any, now_ns: int
+) -> Iterator[tuple[str, str, int, int]]:
+    """The same of a link from before the capture, whose credit is not known."""
+    count, session = link.deliveries, context.session
+    since_ns = link.first_ns if count >= NEVER_ACKNOWLEDGED else link.last_ns
+    if link.sends or count < HELD_BEFORE or link.unsettled < count or context.channel.times.acks:
+        return
+    if _is_read_on(context) and session.last_client_ns > since_ns and now_ns - since_ns >= STUCK_NS:
+        detail = (
+            f"{link_text(link)}: the consumer settled none of {count} deliveries in "
+            f"{duration(now_ns - since_ns)}"
+        )
+        yield "consumer-stuck", detail, link.oldest_number, link.first_ns
+
+
+def _is_read_on(context: RuleContext) -> bool:
+    """True of a connection from before the capture of which all is read from where it begins."""
+    session, tcp = context.session, context.session.connection.conversation
+    lost = max(map(len, session.lost_at or ([], [])))  # one for what came before
+    hidden = any(tcp.gaps) or any(tcp.cut_bytes) or 0 in tcp.packets
+    return not session.connection.began and lost <= 1 and not hidden
 
 
 def _times(link: Any, now_ns: int) -> tuple[int, int]:
@@ -150,7 +183,7 @@ def judge_siblings(context: RuleContext) -> None:
     link, now_ns, links = context.facts["link"], context.ts_ns, context.facts["of"].links
     if not link.sends or now_ns is None or len(links) > MAX_SIBLINGS:
         return
-    credit, known = link.credit, context.memory.setdefault("blocked", {})
+    credit, known = link.credit, context.memory.setdefault("links blocked", {})
     if len(known) > MAX_SIBLINGS:
         known.clear()
     for other in links.values():
@@ -206,7 +239,10 @@ def judge_windows(context: RuleContext) -> None:
             f"{side}'s incoming window was used up"
         )
         number = allowed.empty_number if still else allowed.longest_number
-        context.report("session-window-closed", detail, number=number)
+        if number in context.memory.get("stopped at", ()):
+            continue  # connection-blocked says it
+        ts_ns = allowed.empty_ns if still else allowed.since_ns
+        context.report("session-window-closed", detail, number=number, ts_ns=ts_ns)
 
 
 def note_credit(context: RuleContext) -> None:

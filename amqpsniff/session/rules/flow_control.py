@@ -22,6 +22,8 @@ world, and time for the client's threads to learn of it."""
 LATE = "published while blocked"
 """Name in `RuleContext.memory` of publishes that are not reported yet: a `Late` per channel."""
 
+_STOPS_KEPT = 64
+"""Flows that stopped a client which are remembered for `credit.judge_windows`."""
 
 UNSEEN = 1
 """The variant of a block whose beginning was not captured."""
@@ -56,12 +58,22 @@ class Late:
 
 
 def _blocked(context: RuleContext) -> None:
+    _block(context, reason_text(context.frame.arguments.get("reason")))
+
+
+def _stopped(context: RuleContext) -> None:
+    """sender-stopped: AMQP 1.0 has no reason for it."""
+    _block(context, "the broker took its incoming window back")
+    context.memory.setdefault("stopped at", []).append(context.number)
+    del context.memory["stopped at"][:-_STOPS_KEPT]
+
+
+def _block(context: RuleContext, reason: str) -> None:
     known = context.memory.get("blocked")
     if known is not None:
         if not known.hidden:
             return
         _report_block(context, None, "")
-    reason = reason_text(context.frame.arguments.get("reason"))
     context.memory["blocked"] = Block(reason, context.number, context.ts_ns)
     context.memory["while blocked"] = [0, 0]
     if context.log is not None and context.log.recorded is None:
@@ -274,4 +286,11 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "channel.flow": (_asked,),
     "channel.flow-ok": (_agreed,),
     "channel-ends": (_channel_ended,),
+}
+
+AMQP10_RULES: dict[str, tuple[Rule, ...]] = {
+    "sender-stopped": (_stopped,),
+    "sender-resumed": (_unblocked,),
+    "frames-lost": (_lost,),
+    "connection-ends": (_connection_ended,),
 }

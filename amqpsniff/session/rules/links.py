@@ -38,6 +38,12 @@ _TOO_MANY = ("max", "limit", "too many", "exceed", "reached", "above")
 MAX_SAID = 200
 """Characters of a description that are shown; RabbitMQ 3 puts whole terms of Erlang into it."""
 
+TOO_LARGE_SENT = "sent too large"
+"""Name in `RuleContext.memory` of the sessions on which the client sent a message larger than its
+link takes, by number and incarnation."""
+
+_UNATTACHED = "amqp:session:unattached-handle"
+
 _TOKEN = ("token", "expired", "cbs")
 """Words of a description that is about a token; Service Bus says `ExpiredToken`, Event Hubs
 `RenewToken`."""
@@ -95,6 +101,17 @@ def attached(context: RuleContext) -> None:
         )
 
 
+def place_of(context: RuleContext) -> tuple[int, int]:
+    """The event's session."""
+    return context.channel.number, context.channel.incarnation
+
+
+def report_too_large(context: RuleContext, detail: str) -> None:
+    """The broker refuses a message for its size; one that was seen to be too large was reported."""
+    if place_of(context) not in context.memory.get(TOO_LARGE_SENT, ()):
+        context.report("message-too-large", detail)
+
+
 def detached(context: RuleContext) -> None:
     """link-detached: why the broker detached a link, or refused it."""
     link, found = context.facts["link"], context.facts["found"]
@@ -104,7 +121,12 @@ def detached(context: RuleContext) -> None:
     said = f"{link_text(link)}: {reason_of(condition, description)}"
     code = _code_of(context, link, condition, description)
     context.memory["failure"] = f"{condition} for {link.name}"
-    context.report(code, said + _held(link))
+    if code == "message-too-large":
+        report_too_large(context, said + _held(link))
+    else:
+        context.report(code, said + _held(link))
+    if code == "link-refused":
+        context.memory["link refused"] = (*place_of(context), context.ts_ns)
     client = (client_of(context).host, client_of(context).server, client_of(context).application)
     address = link.target if link.sends else link.source
     key = (*client, "sender" if link.sends else "receiver", address or "", condition)
@@ -197,6 +219,10 @@ def session_ended(context: RuleContext) -> None:
     condition, description = found.condition, found.description
     said = reason_of(condition, description)
     context.memory["failure"] = said
+    links = list(context.facts["of"].links.values())
+    others = any(one.attached == 3 for one in links)
+    if condition == _UNATTACHED and not others and _just_refused(context):
+        return
     code = "channel-closed-by-broker"
     if condition == WINDOW:
         code = "session-window-violated"
@@ -206,11 +232,21 @@ def session_ended(context: RuleContext) -> None:
         code = "message-too-large"
     elif is_limit(condition, description):
         code = "link-limit-reached"
-    links = list(context.facts["of"].links.values())
     with_it = f"; {number_of(len(links), 'link')} ended with it" if len(links) > 1 else ""
     held = sum(link.unsettled for link in links)
     left = f", {number_of(held, 'delivery', 'deliveries')} not settled" if held else ""
-    context.report(code, f"the broker ended the session: {said}{with_it}{left}")
+    detail = f"the broker ended the session: {said}{with_it}{left}"
+    if code == "message-too-large":
+        report_too_large(context, detail)
+    else:
+        context.report(code, detail)
+
+
+def _just_refused(context: RuleContext) -> bool:
+    """True if the broker refused a link of the session: the client used it before it knew."""
+    *where, ts_ns = context.memory.get("link refused", (None, None, None))
+    known = None not in (ts_ns, context.ts_ns)
+    return (*where,) == place_of(context) and (not known or context.ts_ns - ts_ns <= ATTACHED_NS)
 
 
 AMQP10_RULES: dict[str, tuple[Rule, ...]] = {

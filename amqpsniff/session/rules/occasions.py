@@ -66,6 +66,8 @@ EVENTS = {
     "size, limit",
     "login-offered": "the broker's sasl-mechanisms; facts: its arguments",
     "login-refused": "a sasl-outcome that is not ok; facts: its arguments",
+    "sender-stopped": "a flow of the broker takes back what a client might send; facts: none",
+    "sender-resumed": "a flow of the broker lets such a client go on; facts: none",
     "session-ended": "the first end of a session; facts: side, found, of (its `Amqp10Session`)",
     "link-attached": "both sides have attached a link; facts: link, side (of the second), of",
     "link-taken": "a side attaches a name that it has attached; facts: link (the old), side, of",
@@ -77,6 +79,8 @@ EVENTS = {
     "(its `Transferred`)",
     "settlement-refused": "the broker says an error of its own delivery; facts: link, side, "
     "found, of",
+    "deliveries-taken-back": "the broker releases deliveries of its own that are not settled; "
+    "facts: side, found, of (its `Amqp10Session`)",
     "larger-than-link": "a message larger than the link's max-message-size; facts: entry, rows, "
     "row, link",
     "claims-answered": "a message of the node for tokens; facts: entry, rows, row, link",

@@ -9,7 +9,7 @@ from amqpsniff.null import NULL
 from amqpsniff.session.counts import SECOND_NS
 from amqpsniff.session.rules.context import Rule, RuleContext, requires, where
 from amqpsniff.session.rules.format import number_of, queue_text, queues_of, took_text
-from amqpsniff.session.rules.occasions import BUSY, WAITED
+from amqpsniff.session.rules.occasions import BUSY, PROVISIONAL, WAITED
 from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.shared_state import drop, remember
 from amqpsniff.units import duration, octets, rate
@@ -297,6 +297,19 @@ def watch_slow(context: RuleContext) -> None:
         context.report_provisional("consumer-slow", detail, entry.packet_number, entry.ts_ns)
 
 
+def left_slow(context: RuleContext) -> None:
+    """channel-ends: a delivery that was foreseen to be slow, and was never acknowledged."""
+    channel = context.channel
+    foreseen = context.memory.get(PROVISIONAL, {}).get(("consumer-slow", channel))
+    entry = next(iter(channel.deliveries), None)
+    if foreseen is None or entry is None or entry.packet_number != foreseen.number:
+        return
+    end_ns = channel.end_ns or context.session.connection.conversation.end_ns
+    detail = f"delivery {entry.number} was not acknowledged for {duration(end_ns - entry.ts_ns)}"
+    detail += _from_queues(context)
+    context.report("consumer-slow", detail, number=entry.packet_number, ts_ns=entry.ts_ns)
+
+
 def _busy_ns(channel: object) -> int:
     """From the first delivery of a channel to its last acknowledgement."""
     busy: int = channel.times.last_ack_ns - channel.times.first_delivery_ns  # type: ignore[attr-defined]
@@ -350,6 +363,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         judge_waits,
         judge_single,
         judge_slow,
+        left_slow,
         forget_cancelled,
     ),
 }

@@ -56,6 +56,8 @@ class _Series:
     def __init__(self) -> None:
         self.times: deque[int] = deque(maxlen=FAILURES)
         self.first: Place | None = None
+        self.first_ns = 0
+        self.failure = ""
         self.count = 0
         self.reported = False
 
@@ -94,7 +96,7 @@ def judge_failure(
     series.times.append(now)
     series.count += 1
     if series.first is None:
-        series.first = here
+        series.first, series.first_ns = here, now
     times = series.times
     if not series.reported:
         spread_ns = max(times) - min(times)
@@ -102,10 +104,19 @@ def judge_failure(
             return
         series.reported = True
         within = duration(spread_ns)
-        detail = f"{who}: {FAILURES} connections in {within} ended with: {failure}"
+        series.failure = failure
+        detail = _loop_words(who, FAILURES, within, failure)
         report_at(context, series.first, "reconnect-loop", detail, series.count, here.packet_number)
     else:
         report_at(context, series.first, "reconnect-loop", "", last=here.packet_number)
+        finding = context.log.find("reconnect-loop", series.first.connection_id)
+        if finding is not None:
+            within = duration(now - series.first_ns)
+            finding.detail = _loop_words(who, series.count, within, series.failure)
+
+
+def _loop_words(who: str, count: int, within: str, failure: str) -> str:
+    return f"{who}: {count} connections in {within} ended with: {failure}"
 
 
 class _Short:

@@ -120,7 +120,9 @@ _AMQP10_TABLES: tuple[dict[str, tuple[Rule, ...]], ...] = (
     settlement.AMQP10_RULES,
     containers.AMQP10_RULES,
     access.AMQP10_RULES,
+    flow_control.AMQP10_RULES,
     requeueing.AMQP10_RULES,
+    consumer_timeouts.AMQP10_RULES,
     message_size.AMQP10_RULES,
     publishing.AMQP10_RULES,
     prefetch.AMQP10_RULES,
@@ -190,6 +192,7 @@ def judge_together(records: Records, log: FindingLog, last_ns: int | None) -> No
         log.add(finding)
     reconnects.judge_leaks(whole)
     restoring.judge_restored(whole)
+    consuming.judge_stayed_away(whole)
     routes.judge_routes(whole)
     unread.judge_unread(whole)
     unattended.judge_unattended(whole)

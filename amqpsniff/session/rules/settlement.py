@@ -14,11 +14,19 @@ from amqpsniff.session.rules.format import (
     packets_text,
     when_closed,
 )
-from amqpsniff.session.rules.links import link_text, open_links, reason_of
+from amqpsniff.session.rules.links import (
+    TOO_LARGE,
+    TOO_LARGE_SENT,
+    link_text,
+    open_links,
+    place_of,
+    reason_of,
+    report_too_large,
+)
 from amqpsniff.session.rules.occasions import DELIVERED, PUBLISHED
 from amqpsniff.session.rules.peers import rabbitmq_release
 from amqpsniff.session.rules.requeueing import POISON, POISON_DELIVERIES, redelivered
-from amqpsniff.units import duration, octets
+from amqpsniff.units import duration, limit, octets
 
 _REJECTED, _RELEASED, _MODIFIED = 0x25, 0x26, 0x27
 
@@ -61,14 +69,15 @@ def not_taken(context: RuleContext) -> None:
     """publish-outcome: the broker did not accept what was sent."""
     transferred = context.facts["of"]
     state, link = transferred.outcome, transferred.link
-    error = f": {transferred.condition}" if transferred.condition else ""
+    error = reason_of(transferred.condition, transferred.description)
+    error = f": {error}" if transferred.condition else ""
     to_coordinator = (transferred.condition or "").startswith(_TRANSACTION)
     if to_coordinator or (link is not None and link.coordinator):
         if state == _REJECTED:
             context.report("transaction-failed", f"{_what(transferred)} was rejected{error}")
     elif state == _REJECTED:
-        if transferred.condition == "amqp:link:message-size-exceeded":
-            context.report("message-too-large", f"{_what(transferred)}{error}")
+        if transferred.condition == TOO_LARGE:
+            report_too_large(context, f"{_what(transferred)}{error}")
         else:
             context.report("publish-rejected", f"{_what(transferred)}{error}")
     elif state == _RELEASED and rabbitmq_release(context) >= (4, 0):
@@ -99,8 +108,9 @@ def too_large(context: RuleContext) -> None:
     """larger-than-link: a message is larger than the receiver of its link takes."""
     link, rows, row = (context.facts[name] for name in ("link", "rows", "row"))
     size = rows.deliveries.message_bytes.at(row)
-    limit = octets(link.limit_bytes)
-    detail = f"a message of {octets(size)} on {link_text(link)}, which takes {limit} at most"
+    most = limit(link.limit_bytes)
+    detail = f"a message of {octets(size)} on {link_text(link)}, which takes {most} at most"
+    context.memory.setdefault(TOO_LARGE_SENT, set()).add(place_of(context))
     context.report("message-too-large", detail)
 
 
@@ -137,7 +147,10 @@ def left(context: RuleContext) -> None:
             first, last = said[0].entry.packet_number, said[-1].entry.packet_number
             name = "of a link" if link is None else f"of {link_text(link)}"
             detail = f"{len(said)} deliveries {name} in {packets_text(first, last)}"
-            context.report("outcome-not-settled", detail, number=first, count=len(said))
+            ts_ns = said[0].entry.ts_ns
+            context.report(
+                "outcome-not-settled", detail, number=first, ts_ns=ts_ns, count=len(said)
+            )
         open_ones = [one for one in some if not one.state]
         if open_ones and closed_by and not _is_service(link):
             _in_doubt(context, side, link, open_ones, closed_by)
@@ -196,7 +209,9 @@ def worked(context: RuleContext) -> None:
     if link.rejected >= REJECTED_TIMES and link.rejected > REJECTED_SHARE * link.deliveries:
         detail = f"{link.rejected} of {number_of(link.deliveries, 'delivery', 'deliveries')}"
         detail += f" of {link_text(link)}"
-        context.report("deliveries-rejected", detail, number=number, count=link.rejected)
+        context.report(
+            "deliveries-rejected", detail, number=number, ts_ns=ts_ns, count=link.rejected
+        )
     spent = link.last_ns - link.first_ns
     if (
         link.deliveries >= SINGLE

@@ -40,6 +40,17 @@ def test_acknowledged_by_being_sent() -> None:
     ]
 
 
+def test_a_client_that_left_when_its_consumer_was_cancelled() -> None:
+    left = CANCELLED + "C: connection.close reply_code=200\nS: connection.close-ok\n"
+    later = "b.handshake\nb.C1: channel.open\nb.S1: channel.open-ok\n"
+    back = "b.C1: basic.consume queue=q consumer_tag=t\n"
+    ended = "@+{}ms b.C1: basic.qos prefetch_count=1\n"
+    stays = MISSED.replace("'q', and", "'q', whose client left, and")
+    assert said(left + later + ended.format(5000), "consumer-cancelled") == [stays]
+    assert said(left + later + back + ended.format(5000), "consumer-cancelled") == []
+    assert said(left + later + ended.format(4000), "consumer-cancelled") == []
+
+
 def test_private_queues_and_acknowledgements() -> None:
     script = (
         OPEN

@@ -199,6 +199,14 @@ def test_one_that_is_very_late() -> None:
     assert row["packet_number"] == script.labels["late"]
 
 
+def test_one_that_is_never_acknowledged_was_held_until_the_end() -> None:
+    script = CONSUMING + qos(1) + CONSUME + deliver(1) + "\n"
+    for ms in (30_000, 9_000):
+        script += f"@+{ms}ms S: connection.blocked\nC: connection.unblocked\n"
+    (row,) = details(script, "consumer-slow")
+    assert row.startswith("delivery 1 was not acknowledged for 39.0 s")
+
+
 def test_deliveries_that_are_acknowledged_soon_enough() -> None:
     assert not found(CONSUMING + qos(1) + CONSUME + jobs(10, 1, 999), "consumer-slow")
     assert not found(CONSUMING + qos(1) + CONSUME + jobs(9, 1, 1000), "consumer-slow")

@@ -25,7 +25,7 @@ def test_a_client_that_fails_again_and_again() -> None:
     row = one(several(REFUSED, 5), "reconnect-loop")
     assert (
         row["detail"]
-        == "user 'joe' from 10.0.0.1: 3 connections in 18.0 s ended with: 530 NOT_ALLOWED - vhost v2 not found"
+        == "user 'joe' from 10.0.0.1: 5 connections in 36.0 s ended with: 530 NOT_ALLOWED - vhost v2 not found"
     )
     assert row["count"] == 5
     assert row["cause_code"] == "vhost-refused"
