@@ -113,11 +113,12 @@ class Said:
 
     It hangs on the entry's `route`, which has no other use here, once something was said that is
     not written yet; most deliveries are settled by the first word and their row is there.
-    `losses`: the channel's when it was said.
+    `losses`: the channel's when it was said, `side`: who said it.
     """
 
     state: int
     outcome: int
+    side: int
     number: int
     ts_ns: int
     losses: int
@@ -319,6 +320,8 @@ class Amqp10Tracker:
         if self.rules_enabled and 0 < limit < frames.size.values[row] + 8:
             facts = {"side": side, "size": frames.size.values[row] + 8, "limit": limit}
             self._tell_connection("frame-oversized", session, frames, row, facts)
+        if code == SASL_OUTCOME and found.condition is not None:
+            session.close = _reason(found)
         if code == OPEN or code > 0x20:
             self._learn(session, state, frames, row, side, code)
             return 0
@@ -381,7 +384,7 @@ class Amqp10Tracker:
             if code != OPEN:
                 return
             of_client = ("connection.start-ok", "connection.open")
-            kept = of_client if side == 1 else ("connection.start",)
+            kept = of_client if side == 1 else ("connection.start", "connection.open")
         if code == OPEN:
             state.opens[side] = arguments
             size = arguments.get("max_frame_size")
@@ -758,7 +761,8 @@ class Amqp10Tracker:
             return
         if address.queue is not None:
             connection = one.channel.session.connection
-            self.census.consume(connection, address.queue, change, link.available)
+            said = (link.available, link.available_ns)
+            self.census.consume(connection, address.queue, change, *said)
 
     def _new_link(self, one: Amqp10Session, name: Any, sender: cython.int, key: Any) -> Link:
         """A link of a session; None when there are too many."""
@@ -1138,6 +1142,7 @@ class Amqp10Tracker:
             return 0
         said.state = found.state
         said.outcome = found.outcome or ACCEPTED
+        said.side = frames.sender.values[row]
         said.number = frames.packet_number.values[row]
         said.ts_ns = frames.ts_ns.values[row]
         said.losses = channel.losses
@@ -1463,9 +1468,7 @@ def handshake_of(state: Any) -> Any:
             start_ok["mechanism"] = state.init["mechanism"]
         found["connection.start-ok"] = start_ok
     if client:
-        host = client.get("hostname")
-        host = host.removeprefix("vhost:") if isinstance(host, str) else None
-        found["connection.open"] = {"virtual_host": host}
+        found["connection.open"] = {"virtual_host": _vhost(client, server)}
     if server:
         properties = dict(_properties(server))
         found["connection.start"] = {"server_properties": properties}
@@ -1478,6 +1481,17 @@ def handshake_of(state: Any) -> Any:
         }
         found["connection.open-ok"] = {}
     return found
+
+
+def _vhost(client: Any, server: Any) -> Any:
+    """The virtual host that a client opens. Unless the hostname begins with `vhost:`, RabbitMQ
+    uses default_vhost, which is / unless it is configured."""
+    host = client.get("hostname")
+    if isinstance(host, str) and host.startswith("vhost:"):
+        return host.removeprefix("vhost:")
+    if server and _properties(server).get("product") == "RabbitMQ":
+        return "/"
+    return host if isinstance(host, str) else None
 
 
 def _properties(arguments: Any) -> Any:

@@ -255,6 +255,7 @@ class Link(Consumer):
     largest: int
     promised: int
     available: int
+    available_ns: int
     oldest_number: int
     first_number: int
     settled_ns: int
@@ -307,6 +308,7 @@ class Link(Consumer):
         self.accepted = self.rejected = self.released = self.modified = self.presettled = 0
         self.aborted = self.largest = 0
         self.available = -1
+        self.available_ns = NULL
         self.promised = -1
         self.oldest_number = self.first_number = -1
         self.settled_ns = self.first_ns = self.last_ns = NULL
@@ -406,6 +408,7 @@ class Link(Consumer):
                     self.credit.least = 0
                     self.credit.empty_ns = NULL
             self.available = found.available
+            self.available_ns = ts_ns
             return 0
         if found.drain == 1:
             self.drains += 1

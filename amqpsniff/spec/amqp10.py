@@ -105,6 +105,9 @@ _SECTIONS = """
 FIRST_PERFORMATIVE, LAST_PERFORMATIVE, TRANSFER = 0x10, 0x18, 0x14
 FIRST_SASL, LAST_SASL = 0x40, 0x44
 
+SASL_CODES = ("ok", "auth", "sys", "sys-perm", "sys-temp")
+"""Names of the codes of sasl-outcome, from 0 on (§5.3.3.6)."""
+
 SECRETS = frozenset(("initial_response", "challenge", "response", "additional_data"))
 """Fields of SASL frames that tell what nobody else should know."""
 

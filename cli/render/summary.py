@@ -146,7 +146,7 @@ def _connections(result: Mapping[str, Any]) -> Grid:
         ("???>frames", "frames", count),
         ("??>sent", "client_bytes", octets),
         ("?>received", "server_bytes", octets),
-        ("closed", "", lambda one: ended(one["closed_by"], one["close_code"])),
+        ("closed", "", lambda one: ended(one["closed_by"], one["close_code"], one["close_text"])),
         ("id", "connection_id", lambda name: name[:8]),
     )
 
@@ -253,6 +253,7 @@ def _queues(result: Mapping[str, Any]) -> Grid:
         *_DELIVERED,
         (">depth", "message_count", or_none(count)),
         ("?>consumers", "consumer_count", or_none(count)),
+        ("said at", "said_at", or_none(lambda at: in_zone(at)[11:])),
     )
 
 
