@@ -10,11 +10,11 @@ from amqpsniff.analysis import times
 from amqpsniff.analysis.clients import Clients
 from amqpsniff.analysis.finding_tree import cases
 from amqpsniff.analysis.quality import quality
-from amqpsniff.analysis.verdict import Verdict, verdict
+from amqpsniff.analysis.verdict import MAX_CLAUSE, Verdict, verdict
 from amqpsniff.null import NULL
 from amqpsniff.session.census import CLIENT
 from amqpsniff.units import plural
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import in_a_sentence
 
 if TYPE_CHECKING:
     from amqpsniff.findings import Finding
@@ -185,7 +185,7 @@ def _verdict(
         some = [one for one in errors if NOUNS.get(one["method"], "error") == noun]
         worst = max(some, key=lambda one: one["count"])
         said = (worst["reply_code"], worst["reply_text"])
-        text = harmless(" ".join(str(one) for one in said if one is not None))
+        text = in_a_sentence(" ".join(str(one) for one in said if one is not None), MAX_CLAUSE)
         such = (" such as" if len(some) > 1 else ":") + f" {text}" if text else ""
         number = plural(sum(one["count"] for one in some), noun)
         place = f"{worst['method']} in packet {worst['packet_number']}"

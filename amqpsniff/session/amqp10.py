@@ -298,7 +298,8 @@ class Amqp10Tracker:
         self.large = tracker.large
         self.rules_enabled = tracker.rules_enabled
         self.details = "links" in asked.tables or tracker.rules_enabled
-        self.accounts = self.details or "channels" in asked.tables
+        counted = asked.census is not None or "connections" in asked.tables  # who owes whom
+        self.accounts = self.details or counted or "channels" in asked.tables
         self.peers = asked.peers
 
     def follow(

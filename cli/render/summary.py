@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
+from amqpsniff.analysis.verdict import MAX_CLAUSE
 from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
-from amqpsniff.wire_text import exchange_name, harmless, named, quoted
+from amqpsniff.wire_text import exchange_name, harmless, in_a_sentence, named, quoted
 
 from . import tls_table
 from .clock import in_zone
@@ -265,7 +266,11 @@ def _errors(result: Mapping[str, Any]) -> Grid:
         ("by", "sender", lambda sender: sender or UNKNOWN),
         ("code", "reply_code", or_none(str)),
         (">packet", "", lambda one: packet_text(one, len(result["captures"]) > 1)),
-        ("~text", "reply_text", lambda text: quoted(harmless(text)) if text else ""),
+        (
+            "~text",
+            "reply_text",
+            lambda text: quoted(in_a_sentence(text, MAX_CLAUSE)) if text else "",
+        ),
     )
 
 
