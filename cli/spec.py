@@ -45,7 +45,8 @@ def names(incomplete: str) -> list[tuple[str, str]]:
     """Names that a shell offers: methods, classes, reply codes, and the other topics."""
     methods = {row.name: "" for row in METHODS}
     known = dict.fromkeys([*TOPICS, *(name.partition(".")[0] for name in methods)], "") | methods
-    known |= dict.fromkeys((row.name for row in (*amqp10.COMPOSITES, *amqp10.CONDITIONS)), "")
+    known |= {row.name: "" for row in amqp10.COMPOSITES}
+    known |= {row.name: "" for row in amqp10.CONDITIONS}
     known |= {str(row.code): row.name for row in REPLY_CODES}
     return [(name, about) for name, about in known.items() if name.startswith(incomplete)]
 

@@ -10,7 +10,7 @@ from amqpsniff.analysis import times
 from amqpsniff.analysis.clients import Clients
 from amqpsniff.analysis.finding_tree import cases
 from amqpsniff.analysis.quality import quality
-from amqpsniff.analysis.verdict import MAX_CLAUSE, Verdict, verdict
+from amqpsniff.analysis.verdict import Verdict, verdict
 from amqpsniff.null import NULL
 from amqpsniff.session.census import CLIENT
 from amqpsniff.units import plural
@@ -37,6 +37,9 @@ NOUNS = {
     "connection.blocked": "broker alarm",
 }
 """Errors that the verdict tells apart from others, by method."""
+
+MAX_REASON = 300
+"""Characters of a reason that are told: all of one of 0-9-1, the beginning of a stack trace."""
 
 RETURNS = ("basic.return", "file.return", "stream.return")
 """Messages that are an outcome and have none."""
@@ -185,7 +188,7 @@ def _verdict(
         some = [one for one in errors if NOUNS.get(one["method"], "error") == noun]
         worst = max(some, key=lambda one: one["count"])
         said = (worst["reply_code"], worst["reply_text"])
-        text = in_a_sentence(" ".join(str(one) for one in said if one is not None), MAX_CLAUSE)
+        text = in_a_sentence(" ".join(str(one) for one in said if one is not None), MAX_REASON)
         such = (" such as" if len(some) > 1 else ":") + f" {text}" if text else ""
         number = plural(sum(one["count"] for one in some), noun)
         place = f"{worst['method']} in packet {worst['packet_number']}"

@@ -61,7 +61,7 @@ def is_error(code: int | None, text: str | None) -> bool:
 def close_reason(row: Row) -> str | None:
     """The code and the text of a close; None without both."""
     said = (row["close_code"], row["close_text"])
-    return " ".join(str(one) for one in said if one is not None) or None
+    return " ".join(str(one) for one in said if one) or None
 
 
 def _end(closed_by: str | None, code: int | None, text: str | None) -> str:

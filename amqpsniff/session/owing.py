@@ -217,10 +217,10 @@ def _is_answered(said: Any, side: int) -> bool:
 def _looks(channel: Any) -> int:
     """What is looked at to tell who owes whom on a channel: consumers, and in AMQP 1.0 links and
     deliveries."""
-    one = channel.amqp10
-    if one is None:
+    if channel.amqp10 is None:
         return len(channel.by_tag)
-    return len(one.links) + sum(waiting.waiting for waiting in one.unsettled)
+    waiting = sum(ledger.waiting for ledger in channel.amqp10.unsettled)
+    return len(channel.amqp10.links) + int(waiting)
 
 
 def _replies(session: Any) -> Iterator[Debt]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
-from amqpsniff.analysis.verdict import MAX_CLAUSE
+from amqpsniff.analysis.summary import MAX_REASON
 from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
 from amqpsniff.wire_text import exchange_name, harmless, in_a_sentence, named, quoted
 
@@ -269,7 +269,7 @@ def _errors(result: Mapping[str, Any]) -> Grid:
         (
             "~text",
             "reply_text",
-            lambda text: quoted(in_a_sentence(text, MAX_CLAUSE)) if text else "",
+            lambda text: quoted(in_a_sentence(text, MAX_REASON)) if text else "",
         ),
     )
 

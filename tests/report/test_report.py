@@ -266,14 +266,16 @@ def test_only_events_that_are_shown_are_written(
 
 
 def test_kept_rows_are_bounded() -> None:
-    names = ("close_code", "closed_by", "client_bytes", "server_bytes", "connection_id")
-    rows = [(541 if at == 77 else None, "client", at, 0, "") for at in range(500)]
+    names = ("close_code", "close_text", "closed_by", "client_bytes", "server_bytes")
+    names += ("connection_id",)
+    ends = {77: (541, None), 78: (None, "amqp:internal-error")}  # of AMQP 1.0
+    rows = [(*ends.get(at, (None, None)), "client", at, 0, "") for at in range(500)]
     some = top_rows.TopRows(10, top_rows.connection_weights, ("client_bytes", "closed_by"))
     for begin in range(0, 500, 100):
         some.add(Rows(names, rows[begin : begin + 100]))
-    assert [row["client_bytes"] for row in some.rows] == [77, *range(499, 490, -1)]
+    assert [row["client_bytes"] for row in some.rows] == [78, 77, *range(499, 491, -1)]
     assert some.number == 500
-    assert some.ends == {"closed by the client": 499, "closed with an error": 1}
+    assert some.ends == {"closed by the client": 498, "closed with an error": 2}
 
 
 def test_size_is_bounded_on_all_samples(tmp_path: Path) -> None:
