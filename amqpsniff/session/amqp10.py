@@ -66,7 +66,7 @@ from cython.cimports.amqpsniff.session.settling import Settler
 from amqpsniff.decode.amqp10 import performatives
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.spec import SIDES
-from amqpsniff.spec.amqp10 import COMPOSITES, base_type
+from amqpsniff.spec.amqp10 import COMPOSITES, base_type, virtual_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -1447,12 +1447,10 @@ def typed(code: Any, arguments: Any) -> Any:
     return found
 
 
-def virtual_host(state: Any) -> Any:
+def vhost_to_link(state: Any) -> Any:
     """The virtual host that RabbitMQ takes a connection to be of; None before the client's open."""
-    if state.opens[0] is None:
-        return None
-    host = state.opens[0].get("hostname") or ""
-    return host.removeprefix("vhost:") if host.startswith("vhost:") else "/"
+    opened = state.opens[0]
+    return None if opened is None else virtual_host(opened.get("hostname"), "RabbitMQ")
 
 
 def handshake_of(state: Any) -> Any:
@@ -1469,7 +1467,8 @@ def handshake_of(state: Any) -> Any:
             start_ok["mechanism"] = state.init["mechanism"]
         found["connection.start-ok"] = start_ok
     if client:
-        found["connection.open"] = {"virtual_host": _vhost(client, server)}
+        product = _properties(server or {}).get("product")
+        found["connection.open"] = {"virtual_host": virtual_host(client.get("hostname"), product)}
     if server:
         properties = dict(_properties(server))
         found["connection.start"] = {"server_properties": properties}
@@ -1482,17 +1481,6 @@ def handshake_of(state: Any) -> Any:
         }
         found["connection.open-ok"] = {}
     return found
-
-
-def _vhost(client: Any, server: Any) -> Any:
-    """The virtual host that a client opens. Unless the hostname begins with `vhost:`, RabbitMQ
-    uses default_vhost, which is / unless it is configured."""
-    host = client.get("hostname")
-    if isinstance(host, str) and host.startswith("vhost:"):
-        return host.removeprefix("vhost:")
-    if server and _properties(server).get("product") == "RabbitMQ":
-        return "/"
-    return host if isinstance(host, str) else None
 
 
 def _properties(arguments: Any) -> Any:

@@ -246,6 +246,19 @@ def base_type(kind: str) -> str:
     return _BASES.get(kind, kind)
 
 
+def virtual_host(hostname: object, product: object = None) -> str | None:
+    """The virtual host that a client's open names, where the broker's says that it is `product`.
+
+    Unless the hostname begins with `vhost:`, RabbitMQ uses default_vhost, which is / unless it is
+    configured.
+    """
+    if isinstance(hostname, str) and hostname.startswith("vhost:"):
+        return hostname.removeprefix("vhost:")
+    if product == "RabbitMQ":
+        return "/"
+    return hostname if isinstance(hostname, str) else None
+
+
 def find(name: str) -> list[Composite] | list[Condition]:
     """Rows of a composite by its name, or of a condition by it or what it ends with."""
     word = name.strip().lower().replace("_", "-")
