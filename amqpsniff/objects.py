@@ -209,7 +209,7 @@ class Message(Row):
         """The body unpacked, as text or in the words of its format; None for mere bytes."""
         from amqpsniff.analysis.body_text import COLUMNS, body_text
 
-        row = {name: getattr(self, name) for name in COLUMNS}
+        row = {name: getattr(self, name) for name in ("method", *COLUMNS)}
         found = body_text(row | {"headers": json.dumps(self.headers or {})})
         return None if found is None else found.text
 

@@ -48,6 +48,12 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def in_a_sentence(text: str, width: int) -> str:
+    """The text with one blank for every gap between words, shortened: a reason may be a stack trace
+    of many lines."""
+    return shortened(harmless(" ".join(text.split())), width)
+
+
 def named(name: str | None) -> str:
     """A name from the wire for a table: `?` for an unknown one, quotes for an empty one."""
     if name is None:

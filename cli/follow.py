@@ -92,7 +92,7 @@ def follow(
 
 
 ENDS = {
-    "fin": "TCP ended without connection.close",
+    "fin": "TCP ended without a close",
     "rst": "TCP was reset",
     None: "the connection was open when the capture ended",
 }

@@ -16,6 +16,7 @@ from amqpsniff.spec import (
     READINGS,
     REPLY_CODES,
     Row,
+    amqp10,
     properties_for,
     reply_code,
 )
@@ -27,12 +28,15 @@ from .render.grid import METHOD, Column, Grid
 from .render.text import Words
 
 FORMATS = ("text", "json")
+SPOKEN = (*DIALECTS, "1.0")
 
 TOPICS: dict[str, tuple[Row, ...]] = {
     "codes": REPLY_CODES,
     "tags": FIELD_TAGS,
     "frames": FRAME_TYPES,
     "headers": PROTOCOL_HEADERS,
+    "performatives": amqp10.COMPOSITES,
+    "conditions": amqp10.CONDITIONS,
 }
 """What is not a method, by the word a person types for it."""
 
@@ -41,38 +45,43 @@ def names(incomplete: str) -> list[tuple[str, str]]:
     """Names that a shell offers: methods, classes, reply codes, and the other topics."""
     methods = {row.name: "" for row in METHODS}
     known = dict.fromkeys([*TOPICS, *(name.partition(".")[0] for name in methods)], "") | methods
+    known |= {row.name: "" for row in amqp10.COMPOSITES}
+    known |= {row.name: "" for row in amqp10.CONDITIONS}
     known |= {str(row.code): row.name for row in REPLY_CODES}
     return [(name, about) for name, about in known.items() if name.startswith(incomplete)]
 
 
 @spread("""
     Arguments:
-        NAME: A method (basic.publish, publish, 60/40), a class (queue, 50), a reply code (404), or
-            one of: codes, tags, frames, headers. Without it: all methods.
+        NAME: A method (basic.publish, publish, 60/40), a class (queue, 50), a reply code (404), a
+            performative or a condition of 1.0 (attach, amqp:not-found), or one of: codes, tags,
+            frames, headers, performatives, conditions. Without it: all methods.
 
     Output:
-        --dialect D: Only this dialect: {DIALECTS}.
+        --dialect D: Only this dialect: {SPOKEN}.
         --format F: Output format: {FORMATS}. [default]
 """)
 def spec(
     name: Annotated[str, offer(names)] = "",
-    dialect: Annotated[str | None, one_of(DIALECTS, "no dialect {}")] = None,
+    dialect: Annotated[str | None, one_of(SPOKEN, "no dialect {}")] = None,
     format_: Annotated[str, one_of(FORMATS, "no format {} here")] = FORMATS[0],
 ) -> int:
-    """Look up the protocol: methods, classes, reply codes, tags of field tables.
+    """Look up the protocol: methods, performatives, reply codes, conditions, tags of field tables.
 
     Ids, arguments with their types, who sends a method and what answers it, for AMQP 0-8, 0-9 and
-    0-9-1 with the extensions of RabbitMQ, Qpid and OpenAMQ.
+    0-9-1 with the extensions of RabbitMQ, Qpid and OpenAMQ. Fields of the performatives, outcomes
+    and termini of AMQP 1.0; a name that both have is that of 1.0 with --dialect 1.0.
 
     Examples:
 
         amqpsniff spec basic.publish
         amqpsniff spec queue --dialect 0-9-1
         amqpsniff spec 404
+        amqpsniff spec amqp:not-found
     """
-    rows = _wanted(name)
+    rows = _of_10(name) if dialect == "1.0" else _wanted(name)
     if dialect is not None:
-        rows = [row for row in rows if dialect in getattr(row, "dialects", (dialect,))]
+        rows = [row for row in rows if dialect in _dialects(row)]
         if not rows:
             raise UsageError(f"{dialect} has nothing called `{name}`; leave out --dialect")
     if format_ == "json":
@@ -90,7 +99,25 @@ def _wanted(name: str) -> list[Any]:
     if word in TOPICS:
         return list(TOPICS[word])
     code = reply_code(int(word)) if word.isascii() and word.isdigit() and len(word) == 3 else None
-    return [code] if code is not None and code.code >= 200 else list(describe(word))
+    if code is not None and code.code >= 200:
+        return [code]
+    try:
+        return list(describe(word))
+    except UsageError:
+        rows = _of_10(word)
+        if not rows:
+            raise
+        return rows
+
+
+def _of_10(name: str) -> list[Any]:
+    """The rows of AMQP 1.0 that a person means: performatives, or what else has the name."""
+    return list(TOPICS.get(name, ()) or amqp10.find(name)) if name else list(amqp10.COMPOSITES)
+
+
+def _dialects(row: Any) -> Sequence[str]:
+    of_10 = isinstance(row, amqp10.Composite | amqp10.Condition)
+    return getattr(row, "dialects", ("1.0",) if of_10 else DIALECTS)
 
 
 def _plain(value: Any) -> Any:
@@ -117,6 +144,8 @@ def _write_text(rows: list[Any], name: str) -> None:
         output.show(*method_pages(rows))
     elif kind == "ReplyCode" and len(rows) == 1:
         output.show(code_page(rows[0]))
+    elif kind == "Composite" and len(rows) == 1:
+        output.show(*composite_page(rows[0]))
     else:
         output.show(listing(rows))
 
@@ -184,6 +213,17 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         ("~meaning", "meaning", str),
     ),
     "FrameType": (("type", "code", str), ("name", "name", METHOD), _DIALECTS, _NOTE),
+    "Composite": (
+        ("code", "code", "0x{:02x}".format),
+        ("name", "name", METHOD),
+        ("1.0 §", "section", str),
+        ("~fields", "fields", lambda fields: " ".join(field.name for field in fields)),
+    ),
+    "Condition": (
+        ("condition", "name", METHOD),
+        ("1.0 §", "section", str),
+        ("~meaning", "meaning", str),
+    ),
     "ProtocolHeader": (
         ("bytes", "octets", lambda octets: f"AMQP {' '.join(map(str, octets))}"),
         ("protocol", "protocol", METHOD),
@@ -210,6 +250,22 @@ def code_page(row: Any) -> Words:
     """One reply code."""
     closes = f"{row.kind}: {_CLOSES[row.kind]} · {', '.join(row.dialects)}"
     return Words(f"{row.code} {row.name}", "heading").add(f"\n  {closes}\n  {row.meaning}")
+
+
+def composite_page(row: Any) -> Iterable[Grid | Words]:
+    """A performative or another composite of AMQP 1.0, with its fields."""
+    yield Words(row.name, "heading").add(f"\n  0x{row.code:02x} in 1.0 · §{row.section}")
+    grid = Grid("|||", indent=INDENT)
+    for index, field in enumerate(row.fields):
+        of = "any" if field.type == "*" else field.type
+        more = [
+            *(["mandatory"] if field.mandatory else []),
+            *(["one or several"] if field.multiple else []),
+            *([f"{field.default} without it"] if field.default is not None else []),
+        ]
+        first = Words("fields" if index == 0 else "", "key")
+        grid.add(first, Words(field.name, "name"), of, ", ".join(more))
+    yield grid if row.fields else Words("  no fields")
 
 
 def method_pages(rows: Sequence[Any]) -> Iterable[Grid | Words]:

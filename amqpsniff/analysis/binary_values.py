@@ -1,4 +1,4 @@
-"""Binary formats of bodies as text: MessagePack, CBOR, protobuf, Avro, pickle.
+"""Binary formats of bodies as text: MessagePack, CBOR, protobuf, Avro, pickle, values of AMQP 1.0.
 
 What is read is bounded by `MAX_VALUES` and `MAX_DEPTH`, and nothing of it is ever built as an
 object of its own kind or run: a pickle is listed as opcodes. A body that is cut, or that is not of
@@ -20,6 +20,9 @@ MAX_DEPTH = 32
 
 MAX_OPCODES = 400
 """Opcodes of a pickle that are listed."""
+
+_BINARIES, _STRINGS = (0xA0, 0xB0), (0xA1, 0xB1, 0xA3, 0xB3)
+"""Constructors of AMQP 1.0."""
 
 
 class _Octets:
@@ -196,6 +199,22 @@ def protobuf(octets: bytes) -> str:
             raise ValueError("not the type of a field")
         lines.append(f"{number}: {value}")
     return "\n".join(lines)
+
+
+def amqp_value(octets: bytes) -> str:
+    """A value of AMQP 1.0 (§1.6): a string as it is, another value as JSON, but no binary."""
+    from amqpsniff.columns import Texts
+    from amqpsniff.decode.amqp10.values import TypedReader
+
+    out = Texts()
+    reader = TypedReader(out)
+    reader.read_from(octets)
+    if octets[0] in _BINARIES or reader.put_value(0, len(octets) - 1):
+        raise ValueError("bytes of no kind, or bytes behind a value")
+    if not reader.put_value(0, len(octets)) or reader.oddities:
+        raise ValueError("no value of AMQP 1.0")
+    text = bytes(memoryview(out.storage)[: out.used]).decode()
+    return str(json.loads(text)) if octets[0] in _STRINGS else text
 
 
 def _varint(data: _Octets) -> int:

@@ -2,14 +2,15 @@
 
 One place for all that shows bodies. A body is unpacked as its properties say, and gzip also where
 they say nothing. Text is shown as it is, in its charset; binary formats by content type,
-or by their first bytes if these identify them. Anything else is for a hex dump.
+or by their first bytes if these identify them. Anything else is for a hex dump, unless a message
+of AMQP 1.0 has it as a value.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,10 @@ _BY_MARK: tuple[tuple[str, bytes, Callable[[bytes], str]], ...] = (
     ("pickle", b"\x80\x04\x95", binary_values.pickle),
 )
 """Formats that begin with bytes of their own."""
+
+Reader = tuple[str, Callable[[bytes], str]]
+_VALUE: Reader = ("AMQP value", binary_values.amqp_value)
+"""What the section amqp-value holds; rows do not say of which section a body is."""
 
 _NAMES = {
     ".gz": "gzip",
@@ -93,6 +98,8 @@ def body_text(message: Mapping[str, Any], limit: int | None = None) -> BodyText 
         shown = octets[:limit]
         whole = len(shown) == len(octets) and not cut
         text = as_text(shown, whole=whole, charset=_charset(content_type, message))
+    if text is None and octets is body and message.get("method") in ("send", "receive"):
+        name, text = _first(octets, (_VALUE,))
     return BodyText(octets, ", ".join([*form, *filter(None, (name,))]), text, cut, name is not None)
 
 
@@ -113,9 +120,12 @@ def _read(octets: bytes, content_type: str, *, cut: bool) -> tuple[str | None, s
     """Name of a format of bytes and what it says; None for others, and for what is cut in it."""
     readers = [(name, read) for name, mark, read in _BY_MARK if octets.startswith(mark)]
     readers += [(name, read) for name, type_, read in _BY_TYPE if re.search(type_, content_type)]
-    for name, read in readers:
-        if not octets or cut:
-            continue
+    return (None, None) if cut else _first(octets, readers)
+
+
+def _first(octets: bytes, readers: Iterable[Reader]) -> tuple[str | None, str | None]:
+    """Name of the first format that the bytes are of, and what it says."""
+    for name, read in readers if octets else ():
         try:
             return name, read(octets)
         except (ValueError, RecursionError):

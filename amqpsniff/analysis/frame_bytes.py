@@ -114,15 +114,28 @@ _HEADERS = {"performative": 11, "sasl": 11, **dict.fromkeys(SEGMENTS, 14)}
 _OPEN = frozenset(("open begin attach flow disposition detach end close sasl-mechanisms").split())
 """Performatives that hold none."""
 
+_PUT_TOKEN = b"put-token"
+"""In a message that carries a token, whatever its link leads to."""
 
-def _hidden_of_later_versions(entry: Entry, begin: int, length: int) -> frozenset[int]:
-    """Positions in a frame of AMQP 1.0 or 0-10 that may be a secret's; a payload may be a token."""
+
+def _hidden_of_later_versions(
+    entry: Entry, begin: int, octets: bytes, missing: frozenset[int]
+) -> frozenset[int]:
+    """Positions in a frame of AMQP 1.0 or 0-10 that may be a secret's.
+
+    A payload is shown that begins a message (its first section is described), if it is whole,
+    does not ask for a token, and is not of a link to the node for tokens.
+    """
     if entry.method in _OPEN:
         return frozenset()
     if entry.method == "transfer":
-        payload = json.loads(entry.arguments_json or "{}").get("payload_bytes", length)
-        return frozenset(range(max(begin, length_of(entry) - payload), length))
-    return frozenset(range(begin, length))
+        arguments = json.loads(entry.arguments_json or "{}")
+        begin = max(begin, length_of(entry) - arguments.get("payload_bytes", len(octets)))
+        payload = octets[begin:]
+        whole = not missing and payload.startswith(b"\0")
+        if whole and _PUT_TOKEN not in payload and "payload" not in arguments:
+            return frozenset()
+    return frozenset(range(begin, len(octets)))
 
 
 def length_of(entry: Entry) -> int:
@@ -134,7 +147,7 @@ def hidden_positions(entry: Entry, octets: bytes, missing: frozenset[int]) -> fr
     """Positions in a frame's bytes that may be a secret's; all arguments if its row hides one."""
     begin = _HEADERS.get(entry.frame_type, 0)
     if begin:
-        return _hidden_of_later_versions(entry, begin, len(octets))
+        return _hidden_of_later_versions(entry, begin, octets, missing)
     if REDACTED in (entry.arguments_json or "") and entry.method not in SECRET_METHODS:
         return frozenset(range(HEADER_BYTES + METHOD_BYTES, len(octets) - 1))
     return frozenset(

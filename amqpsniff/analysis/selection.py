@@ -49,7 +49,7 @@ _CLOSED_BADLY = (
 )
 ERRORS = {
     "frames": f"reply_code >= {FIRST_ERROR_CODE} OR method IN ('basic.nack', 'connection.blocked') "
-    "OR (frame_type = 'performative' AND reply_text IS NOT NULL)",
+    "OR (frame_type IN ('performative', 'sasl') AND reply_text IS NOT NULL)",
     "messages": "method = 'basic.return' OR status <> 'complete' OR "
     "outcome IN ('returned', 'rejected', 'discarded', 'requeued')",
     "connections": _CLOSED_BADLY,

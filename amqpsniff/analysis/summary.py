@@ -11,9 +11,10 @@ from amqpsniff.analysis.clients import Clients
 from amqpsniff.analysis.finding_tree import cases
 from amqpsniff.analysis.quality import quality
 from amqpsniff.analysis.verdict import Verdict, verdict
+from amqpsniff.null import NULL
 from amqpsniff.session.census import CLIENT
 from amqpsniff.units import plural
-from amqpsniff.wire_text import harmless
+from amqpsniff.wire_text import in_a_sentence
 
 if TYPE_CHECKING:
     from amqpsniff.findings import Finding
@@ -32,10 +33,14 @@ NOUNS = {
     "basic.nack": "refused message",
     "basic.return": "returned message",
     "disposition": "refused message",
+    "sasl-outcome": "refused login",
     "connection.blocked": "broker alarm",
     "flow": "broker alarm",
 }
 """Errors that the verdict tells apart from others, by method."""
+
+MAX_REASON = 300
+"""Characters of a reason that are told: all of one of 0-9-1, the beginning of a stack trace."""
 
 RETURNS = ("basic.return", "file.return", "stream.return")
 """Messages that are an outcome and have none."""
@@ -61,7 +66,8 @@ class Summary(TypedDict):
         outcomes, replies: Numbers, and the quantiles of the time they took; the outcome None is
             that of messages without one. Empty for a part of the traffic.
         exchanges, routing_keys, queues: The most used ones as `rows`; `distinct` is the number of
-            all. `message_count` and `consumer_count` are the last that the broker said of a queue.
+            all. `message_count` and `consumer_count` are the last that the broker said of a
+            queue, at the time `said_at`.
         errors, error_count: Replies and closes with an error; the number of all.
         findings, finding_count, finding_kinds: Findings by code, the worst first; the number of all
             findings and of their codes. Only those that need no rules: `diagnose` has all.
@@ -183,14 +189,14 @@ def _verdict(
         some = [one for one in errors if NOUNS.get(one["method"], "error") == noun]
         worst = max(some, key=lambda one: one["count"])
         said = (worst["reply_code"], worst["reply_text"])
-        text = harmless(" ".join(str(one) for one in said if one is not None))
+        text = in_a_sentence(" ".join(str(one) for one in said if one is not None), MAX_REASON)
         such = (" such as" if len(some) > 1 else ":") + f" {text}" if text else ""
         number = plural(sum(one["count"] for one in some), noun)
         place = f"{worst['method']} in packet {worst['packet_number']}"
         reported.append(f"{number}{such} ({place}).")
     if statistics["unclean"]:
         ended = plural(statistics["unclean"], "connection")
-        reported.append(f"{ended} ended without connection.close.")
+        reported.append(f"{ended} ended without a close.")
     return verdict(
         cases(findings),
         Clients(connections),
@@ -225,18 +231,21 @@ def _queues(statistics: Mapping[str, Any], top: int) -> Row:
     tallied = _tallied(statistics["queues"], ("queue",), top)
     depths = dict(statistics["depths"])
     for row in tallied["rows"]:
-        row["message_count"], row["consumer_count"] = depths.pop(row["queue"], (None, None))
+        row.update(_depth(*depths.pop(row["queue"], (None, None, NULL))))
     used = statistics["queues"].counts
     waiting = [(queue, *said) for queue, said in depths.items() if said[0] and queue not in used]
     nothing = {"published": 0, "published_bytes": 0, "delivered": 0, "delivered_bytes": 0}
-    for queue, ready, consumers in sorted(waiting, key=lambda one: -one[1])[
-        : top - len(tallied["rows"])
-    ]:
-        said = {"message_count": ready, "consumer_count": consumers}
-        tallied["rows"].append({"queue": queue, **nothing, **said})
+    for queue, *said in sorted(waiting, key=lambda one: -one[1])[: top - len(tallied["rows"])]:
+        tallied["rows"].append({"queue": queue, **nothing, **_depth(*said)})
     if tallied["distinct"] is not None:
         tallied["distinct"] += len(waiting)
     return tallied
+
+
+def _depth(messages: int | None, consumers: int | None, ts_ns: int) -> Row:
+    """What the broker said last of a queue, and when."""
+    said_at = None if ts_ns == NULL else times.absolute(ts_ns)
+    return {"message_count": messages, "consumer_count": consumers, "said_at": said_at}
 
 
 def _ranked(counts: dict[str, int]) -> dict[str, int]:

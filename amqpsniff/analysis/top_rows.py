@@ -50,11 +50,22 @@ BAD_ENDS = frozenset(("closed with an error", "TCP reset", "TCP ended without a 
 
 def end_of(row: Row) -> str:
     """The end of a connection or channel, one of `ENDS`."""
-    return _end(row["closed_by"], row["close_code"])
+    return _end(row["closed_by"], row["close_code"], row["close_text"])
 
 
-def _end(closed_by: str | None, code: int | None) -> str:
-    if code is not None and code >= FIRST_ERROR_CODE:
+def is_error(code: int | None, text: str | None) -> bool:
+    """True if a close tells an error; that of AMQP 1.0 is a text without a code."""
+    return text is not None if code is None else code >= FIRST_ERROR_CODE
+
+
+def close_reason(row: Row) -> str | None:
+    """The code and the text of a close; None without both."""
+    said = (row["close_code"], row["close_text"])
+    return " ".join(str(one) for one in said if one) or None
+
+
+def _end(closed_by: str | None, code: int | None, text: str | None) -> str:
+    if is_error(code, text):
         return "closed with an error"
     return _ENDED.get(closed_by, "open when the capture ended")
 
@@ -116,7 +127,8 @@ class TopRows:
 
     def add(self, rows: Rows) -> None:
         """See rows."""
-        closes = list(zip(rows.column("closed_by"), rows.column("close_code"), strict=True))
+        said = map(rows.column, ("closed_by", "close_code", "close_text"))
+        closes = list(zip(*said, strict=True))
         ends = {close: _end(*close) for close in set(closes)}
         bad = {close: end in BAD_ENDS for close, end in ends.items()}
         earlier = range(-self.number, -self.number - len(closes), -1)

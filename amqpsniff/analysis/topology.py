@@ -20,6 +20,7 @@ from amqpsniff.decode.method_layout import NAMES
 from amqpsniff.session.counts import MAX_NAMES, NO_COUNTS, TopCounts, amounts
 from amqpsniff.session.route_sums import RouteSums, frames_of
 from amqpsniff.spec import DELIVERIES, PUBLISHES, peer_property
+from amqpsniff.spec.amqp10 import virtual_host
 from amqpsniff.tables.values import rows_of
 
 MAX_CONNECTIONS = 50_000
@@ -168,6 +169,7 @@ class Topology:
         self.forgotten = False
         self._deleted: dict[Name, int] = {}
         self._gone: set[Name] = set()
+        self._hosts: dict[str, Any] = {}
         self._logins: dict[str, tuple[str | None, str | None]] = {}
         self._sums = RouteSums()
         self._numbers: dict[Client, int] = {}
@@ -319,12 +321,19 @@ class Topology:
         self._learn(row, vhost=arguments.get("virtual_host"))
 
     def _opened_container(self, row: Facts, arguments: Facts) -> None:
-        """The client's open of AMQP 1.0 says its name and its virtual host."""
+        """The client's open of AMQP 1.0 says its name and its virtual host; the broker's, how it
+        reads that."""
+        connection = row["connection_id"]
         if row["sender"] != "client":
+            said = arguments.get("properties")
+            if connection in self._hosts:
+                product = peer_property(said, "product") if isinstance(said, dict) else None
+                self._learn(row, vhost=virtual_host(self._hosts.pop(connection), product))
             return
         host, name = arguments.get("hostname"), arguments.get("container_id")
-        if isinstance(host, str):
-            self._learn(row, vhost=host.removeprefix("vhost:"))
+        self._learn(row, vhost=virtual_host(host))
+        if connection in self._logins:
+            self._hosts[connection] = host
         if isinstance(name, str):
             self._learn(row, name=name)
 
@@ -604,7 +613,7 @@ _LOOKED_AT = bytes(
 )
 
 
-TABLES = frozenset(("arguments", "client_properties"))
+TABLES = frozenset(("arguments", "client_properties", "properties"))
 """Arguments that are tables."""
 
 SETTLED = {"unsettled": False, "settled": True}

@@ -40,12 +40,13 @@ class Peer:
     delivered, bytes sent and received).
     """
 
-    __slots__ = ("connection", "login", "said", "samples")
+    __slots__ = ("connection", "login", "opened", "said", "samples")
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
         self.samples: list[tuple[float, ...]] = []
         self.login = self.said = _NOTHING
+        self.opened = False
 
     def tick(self, now: float, now_ns: int) -> Row:
         """The connection as a row; `now_ns` is the time of the last packet of all."""
@@ -95,10 +96,11 @@ class Peer:
         return self.login.get("name") or said.get("app_id") or said.get("consumer_tag")
 
     def look(self) -> None:
-        """See who it is, until all of it was said: the vhost comes last."""
+        """See who it is, until all of it was said."""
         session = self.connection.session
-        if session is not None and session.handshake and self.login.get("vhost") is None:
+        if session is not None and session.handshake and not self.opened:
             self.login = _login(session, self.connection)
+            self.opened = "connection.open-ok" in session.handshake
 
 
 def turn(session: Any) -> None:

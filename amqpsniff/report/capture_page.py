@@ -10,7 +10,7 @@ from typing import Any
 
 from amqpsniff.analysis.report_data import TOP, ReportData
 from amqpsniff.analysis.times import DAY_NS, absolute, of_day, zone_name
-from amqpsniff.analysis.top_rows import Row, end_of
+from amqpsniff.analysis.top_rows import Row, close_reason, end_of
 from amqpsniff.findings import KINDS
 from amqpsniff.report import narrative
 from amqpsniff.report.figures import MAX_LIVES, Figures, capture_name, over_time, topology
@@ -276,7 +276,7 @@ class CapturePage:
             "received": row["server_bytes"],
             "sent_again": row["retransmissions"],
             "end": end_of(row),
-            "why": _why(row),
+            "why": close_reason(row),
         }
 
     def _channel_table(self) -> str:
@@ -292,7 +292,7 @@ class CapturePage:
             _number("consumers"),
         ]  # fmt: skip
         rows = [
-            row | {"end": end_of(row), "why": _why(row)}
+            row | {"end": end_of(row), "why": close_reason(row)}
             for row in self.data.channels.rows[:MAX_CHANNELS]
         ]
         more = _more(len(rows), self.data.channels.number, "amqpsniff channels CAPTURE")
@@ -427,13 +427,6 @@ def _option(conversation: Row) -> str:
     name = conversation["id"]
     text = f"{conversation['client']} ({name[:8]})"
     return f'<option value="{escape(name)}">{escape(text)}</option>'
-
-
-def _why(row: Row) -> str | None:
-    """The code and the text of a close."""
-    if row["close_code"] is None:
-        return None
-    return f"{row['close_code'] or ''} {row['close_text'] or ''}".strip()
 
 
 def _more(shown: int, number: int, command: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amqpsniff.analysis.graph import Graph
 from amqpsniff.analysis.times import offset_ns, zone_name
-from amqpsniff.analysis.top_rows import Row, end_of
+from amqpsniff.analysis.top_rows import Row, close_reason, end_of
 from amqpsniff.report import charts
 from amqpsniff.report.drawing import Drawing, Line, Node
 from amqpsniff.report.sequences import name_of
@@ -178,8 +178,8 @@ class Figures:
             about.insert(0, duration(row["end_ns"] - row["start_ns"]))
         if row["midstream"]:
             about.append("began before the capture")
-        if row["close_code"] is not None:
-            about.append(shortened(harmless(f"{row['close_code']} {row['close_text'] or ''}"), 120))
+        if why := close_reason(row):
+            about.append(shortened(harmless(why), 120))
         first_ns, last_ns = self._data.spans[row["capture"]]
         begin_ns = first_ns if row["midstream"] else row["start_ns"]
         end_ns = last_ns if row["closed_by"] is None else row["end_ns"]

@@ -252,7 +252,7 @@ def _ended(name: str) -> str:
     return {
         "closed with an error": "closed with an error",
         "TCP reset": "by a TCP reset",
-        "TCP ended without a close": "by the end of TCP, without connection.close",
+        "TCP ended without a close": "by the end of TCP, without a close",
     }[name]
 
 

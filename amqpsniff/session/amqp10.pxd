@@ -11,7 +11,7 @@ from amqpsniff.session.tracker cimport Tracker
 
 @cython.final
 cdef class Said:
-    cdef public int state, outcome, losses
+    cdef public int state, outcome, side, losses
     cdef public long long number, ts_ns
     cdef public bint undeliverable, presettled, settled
     cdef public str condition, description, transaction, settled_by

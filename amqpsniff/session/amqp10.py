@@ -67,7 +67,7 @@ from amqpsniff.decode.amqp10 import performatives
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.session.methods import end_block
 from amqpsniff.spec import SIDES
-from amqpsniff.spec.amqp10 import COMPOSITES, base_type
+from amqpsniff.spec.amqp10 import COMPOSITES, base_type, virtual_host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,11 +118,12 @@ class Said:
 
     It hangs on the entry's `route`, which has no other use here, once something was said that is
     not written yet; most deliveries are settled by the first word and their row is there.
-    `losses`: the channel's when it was said.
+    `losses`: the channel's when it was said, `side`: who said it.
     """
 
     state: int
     outcome: int
+    side: int
     number: int
     ts_ns: int
     losses: int
@@ -305,7 +306,8 @@ class Amqp10Tracker:
         self.large = tracker.large
         self.rules_enabled = tracker.rules_enabled
         self.details = "links" in asked.tables or tracker.rules_enabled
-        self.accounts = self.details or "channels" in asked.tables
+        counted = asked.census is not None or "connections" in asked.tables  # who owes whom
+        self.accounts = self.details or counted or "channels" in asked.tables
         self.peers = asked.peers
 
     def follow(
@@ -327,6 +329,8 @@ class Amqp10Tracker:
         if self.rules_enabled and 0 < limit < frames.size.values[row] + 8:
             facts = {"side": side, "size": frames.size.values[row] + 8, "limit": limit}
             self._tell_connection("frame-oversized", session, frames, row, facts)
+        if code == SASL_OUTCOME and found.condition is not None:
+            session.close = _reason(found)
         if code == OPEN or code > 0x20:
             self._learn(session, state, frames, row, side, code)
             return 0
@@ -389,7 +393,7 @@ class Amqp10Tracker:
             if code != OPEN:
                 return
             of_client = ("connection.start-ok", "connection.open")
-            kept = of_client if side == 1 else ("connection.start",)
+            kept = of_client if side == 1 else ("connection.start", "connection.open")
         if code == OPEN:
             state.opens[side] = arguments
             size = arguments.get("max_frame_size")
@@ -788,7 +792,8 @@ class Amqp10Tracker:
             return
         if address.queue is not None:
             connection = one.channel.session.connection
-            self.census.consume(connection, address.queue, change, link.available)
+            said = (link.available, link.available_ns)
+            self.census.consume(connection, address.queue, change, *said)
 
     def _new_link(self, one: Amqp10Session, name: Any, sender: cython.int, key: Any) -> Link:
         """A link of a session; None when there are too many."""
@@ -1172,6 +1177,7 @@ class Amqp10Tracker:
             return 0
         said.state = found.state
         said.outcome = found.outcome or ACCEPTED
+        said.side = frames.sender.values[row]
         said.number = frames.packet_number.values[row]
         said.ts_ns = frames.ts_ns.values[row]
         said.losses = channel.losses
@@ -1477,12 +1483,10 @@ def typed(code: Any, arguments: Any) -> Any:
     return found
 
 
-def virtual_host(state: Any) -> Any:
+def vhost_to_link(state: Any) -> Any:
     """The virtual host that RabbitMQ takes a connection to be of; None before the client's open."""
-    if state.opens[0] is None:
-        return None
-    host = state.opens[0].get("hostname") or ""
-    return host.removeprefix("vhost:") if host.startswith("vhost:") else "/"
+    opened = state.opens[0]
+    return None if opened is None else virtual_host(opened.get("hostname"), "RabbitMQ")
 
 
 def handshake_of(state: Any) -> Any:
@@ -1499,9 +1503,8 @@ def handshake_of(state: Any) -> Any:
             start_ok["mechanism"] = state.init["mechanism"]
         found["connection.start-ok"] = start_ok
     if client:
-        host = client.get("hostname")
-        host = host.removeprefix("vhost:") if isinstance(host, str) else None
-        found["connection.open"] = {"virtual_host": host}
+        product = _properties(server or {}).get("product")
+        found["connection.open"] = {"virtual_host": virtual_host(client.get("hostname"), product)}
     if server:
         properties = dict(_properties(server))
         found["connection.start"] = {"server_properties": properties}

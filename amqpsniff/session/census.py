@@ -51,7 +51,7 @@ MAX_SAID = 1_000
 20,000 of them very many connections with names of their own took 5 MB more."""
 
 UNCLEAN = ("fin", "rst")
-"""Ends of a connection (`closed_by`) without connection.close."""
+"""Ends of a connection (`closed_by`) without a close."""
 
 MAX_OTHERS = 4_096
 """Methods that no dialect knows which are counted by name, of 2^32; later ones are frames alone."""
@@ -253,13 +253,13 @@ class Census:
         return 0
 
     def _depth(self, frames: FrameRows, row: Any) -> None:
-        """Keep what the broker said last of a queue: messages in it, and consumers, as JSON."""
+        """Keep what the broker said last of a queue, as JSON, and when."""
         queue = frames.vocabularies.queue.text(frames.queue.values[row])
         said = frames.arguments.bytes_of(row)
         if queue is None or said is None:
             return
         if queue in self.depths or len(self.depths) < MAX_NAMES:
-            self.depths[queue] = said
+            self.depths[queue] = said, frames.ts_ns.values[row]
 
     def _is_of_others(self, connection: Any) -> cython.bint:
         """True if only some frames are counted, and those of a connection may not be among them."""
@@ -275,11 +275,11 @@ class Census:
             key = ("flow", "server", None, "the broker took its incoming window back")
             self._count_error(key, connection, capture, number)
 
-    def consume(self, connection: Any, queue: Any, change: Any, waiting: Any) -> None:
+    def consume(self, connection: Any, queue: Any, change: Any, waiting: Any, said_ns: Any) -> None:
         """A link of AMQP 1.0 on which a client receives from a queue begins (1) or is over (-1).
 
         Of each queue there is how many are there, the most at once, and the messages that wait, as
-        the broker said last in a flow; None where it did not.
+        the broker said last in a flow, and when; None where it did not.
         """
         if self._is_of_others(connection):
             return
@@ -287,12 +287,12 @@ class Census:
         if known is None:
             if len(self.consumed) >= MAX_NAMES:
                 return
-            known = self.consumed[queue] = [0, 0, None]
+            known = self.consumed[queue] = [0, 0, None, NULL]
         known[0] += change
         if known[0] > known[1]:
             known[1] = known[0]
         if waiting >= 0:
-            known[2] = waiting
+            known[2], known[3] = waiting, said_ns
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
@@ -483,23 +483,23 @@ class Census:
         """Everything that was counted, as a dict of plain values and of the classes above.
 
         `frames` and `methods` by name, `statuses` of messages, `sizes` and `rates` by method,
-        `routes` and `queues` as `TopCounts`, `depths` as (messages, consumers) by queue, as the
-        broker said last where a client declared it, else of links (`consume`), `errors`
-        as dicts, `clients` by `CLIENT`, `connections` as
+        `routes` and `queues` as `TopCounts`, `depths` as (messages, consumers, time or
+        `NULL`) by queue, as the broker said last where a client declared it, else of links
+        (`consume`), `errors` as dicts, `clients` by `CLIENT`, `connections` as
         (`ConnectionCounters`, decoder's connection, session), the largest first, `counted`: the
         number of all of which a frame was counted, `unclean`: the number of those that ended
-        without connection.close, `whole`: whether all channels and all times of those were counted.
+        without a close, `whole`: whether all channels and all times of those were counted.
         """
         self._name()
         self._name_others()
-        depths = {name: (of[2], of[1]) for name, of in self.consumed.items()}
-        for name, octets in self.depths.items():
+        depths = {name: (of[2], of[1], of[3]) for name, of in self.consumed.items()}
+        for name, (octets, ts_ns) in self.depths.items():
             found = _DEPTH.search(octets)
             if found is not None:
-                depths[name] = int(found[1]), int(found[2])
+                depths[name] = int(found[1]), int(found[2]), ts_ns
             else:
                 said = read_object(octets)
-                depths[name] = said.get("message_count"), said.get("consumer_count")
+                depths[name] = said.get("message_count"), said.get("consumer_count"), ts_ns
         by_name: dict[Any, Any] = {}
         for name, count in zip(NAMES, self.by_method, strict=True):
             by_name[name] = by_name.get(name, 0) + count

@@ -45,7 +45,7 @@ from cython.cimports.amqpsniff.session.method_flags import DELIVER, GET_OK, PUBL
 from amqpsniff.decode.json_objects import read_object
 from amqpsniff.decode.octets import own_seed
 from amqpsniff.session import method_flags
-from amqpsniff.session.amqp10 import virtual_host
+from amqpsniff.session.amqp10 import vhost_to_link
 from amqpsniff.session.link_columns import id_number
 from amqpsniff.session.linker import UNKNOWN_VHOST
 from amqpsniff.session.rpc import closed_at
@@ -395,7 +395,7 @@ class LinkRecorder:
         known."""
         if session is not None and session.connection.is_amqp10:
             state = session.amqp10
-            vhost = None if state is None else virtual_host(state)
+            vhost = None if state is None else vhost_to_link(state)
             return self.fingerprinter.octets(vhost.encode()) if vhost else _UNKNOWN_VHOST
         octets = None if session is None else session.handshake_json("connection.open")
         vhost = read_object(octets).get("virtual_host")

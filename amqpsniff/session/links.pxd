@@ -31,7 +31,7 @@ cdef class Link(Consumer):
     cdef public long long attached_ns, answered_ns, detached_ns, limit_bytes, weight
     cdef public long long deliveries, bytes, flows, drains, accepted, rejected, released, modified
     cdef public long long presettled, aborted, largest, promised
-    cdef public long long available, oldest_number, first_number, settled_ns, first_ns, last_ns
+    cdef public long long available, available_ns, oldest_number, first_number, settled_ns, first_ns, last_ns
     cpdef learn(self, int side, dict arguments, texts)
     cdef _learn_details(self, int side, dict arguments, dict terminus, dict source, texts)
     cdef bint deliver(self, long long number, long long ts_ns) except? -1

@@ -280,6 +280,7 @@ class Link(Consumer):
     largest: int
     promised: int
     available: int
+    available_ns: int
     oldest_number: int
     first_number: int
     settled_ns: int
@@ -332,6 +333,7 @@ class Link(Consumer):
         self.accepted = self.rejected = self.released = self.modified = self.presettled = 0
         self.aborted = self.largest = 0
         self.available = -1
+        self.available_ns = NULL
         self.promised = -1
         self.oldest_number = self.first_number = -1
         self.settled_ns = self.first_ns = self.last_ns = NULL
@@ -431,6 +433,7 @@ class Link(Consumer):
                     self.credit.least = 0
                     self.credit.empty_ns = NULL
             self.available = found.available
+            self.available_ns = ts_ns
             return 0
         if found.drain == 1:
             self.drains += 1

@@ -7,6 +7,7 @@ cdef Channel reopen_channel(object tracker, Session session, ChannelSlot slot, o
 cdef int _end_channel(object tracker, Session session, ChannelSlot slot) except? -1
 cdef int _end_channels(object tracker, Session session) except? -1
 cdef int end_connection(object tracker, Session session) except? -1
+cdef int note_end(object tracker, Session session) except? -1
 cdef int resume_side(Session session, int side) except? -1
 cdef int mark_uncertain(Channel channel, int side) except? -1
 cdef int lose_frames(Session session, int side, tuple place) except? -1

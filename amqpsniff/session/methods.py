@@ -17,7 +17,6 @@ from functools import lru_cache
 from typing import Any
 
 import cython
-from cython.cimports.amqpsniff.decode.state import Connection
 from cython.cimports.amqpsniff.null import NULL
 from cython.cimports.amqpsniff.session.codes import CLIENT, SERVER
 from cython.cimports.amqpsniff.session.entities import (
@@ -588,11 +587,10 @@ def _end_channels(tracker: Any, session: Session) -> cython.int:
     return 0
 
 
-def end_connection(tracker: Any, session: Session) -> cython.int:
-    """The connection is over, in whatever way."""
+def note_end(tracker: Any, session: Session) -> cython.int:
+    """Who ended a connection, and what each side owed then, before its channels end."""
     slot: ChannelSlot
-    connection: Connection = session.connection
-    conversation = connection.conversation
+    conversation = session.connection.conversation
     if session.closed_by is None:
         session.closed_by = conversation.ended
     for slot in session.slots():
@@ -600,6 +598,13 @@ def end_connection(tracker: Any, session: Session) -> cython.int:
             tracker.settler.give_up_tentative(slot.channel, conversation.end_ns)
     if tracker.wants_connections:
         session.owed = sentence(session)
+    return 0
+
+
+def end_connection(tracker: Any, session: Session) -> cython.int:
+    """The connection is over, in whatever way."""
+    slot: ChannelSlot
+    conversation = session.connection.conversation
     _end_channels(tracker, session)
     for slot in session.slots():
         drop_requests(slot, _CLIENT, True)

@@ -139,7 +139,7 @@ def silence_before(session: Any, number: int, now_ns: int) -> Silence | None:
     looked = session.memory.get(_LOOKED, 0)
     if now_ns - last_ns < SILENCE_NS or looked >= MAX_LOOKED:
         return None
-    consumers = sum(len(channel.by_tag) for channel in _channels(session))
+    consumers = sum(map(_looks, _channels(session)))
     session.memory[_LOOKED] = looked = looked + session.slot_count + consumers
     owed = sentence(session, now_ns)
     if looked >= MAX_LOOKED:
@@ -200,6 +200,29 @@ def _is_known(channel: Any) -> bool:
     return bool(channel.counts_publishes() and channel.counts_deliveries())
 
 
+def _waiting(channel: Any, side: int) -> Any:
+    """Messages of a side that wait for an answer; of AMQP 1.0 those without the receiver's
+    outcome."""
+    if channel.amqp10 is None:
+        return (channel.publishes, channel.deliveries)[side]
+    waiting = channel.amqp10.unsettled[side]
+    return [one for one in waiting if one.route is None or not _is_answered(one.route[0], side)]
+
+
+def _is_answered(said: Any, side: int) -> bool:
+    """True if the receiver of a side's delivery gave the outcome, and has not settled it."""
+    return bool(said.state) and said.side != side
+
+
+def _looks(channel: Any) -> int:
+    """What is looked at to tell who owes whom on a channel: consumers, and in AMQP 1.0 links and
+    deliveries."""
+    if channel.amqp10 is None:
+        return len(channel.by_tag)
+    waiting = sum(ledger.waiting for ledger in channel.amqp10.unsettled)
+    return len(channel.amqp10.links) + int(waiting)
+
+
 def _replies(session: Any) -> Iterator[Debt]:
     """Replies to requests, those of a side together."""
     asked = [request for slot in session.slots() for request in slot.requests]
@@ -221,11 +244,13 @@ def _confirms(channels: list[Any]) -> Iterator[Debt]:
     number = 0
     for channel in channels:
         cut = None if channel.unfinished is None else channel.unfinished[1]
-        waiting = (one for one in channel.publishes if one.outcome < 0)
-        first = next((one for one in waiting if one.packet_number != cut), None)
+        waiting = _waiting(channel, CLIENT)
+        open_ones = (one for one in waiting if one.outcome < 0)
+        first = next((one for one in open_ones if one.packet_number != cut), None)
         if first is not None:
             entries.append(first)
-            number += channel.unconfirmed - _ends_with(channel.publishes, cut)
+            every = channel.unconfirmed if channel.amqp10 is None else len(waiting)
+            number += every - _ends_with(waiting, cut)
     if entries:
         first = min(entries, key=lambda entry: int(entry.packet_number))
         yield Debt(
@@ -239,10 +264,12 @@ def _acknowledgements(channels: list[Any]) -> Iterator[Debt]:
     number = allowed = 0
     for channel in channels:
         cut = None if channel.unfinished is None else channel.unfinished[1]
-        first = next((one for one in channel.deliveries if one.packet_number != cut), None)
+        waiting = _waiting(channel, SERVER)
+        first = next((one for one in waiting if one.packet_number != cut), None)
         if first is not None:
             entries.append(first)
-            number += channel.unsettled - _ends_with(channel.deliveries, cut)
+            every = channel.unsettled if channel.amqp10 is None else len(waiting)
+            number += every - _ends_with(waiting, cut)
             limit = _allowed(channel)
             allowed = allowed + limit if limit and allowed >= 0 else -1
     if entries:
@@ -262,7 +289,11 @@ def _ends_with(entries: Any, number: int | None) -> int:
 
 
 def _allowed(channel: Any) -> int:
-    """Deliveries that a channel may hold; 0 for no limit."""
+    """Deliveries that a channel may hold; 0 for no limit, or one that is not known."""
+    if channel.amqp10 is not None:
+        links = [one for one in channel.amqp10.links.values() if one.sender == SERVER]
+        left = [one.credit.left() for one in links]
+        return 0 if -1 in left else sum(left) + sum(one.unsettled for one in links)
     if channel.prefetch_shared:
         return int(channel.prefetch_shared)
     limits = [one.prefetch for one in channel.by_tag.values() if not one.no_ack]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 
 import cython
+from cython.cimports.amqpsniff.decode.method_layout import SEND
 from cython.cimports.amqpsniff.null import NULL
 
 from amqpsniff.decode.method_layout import FRAME_TYPE_NAMES, NAMES
@@ -27,7 +28,8 @@ MESSAGE_COLUMNS = ("method", "outcome", "ts_ns", "outcome_ns", "connection_id", 
 
 _WAITED_FOR = ("confirmed", "rejected", "unconfirmed")
 _SETTLED_LATER = ("acked", "requeued", "discarded", "unsettled")
-"""Outcomes of publishes that waited for a confirm, and of deliveries that waited for an ack."""
+"""Outcomes of publishes that waited for a confirm, and of deliveries that waited for an ack. In
+AMQP 1.0 all outcomes of what a client sends are answers."""
 
 _WAYS = dict.fromkeys(PUBLISHES, 0) | dict.fromkeys(DELIVERIES, 1)
 _ways = cython.declare(bytes, bytes(_WAYS.get(name, 2) for name in NAMES))
@@ -121,7 +123,7 @@ def message_times(
             continue
         if ended != NULL and code == _done[way]:
             done.add(ts_ns[row] + ended, ended)
-        if waiting[code]:
+        if waiting[code] or method[row] == SEND:
             waits.add(ts_ns[row], 0)
             if ended != NULL:
                 ends.add(ts_ns[row] + ended, 0)

@@ -77,6 +77,7 @@ from cython.cimports.amqpsniff.session.methods import (
     lose_frames,
     move_connection,
     move_slot,
+    note_end,
     open_channel,
     reopen_channel,
     resume_side,
@@ -692,7 +693,7 @@ class Tracker:
         """Tell the silence that a frame ends."""
         connection: Connection = connections[frames.connection.values[row]]
         now: cython.longlong = frames.ts_ns.values[row]
-        if connection.session is None or connection.is_amqp10 or now == NULL:
+        if connection.session is None or now == NULL:
             return 0
         if frames.frame_type.values[row] == _HEARTBEAT:
             return 0
@@ -958,6 +959,7 @@ class Tracker:
             bits: cython.int = _end_bits(session)
             number, ts_ns = tcp.last_packet_number, tcp.end_ns
             self.emit_connection("connection-ends", session, number, ts_ns, {}, bits)
+        note_end(self, session)
         if connection.is_amqp10:
             self.amqp10.end(session)
         end_connection(self, session)

@@ -102,8 +102,42 @@ _SECTIONS = """
 78 footer                 map    3.2.9
 """
 
+_CONDITIONS = """
+amqp:internal-error                   2.8.15  The peer failed inside; an operator may have to help.
+amqp:not-found                        2.8.15  There is no such node or other entity.
+amqp:unauthorized-access              2.8.15  The client may not do this with the node.
+amqp:decode-error                     2.8.15  Data could not be decoded.
+amqp:resource-limit-exceeded          2.8.15  The peer has too much of something already.
+amqp:not-allowed                      2.8.15  The peer does not allow this now, or in this way.
+amqp:invalid-field                    2.8.15  A field of a frame has a value that is not valid.
+amqp:not-implemented                  2.8.15  The peer does not know how to do this.
+amqp:resource-locked                  2.8.15  Another client has the entity for itself.
+amqp:precondition-failed              2.8.15  Something that had to be so was not.
+amqp:resource-deleted                 2.8.15  The entity was deleted while it was used.
+amqp:illegal-state                    2.8.15  The frame is not allowed in the state of the session.
+amqp:frame-size-too-small             2.8.15  The frame size that was agreed on is too small for this.
+amqp:connection:forced                2.8.16  An operator or the peer's end closed the connection.
+amqp:connection:framing-error         2.8.16  No valid frame could be made of the bytes.
+amqp:connection:redirect              2.8.16  The host is another one; the error's info names it.
+amqp:session:window-violation         2.8.17  More transfers were sent than the window allows.
+amqp:session:errant-link              2.8.17  A frame came for a link that was detached with an error.
+amqp:session:handle-in-use            2.8.17  An attach used a handle of another link.
+amqp:session:unattached-handle        2.8.17  A frame but attach used a handle of no link.
+amqp:link:detach-forced               2.8.18  An operator detached the link.
+amqp:link:transfer-limit-exceeded     2.8.18  More was sent than the link's credit allows.
+amqp:link:message-size-exceeded       2.8.18  The message is larger than the link allows.
+amqp:link:redirect                    2.8.18  The address is elsewhere; the error's info says where.
+amqp:link:stolen                      2.8.18  Another connection attached the link.
+amqp:transaction:unknown-id           4.5.8   There is no transaction with this id.
+amqp:transaction:rollback             4.5.8   The transaction was rolled back.
+amqp:transaction:timeout              4.5.8   The transaction was not finished in time.
+"""
+
 FIRST_PERFORMATIVE, LAST_PERFORMATIVE, TRANSFER = 0x10, 0x18, 0x14
 FIRST_SASL, LAST_SASL = 0x40, 0x44
+
+SASL_CODES = ("ok", "auth", "sys", "sys-perm", "sys-temp")
+"""Names of the codes of sasl-outcome, from 0 on (§5.3.3.6)."""
 
 SECRETS = frozenset(("initial_response", "challenge", "response", "additional_data"))
 """Fields of SASL frames that tell what nobody else should know."""
@@ -152,6 +186,15 @@ class Section(Row):
     bare: bool
 
 
+class Condition(Row):
+    """A condition of an error; brokers have others of their own."""
+
+    __slots__ = columns("name section meaning")
+    name: str
+    section: str
+    meaning: str
+
+
 def _field(text: str) -> Field:
     name, _, kind = text.partition(":")
     kind, _, default = kind.partition("=")
@@ -178,6 +221,10 @@ SECTIONS: tuple[Section, ...] = tuple(
     for code, name, kind, section, *bare in _lines(_SECTIONS)
 )
 
+CONDITIONS: tuple[Condition, ...] = tuple(
+    Condition(*line.split(maxsplit=2)) for line in _CONDITIONS.strip().split("\n")
+)
+
 
 def _is_performative(code: int) -> bool:
     return FIRST_PERFORMATIVE <= code <= LAST_PERFORMATIVE or FIRST_SASL <= code <= LAST_SASL
@@ -197,6 +244,27 @@ _BASES = {
 def base_type(kind: str) -> str:
     """The primitive type that a field's type is; `*` and names of composites as they are."""
     return _BASES.get(kind, kind)
+
+
+def virtual_host(hostname: object, product: object = None) -> str | None:
+    """The virtual host that a client's open names, where the broker's says that it is `product`.
+
+    Unless the hostname begins with `vhost:`, RabbitMQ uses default_vhost, which is / unless it is
+    configured.
+    """
+    if isinstance(hostname, str) and hostname.startswith("vhost:"):
+        return hostname.removeprefix("vhost:")
+    if product == "RabbitMQ":
+        return "/"
+    return hostname if isinstance(hostname, str) else None
+
+
+def find(name: str) -> list[Composite] | list[Condition]:
+    """Rows of a composite by its name, or of a condition by it or what it ends with."""
+    word = name.strip().lower().replace("_", "-")
+    return [row for row in COMPOSITES if row.name == word] or [
+        row for row in CONDITIONS if row.name == word or row.name.endswith(f":{word}")
+    ]
 
 
 PERFORMATIVES: tuple[Composite, ...] = tuple(

@@ -8,6 +8,7 @@ request, a synchronous request its reply. Packets keep their numbers.
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ MAX_SETTLED = 5
 """Messages that are named where their outcome was decided."""
 
 _MESSAGES = (
-    "packet_number", "method", "exchange", "routing_key", "message_id", "outcome",
+    "packet_number", "method", "exchange", "routing_key", "queue", "message_id", "outcome",
     "outcome_packet_number", "outcome_ns", "connection_id", "published_packet_number",
     "published_connection_id", "published_ns", "link_confidence", "request_packet_number",
     "request_connection_id", "request_ns", "reply_late",
@@ -114,6 +115,11 @@ def _room() -> Iterator[None]:
         raise OutputError(f"comments wait in the temporary folder: {error}") from None
 
 
+def _messages_of(packet: str, number: int) -> str:
+    """A packet, with how many messages of it are meant."""
+    return packet if number == 1 else f"{packet} ({count(number)} messages)"
+
+
 class _Comments:
     """Comments by packet, in a temporary file until they are written."""
 
@@ -139,8 +145,9 @@ class _Comments:
             for place, alike in groupby(of_packet, key=itemgetter(1)):
                 texts = [text for _, _, text in alike]
                 if place > 1:
-                    rest = len(texts) - MAX_SETTLED
-                    named = ", ".join(texts[:MAX_SETTLED])
+                    packets = [_messages_of(*one) for one in Counter(texts).items()]
+                    rest = len(packets) - MAX_SETTLED
+                    named = ", ".join(packets[:MAX_SETTLED])
                     named += f" and {count(rest)} more" if rest > 0 else ""
                     texts = [f"{_OUTCOMES[place - 2]}: what was sent in packet {named}"]
                 more += max(len(said) + len(texts) - MAX_PER_PACKET, 0)
@@ -173,12 +180,14 @@ class _Comments:
 
     def _messages(
         self, number: int, method: str, exchange: str | None, routing_key: str | None,
-        message_id: str | None, outcome: str | None, decided: int | None, decided_ns: int | None,
-        connection: str, published: int | None, publisher: str | None, published_ns: int | None,
-        confidence: str | None, request: int | None, requester: str | None,
-        request_ns: int | None, late: bool | None,
+        queue: str | None, message_id: str | None, outcome: str | None, decided: int | None,
+        decided_ns: int | None, connection: str, published: int | None, publisher: str | None,
+        published_ns: int | None, confidence: str | None, request: int | None,
+        requester: str | None, request_ns: int | None, late: bool | None,
     ) -> Iterator[Comment]:  # fmt: skip
-        named = f"{method} {word(exchange or '(default)')} {word(routing_key or '')}".strip()
+        named = f"{method} {word(exchange or '(default)')} {word(routing_key or '')}"
+        if exchange is None and routing_key is None:  # what AMQP 1.0 delivers
+            named = f"{method} {word(queue)}" if queue else method
         named += f" message {word(message_id)}" if message_id else ""
         said = []
         if outcome is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from amqpsniff.analysis.top_rows import close_reason
 from amqpsniff.errors import FilterError
 from amqpsniff.findings import SEVERITIES
 from amqpsniff.units import count, octets, of_severity, plural
@@ -392,7 +393,7 @@ class Screen:
             if login["owed"] is not None:
                 yield line(width, (login["owed"], "key"))
             return
-        reason = " ".join(text(one) for one in (login["close_code"], login["close_text"]) if one)
+        reason = harmless(close_reason(login) or "")
         by = f"ended by {text(login['closed_by'])}"
         yield line(width, (by, "warning"), (reason, "warning"))
         messages = (f"{count(login[what])} {what}" for what in ("published", "delivered"))

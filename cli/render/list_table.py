@@ -7,7 +7,8 @@ from pathlib import PurePath
 from typing import Any
 
 from amqpsniff.analysis import times
-from amqpsniff.spec import FIRST_ERROR_CODE, SIDES
+from amqpsniff.analysis.top_rows import is_error
+from amqpsniff.spec import SIDES
 from amqpsniff.units import BEFORE, UNKNOWN, count, duration, lasted, octets
 from amqpsniff.wire_text import harmless, named
 
@@ -195,23 +196,24 @@ def _most_and_last(most: int | None, end: int | None) -> str | Words:
 def _closed(of: Columns) -> tuple[list[Words], list[str]]:
     """Two columns: how each row ended, and the reason of an error."""
     closes = (of[name] for name in ("closed_by", "close_code", "close_method", "close_text"))
-    ends = _each(lambda *one: (ended(*one[:2]), _why(*one[1:])), *closes)
+    ends = _each(lambda by, *why: (ended(by, why[0], why[2]), _why(*why)), *closes)
     return [end for end, _ in ends], [why for _, why in ends]
 
 
 def _why(code: int | None, method: str | None, text: str | None) -> str:
-    if code is None or code < FIRST_ERROR_CODE:
+    if not is_error(code, text):
         return ""
     return harmless(text or "") + (f" on {method}" if method else "")
 
 
-def ended(by: str | None, code: int | None) -> Words:
+def ended(by: str | None, code: int | None, text: str | None) -> Words:
     """How a connection or channel ended: the code of its close and whose it was, or TCP's end."""
     if by is None:
         return Words("open")
+    role = "error" if is_error(code, text) else ""
     if code is None:
-        return Words(by, "warning") if by in ("fin", "rst") else Words(f"by {by}")
-    return Words(f"{code} by {by}", "error" if code >= FIRST_ERROR_CODE else "")
+        return Words(by, role or "warning") if by in ("fin", "rst") else Words(f"by {by}", role)
+    return Words(f"{code} by {by}", role)
 
 
 def blocks(table: str, columns: Columns, paint: Paint) -> Iterator[str]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from amqpsniff.analysis.quality import EMPTY, FLAWLESS, flaws
+from amqpsniff.analysis.summary import MAX_REASON
 from amqpsniff.units import UNKNOWN, count, duration, octets, plural, rate, some
-from amqpsniff.wire_text import exchange_name, harmless, named, quoted
+from amqpsniff.wire_text import exchange_name, harmless, in_a_sentence, named, quoted
 
 from . import tls_table
 from .clock import in_zone
@@ -146,7 +147,7 @@ def _connections(result: Mapping[str, Any]) -> Grid:
         ("???>frames", "frames", count),
         ("??>sent", "client_bytes", octets),
         ("?>received", "server_bytes", octets),
-        ("closed", "", lambda one: ended(one["closed_by"], one["close_code"])),
+        ("closed", "", lambda one: ended(one["closed_by"], one["close_code"], one["close_text"])),
         ("id", "connection_id", lambda name: name[:8]),
     )
 
@@ -253,6 +254,7 @@ def _queues(result: Mapping[str, Any]) -> Grid:
         *_DELIVERED,
         (">depth", "message_count", or_none(count)),
         ("?>consumers", "consumer_count", or_none(count)),
+        ("said at", "said_at", or_none(lambda at: in_zone(at)[11:])),
     )
 
 
@@ -264,7 +266,11 @@ def _errors(result: Mapping[str, Any]) -> Grid:
         ("by", "sender", lambda sender: sender or UNKNOWN),
         ("code", "reply_code", or_none(str)),
         (">packet", "", lambda one: packet_text(one, len(result["captures"]) > 1)),
-        ("~text", "reply_text", lambda text: quoted(harmless(text)) if text else ""),
+        (
+            "~text",
+            "reply_text",
+            lambda text: quoted(in_a_sentence(text, MAX_REASON)) if text else "",
+        ),
     )
 
 

@@ -138,6 +138,7 @@ def test_any_bytes(octets: bytes) -> None:
         shown(octets, content_type=f"application/{kind}")
     shown(b"Obj\x01" + octets)
     shown(b"\x80\x04\x95" + octets)
+    shown(octets, method="send")
 
 
 @pytest.mark.parametrize("body", [b"\x91" * 5000, b"\x81" * 5000])
@@ -145,6 +146,21 @@ def test_depth_is_bounded(body: bytes) -> None:
     for read in (binary_values.msgpack, binary_values.cbor):
         with pytest.raises(ValueError, match=r"deep|early"):
             read(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b'\xa1\x06{"\xc3\xa9"}', '{"é"}'),
+        (b"\xc1\x06\x02\xa1\x01n\x54\x07", '{"n":7}'),
+        (b"\xa0\x02\xffa", None),  # binary
+        (b"\xa1\x01ab", None),  # a byte behind it
+        (b"\xa1\x05ab", None),
+    ],
+)
+def test_values_of_amqp10(body: bytes, text: str | None) -> None:
+    assert shown(body, method="send") == ("" if text is None else "AMQP value", text)
+    assert shown(body, method="basic.publish") == ("", None)
 
 
 def test_messages_of_a_capture() -> None:

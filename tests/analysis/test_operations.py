@@ -9,6 +9,7 @@ import amqpsniff
 from amqpsniff.analysis.report_tables import OPERATIONS, find
 from tests.cli.running import run
 from tests.conftest import REPO, SAMPLES
+from tests.decode.amqp10.truth import capture
 
 PACKS = REPO / "tests" / "captures" / "packs"
 
@@ -62,3 +63,13 @@ def test_commands() -> None:
         2,
         "amqpsniff: nothing by `queue`; there is operation\n",
     )
+
+
+def test_amqp10_counts() -> None:
+    found = amqpsniff.open(capture("rpc"))
+    (row,) = found.operations().to_pylist()
+    sent = found.summary()["messages"]
+    assert {one["method"]: one["count"] for one in sent} == {
+        "send": row["published"],
+        "receive": row["delivered"],
+    }

@@ -29,7 +29,29 @@ def test_errors_of_performatives() -> None:
     assert expected
 
 
+def test_a_refused_login_is_an_error() -> None:
+    opened = amqpsniff.open(capture("login_not_tried"))
+    found = opened.summary()
+    (error,) = [one for one in found["errors"] if one["method"] == "sasl-outcome"]
+    assert (error["sender"], error["reply_text"]) == ("server", "auth")
+    assert "1 refused login: auth (sasl-outcome in packet" in found["verdict"]["text"]
+    (row,) = opened.frames(errors=True, where="method = 'sasl-outcome'").arrow().to_pylist()
+    assert row["connection_id"] == error["connection_id"]
+    closes = {
+        one["connection_id"]: one["close_text"] for one in opened.table("connections").to_pylist()
+    }
+    assert closes[row["connection_id"]] == "auth"
+
+
+def test_a_depth_has_a_time() -> None:
+    """What the broker said of a queue, in a flow too, is as old as that."""
+    rows = amqpsniff.open(capture("rabbit_outcomes")).summary()["queues"]["rows"]
+    said = [row for row in rows if row["message_count"] is not None]
+    assert said
+    assert all(row["said_at"] for row in said)
+
+
 def test_unclean_ends_are_counted_beyond_the_rows() -> None:
     found = amqpsniff.open(SAMPLES / "v08_v09.pcap").summary(limit=1)
     assert len(found["connections"]) == 1
-    assert "21 connections ended without connection.close." in found["verdict"]["text"]
+    assert "21 connections ended without a close." in found["verdict"]["text"]

@@ -380,7 +380,7 @@ def test_a_summary_begins_with_its_verdict(name: str, monkeypatch: pytest.Monkey
     first = said.splitlines()[0]
     assert first.startswith(VERDICTS[name])
     assert ("\nerrors\n" in said) is ("error" in first)
-    assert ("ended without connection.close" in first) is (name == "v08_v09.pcap")
+    assert ("ended without a close" in first) is (name == "v08_v09.pcap")
     octets = (SAMPLES / name).read_bytes()
     assert f"\n{first}\n" in "\n" + process("live", "-", "--table", "frames", octets=octets).err
 

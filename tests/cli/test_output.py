@@ -281,6 +281,17 @@ def test_spec_as_json() -> None:
     assert len(json.loads(run("spec", "headers", "--format", "json").out)) > 3
 
 
+def test_spec_of_amqp10() -> None:
+    attach = run("spec", "attach").out
+    assert attach.startswith("attach\n  0x12 in 1.0")
+    assert "rcv_settle_mode         receiver-settle-mode  first without it" in attach
+    for name in ("amqp:not-found", "not_found"):
+        assert "There is no such node" in run("spec", name).out
+    assert run("spec", "close").out.startswith("connection.close\n")
+    assert run("spec", "close", "--dialect", "1.0").out.startswith("close\n  0x18 in 1.0")
+    assert run("spec", "attach", "--dialect", "0-9-1").code == 2
+
+
 def test_a_conversation_is_found_among_more_than_are_remembered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -17,7 +17,7 @@ from amqpsniff.analysis import topology
 from amqpsniff.spec import METHODS
 from tests import encoder
 from tests.cli.running import run, write_capture
-from tests.conftest import SAMPLES
+from tests.conftest import CAPTURES, SAMPLES
 from tests.session.script import Script
 from tests.tcp import wire
 from tests.waiting import PATIENCE
@@ -332,3 +332,9 @@ def test_nothing_to_show(tmp_path: Path) -> None:
     assert "no row matches the options" in run("channels", path, "--channel", "1").err
     (connection,) = json.loads(run("summary", path, "--format", "json").out)["connections"]
     assert connection["closed_by"] == "fin"
+
+
+def test_both_protocols_of_rabbitmq_are_in_one_virtual_host() -> None:
+    found = amqpsniff.open(CAPTURES / "amqp10" / "rabbitmq43_cross.pcap.gz").topology()
+    sides = (*found["publishers"], *found["consumers"], *found["queues"])
+    assert {one["vhost"] for one in sides} == {"/"}

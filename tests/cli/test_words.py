@@ -18,10 +18,18 @@ from amqpsniff.cli.render.lines import fitted, joined
 from amqpsniff.cli.render.text import STYLES, Paint, Words, cells, cut, cut_middle, folded
 from amqpsniff.errors import UsageError
 from amqpsniff.units import count, duration, limit, octets, rate
-from amqpsniff.wire_text import harmless, word
+from amqpsniff.wire_text import harmless, in_a_sentence, word
 
 PLAIN = Paint(colour=False)
 S = 1_000_000_000
+
+
+def test_a_reason_of_many_lines_is_a_sentence() -> None:
+    assert (
+        in_a_sentence("function_clause\n[{rabbit,\n     [a]}]", 99)
+        == "function_clause [{rabbit, [a]}]"
+    )
+    assert in_a_sentence("a\x1b[2J b" * 9, 10) == "a\\x1b[2J …"
 
 
 @given(st.text())

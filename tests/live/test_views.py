@@ -27,7 +27,9 @@ from amqpsniff.live.watch import Watch
 from amqpsniff.options import Options
 from amqpsniff.pipeline import Pipeline
 from amqpsniff.plan import Plan
+from tests.archive.splits import packets_of, write_pcap
 from tests.capture.build import pcap_header, pcap_record
+from tests.decode.amqp10.truth import capture
 from tests.session.script import Script
 from tests.tcp.wire import IPV4_LINK, Talk
 
@@ -122,6 +124,11 @@ def figures_of(text: str, path: Path) -> Figures:
             octets += pcap_record("<", seconds, rest // 1000, each.octets)
         talk.packets.clear()
     path.write_bytes(octets)
+    return figures_at(path)
+
+
+def figures_at(path: Path) -> Figures:
+    """The figures of a capture, before its end."""
     figures = Figures(10)
     pipeline = Pipeline(Options(), Plan((), census=figures))
     for batch in read([path]):
@@ -245,6 +252,15 @@ def test_what_hangs(tmp_path: Path, after: int, hangs: str | None) -> None:
     """A consumer that may be sent no more hangs after five seconds."""
     (row,) = figures_of(HANGS.format(after=after), tmp_path / "hangs.pcap").connections
     assert (row["hangs"], row["hangs_s"]) == (hangs, hangs and pytest.approx(after))
+
+
+def test_what_hangs_of_amqp10(tmp_path: Path) -> None:
+    """Links without credit, whose clients hold all that they got."""
+    octets = packets_of([capture("rabbitmq43_consumers")])
+    part = write_pcap(tmp_path / "part.pcap", octets[:656])
+    rows = [row for row in figures_at(part).connections if row["hangs"]]
+    assert {row["hangs"] for row in rows} == {"acks"}
+    assert sorted(row["unacked"] for row in rows) == [5, 5, 40]
 
 
 INCIDENTS = Path(__file__).parents[1] / "captures" / "incidents"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from array import array
 from collections import Counter
 from html import unescape
 from pathlib import Path
@@ -16,7 +17,10 @@ import pytest
 import amqpsniff
 from amqpsniff.analysis import report_data, top_rows
 from amqpsniff.analysis.buckets import MAX_STEPS, Delays, Levels, Steps
+from amqpsniff.decode.method_layout import NAMES
 from amqpsniff.report import capture_page, findings, narrative, sequences
+from amqpsniff.session import row_times
+from amqpsniff.session.codes import OUTCOMES
 from amqpsniff.session.table_rows import Rows
 from amqpsniff.units import duration
 from tests.cli.running import process, run, write_capture
@@ -262,14 +266,16 @@ def test_only_events_that_are_shown_are_written(
 
 
 def test_kept_rows_are_bounded() -> None:
-    names = ("close_code", "closed_by", "client_bytes", "server_bytes", "connection_id")
-    rows = [(541 if at == 77 else None, "client", at, 0, "") for at in range(500)]
+    names = ("close_code", "close_text", "closed_by", "client_bytes", "server_bytes")
+    names += ("connection_id",)
+    ends = {77: (541, None), 78: (None, "amqp:internal-error")}  # of AMQP 1.0
+    rows = [(*ends.get(at, (None, None)), "client", at, 0, "") for at in range(500)]
     some = top_rows.TopRows(10, top_rows.connection_weights, ("client_bytes", "closed_by"))
     for begin in range(0, 500, 100):
         some.add(Rows(names, rows[begin : begin + 100]))
-    assert [row["client_bytes"] for row in some.rows] == [77, *range(499, 490, -1)]
+    assert [row["client_bytes"] for row in some.rows] == [78, 77, *range(499, 491, -1)]
     assert some.number == 500
-    assert some.ends == {"closed by the client": 499, "closed with an error": 1}
+    assert some.ends == {"closed by the client": 498, "closed with an error": 2}
 
 
 def test_size_is_bounded_on_all_samples(tmp_path: Path) -> None:
@@ -434,6 +440,15 @@ def test_depths_where_frames_are_missing(tmp_path: Path, capture: str, said: lis
     assert "none did at the end" not in made
     assert made.count("How much waited is not known of") == 1
     assert "Depths are at least as high as drawn" in made
+
+
+def test_what_is_sent_by_amqp10_waits_until_it_is_returned() -> None:
+    """A return of 0-9-1 is no answer: a confirm comes behind it."""
+    names = [NAMES.index(name) for name in ("send", "basic.publish")]
+    two = [array("q", numbers) for numbers in ([1, 2], [5, 5])]
+    codes = [array("i", [OUTCOMES.index("returned")] * 2), *two, array("i", [0, 0])]
+    found = row_times.message_times(2, array("i", names), *codes, array("i", [0, 0]))
+    assert [list(times) for times in found[0][2:4]] == [[1], [6]]
 
 
 @pytest.mark.parametrize(("end", "rest"), [(None, 0), (1, 1), (2, 0)])

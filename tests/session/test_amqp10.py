@@ -129,6 +129,8 @@ def test_connections_are_those_of_other_decoders(name: str) -> None:
         assert row["mechanism"] == sasl.get("mechanism")
         assert row["user"] == sasl.get("user")
         host = client.get("hostname")
+        if row["server_product"] == "RabbitMQ" and not (host or "").startswith("vhost:"):
+            host = "/"
         assert row["vhost"] == (None if host is None else host.removeprefix("vhost:"))
         if name.startswith("violations"):
             continue  # theirs tell which of two sessions was meant otherwise

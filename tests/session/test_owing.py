@@ -7,6 +7,7 @@ import pytest
 import amqpsniff
 from amqpsniff.session import owing
 from tests.conftest import CAPTURES
+from tests.decode.amqp10.truth import capture
 from tests.session.script import Script, feed
 
 OPEN = "handshake\nC1: channel.open\nS1: channel.open-ok\n"
@@ -148,3 +149,17 @@ def test_silences_in_which_nothing_is_owed() -> None:
     conversation = capture.follow(":43658")
     assert conversation is not None
     assert not conversation.silences
+
+
+def test_deliveries_and_publishes_of_amqp10() -> None:
+    """Who owes a settlement, at the end and in a silence; not where the receiver has spoken."""
+    owed_of = {
+        name: amqpsniff.open(capture(name)).table("connections").to_pylist()[0]["owed"]
+        for name in ("rabbit_crash", "rhea_unsettled")
+    }
+    assert owed_of["rabbit_crash"].startswith("broker owes 5 confirms since 3.00 s (packet 19)")
+    assert owed_of["rhea_unsettled"] == NOTHING
+    opened = amqpsniff.open(capture("rabbitmq43_consumers"))
+    clients = opened.table("connections")["client"].to_pylist()
+    told = [one.owed for name in clients for one in opened.follow(client=name).silences]
+    assert any("acknowledgements of 5 deliveries (of 5 allowed)" in one for one in told)

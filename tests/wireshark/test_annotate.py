@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -63,6 +64,16 @@ def test_many_messages_that_one_packet_settles(tmp_path: Path) -> None:
     assert any(text.startswith("acked: ") and text.count(",") == 4 for text in texts)
     assert any(text.startswith("acked: ") and text.endswith(" more") for text in texts)
     assert max(map(len, comments(told).values())) <= 21
+
+
+def test_deliveries_of_amqp10(tmp_path: Path) -> None:
+    """A queue stands in the place of a route; messages of one packet are counted."""
+    told = tmp_path / "told.pcapng"
+    amqpsniff.open(CAPTURES / "amqp10" / "rabbit_outcomes.pcap").annotate(told)
+    texts = [text for texts in comments(told).values() for text in texts]
+    assert any(text.startswith("receive orders message m-orders-64: acked") for text in texts)
+    assert any(re.search(r"^confirmed: .* packet \d+ \(\d+ messages\)$", text) for text in texts)
+    assert not any(text.startswith("receive (default)") for text in texts)
 
 
 def test_numbers_stay_where_records_are_no_packets(tmp_path: Path) -> None:

@@ -7,15 +7,15 @@ WITH worked AS (
 SELECT
     framework,
     operation,
-    count(*) FILTER (WHERE method = 'basic.publish') AS published,
-    (count(*) FILTER (WHERE method = 'basic.publish') - 1) * 1e9 / nullif(
-        max(ts_ns) FILTER (WHERE method = 'basic.publish')
-        - min(ts_ns) FILTER (WHERE method = 'basic.publish'), 0
+    count(*) FILTER (WHERE method IN {publishes}) AS published,
+    (count(*) FILTER (WHERE method IN {publishes}) - 1) * 1e9 / nullif(
+        max(ts_ns) FILTER (WHERE method IN {publishes})
+        - min(ts_ns) FILTER (WHERE method IN {publishes}), 0
     ) AS per_second,
-    count(*) FILTER (WHERE method IN ('basic.deliver', 'basic.get-ok')) AS delivered,
-    count(*) FILTER (WHERE method = 'basic.publish' AND retry_count > 0) AS retried,
-    max(retry_count) FILTER (WHERE method = 'basic.publish') AS most_retries,
-    count(*) FILTER (WHERE method = 'basic.publish' AND error_type IS NOT NULL) AS failed,
+    count(*) FILTER (WHERE method IN {deliveries}) AS delivered,
+    count(*) FILTER (WHERE method IN {publishes} AND retry_count > 0) AS retried,
+    max(retry_count) FILTER (WHERE method IN {publishes}) AS most_retries,
+    count(*) FILTER (WHERE method IN {publishes} AND error_type IS NOT NULL) AS failed,
     mode(error_type) AS error_type,
     count(*) FILTER (WHERE outcome IN ('requeued', 'discarded')) AS refused,
     percentile_approx(published_ns / 1e6, 0.5, {accuracy}) AS queue_p50_ms,

@@ -27,6 +27,8 @@ cdef class Amqp10Frames:
     cdef int begin_large(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state) except? -1
     cdef int transfer(self, Half half, TypedReader reader, long long at, long long end, Amqp10Half state, bint whole, Performative found) except? -1
     cdef int finish(self, Half half, Amqp10Half state) except? -1
+    cdef bint _is_secret(self, Half half, Amqp10Half state, Performative found) except? -1
+    cdef int _redact(self, Half half, Amqp10Half state, Performative found) except? -1
     cdef int transfer_end(self, Half half, Amqp10Half state) except? -1
     cdef int _learn(self, Half half, TypedReader reader, Performative found, Amqp10Half state) except? -1
     cdef int _learn_link(self, Half half, TypedReader reader, Performative found, Amqp10Half state) except? -1

@@ -8,6 +8,7 @@ the session goes by is put in `FrameRows.performatives`, in the order of the row
 from __future__ import annotations
 
 import cython
+from cython.cimports.amqpsniff.columns import Texts
 from cython.cimports.amqpsniff.decode.amqp10.codes import (
     ATTACH,
     BEGIN,
@@ -191,6 +192,7 @@ class Amqp10Frames:
                 frames.open_arguments()
                 if code == TRANSFER or code == DISPOSITION or code == FLOW:
                     decoder.put_json(reader, size - payload if payload >= 0 else -1)
+                    self._redact(half, state, found)
                 else:
                     self.alike.put_table(reader, at, decoder.payload)
                 frames.arguments.end()
@@ -255,9 +257,7 @@ class Amqp10Frames:
     ) -> cython.int:
         """A transfer whose fields were read: its payload begins at `at`; `whole`: all is there."""
         key: cython.longlong = (found.handle << 16) | half.frame_channel
-        secret: cython.bint = (
-            state.secret_links is not None and not self.show_secrets and key in state.secret_links
-        )
+        secret: cython.bint = self._is_secret(half, state, found)
         self.deliveries.ended_at = self.handler.frames.rows
         delivery: Delivery = self.deliveries.transfer(
             half, state.under_way, found, key, self.decoder, reader, secret, whole
@@ -267,6 +267,20 @@ class Amqp10Frames:
         state.current = delivery
         if end > at:
             self.deliveries.payload(delivery, reader, at, end - at)
+        return 0
+
+    def _is_secret(self, half: Half, state: Amqp10Half, found: Performative) -> cython.bint:
+        """True if a transfer is of a link to the node for claims."""
+        if state.secret_links is None or self.show_secrets:
+            return False
+        return ((found.handle << 16) | half.frame_channel) in state.secret_links
+
+    def _redact(self, half: Half, state: Amqp10Half, found: Performative) -> cython.int:
+        """Say in the arguments of a transfer that its payload may be a token."""
+        if found.code == TRANSFER and self._is_secret(half, state, found):
+            out: Texts = self.handler.frames.arguments
+            out.used -= 1  # the closing brace
+            out.put_bytes(b',"payload":"[redacted]"}')
         return 0
 
     def transfer_end(self, half: Half, state: Amqp10Half) -> cython.int:

@@ -24,6 +24,7 @@ from cython.cimports.amqpsniff.decode.amqp10.codes import (
     MODIFIED,
     RECEIVED,
     REJECTED,
+    SASL_OUTCOME,
     SHORT,
     TRANSACTIONAL,
     TRANSFER,
@@ -37,6 +38,7 @@ from amqpsniff.spec.amqp10 import (
     ENCODINGS,
     LAST_PERFORMATIVE,
     PERFORMATIVES,
+    SASL_CODES,
     SECRETS,
     base_type,
 )
@@ -349,6 +351,10 @@ class PerformativeDecoder:
             self._error_field(reader, found, 2)
         elif code == END or code == CLOSE:
             self._error_field(reader, found, 0)
+        elif code == SASL_OUTCOME:
+            number: cython.longlong = self.number(reader, 0)
+            if number > 0:
+                found.condition = dict(enumerate(SASL_CODES)).get(number, str(number))
         return 0
 
     def _error_field(

@@ -68,7 +68,9 @@ def test_a_frame_too_short_to_be_one_is_passed_over() -> None:
     [
         ("sasl-response", '{"response":"[redacted]"}', range(11, 40)),
         ("sasl-mechanisms", "{}", ()),
-        ("transfer", '{"payload_bytes":12}', range(28, 40)),
+        ("transfer", '{"payload_bytes":12,"payload":"[redacted]"}', range(28, 40)),
+        ("transfer", '{"payload_bytes":12}', ()),
+        ("transfer", '{"payload_bytes":15}', range(25, 40)),
         ("open", "{}", ()),
         (None, None, range(11, 40)),
     ],
@@ -83,7 +85,9 @@ def test_hex_dumps_hide_what_may_be_secret(
 
     entry = Entry()
     entry.method, entry.arguments_json = method, arguments  # type: ignore[attr-defined]
-    assert hidden_positions(entry, bytes(40), frozenset()) == frozenset(hidden)  # type: ignore[arg-type]
+    octets = bytes(25) + b"abc" + bytes(12)
+    found = hidden_positions(entry, octets, frozenset())  # type: ignore[arg-type]
+    assert found == frozenset(hidden)
 
 
 @pytest.mark.parametrize("without", [0, 25])
@@ -95,3 +99,10 @@ def test_no_body_is_a_token(without: int, tmp_path: Path) -> None:
     assert tokens
     assert all(one.body is None for one in tokens)
     assert any(one.body == b"order 0" for one in found)
+
+
+def test_hex_dumps_hide_tokens_only() -> None:
+    """A transfer on a link to `$cbs` says so in its row; those of other links are shown."""
+    rows = [row for row in rows_of("azure_python") if row["method"] == "transfer"]
+    hidden = [row for row in rows if row["arguments"].get("payload") == "[redacted]"]
+    assert 0 < len(hidden) < len(rows)

@@ -33,7 +33,7 @@ def plain(value: Any, name: str = "") -> Any:
         return {
             (key.replace("_", "-") if typed else key): plain(one, key)
             for key, one in value.items()
-            if key != "payload_bytes"
+            if key not in ("payload_bytes", "payload")
         }
     if isinstance(value, list):
         return [plain(one, name or "list") for one in value]
