@@ -117,14 +117,17 @@ _OPEN = frozenset(("open begin attach flow disposition detach end close sasl-mec
 _PUT_TOKEN = b"put-token"
 """In a message that carries a token, whatever its link leads to."""
 
+_BEGINNINGS = tuple(bytes((0, 0x53, code)) for code in range(0x70, 0x75))
+"""Sections before the body (§3.2): what begins with a body may be the rest of a message."""
+
 
 def _hidden_of_later_versions(
     entry: Entry, begin: int, octets: bytes, missing: frozenset[int]
 ) -> frozenset[int]:
     """Positions in a frame of AMQP 1.0 or 0-10 that may be a secret's.
 
-    A payload is shown that begins a message (its first section is described), if it is whole,
-    does not ask for a token, and is not of a link to the node for tokens.
+    A payload is shown that is a whole message, does not ask for a token, and is not of a link to
+    the node for tokens.
     """
     if entry.method in _OPEN:
         return frozenset()
@@ -132,7 +135,7 @@ def _hidden_of_later_versions(
         arguments = json.loads(entry.arguments_json or "{}")
         begin = max(begin, length_of(entry) - arguments.get("payload_bytes", len(octets)))
         payload = octets[begin:]
-        whole = not missing and payload.startswith(b"\0")
+        whole = not (missing or arguments.get("more")) and payload.startswith(_BEGINNINGS)
         if whole and _PUT_TOKEN not in payload and "payload" not in arguments:
             return frozenset()
     return frozenset(range(begin, len(octets)))

@@ -228,7 +228,7 @@ JSON_COLUMNS: Final = frozenset(("arguments", "headers", "annotations", "filter"
 """String columns that hold one JSON object each."""
 
 
-ROWS_FORM: Final = 3
+ROWS_FORM: Final = 4
 """Number of the rows that captures give: raised whenever rows, columns or findings of any capture
 change. An archive whose tables were made under another number is decoded anew."""
 

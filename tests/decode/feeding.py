@@ -42,6 +42,7 @@ class Talk:
     ports: tuple[int, int] = (40000, 5672)
     connection_id: str = "00000000000000aa"
     ended: str | None = None
+    ended_by: int | None = None
     tls: None = None
     starts: tuple[int, int] = (0, 0)
     start_ns: int = 0

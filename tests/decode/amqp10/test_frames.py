@@ -70,6 +70,7 @@ def test_a_frame_too_short_to_be_one_is_passed_over() -> None:
         ("sasl-mechanisms", "{}", ()),
         ("transfer", '{"payload_bytes":12,"payload":"[redacted]"}', range(28, 40)),
         ("transfer", '{"payload_bytes":12}', ()),
+        ("transfer", '{"more":true,"payload_bytes":12}', range(28, 40)),
         ("transfer", '{"payload_bytes":15}', range(25, 40)),
         ("open", "{}", ()),
         (None, None, range(11, 40)),
@@ -85,7 +86,7 @@ def test_hex_dumps_hide_what_may_be_secret(
 
     entry = Entry()
     entry.method, entry.arguments_json = method, arguments  # type: ignore[attr-defined]
-    octets = bytes(25) + b"abc" + bytes(12)
+    octets = bytes(25) + b"abc" + b"\0Sp" + bytes(9)
     found = hidden_positions(entry, octets, frozenset())  # type: ignore[arg-type]
     assert found == frozenset(hidden)
 
