@@ -19,7 +19,7 @@ class Limits(NamedTuple):
     # judged (measured): with 45,000 the dashboard took 403 MB, and should not take 400; of 43,691
     # on, each dict of them takes twice as much. A SYN flood would open them without end. A broker
     # with more clients is rare; quiet ones are forgotten first.
-    conversations: int = 43_000
+    conversations: int = 40_000
 
     # Conversations remembered after their end, so that the last acknowledgements and
     # retransmissions of one do not open another. They follow within seconds; a record costs about
