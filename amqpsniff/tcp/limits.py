@@ -16,10 +16,10 @@ class Limits(NamedTuple):
     """The bounds of one `Reassembler`; the defaults are for captures of any size in 300 MB."""
 
     # Conversations followed at once. One costs 1 kB here, and 4 kB in all where it is AMQP and
-    # judged (measured): with 45,000 the dashboard took 403 MB, and should not take 400, also where a
-    # newly installed Arrow counts 30 MB more (its pages are shared); of 43,691
-    # on, each dict of them takes twice as much. A SYN flood would open them without end. A broker
-    # with more clients is rare; quiet ones are forgotten first.
+    # judged (measured): with 45,000 the dashboard took 403 MB, and should not take 400, also where
+    # a newly installed Arrow counts 30 MB more, which are shared. Of 43,691 on, each dict of them
+    # takes twice as much. A SYN flood would open them without end. A broker with more clients is
+    # rare; quiet ones are forgotten first.
     conversations: int = 35_000
 
     # Conversations remembered after their end, so that the last acknowledgements and
