@@ -136,9 +136,8 @@ class Telling:
 
     def tell(self, entry: Entry) -> Iterator[str]:
         """The lines of an entry, after the findings that come before it."""
-        while self._findings and _place(self._findings[0]) < _moment(entry):
-            yield from self._finding(self._findings.popleft())
-        yield from self._silence(entry)
+        if self._findings or self._silences:
+            yield from self._before(entry)
         if entry.frame_type == GAP:
             arrow = ARROWS.get(entry.sender, "?")
             text = f"{arrow} - {octets(entry.size)} before this packet are missing or not decoded"
@@ -157,8 +156,12 @@ class Telling:
         if whole and self._row["owed"] is not None:
             yield self._cut(self._row["owed"])
 
-    def _silence(self, entry: Entry) -> Iterator[str]:
-        """Who owed whom in a silence that ended with this entry or one left out before it."""
+    def _before(self, entry: Entry) -> Iterator[str]:
+        """Findings before an entry, and who owed whom in a silence that ended with it or with one
+        left out before it.
+        """
+        while self._findings and _place(self._findings[0]) < _moment(entry):
+            yield from self._finding(self._findings.popleft())
         silence = None
         while self._silences and _when(self._silences[0]) <= _moment(entry):
             silence = self._silences.popleft()

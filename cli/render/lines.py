@@ -63,9 +63,9 @@ def joined(
     `last` stands at the right edge; the parts are cut to make room for it, and it is never more
     than half. Of `more` there is as much as has room between them.
     """
-    parts, more, last = list(parts), list(more), list(last)
     if room is None:
-        return painted(parts + last + more, paint)
+        return painted([*parts, *last, *more], paint)
+    parts, more, last = list(parts), list(more), list(last)
     taken = _taken(last)
     if taken > room // 2:
         parts, last, taken = parts + last, [], 0
