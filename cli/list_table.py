@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
+from amqpsniff.process_tuning import gc_paused
+
 from .export import write_rows
 from .options import Input, Rows, one_of, spread
 from .output import Output
@@ -37,7 +39,8 @@ def _lists(table: str) -> Callable[[Callable[[], None]], Callable[..., int]]:
         ) -> int:
             if format_ != "text":
                 return write_rows(source, rows, table, format_)
-            return _show_text(source, rows, table, verbose)
+            with gc_paused():  # rows and cells stay, and are part of no cycle
+                return _show_text(source, rows, table, verbose)
 
         run.__name__, run.__doc__ = command.__name__, command.__doc__
         return spread(options)(run)
@@ -121,8 +124,7 @@ def _pieces(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[Co
     """The wanted rows in order, as columns; at most `MAX_LAID_OUT` at a time."""
     from amqpsniff.tables.values import values
 
-    # of connections there may be very many
-    needed = _CONNECTION if table == "connections" and not verbose else None
+    needed = None if verbose else _OF_A_LINE.get(table)  # there may be very many rows
     held: Columns = {}
     rows = 0
     for chosen in reading.chosen(wanted, columns=needed, progress=True, shown=True):
@@ -143,13 +145,21 @@ def _pieces(reading: Any, wanted: Any, table: str, verbose: bool) -> Iterator[Co
 _TIMES = frozenset(("start", "end"))
 """Not shown: the same moments in nanoseconds are."""
 
-_CONNECTION = (
+_OF_A_LINE = {
+    "connections": (
     "capture", "connection_id", "client", "server", "client_product", "client_version", "vhost",
     "user", "connection_name", "midstream", "first_packet_number", "start_ns", "end_ns", "channels",
     "published", "delivered", "acknowledged", "client_bytes", "server_bytes", "blocked_ns",
     "closed_by", "close_code", "close_method", "close_text",
-)  # fmt: skip
-"""Columns of a connection's line."""
+    ),
+    "channels": (
+    "capture", "connection_id", "client", "channel", "incarnation", "opened_packet_number",
+    "start_ns", "end_ns", "mode", "prefetch_count", "published", "confirmed", "returned",
+    "unconfirmed_max", "unconfirmed_end", "delivered", "acknowledged", "unsettled_max",
+    "unsettled_end", "consumers", "closed_by", "close_code", "close_method", "close_text",
+    ),
+}  # fmt: skip
+"""Columns of a line, by table."""
 
 _BEGINS = ("opened_packet_number", "attached_packet_number", "first_packet_number")
 

@@ -58,13 +58,13 @@ _SOURCES = {
 
 
 def _strings(values: Iterable[str | None]) -> pa.Array:
-    listed = list(values)
+    listed: list[Any] = list(values)
     nulls = listed.count(None)
     bitmap = None
     if nulls:
         valid = bytearray(value is not None for value in listed)
         bitmap = pa.py_buffer(bitmaps.of_bytes(valid, len(valid)))
-    texts = [value or "" for value in listed]
+    texts: list[str] = [value or "" for value in listed] if nulls else listed
     joined = "".join(texts)
     lengths = map(len, texts if joined.isascii() else map(_bytes, texts))
     offsets = array("i", accumulate(lengths, initial=0))
@@ -318,7 +318,8 @@ def _finding_column(
 
 def _integers(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """An array of a few integers or times."""
-    storage = bytearray(array("q", [NULL if value is None else value for value in values]))
+    known = [NULL if value is None else value for value in values] if None in values else values
+    storage = bytearray(array("q", known))
     if kind.bit_width == 64:
         return integer_array(storage, len(values), kind)
     bitmap, nulls = bitmaps.of_integers(storage, len(values))
