@@ -373,12 +373,11 @@ def _published(context: RuleContext, where: Vhost) -> list[tuple[Any, ...]]:
         told = who, session.capture, session.captures, ends
         _keep(context, PUBLISHED, where, routes.published, told)
         return []
-    at = session.capture_at
     return [
         (
             exchange, key, one.count, one.steps(), one.last_number, one.last_ns,
-            one.mandatory, one.roles, who, at(one.last_ns),
-            (at(one.first_ns), one.first_number, one.first_ns, *ends),
+            one.mandatory, one.roles, who, session.capture_at(one.last_ns),
+            (session.capture_at(one.first_ns), one.first_number, one.first_ns, *ends),
         )
         for (exchange, key), one in routes.published.items()
     ]  # fmt: skip
